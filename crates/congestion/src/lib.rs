@@ -1,0 +1,234 @@
+//! Congestion controls: one file per algorithm, one registry line each.
+//!
+//! The [`Controller`] trait has the shape of Linux's `tcp_congestion_ops`, so that a model and the
+//! kernel's own can be compared call by call. The transport owns the [`Window`]; a controller
+//! changes it in the callbacks. There are two families:
+//!
+//! * loss-based (Reno, CUBIC): the transport runs PRR and calls [`Controller::cong_avoid`] when an
+//!   ACK may grow the window; [`Controller::ssthresh`] answers a loss;
+//! * model-based (BBR): [`Controller::cong_control`] is given every ACK's [`RateSample`] and sets
+//!   cwnd and pacing rate itself.
+//!
+//! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
+
+use units::{Span, Time};
+
+/// What the transport lets a controller read: Linux's `tcp_sock`, named as there.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    /// Now.
+    pub now: Time,
+    /// Payload bytes of a full packet.
+    pub mss: u32,
+    /// Smoothed RTT (RFC 6298); `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// Windowed minimum RTT as the transport measures it; `None` before the first sample.
+    pub min_rtt: Option<Span>,
+    /// Packets in flight: sent - sacked - lost + retransmitted (`tcp_packets_in_flight`).
+    pub inflight: u32,
+    /// Packets delivered so far, including SACKed (`tp->delivered`).
+    pub delivered: u64,
+    /// When `delivered` was last updated (`tp->delivered_mstamp`).
+    pub delivered_time: Time,
+    /// Packets marked lost so far (`tp->lost`).
+    pub lost: u64,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// Next byte to send.
+    pub snd_nxt: u64,
+    /// When the last data packet was sent (`tp->lsndtime`).
+    pub last_sent: Option<Time>,
+    /// The state of loss recovery.
+    pub state: CaState,
+    /// Whether the window was the limit in the last round (`tcp_is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// The `delivered` mark up to which the flow counts as application-limited; 0 = not limited.
+    pub app_limited: u64,
+    /// Earliest departure time of the next paced packet (`tp->tcp_wstamp_ns`), as BBR's
+    /// `bbr_packets_in_net_at_edt` reads it.
+    pub next_departure: Time,
+}
+
+/// Congestion state a controller may change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets; `u32::MAX` at first ("infinite").
+    pub ssthresh: u32,
+    /// Linear-growth counter (`snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    /// Upper bound of cwnd.
+    pub cwnd_clamp: u32,
+    /// The window before the last reduction, for undo (`prior_cwnd`).
+    pub prior_cwnd: u32,
+    /// Pacing rate, bytes per second. Loss-based controllers leave it to the transport
+    /// (200 % / 120 % of cwnd / srtt); model-based ones set it.
+    pub pacing_rate: u64,
+    /// Whether packets are paced (BBR asks for it in `init`; CUBIC and Reno are not paced
+    /// unless the host is).
+    pub pacing: bool,
+}
+
+impl Window {
+    /// A fresh window of `initial` packets.
+    pub fn new(initial: u32) -> Window {
+        Window {
+            cwnd: initial,
+            ssthresh: u32::MAX,
+            cwnd_cnt: 0,
+            cwnd_clamp: u32::MAX,
+            prior_cwnd: 0,
+            pacing_rate: 0,
+            pacing: false,
+        }
+    }
+
+    /// `tcp_in_slow_start`.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// The state of loss recovery, as Linux's `enum tcp_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum CaState {
+    /// Nothing suspicious.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs seen, nothing marked lost yet.
+    Disorder,
+    /// The window is being reduced after an ECN echo or local congestion.
+    Cwr,
+    /// Fast recovery: packets are being retransmitted.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// One ACK's delivery rate sample, as Linux's `struct rate_sample` (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// `delivered` when the most recent packet covered by this ACK was sent.
+    pub prior_delivered: u64,
+    /// Packets delivered over `interval`; `None` when the sample is not valid.
+    pub delivered: Option<u32>,
+    /// The interval: the longer of send and ACK phase.
+    pub interval: Span,
+    /// RTT of the most recently sent packet newly (S)ACKed that was not retransmitted.
+    pub rtt: Option<Span>,
+    /// Packets newly marked lost by this ACK.
+    pub losses: u32,
+    /// Packets newly acknowledged or SACKed.
+    pub acked_sacked: u32,
+    /// Packets in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// The packet was sent while application-limited.
+    pub is_app_limited: bool,
+    /// The sample is from a retransmitted packet.
+    pub is_retrans: bool,
+    /// The ACK was likely a delayed one (RTT sample then unfit for min RTT).
+    pub is_ack_delayed: bool,
+    /// The ACK carried ECN-Echo.
+    pub ece: bool,
+}
+
+/// Moments a controller may care about (`enum tcp_ca_event`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// First transmission when nothing was in flight.
+    TxStart,
+    /// The window was restarted after idling.
+    CwndRestart,
+    /// The window reduction ended.
+    CompleteCwr,
+    /// A retransmission timeout.
+    Loss,
+}
+
+/// What a controller tells a time series about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Name of the controller's own state (`"PROBE_BW"`); empty where it has none.
+    pub state: &'static str,
+    /// Bottleneck bandwidth estimate, bytes per second.
+    pub btl_bw: Option<u64>,
+    /// Round-trip propagation estimate.
+    pub rt_prop: Option<Span>,
+    /// Pacing gain now.
+    pub pacing_gain: Option<f64>,
+    /// cwnd gain now.
+    pub cwnd_gain: Option<f64>,
+    /// Rounds counted.
+    pub round: Option<u64>,
+}
+
+/// A congestion control. Callbacks come in the kernel's order: on every ACK first
+/// `pkts_acked`, then `set_state`/`ssthresh` if recovery moved, then `cong_control`
+/// (when it [`owns_window`](Controller::owns_window)) or `cong_avoid`.
+pub trait Controller: Send {
+    /// Its name as `TCP_CONGESTION` knows it.
+    fn name(&self) -> &'static str;
+
+    /// The connection is established.
+    fn init(&mut self, s: &Socket, w: &mut Window) {
+        let _ = (s, w);
+    }
+
+    /// The slow-start threshold after a loss, packets. Called once per reduction.
+    fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32;
+
+    /// Grow the window: `acked` packets were newly delivered while it was the limit.
+    fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
+        let _ = (s, w, acked);
+    }
+
+    /// True for a controller that sets cwnd and pacing itself in `cong_control`
+    /// (the transport then runs neither PRR nor `cong_avoid`).
+    fn owns_window(&self) -> bool {
+        false
+    }
+
+    /// Every ACK, after loss marking, for controllers that own the window.
+    fn cong_control(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
+        let _ = (s, w, rs);
+    }
+
+    /// RTT and count of the packets this ACK acknowledged; `rtt` `None` when only retransmitted
+    /// packets were; `in_flight` packets when the newest of them was sent.
+    fn pkts_acked(&mut self, s: &Socket, w: &mut Window, rtt: Option<Span>, pkts_acked: u32) {
+        let _ = (s, w, rtt, pkts_acked);
+    }
+
+    /// Loss recovery is about to enter `new` (`s.state` is still the old one).
+    fn set_state(&mut self, s: &Socket, w: &mut Window, new: CaState) {
+        let _ = (s, w, new);
+    }
+
+    /// Something happened.
+    fn cwnd_event(&mut self, s: &Socket, w: &mut Window, event: Event) {
+        let _ = (s, w, event);
+    }
+
+    /// The reduction was spurious: the window to return to, packets.
+    fn undo_cwnd(&mut self, s: &Socket, w: &mut Window) -> u32 {
+        let _ = s;
+        w.cwnd.max(w.prior_cwnd)
+    }
+
+    /// Smallest burst in packets for TSO sizing at the current pacing rate.
+    fn min_tso_segs(&self, w: &Window) -> u32 {
+        let _ = w;
+        2
+    }
+
+    /// How many times cwnd the send buffer is sized for.
+    fn sndbuf_expand(&self) -> u32 {
+        2
+    }
+
+    /// For time series.
+    fn probe(&self) -> Probe {
+        Probe::default()
+    }
+}

@@ -1,0 +1,109 @@
+//! The contract of a path element, its account and its gauges.
+
+use crate::Packet;
+use units::{Span, Time};
+
+/// Why a packet ended inside an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A limiter found too few tokens.
+    Policed,
+    /// A queue was full.
+    Overflow,
+    /// A queue's control law (CoDel, RED) chose it.
+    Aqm,
+    /// Random or scripted loss.
+    Loss,
+    /// An outage or a handover lost the buffer.
+    Outage,
+    /// Larger than the MTU and not to be cut, or an incomplete set of fragments.
+    TooBig,
+}
+
+/// What leaves an element. The caller empties it after every call.
+#[derive(Debug)]
+pub struct Outbox<B> {
+    /// Handed on, each with the time it was due; times never fall within one outbox.
+    pub sent: Vec<(Time, Packet<B>)>,
+    /// Ended here.
+    pub dropped: Vec<(Time, Packet<B>, Cause)>,
+    /// Too big for `mtu` bytes (third field): the caller tells the sender (RFC 1191, RFC 8201).
+    pub bounced: Vec<(Time, Packet<B>, u32)>,
+}
+
+impl<B> Default for Outbox<B> {
+    fn default() -> Self {
+        Outbox { sent: Vec::new(), dropped: Vec::new(), bounced: Vec::new() }
+    }
+}
+
+/// Conservation: `packets_in + copies == passed + dropped + held`, always.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Account {
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Packets the element made (duplicates; fragments beyond the first).
+    pub copies: u64,
+    /// Packets handed on.
+    pub passed: u64,
+    /// Packets that ended here (dropped, bounced, or joined into another on reassembly).
+    pub dropped: u64,
+    /// Packets held now.
+    pub held: u64,
+    /// Packets marked: ECN CE set, or DSCP re-marked.
+    pub marked: u64,
+    /// The most packets ever queued at once.
+    pub max_queue: u64,
+    /// Sum of the time passed packets spent inside, for the mean.
+    pub delay_sum: Span,
+    /// The longest time one packet spent inside.
+    pub delay_max: Span,
+}
+
+impl Account {
+    /// Whether the books balance.
+    pub fn balances(&self) -> bool {
+        self.packets_in + self.copies == self.passed + self.dropped + self.held
+    }
+    /// Books one packet handed on after `delay` inside.
+    #[inline]
+    pub fn pass(&mut self, delay: Span) {
+        self.passed += 1;
+        self.delay_sum += delay;
+        self.delay_max = self.delay_max.max(delay);
+    }
+}
+
+/// What a time series samples of an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Gauge {
+    /// Packets queued (not those in propagation).
+    pub queue_packets: u64,
+    /// Bytes queued.
+    pub queue_bytes: u64,
+    /// Tokens in the (first) bucket, bytes; `None` where there is no bucket.
+    pub tokens_bytes: Option<u64>,
+}
+
+/// One thing on the path. See the crate's head for the order of calls.
+pub trait Element<B>: Send {
+    /// A packet arrives. `now` never falls from call to call of any verb.
+    /// First catches up to `now` as [`Element::handle_wake`] does.
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>);
+
+    /// Catches up: everything due by `now` goes to `out`, stamped with the time it was due.
+    fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>);
+
+    /// When the element next has something to hand on, or `None`. May be earlier than needed,
+    /// never later than the next packet due out.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// The books.
+    fn account(&self) -> Account;
+
+    /// Gauges at `now`, after a `handle_wake(now)`.
+    fn gauge(&self, now: Time) -> Gauge {
+        let _ = now;
+        Gauge::default()
+    }
+}

@@ -1,0 +1,114 @@
+//! Counts of spans in log-linear buckets: exact minimum, mean and maximum, quantiles within 0.4 %,
+//! in memory that does not grow with the number of samples.
+
+use crate::RttSummary;
+use units::Span;
+
+/// Sub-buckets per power of two.
+const SUB: u64 = 128;
+
+/// A log-linear histogram of spans.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    samples: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+/// The bucket of `ns`: below `SUB` exact, above it the top eight bits.
+fn bucket(ns: u64) -> usize {
+    if ns < SUB {
+        return ns as usize;
+    }
+    let shift = 63 - ns.leading_zeros() as u64 - 7;
+    (SUB * (shift + 1) + ((ns >> shift) - SUB)) as usize
+}
+
+/// The middle of a bucket.
+fn middle(index: usize) -> f64 {
+    let i = index as u64;
+    if i < SUB {
+        return i as f64;
+    }
+    let (shift, top) = (i / SUB - 1, i % SUB + SUB);
+    ((top << shift) as f64) + ((1u64 << shift) as f64 - 1.0) / 2.0
+}
+
+impl Histogram {
+    /// Adds one sample.
+    #[inline]
+    pub fn record(&mut self, sample: Span) {
+        let ns = sample.as_nanos();
+        let b = bucket(ns);
+        if b >= self.counts.len() {
+            self.counts.resize(b + 1, 0);
+        }
+        self.counts[b] += 1;
+        self.min = if self.samples == 0 { ns } else { self.min.min(ns) };
+        self.max = self.max.max(ns);
+        self.samples += 1;
+        self.sum += ns as u128;
+    }
+
+    /// How many samples.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The `q`-quantile (0 to 1), nanoseconds; zero without samples.
+    pub fn quantile(&self, q: f64) -> f64 {
+        if self.samples == 0 {
+            return 0.0;
+        }
+        let rank = ((q * self.samples as f64).ceil() as u64).clamp(1, self.samples);
+        let mut seen = 0;
+        for (i, &n) in self.counts.iter().enumerate() {
+            seen += n as u64;
+            if seen >= rank {
+                return middle(i).clamp(self.min as f64, self.max as f64);
+            }
+        }
+        self.max as f64
+    }
+
+    /// Minimum, mean, quantiles and maximum in milliseconds.
+    pub fn summary(&self) -> RttSummary {
+        if self.samples == 0 {
+            return RttSummary::default();
+        }
+        RttSummary {
+            min: self.min as f64 / 1e6,
+            mean: self.sum as f64 / self.samples as f64 / 1e6,
+            p50: self.quantile(0.50) / 1e6,
+            p95: self.quantile(0.95) / 1e6,
+            p99: self.quantile(0.99) / 1e6,
+            max: self.max as f64 / 1e6,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_half_a_bucket() {
+        let mut h = Histogram::default();
+        for us in 1..=100_000u64 {
+            h.record(Span::from_micros(us));
+        }
+        let s = h.summary();
+        assert_eq!((s.min, s.max), (0.001, 100.0));
+        assert!((s.mean - 50.0005).abs() < 1e-9);
+        for (got, want) in [(s.p50, 50.0), (s.p95, 95.0), (s.p99, 99.0)] {
+            assert!((got / want - 1.0).abs() < 0.005, "{got} {want}");
+        }
+    }
+
+    #[test]
+    fn nothing_recorded_is_all_zero() {
+        assert_eq!(Histogram::default().summary(), RttSummary::default());
+    }
+}

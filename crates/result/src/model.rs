@@ -1,0 +1,186 @@
+//! The result schema, as `--json` prints it.
+
+use serde::{Deserialize, Serialize};
+
+/// The schema's name and version, first key of every result.
+pub const SCHEMA: &str = "longfat-result/1";
+
+/// One run of a scenario: every variant, each with its flows and elements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The first repeat's seed.
+    pub seed: u64,
+    /// Variants in the scenario's order.
+    pub variants: Vec<Variant>,
+}
+
+/// Which clock drove the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Virtual time.
+    Sim,
+    /// Real time and the kernel's TCP.
+    Kernel,
+}
+
+/// One variant's outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Which clock drove it.
+    pub clock: Clock,
+    /// Seconds simulated or measured.
+    pub duration_s: f64,
+    /// Flows in the scenario's order; a flow with a count is `name-1`, `name-2` ….
+    pub flows: Vec<Flow>,
+    /// Path elements in the order packets pass them.
+    pub elements: Vec<Element>,
+    /// Sum of the flows' goodputs.
+    pub total_goodput_mbps: f64,
+    /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
+    pub jain_index: f64,
+}
+
+/// A flow's summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Sending host.
+    pub from: String,
+    /// Receiving host.
+    pub to: String,
+    /// Congestion control; `udp` for datagrams.
+    pub cc: String,
+    /// Payload delivered to the receiving application, Mbit/s, over the flow's own time.
+    pub goodput_mbps: f64,
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Of these, retransmissions.
+    pub retransmitted_packets: u64,
+    /// Round-trip times, one sample an ACK (for `udp`: one-way delay).
+    pub rtt_ms: RttSummary,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Payload bytes delivered.
+    pub delivered_bytes: u64,
+    /// Exchanges completed, for `request` flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completed: Option<u64>,
+}
+
+/// Round-trip times in milliseconds; all zero when there was no sample.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct RttSummary {
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// A path element's summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Element {
+    /// `link.direction.stage`.
+    pub name: String,
+    /// `policer`, `shaper`, `link` ….
+    pub kind: String,
+    /// Packets handed on.
+    pub passed_packets: u64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
+    /// Packets marked (ECN CE or DSCP).
+    pub marked_packets: u64,
+    /// The longest queue, packets.
+    pub max_queue_packets: u64,
+    /// Time inside.
+    pub delay_ms: DelaySummary,
+}
+
+/// Time packets spent inside an element, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct DelaySummary {
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One flow's time series, a column each, all of `time_s`'s length.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct FlowSeries {
+    /// The flow's name.
+    pub name: String,
+    /// Seconds since the run began.
+    pub time_s: Vec<f64>,
+    /// Payload bytes delivered so far.
+    pub delivered_bytes: Vec<u64>,
+    /// Congestion window, packets.
+    pub cwnd: Vec<u32>,
+    /// Slow-start threshold, packets; `u32::MAX` = none.
+    pub ssthresh: Vec<u32>,
+    /// Packets in flight.
+    pub inflight: Vec<u32>,
+    /// Smoothed RTT, ms; NaN before the first sample.
+    pub srtt_ms: Vec<f64>,
+    /// The last RTT sample, ms; NaN before the first.
+    pub rtt_ms: Vec<f64>,
+    /// Pacing rate, Mbit/s; NaN when not paced.
+    pub pacing_mbps: Vec<f64>,
+    /// Retransmissions so far.
+    pub retransmitted: Vec<u64>,
+    /// Index into `states`.
+    pub state: Vec<u8>,
+    /// Names of states, in order of first appearance: the congestion control's own state where it
+    /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
+    pub states: Vec<String>,
+}
+
+/// One element's time series, a column each.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ElementSeries {
+    /// The element's name.
+    pub name: String,
+    /// Seconds since the run began.
+    pub time_s: Vec<f64>,
+    /// Packets queued.
+    pub queue_packets: Vec<u64>,
+    /// Bytes queued.
+    pub queue_bytes: Vec<u64>,
+    /// Tokens in the bucket, bytes; NaN where there is no bucket.
+    pub tokens_bytes: Vec<f64>,
+    /// Packets dropped so far.
+    pub dropped: Vec<u64>,
+}
+
+/// One variant run once: summary and series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The summary.
+    pub variant: Variant,
+    /// Flows' series, in the summary's order; empty when sampling was off.
+    pub flow_series: Vec<FlowSeries>,
+    /// Elements' series, in the summary's order; empty when sampling was off.
+    pub element_series: Vec<ElementSeries>,
+}
+
+/// Jain's fairness index: (Σx)² / (n Σx²); 1 for no flows or none that moved anything.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
+}

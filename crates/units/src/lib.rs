@@ -1,0 +1,41 @@
+//! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second.
+//!
+//! One rounding rule: a transmission time is rounded *up* to the next nanosecond
+//! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
+//! 200 Mbit/s takes exactly 60,560 ns.
+//!
+//! One parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024. See [`parse`].
+
+mod parse;
+mod quantity;
+mod random;
+
+pub use parse::UnitError;
+pub use quantity::{Bytes, Rate, Span, Time};
+pub use random::Stream;
+
+/// The earlier of two deadlines, where `None` means "no deadline".
+///
+/// `Option::min` would let a missing deadline (`None < Some`) erase a real one.
+#[inline]
+pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, None) => a,
+        (None, b) => b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_deadline_does_not_erase_a_real_one() {
+        let t = Some(Time::from_nanos(5));
+        assert_eq!(earliest(t, None), t);
+        assert_eq!(earliest(None, t), t);
+        assert_eq!(earliest(None, None), None);
+        assert_eq!(earliest(t, Some(Time::ZERO)), Some(Time::ZERO));
+    }
+}

@@ -1,0 +1,297 @@
+//! The four newtypes and their arithmetic.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// A point in time: nanoseconds since the run began.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds; never negative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(u64);
+
+const NANOS: u64 = 1_000_000_000;
+
+impl Time {
+    /// The moment the run begins.
+    pub const ZERO: Time = Time(0);
+    /// The time `ns` nanoseconds after the run began.
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+    /// Nanoseconds since the run began.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Whole microseconds since the run began.
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Seconds since the run began, for display and plots.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// The span since `earlier`; zero when `earlier` is later.
+    #[inline]
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+    /// The longest span that can be told.
+    pub const MAX: Span = Span(u64::MAX);
+    /// From nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Span {
+        Span(ns)
+    }
+    /// From microseconds.
+    pub const fn from_micros(us: u64) -> Span {
+        Span(us * 1_000)
+    }
+    /// From milliseconds.
+    pub const fn from_millis(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+    /// From seconds.
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * NANOS)
+    }
+    /// From fractional seconds, rounded to the nearest nanosecond; negative and NaN become zero.
+    pub fn from_secs_f64(s: f64) -> Span {
+        Span((s * 1e9 + 0.5) as u64)
+    }
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Whole microseconds.
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Milliseconds, for display and plots.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// Seconds, for display and plots.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// `self - other`, or zero.
+    pub const fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+    /// Whether this is no time at all.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Bytes {
+    /// From a count.
+    pub const fn new(n: u64) -> Bytes {
+        Bytes(n)
+    }
+    /// The count.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// In bits.
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+}
+
+impl Rate {
+    /// From bits per second.
+    pub const fn from_bps(bps: u64) -> Rate {
+        Rate(bps)
+    }
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// Megabits per second, for display and plots.
+    pub fn as_mbps(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// The time `bytes` take at this rate, rounded up to the next nanosecond.
+    /// A rate of zero never finishes: [`Span::MAX`].
+    #[inline]
+    pub const fn time_for(self, bytes: u64) -> Span {
+        if self.0 == 0 {
+            return Span::MAX;
+        }
+        // 8e9 * bytes fits in 64 bits up to 2.3 GB; a packet never exceeds that.
+        if bytes < 2_000_000_000 {
+            Span((bytes * 8 * NANOS).div_ceil(self.0))
+        } else {
+            Span((bytes as u128 * 8 * NANOS as u128).div_ceil(self.0 as u128) as u64)
+        }
+    }
+    /// The whole bytes this rate carries in `span`, rounded down.
+    pub const fn bytes_in(self, span: Span) -> Bytes {
+        Bytes((self.0 as u128 * span.0 as u128 / (8 * NANOS as u128)) as u64)
+    }
+    /// The rate at which `bytes` pass in `span`, rounded down; zero for an empty span.
+    pub const fn of(bytes: u64, span: Span) -> Rate {
+        if span.0 == 0 {
+            return Rate(0);
+        }
+        Rate((bytes as u128 * 8 * NANOS as u128 / span.0 as u128) as u64)
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, s: Span) -> Time {
+        Time(self.0.saturating_add(s.0))
+    }
+}
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, s: Span) {
+        *self = *self + s;
+    }
+}
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, s: Span) -> Time {
+        Time(self.0.saturating_sub(s.0))
+    }
+}
+impl Add for Span {
+    type Output = Span;
+    #[inline]
+    fn add(self, o: Span) -> Span {
+        Span(self.0.saturating_add(o.0))
+    }
+}
+impl AddAssign for Span {
+    fn add_assign(&mut self, o: Span) {
+        *self = *self + o;
+    }
+}
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, o: Span) -> Span {
+        Span(self.0 - o.0)
+    }
+}
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, n: u64) -> Span {
+        Span(self.0.saturating_mul(n))
+    }
+}
+impl Div<u64> for Span {
+    type Output = Span;
+    fn div(self, n: u64) -> Span {
+        Span(self.0 / n)
+    }
+}
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, o: Bytes) -> Bytes {
+        Bytes(self.0 + o.0)
+    }
+}
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, o: Bytes) {
+        self.0 += o.0;
+    }
+}
+impl Sub for Bytes {
+    type Output = Bytes;
+    fn sub(self, o: Bytes) -> Bytes {
+        Bytes(self.0 - o.0)
+    }
+}
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, o: Bytes) {
+        self.0 -= o.0;
+    }
+}
+
+/// Writes `n` in the largest unit that keeps it a whole number.
+fn whole(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let (scale, name) = units
+        .iter()
+        .find(|(scale, _)| n != 0 && n % scale == 0)
+        .unwrap_or(&units[units.len() - 1]);
+    write!(f, "{}{}", n / scale, name)
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(f, self.0, &[(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"), (1, "B")])
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(
+            f,
+            self.0,
+            &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")],
+        )
+    }
+}
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t={:.9}s", self.as_secs_f64())
+    }
+}
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_rounding_rule() {
+        assert_eq!(Rate::from_bps(200_000_000).time_for(1514), Span::from_nanos(60_560));
+        // 1 B at 3 bit/s is 2.666… s: rounded up, never faster than the rate.
+        assert_eq!(Rate::from_bps(3).time_for(1), Span::from_nanos(2_666_666_667));
+        assert_eq!(Rate::from_bps(0).time_for(1), Span::MAX);
+        // Beyond 64-bit intermediates.
+        assert_eq!(Rate::from_bps(8).time_for(4_000_000_000), Span::from_secs(4_000_000_000));
+    }
+
+    #[test]
+    fn display_is_exact_and_short() {
+        assert_eq!(Span::from_micros(2_500).to_string(), "2500us");
+        assert_eq!(Bytes::new(625_000).to_string(), "625kB");
+        assert_eq!(Rate::from_bps(20_000_000).to_string(), "20Mbit/s");
+        assert_eq!(Span::ZERO.to_string(), "0ns");
+    }
+}
