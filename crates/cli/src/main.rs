@@ -1,1 +1,38 @@
-fn main() {}
+//! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
+
+mod args;
+mod engine;
+mod output;
+mod parallel;
+mod plan;
+mod problem;
+mod progress;
+mod provenance;
+mod run;
+mod tap;
+
+use args::{Cli, Command};
+use clap::Parser;
+use problem::Problem;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Schema => print(&scenario::schema()).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|problem| {
+        let _ = io::stderr().write_all(problem.to_string().as_bytes());
+        ExitCode::from(2)
+    })
+}
+
+/// Writes to stdout. A reader that went away (`| head`) is no error.
+fn print(text: &str) -> Result<(), Problem> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Problem::Io("standard output".into(), e)),
+        _ => Ok(()),
+    }
+}

@@ -10,8 +10,25 @@
 //!   cwnd and pacing rate itself.
 //!
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
+//!
+//! A controller is made by name with [`make`]; a new one is one file here and one line in
+//! `registry.rs`, and it inherits the harness of `tests/`.
 
 use units::{Span, Time};
+
+mod bbr;
+mod cbrt;
+mod cubic;
+mod hystart;
+mod jiffies;
+mod registry;
+mod reno;
+
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use jiffies::HZ;
+pub use registry::{NAMES, make};
+pub use reno::{Reno, cong_avoid_ai, slow_start};
 
 /// What the transport lets a controller read: Linux's `tcp_sock`, named as there.
 #[derive(Clone, Debug)]
@@ -40,14 +57,58 @@ pub struct Socket {
     pub last_sent: Option<Time>,
     /// The state of loss recovery.
     pub state: CaState,
-    /// Whether the window was the limit in the last round (`tcp_is_cwnd_limited`).
+    /// Whether the window was the limit in the last round (`tcp_is_cwnd_limited`, so also true
+    /// in slow start while cwnd < 2 * the most packets out). Controllers check it themselves.
     pub is_cwnd_limited: bool,
     /// The `delivered` mark up to which the flow counts as application-limited; 0 = not limited.
     pub app_limited: u64,
     /// Earliest departure time of the next paced packet (`tp->tcp_wstamp_ns`), as BBR's
     /// `bbr_packets_in_net_at_edt` reads it.
     pub next_departure: Time,
+    /// Largest burst the device segments, bytes of payload and TCP/IP headers
+    /// (`sk->sk_gso_max_size`); HyStart allows ACKs to be late by what such bursts explain.
+    pub gso_max_size: u32,
+    /// A burst is what `pacing_rate >> pacing_shift` bytes per second send in one second, so the
+    /// default 10 means about 1 ms worth of data (`sk->sk_pacing_shift`).
+    pub pacing_shift: u32,
+    /// Upper bound of the pacing rate, bytes per second (`SO_MAX_PACING_RATE`); `u64::MAX` = none.
+    pub max_pacing_rate: u64,
 }
+
+impl Default for Socket {
+    /// A connection nothing has happened to yet, with Linux's default limits: 1460-byte
+    /// packets, 64 KiB bursts, no bound on pacing.
+    fn default() -> Socket {
+        Socket {
+            now: Time::ZERO,
+            mss: 1460,
+            srtt: None,
+            min_rtt: None,
+            inflight: 0,
+            delivered: 0,
+            delivered_time: Time::ZERO,
+            lost: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            last_sent: None,
+            state: CaState::Open,
+            is_cwnd_limited: false,
+            app_limited: 0,
+            next_departure: Time::ZERO,
+            gso_max_size: DEFAULT_GSO_MAX_SIZE,
+            pacing_shift: 10,
+            max_pacing_rate: u64::MAX,
+        }
+    }
+}
+
+/// `sk_gso_max_size` of TCP over an Ethernet-like device: 64 KiB less the largest header
+/// (`MAX_TCP_HEADER` + 1, which is 193 in a kernel without Wi-Fi and IP-in-IP tunnels).
+pub const DEFAULT_GSO_MAX_SIZE: u32 = 65_536 - MAX_TCP_HEADER - 1;
+
+/// Room Linux reserves for headers in front of TCP payload: 128 B of TCP/IP and 32 B of link
+/// layer, rounded up to a cache line.
+pub(crate) const MAX_TCP_HEADER: u32 = 192;
 
 /// Congestion state a controller may change.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,14 +121,19 @@ pub struct Window {
     pub cwnd_cnt: u32,
     /// Upper bound of cwnd.
     pub cwnd_clamp: u32,
-    /// The window before the last reduction, for undo (`prior_cwnd`).
+    /// The window before the last reduction, for undo (`prior_cwnd`); the transport keeps it.
     pub prior_cwnd: u32,
     /// Pacing rate, bytes per second. Loss-based controllers leave it to the transport
-    /// (200 % / 120 % of cwnd / srtt); model-based ones set it.
+    /// (200 % / 120 % of cwnd / srtt); model-based ones set it. Kept even when nothing is paced:
+    /// burst sizes and HyStart depend on it.
     pub pacing_rate: u64,
     /// Whether packets are paced (BBR asks for it in `init`; CUBIC and Reno are not paced
-    /// unless the host is).
+    /// unless the host is: then the transport sets it before `init`).
     pub pacing: bool,
+    /// A controller asks the transport to count the flow as application-limited up to this
+    /// `delivered` mark ([`Socket::app_limited`]): BBR does on every ACK of PROBE_RTT. The
+    /// transport takes it (`w.app_limited.take()`) after each callback.
+    pub app_limited: Option<u64>,
 }
 
 impl Window {
@@ -81,6 +147,7 @@ impl Window {
             prior_cwnd: 0,
             pacing_rate: 0,
             pacing: false,
+            app_limited: None,
         }
     }
 
@@ -113,7 +180,8 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Packets delivered over `interval`; `None` when the sample is not valid.
     pub delivered: Option<u32>,
-    /// The interval: the longer of send and ACK phase.
+    /// The interval: the longer of send and ACK phase. Zero when it is not valid, as when it was
+    /// shorter than the smallest RTT (`delivered` stays set then, as in Linux).
     pub interval: Span,
     /// RTT of the most recently sent packet newly (S)ACKed that was not retransmitted.
     pub rtt: Option<Span>,
@@ -163,9 +231,18 @@ pub struct Probe {
     pub round: Option<u64>,
 }
 
-/// A congestion control. Callbacks come in the kernel's order: on every ACK first
-/// `pkts_acked`, then `set_state`/`ssthresh` if recovery moved, then `cong_control`
-/// (when it [`owns_window`](Controller::owns_window)) or `cong_avoid`.
+/// A congestion control, driven by the transport in the kernel's order. [`Socket`] is what the
+/// transport knows at the moment of the call.
+///
+/// | when | the transport |
+/// |---|---|
+/// | established | [`init`](Controller::init), with `srtt` and `min_rtt` from the handshake |
+/// | an ACK | moves `snd_una`, `delivered`, `delivered_time` and the scoreboard; [`pkts_acked`](Controller::pkts_acked); lets recovery move (below); then [`cong_control`](Controller::cong_control) if it [`owns_window`](Controller::owns_window), else PRR while the window is being reduced, or [`cong_avoid`](Controller::cong_avoid) where `tcp_may_raise_cwnd` allows; then takes [`Window::app_limited`] and, unless it owns the window, sets `pacing_rate` |
+/// | fast recovery or CWR begins | `cwnd_cnt = 0`, `prior_cwnd = cwnd`, `ssthresh = `[`ssthresh`](Controller::ssthresh), then [`set_state`](Controller::set_state) |
+/// | recovery ends | unless it owns the window `cwnd = ssthresh` and [`CompleteCwr`](Event::CompleteCwr); `set_state(Open)` |
+/// | a timeout | if not already in `Loss`: `prior_cwnd = cwnd`, `ssthresh`, [`Event::Loss`]; `cwnd = inflight + 1`, `cwnd_cnt = 0`, `set_state(Loss)`, which comes with every timeout |
+/// | a spurious reduction | `cwnd = `[`undo_cwnd`](Controller::undo_cwnd), and ssthresh is raised back to what it was |
+/// | data sent, nothing in flight | [`TxStart`](Event::TxStart), *before* `last_sent` moves |
 pub trait Controller: Send {
     /// Its name as `TCP_CONGESTION` knows it.
     fn name(&self) -> &'static str;
@@ -178,7 +255,7 @@ pub trait Controller: Send {
     /// The slow-start threshold after a loss, packets. Called once per reduction.
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32;
 
-    /// Grow the window: `acked` packets were newly delivered while it was the limit.
+    /// May grow the window: `acked` packets were newly delivered.
     fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
         let _ = (s, w, acked);
     }
@@ -195,7 +272,8 @@ pub trait Controller: Send {
     }
 
     /// RTT and count of the packets this ACK acknowledged; `rtt` `None` when only retransmitted
-    /// packets were; `in_flight` packets when the newest of them was sent.
+    /// packets were. Called on every ACK of new data or SACK, after `snd_una` and `delivered`
+    /// have moved and before loss recovery and window growth look at it.
     fn pkts_acked(&mut self, s: &Socket, w: &mut Window, rtt: Option<Span>, pkts_acked: u32) {
         let _ = (s, w, rtt, pkts_acked);
     }

@@ -37,6 +37,19 @@ impl<B> Default for Outbox<B> {
     }
 }
 
+impl<B> Outbox<B> {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.sent.clear();
+        self.dropped.clear();
+        self.bounced.clear();
+    }
+    /// Whether nothing left.
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.dropped.is_empty() && self.bounced.is_empty()
+    }
+}
+
 /// Conservation: `packets_in + copies == passed + dropped + held`, always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
@@ -65,12 +78,37 @@ impl Account {
     pub fn balances(&self) -> bool {
         self.packets_in + self.copies == self.passed + self.dropped + self.held
     }
-    /// Books one packet handed on after `delay` inside.
+    /// Books one packet that arrived and is now held.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.packets_in += 1;
+        self.held += 1;
+    }
+    /// Books one held packet handed on after `delay` inside.
     #[inline]
     pub fn pass(&mut self, delay: Span) {
+        self.held -= 1;
         self.passed += 1;
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
+    }
+    /// Hands on a held packet that arrived at `since` and was due at `due`.
+    #[inline]
+    pub fn send<B>(&mut self, out: &mut Outbox<B>, since: Time, due: Time, packet: Packet<B>) {
+        self.pass(due.since(since));
+        out.sent.push((due, packet));
+    }
+    /// Ends a held packet at `at`.
+    pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: Cause) {
+        self.held -= 1;
+        self.dropped += 1;
+        out.dropped.push((at, packet, cause));
+    }
+    /// Sends a held packet back: too big for `mtu` bytes.
+    pub fn bounce<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, mtu: u32) {
+        self.held -= 1;
+        self.dropped += 1;
+        out.bounced.push((at, packet, mtu));
     }
 }
 
@@ -95,7 +133,8 @@ pub trait Element<B>: Send {
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>);
 
     /// When the element next has something to hand on, or `None`. May be earlier than needed,
-    /// never later than the next packet due out.
+    /// never later than the next packet due out. What an element only has to *decide* in between
+    /// (begin a transmission, an AQM drop) it may leave to the next call, with its exact due time.
     fn next_wake(&self) -> Option<Time>;
 
     /// The books.

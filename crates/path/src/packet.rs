@@ -9,6 +9,12 @@ pub trait Body: Clone {
         let _ = (offset, len);
         self.clone()
     }
+
+    /// Undoes [`Body::fragment`]: `next`, the body of the following fragment, is appended
+    /// (a simulated segment was cloned and stays as it is; real bytes are put together).
+    fn join(&mut self, next: Self) {
+        let _ = next;
+    }
 }
 
 impl Body for () {}

@@ -1,10 +1,19 @@
 //! What a run yields: summary and time series of flows and path elements. The simulator, the lab
 //! and capture analysis all fill these; tables, reports, JSON, Parquet and Python all read them.
+//!
+//! The `parquet` feature adds the [`parquet`] writer; without it this crate builds for wasm32.
 
+mod combine;
 mod histogram;
+mod json;
 mod model;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 
+pub use combine::{combine, concat, estimate};
 pub use histogram::Histogram;
+pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, Element, ElementSeries, Flow, FlowSeries, Outcome, RttSummary, Run, SCHEMA, Variant, jain,
+    Clock, DelaySummary, Element, ElementSeries, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary,
+    Run, SCHEMA, Variant, jain,
 };

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "longfat-result/1";
 
 /// One run of a scenario: every variant, each with its flows and elements.
+///
+/// With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the
+/// repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`,
+/// `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in
+/// [`Variant::repeats`] and [`Flow::repeats`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`].
@@ -19,17 +24,18 @@ pub struct Run {
 }
 
 /// Which clock drove the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Virtual time.
+    #[default]
     Sim,
     /// Real time and the kernel's TCP.
     Kernel,
 }
 
 /// One variant's outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name.
     pub name: String,
@@ -45,10 +51,61 @@ pub struct Variant {
     pub total_goodput_mbps: f64,
     /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
     pub jain_index: f64,
+    /// The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none,
+    /// or where it changes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_mbps: Option<f64>,
+    /// Each flow was measured alone, in a run of its own; elements are named `element@flow`.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub one_at_a_time: bool,
+    /// Means and intervals, when the variant was run more than once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeats: Option<Repeats>,
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
+/// A mean over repeats with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval: the mean is within ± this (Student's t).
+    pub ci95: f64,
+}
+
+/// A variant over its repeats, each with a seed of its own.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Repeats {
+    /// How many.
+    pub n: usize,
+    /// The seeds, in the order of the repeats.
+    pub seeds: Vec<u64>,
+    /// Sum of the flows' goodputs, Mbit/s.
+    pub total_goodput_mbps: Estimate,
+    /// Retransmissions of all flows.
+    pub retransmitted_packets: Estimate,
+    /// Mean RTT, ms, averaged over the flows that have one (TCP flows only when there are any).
+    pub rtt_mean_ms: Estimate,
+    /// Jain's fairness index.
+    pub jain_index: Estimate,
+}
+
+/// A flow over the repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowRepeats {
+    /// Goodput, Mbit/s.
+    pub goodput_mbps: Estimate,
+    /// Retransmissions.
+    pub retransmitted_packets: Estimate,
+    /// Mean RTT, ms.
+    pub rtt_mean_ms: Estimate,
 }
 
 /// A flow's summary.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name.
     pub name: String,
@@ -73,6 +130,30 @@ pub struct Flow {
     /// Exchanges completed, for `request` flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completed: Option<u64>,
+    /// Data packets the path dropped, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_packets: Option<u64>,
+    /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`Variant::limit_mbps`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_mbps: Option<f64>,
+    /// Means and intervals, when the variant was run more than once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeats: Option<FlowRepeats>,
+}
+
+impl Flow {
+    /// Whether this is a datagram flow (its `rtt_ms` is a one-way delay).
+    pub fn is_udp(&self) -> bool {
+        self.cc == "udp"
+    }
+}
+
+impl Variant {
+    /// The flows that comparisons are about: the TCP flows, or all when there is none.
+    pub fn compared_flows(&self) -> impl Iterator<Item = &Flow> {
+        let all_udp = self.flows.iter().all(Flow::is_udp);
+        self.flows.iter().filter(move |f| all_udp || !f.is_udp())
+    }
 }
 
 /// Round-trip times in milliseconds; all zero when there was no sample.
@@ -93,7 +174,7 @@ pub struct RttSummary {
 }
 
 /// A path element's summary.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Element {
     /// `link.direction.stage`.
     pub name: String,
@@ -168,7 +249,7 @@ pub struct ElementSeries {
 }
 
 /// One variant run once: summary and series.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Outcome {
     /// The summary.
     pub variant: Variant,

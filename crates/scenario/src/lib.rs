@@ -1,1 +1,144 @@
-//! scenario
+//! The scenario file: hosts, links with what limits them, flows, and the variants to compare.
+//!
+//! [`Experiment::parse`] reads a TOML text and gives one checked [`Scenario`] per variant, in
+//! which names have become indexes and every default is filled in. What is wrong is told as a
+//! [`ScenarioError`]: file, line, column, key, and what would be right. `docs/scenario.md`
+//! describes the keys; [`schema`] is the same for editors.
+//!
+//! A variant, and each `--set`, is a list of overrides of the parsed TOML, made before
+//! it is read, so that an override means exactly what the same text in the file would.
+
+mod address;
+mod check;
+mod de;
+mod error;
+mod file;
+mod overrides;
+mod parse;
+mod route;
+mod schema;
+mod stage;
+mod tree;
+
+pub use error::{Cause, ScenarioError};
+pub use parse::MAX_BYTES;
+pub use route::Hop;
+pub use schema::schema;
+
+use path::Stage;
+use transport::{App, Stack};
+use units::{Bytes, Rate, Span};
+
+/// A scenario file: one scenario per variant, parsed and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its name; the file's when it gives none.
+    pub name: String,
+    /// What it is about; may be empty.
+    pub description: String,
+    /// In the order of the file; at least one. Without `[variants]` there is one called `default`.
+    pub variants: Vec<Variant>,
+}
+
+/// One of the things an experiment compares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its name, fit for a folder.
+    pub name: String,
+    /// What to run.
+    pub scenario: Scenario,
+}
+
+/// What to run: a topology and its flows. Hosts, links and relays are told by index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The experiment's name.
+    pub name: String,
+    /// How long it runs; 1 ns to 24 h.
+    pub duration: Span,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Interval of the time series; zero for none.
+    pub sample: Span,
+    /// Each flow is measured in a run of its own.
+    pub one_at_a_time: bool,
+    /// Those that links name, in order of first mention.
+    pub hosts: Vec<Host>,
+    /// In the order of the file; at least one.
+    pub links: Vec<Link>,
+    /// In the order of the file, used or not.
+    pub relays: Vec<Relay>,
+    /// In the order of the file, without those that are not enabled; may be empty.
+    pub flows: Vec<Flow>,
+}
+
+/// An end or a branching point of the topology.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Unique among hosts.
+    pub name: String,
+    /// Its TCP.
+    pub stack: Stack,
+}
+
+/// Joins two hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Unique among links.
+    pub name: String,
+    /// Two different hosts, as indexes.
+    pub between: [usize; 2],
+    /// From the first to the second, in the order packets meet them.
+    pub forward: Vec<NamedStage>,
+    /// From the second to the first, in the order packets meet them.
+    pub backward: Vec<NamedStage>,
+}
+
+/// A stage and its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedStage {
+    /// Unique in its direction of its link: its own, or its kind (`delay`, `delay-2`).
+    pub name: String,
+    /// What it does.
+    pub stage: Stage,
+}
+
+/// A split-TCP relay: ends one connection, begins another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relay {
+    /// Unique among relays.
+    pub name: String,
+    /// Index of the host it runs on.
+    pub host: usize,
+    /// Bytes it holds for each connection and direction.
+    pub buffer: Bytes,
+    /// Congestion control of its onward sender; `None` for the flow's. One of [`congestion::NAMES`].
+    pub cc: Option<String>,
+}
+
+/// One or more connections alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Unique among flows.
+    pub name: String,
+    /// Index of the sending host.
+    pub from: usize,
+    /// Index of the receiving host; another one, and reachable.
+    pub to: usize,
+    /// Congestion control of the sender, one of [`congestion::NAMES`]; means nothing for UDP.
+    pub cc: String,
+    /// How many connections; at least one.
+    pub count: u32,
+    /// When the first begins.
+    pub start: Span,
+    /// Time between two starts; the last one is before the end of the run.
+    pub stagger: Span,
+    /// What it sends.
+    pub app: App,
+    /// Indexes of the relays it passes, in order; none for UDP.
+    pub via: Vec<usize>,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
+    /// Upper bound of the pacing rate.
+    pub max_pacing_rate: Option<Rate>,
+}

@@ -1,1 +1,13 @@
-//! sim
+//! The virtual clock: a scenario's topology and flows driven by an event queue.
+//!
+//! Pure: no clock, no file, no ambient randomness; the same scenario and seed give the same bytes.
+//! Every chain of path elements, every connection end and every application has at most one event
+//! pending. Ties in time are served first-in first-out.
+
+mod agenda;
+mod collect;
+mod flows;
+mod network;
+mod run;
+
+pub use run::{Options, Tap, run};

@@ -111,3 +111,66 @@ pub enum App {
         duration: Option<Span>,
     },
 }
+
+/// A [`Stack`] with every default filled in for one connection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Limits {
+    /// Whose rules.
+    pub profile: Profile,
+    /// Initial window, segments.
+    pub initial_window: u32,
+    /// Payload bytes of a full segment, options counted off.
+    pub mss: u32,
+    /// Timestamps on every segment.
+    pub timestamps: bool,
+    /// SACK negotiated.
+    pub sack: bool,
+    /// ECN negotiated.
+    pub ecn: bool,
+    /// Fixed receive window, bytes.
+    pub receive_window: Option<u64>,
+    /// Largest receive buffer, bytes.
+    pub receive_buffer: u64,
+    /// Largest send buffer, bytes.
+    pub send_buffer: u64,
+    /// Longest ACK delay.
+    pub delayed_ack: Span,
+    /// Smallest retransmission timeout.
+    pub rto_min: Span,
+    /// Pace whatever the congestion control says.
+    pub pacing: bool,
+    /// Burst sizing.
+    pub tso: bool,
+    /// Upper bound of the pacing rate, bytes per second.
+    pub max_pacing_rate: u64,
+}
+
+impl Stack {
+    /// The connection's limits between this stack and `peer` over a path of `mtu` bytes:
+    /// an option is in force when both ends have it, the MSS is the smaller one.
+    pub fn limits(&self, peer: &Stack, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
+        let linux = self.profile == Profile::Linux;
+        let has_timestamps = |s: &Stack| s.timestamps.unwrap_or(s.profile == Profile::Linux);
+        let timestamps = has_timestamps(self) && has_timestamps(peer);
+        let header = crate::segment::HEADER;
+        let largest = mtu.saturating_sub(header).max(64);
+        let clamp = |s: &Stack| s.mss.unwrap_or(largest).min(largest);
+        let options = if timestamps { crate::segment::TIMESTAMP_OPTION } else { 0 };
+        Limits {
+            profile: self.profile,
+            initial_window: self.initial_window.unwrap_or(10).max(1),
+            mss: clamp(self).min(clamp(peer)).saturating_sub(options).max(1),
+            timestamps,
+            sack: self.sack.unwrap_or(true) && peer.sack.unwrap_or(true),
+            ecn: self.ecn.unwrap_or(false) && peer.ecn.unwrap_or(false),
+            receive_window: self.receive_window.map(Bytes::get),
+            receive_buffer: self.receive_buffer.map_or(6 << 20, Bytes::get),
+            send_buffer: self.send_buffer.map_or(4 << 20, Bytes::get),
+            delayed_ack: self.delayed_ack.unwrap_or(Span::from_millis(if linux { 40 } else { 200 })),
+            rto_min: self.rto_min.unwrap_or(Span::from_millis(if linux { 200 } else { 1000 })),
+            pacing: self.pacing.unwrap_or(false),
+            tso: self.tso.unwrap_or(linux),
+            max_pacing_rate: max_pacing_rate.map_or(u64::MAX, |r| r.as_bps() / 8),
+        }
+    }
+}

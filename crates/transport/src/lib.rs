@@ -1,5 +1,23 @@
-//! Simulated TCP and UDP endpoints.
+//! Simulated endpoints: TCP as Linux 6.x sends it (or as the RFCs write it), UDP, applications and
+//! split-TCP relays. State machines without a clock: `now` is an argument of every call.
 
+mod app;
 mod config;
+mod receive;
+mod relay;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod tcp;
+mod udp;
 
-pub use config::{App, Arrival, Profile, Stack};
+pub use app::{Application, Side};
+pub use config::{App, Arrival, Limits, Profile, Stack};
+pub use receive::Receiver;
+pub use relay::pump;
+pub use rtt::Rtt;
+pub use segment::{Flags, HEADER, SackBlock, Segment, TIMESTAMP_OPTION, UDP_HEADER};
+pub use sender::{SendStats, Sender};
+pub use tcp::Tcp;
+pub use udp::UdpSource;

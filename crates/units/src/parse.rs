@@ -19,13 +19,33 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnitError {
     /// No digits where a number is due.
-    NoNumber { text: String, example: &'static str },
+    NoNumber {
+        /// What was read.
+        text: String,
+        /// What would be right.
+        example: &'static str,
+    },
     /// A number without a unit.
-    NoUnit { text: String, example: &'static str },
+    NoUnit {
+        /// What was read.
+        text: String,
+        /// What would be right.
+        example: &'static str,
+    },
     /// A unit of another kind, or none that exists.
-    UnknownUnit { unit: String, known: &'static str, example: &'static str },
+    UnknownUnit {
+        /// The unit that was read.
+        unit: String,
+        /// The units of this kind.
+        known: &'static str,
+        /// What would be right.
+        example: &'static str,
+    },
     /// More than 64 bits hold.
-    TooLarge { text: String },
+    TooLarge {
+        /// What was read.
+        text: String,
+    },
 }
 
 impl fmt::Display for UnitError {

@@ -1,0 +1,67 @@
+//! A dumbbell: N CUBIC flows over one link with a drop-tail queue of one bandwidth-delay product.
+//! Prints one JSON line: delivered data packets, CPU seconds of the run itself, peak memory.
+//!
+//! `dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]`
+
+use rustix::time::{ClockId, clock_gettime};
+use scenario::Experiment;
+
+const MSS: u64 = 1448;
+
+fn cpu_seconds() -> f64 {
+    let t = clock_gettime(ClockId::ProcessCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
+    line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+}
+
+fn main() {
+    let args: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let [flows, mbps, rtt_ms, seconds, ..] = args[..] else {
+        eprintln!("usage: dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]");
+        std::process::exit(2);
+    };
+    let seed = args.get(4).copied().unwrap_or(1);
+    let queue = mbps * 1_000_000 * rtt_ms / 1000 / 8 / 1500;
+    let half = rtt_ms as f64 / 2.0;
+    let text = format!(
+        r#"duration = "{seconds}s"
+sample = "0s"
+[links.bottleneck]
+between = ["a", "b"]
+forward = [{{ kind = "link", rate = "{mbps}Mbit/s", delay = "{half}ms", queue = {{ kind = "fifo", packets = {queue} }} }}]
+backward = [{{ kind = "link", rate = "{mbps}Mbit/s", delay = "{half}ms", queue = {{ kind = "fifo", packets = {queue} }} }}]
+[hosts.a]
+stack = {{ send_buffer = "64MB" }}
+[hosts.b]
+stack = {{ receive_buffer = "64MB" }}
+[flows.f]
+from = "a"
+to = "b"
+cc = "cubic"
+count = {flows}
+"#
+    );
+    let experiment = match Experiment::parse("dumbbell.toml", &text, &[]) {
+        Ok(e) => e,
+        Err(e) => {
+            eprintln!("{e}");
+            std::process::exit(2);
+        }
+    };
+    let v = &experiment.variants[0];
+    let before = cpu_seconds();
+    let out = sim::run(&v.name, &v.scenario, sim::Options { seed, ..sim::Options::default() });
+    let cpu = cpu_seconds() - before;
+    let delivered: u64 = out.variant.flows.iter().map(|f| f.delivered_bytes).sum::<u64>() / MSS;
+    println!(
+        "{{\"simulator\":\"longfat\",\"delivered_packets\":{delivered},\"goodput_mbps\":{:.1},\"cpu_seconds\":{cpu:.4},\"packets_per_cpu_second\":{:.0},\"max_rss_kb\":{}}}",
+        out.variant.total_goodput_mbps,
+        delivered as f64 / cpu,
+        peak_kb()
+    );
+}

@@ -1,0 +1,303 @@
+//! A packet's headers as data, and as the bytes of RFC 791, RFC 9293 and RFC 768.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::ops::BitOr;
+use units::Time;
+
+const IP_HEADER: usize = 20;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+/// What a TCP header can hold of options (RFC 9293 section 3.1: data offset of at most 15 words).
+const MOST_OPTIONS: usize = 40;
+
+/// An IPv4 packet whose payload is zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// When it was seen.
+    pub time: Time,
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// IP identification.
+    pub id: u16,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// Time to live.
+    pub ttl: u8,
+    /// What it carries.
+    pub payload: Payload,
+}
+
+/// What a frame carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A TCP segment.
+    Tcp(TcpFrame),
+    /// A UDP datagram.
+    Udp(UdpFrame),
+}
+
+/// A TCP segment's header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpFrame {
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags.
+    pub flags: Flags,
+    /// The window field: already scaled down, except in a SYN.
+    pub window: u16,
+    /// Options.
+    pub options: TcpOptions,
+    /// Bytes of payload.
+    pub payload_len: u32,
+}
+
+/// TCP options, written in the order and with the padding that Linux uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale (RFC 7323 section 2).
+    pub wscale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2).
+    pub sack_ok: bool,
+    /// Timestamp value and echo reply (RFC 7323 section 3).
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, first byte and the one after the last (RFC 2018 section 3); those that do not
+    /// fit (beyond three with timestamps, four without) are left out.
+    pub sack: Vec<(u32, u32)>,
+}
+
+/// A UDP datagram's header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UdpFrame {
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Bytes of payload.
+    pub payload_len: u32,
+}
+
+/// TCP flags; combine with `|`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// Acknowledge.
+    pub const ACK: Flags = Flags(0x10);
+    /// Urgent.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN echo (RFC 3168 section 6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168 section 6.1).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all of `other`'s flags are set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// Why a frame has no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    /// Headers and payload are more than an IPv4 packet holds (65,535 bytes).
+    TooLong {
+        /// How many bytes they are.
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FrameError::TooLong { bytes } => write!(f, "a packet of {bytes} bytes is longer than IPv4 allows (65535)"),
+        }
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+impl TcpOptions {
+    /// The options' bytes, a multiple of four, 40 at most.
+    fn bytes(&self) -> Vec<u8> {
+        let mut b = Vec::with_capacity(MOST_OPTIONS);
+        if let Some(mss) = self.mss {
+            b.extend([2, 4]);
+            b.extend(mss.to_be_bytes());
+        }
+        // SACK permitted takes the place of the two NOPs before timestamps, as in Linux.
+        match (self.sack_ok, self.timestamps) {
+            (true, _) => b.extend([4, 2]),
+            (false, Some(_)) => b.extend([1, 1]),
+            (false, None) => {}
+        }
+        if let Some((value, echo)) = self.timestamps {
+            b.extend([8, 10]);
+            b.extend(value.to_be_bytes());
+            b.extend(echo.to_be_bytes());
+        } else if self.sack_ok {
+            b.extend([1, 1]);
+        }
+        if let Some(shift) = self.wscale {
+            b.extend([1, 3, 3, shift]);
+        }
+        let room = (MOST_OPTIONS - b.len()).saturating_sub(4) / 8;
+        let blocks = &self.sack[..self.sack.len().min(room)];
+        if !blocks.is_empty() {
+            b.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+            for (start, end) in blocks {
+                b.extend(start.to_be_bytes());
+                b.extend(end.to_be_bytes());
+            }
+        }
+        debug_assert!(b.len() % 4 == 0 && b.len() <= MOST_OPTIONS);
+        b
+    }
+}
+
+/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted. `bytes` is even.
+fn add_words(sum: u32, bytes: &[u8]) -> u32 {
+    bytes.chunks_exact(2).fold(sum, |sum, w| sum + u16::from_be_bytes([w[0], w[1]]) as u32)
+}
+
+fn checksum(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+impl Frame {
+    /// The headers' bytes, checksums right for a payload of zeros, and the packet's whole length.
+    pub fn headers(&self) -> Result<(Vec<u8>, u32), FrameError> {
+        let mut transport = match &self.payload {
+            Payload::Tcp(tcp) => tcp_header(tcp),
+            Payload::Udp(udp) => udp_header(udp),
+        };
+        let (protocol, checksum_at, payload) = match &self.payload {
+            Payload::Tcp(tcp) => (6, 16, tcp.payload_len),
+            Payload::Udp(udp) => (17, 6, udp.payload_len),
+        };
+        let segment = transport.len() as u64 + payload as u64;
+        let bytes = IP_HEADER as u64 + segment;
+        let total = u16::try_from(bytes).map_err(|_| FrameError::TooLong { bytes })?;
+        if let Payload::Udp(_) = self.payload {
+            transport[4..6].copy_from_slice(&(segment as u16).to_be_bytes());
+        }
+        // Pseudo-header: addresses, protocol, length (RFC 9293 section 3.1); zeros add nothing.
+        let pseudo = add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets());
+        let mut sum = checksum(add_words(pseudo, &transport));
+        if protocol == 17 && sum == 0 {
+            sum = 0xffff; // RFC 768: zero means "no checksum".
+        }
+        transport[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
+        let mut bytes = self.ip_header(total, protocol);
+        bytes.append(&mut transport);
+        Ok((bytes, total as u32))
+    }
+
+    fn ip_header(&self, total: u16, protocol: u8) -> Vec<u8> {
+        let mut b = Vec::with_capacity(IP_HEADER + TCP_HEADER + MOST_OPTIONS);
+        b.extend([0x45, self.dscp << 2 | self.ecn & 3]);
+        b.extend(total.to_be_bytes());
+        b.extend(self.id.to_be_bytes());
+        b.extend([0x40, 0, self.ttl, protocol, 0, 0]); // Don't fragment; the checksum comes last.
+        b.extend(self.src.octets());
+        b.extend(self.dst.octets());
+        let sum = checksum(add_words(0, &b));
+        b[10..12].copy_from_slice(&sum.to_be_bytes());
+        b
+    }
+}
+
+/// With a checksum of zero.
+fn tcp_header(tcp: &TcpFrame) -> Vec<u8> {
+    let options = tcp.options.bytes();
+    let words = (TCP_HEADER + options.len()) / 4;
+    let mut b = Vec::with_capacity(TCP_HEADER + MOST_OPTIONS);
+    b.extend(tcp.sport.to_be_bytes());
+    b.extend(tcp.dport.to_be_bytes());
+    b.extend(tcp.seq.to_be_bytes());
+    b.extend(tcp.ack.to_be_bytes());
+    b.extend([(words as u8) << 4, tcp.flags.0]);
+    b.extend(tcp.window.to_be_bytes());
+    b.extend([0; 4]);
+    b.extend(options);
+    b
+}
+
+/// With a length and checksum of zero.
+fn udp_header(udp: &UdpFrame) -> Vec<u8> {
+    let mut b = Vec::with_capacity(UDP_HEADER);
+    b.extend(udp.sport.to_be_bytes());
+    b.extend(udp.dport.to_be_bytes());
+    b.extend([0; 4]);
+    b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_laid_out_as_linux_does() {
+        let syn = TcpOptions {
+            mss: Some(1460),
+            wscale: Some(7),
+            sack_ok: true,
+            timestamps: Some((1, 0)),
+            sack: vec![],
+        };
+        assert_eq!(syn.bytes().len(), 20);
+        let data = TcpOptions { timestamps: Some((1, 2)), ..Default::default() };
+        assert_eq!(data.bytes(), [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        let blocks = vec![(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
+        assert_eq!(TcpOptions { sack: blocks.clone(), ..data }.bytes().len(), 40);
+        assert_eq!(TcpOptions { sack: blocks, ..Default::default() }.bytes().len(), 36);
+        assert!(TcpOptions::default().bytes().is_empty());
+    }
+
+    #[test]
+    fn what_ipv4_cannot_hold_is_refused() {
+        let frame = |payload_len| Frame {
+            time: Time::ZERO,
+            src: Ipv4Addr::LOCALHOST,
+            dst: Ipv4Addr::LOCALHOST,
+            id: 0,
+            dscp: 0,
+            ecn: 0,
+            ttl: 64,
+            payload: Payload::Udp(UdpFrame { payload_len, ..Default::default() }),
+        };
+        assert_eq!(frame(65_507).headers().map(|(_, n)| n), Ok(65_535));
+        assert_eq!(frame(65_508).headers(), Err(FrameError::TooLong { bytes: 65_536 }));
+        assert_eq!(frame(u32::MAX).headers(), Err(FrameError::TooLong { bytes: u32::MAX as u64 + 28 }));
+    }
+}

@@ -1,0 +1,173 @@
+//! What is written reads back: by an independent parser, and by tshark where it is installed.
+
+use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
+use std::net::Ipv4Addr;
+use std::process::Command;
+use units::Time;
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+fn tcp(ms: u64, up: bool, seq: u32, ack: u32, flags: Flags, options: TcpOptions, payload_len: u32) -> Frame {
+    let (src, dst, sport, dport) =
+        if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
+    let segment = TcpFrame { sport, dport, seq, ack, flags, window: 502, options, payload_len };
+    Frame {
+        time: Time::from_nanos(ms * 1_000_000 + 7),
+        src,
+        dst,
+        id: ms as u16,
+        dscp: 46,
+        ecn: 2,
+        ttl: 64,
+        payload: Payload::Tcp(segment),
+    }
+}
+
+/// A connection with a hole, reported by SACK and filled, and a datagram at the end.
+fn story() -> Vec<Frame> {
+    let syn = TcpOptions { mss: Some(1460), wscale: Some(7), sack_ok: true, timestamps: Some((1000, 0)), sack: vec![] };
+    let ts = |value, echo| TcpOptions { timestamps: Some((value, echo)), ..Default::default() };
+    let data = |ms, seq| tcp(ms, true, seq, 1, Flags::ACK | Flags::PSH, ts(1000 + ms as u32, 2000), 1448);
+    let hole = TcpOptions { sack: vec![(2897, 4345)], ..ts(2100, 1100) };
+    let mut frames = vec![
+        tcp(0, true, 0, 0, Flags::SYN, syn.clone(), 0),
+        tcp(30, false, 0, 1, Flags::SYN | Flags::ACK, TcpOptions { timestamps: Some((2000, 1000)), ..syn }, 0),
+        tcp(60, true, 1, 1, Flags::ACK, ts(1060, 2000), 0),
+        data(61, 1),
+        data(62, 2897),
+        tcp(91, false, 1, 1449, Flags::ACK, ts(2090, 1061), 0),
+        tcp(92, false, 1, 1449, Flags::ACK, hole, 0),
+        data(95, 1449),
+        tcp(125, false, 1, 4345, Flags::ACK | Flags::ECE, ts(2120, 1095), 0),
+    ];
+    let mut datagram = frames[3].clone();
+    datagram.time = Time::from_nanos(4_200_000_000);
+    datagram.payload = Payload::Udp(UdpFrame { sport: 9, dport: 9999, payload_len: 1472 });
+    frames.push(datagram);
+    frames
+}
+
+fn pcap(frames: &[Frame]) -> Vec<u8> {
+    let mut writer = PcapWriter::new(Vec::new()).unwrap();
+    for frame in frames {
+        writer.write(frame).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// Reads one record: the frame it describes, and what follows it.
+fn read(bytes: &[u8]) -> (Frame, &[u8]) {
+    let (captured, length) = (word(bytes, 8) as usize, word(bytes, 12) as usize);
+    let time = Time::from_nanos(word(bytes, 0) as u64 * 1_000_000_000 + word(bytes, 4) as u64);
+    let (headers, rest) = bytes[16..].split_at(captured);
+    let mut whole = headers.to_vec();
+    whole.resize(length, 0);
+    let packet = SlicedPacket::from_ip(&whole).unwrap();
+    let Some(NetSlice::Ipv4(ip)) = &packet.net else { panic!("not IPv4") };
+    let ip = ip.header();
+    assert_eq!(ip.total_len() as usize, length);
+    assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+    let (payload, header_len) = match packet.transport.unwrap() {
+        TransportSlice::Tcp(tcp) => {
+            assert_eq!(tcp.checksum(), tcp.calc_checksum_ipv4(ip.source(), ip.destination()).unwrap());
+            let header = 20 + tcp.header_slice().len();
+            (Payload::Tcp(read_tcp(&tcp)), header)
+        }
+        TransportSlice::Udp(udp) => {
+            let header = udp.to_header();
+            let sum = header.calc_checksum_ipv4_raw(ip.source(), ip.destination(), udp.payload()).unwrap();
+            assert_eq!(udp.checksum(), sum);
+            let payload_len = udp.payload().len() as u32;
+            let datagram = UdpFrame { sport: udp.source_port(), dport: udp.destination_port(), payload_len };
+            (Payload::Udp(datagram), 28)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(header_len, captured, "headers and nothing else are kept");
+    let frame = Frame {
+        time,
+        src: ip.source_addr(),
+        dst: ip.destination_addr(),
+        id: ip.identification(),
+        dscp: ip.dcp().value(),
+        ecn: ip.ecn().value(),
+        ttl: ip.ttl(),
+        payload,
+    };
+    (frame, rest)
+}
+
+fn read_tcp(tcp: &etherparse::TcpSlice) -> TcpFrame {
+    let mut options = TcpOptions::default();
+    for option in tcp.options_iterator() {
+        match option.unwrap() {
+            TcpOptionElement::MaximumSegmentSize(mss) => options.mss = Some(mss),
+            TcpOptionElement::WindowScale(shift) => options.wscale = Some(shift),
+            TcpOptionElement::SelectiveAcknowledgementPermitted => options.sack_ok = true,
+            TcpOptionElement::Timestamp(value, echo) => options.timestamps = Some((value, echo)),
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                options.sack.push(first);
+                options.sack.extend(rest.iter().flatten());
+            }
+            TcpOptionElement::Noop => {}
+        }
+    }
+    TcpFrame {
+        sport: tcp.source_port(),
+        dport: tcp.destination_port(),
+        seq: tcp.sequence_number(),
+        ack: tcp.acknowledgment_number(),
+        flags: Flags(tcp.slice()[13]),
+        window: tcp.window_size(),
+        options,
+        payload_len: tcp.payload().len() as u32,
+    }
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let frames = story();
+    let bytes = pcap(&frames);
+    assert_eq!((word(&bytes, 0), word(&bytes, 16), word(&bytes, 20)), (0xa1b2_3c4d, capture::SNAPLEN, 101));
+    let mut rest = &bytes[24..];
+    for want in &frames {
+        let (got, after) = read(rest);
+        assert_eq!(&got, want);
+        rest = after;
+    }
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn tshark_finds_nothing_wrong() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("SKIPPED tshark_finds_nothing_wrong: tshark is not installed");
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("longfat-capture-{}.pcap", std::process::id()));
+    std::fs::write(&path, pcap(&story())).unwrap();
+    let tshark = |args: &[&str]| {
+        let out = Command::new("tshark").arg("-r").arg(&path).args(args).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let wrong = "_ws.malformed or ip.checksum.status == \"Bad\" or tcp.checksum.status == \"Bad\" \
+                 or udp.checksum.status == \"Bad\" or _ws.expert.severity >= 8388608";
+    let bad = tshark(&[&checks[..], &["-Y", wrong]].concat());
+    assert_eq!(bad, "", "tshark calls these malformed");
+    let fields = ["-T", "fields", "-E", "separator=,"];
+    let pick = ["-e", "frame.time_epoch", "-e", "frame.len", "-e", "tcp.len", "-e", "tcp.options.sack.count"];
+    let rows = tshark(&[&fields[..], &pick[..]].concat());
+    std::fs::remove_file(&path).unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows[3], "0.061000007,1500,1448,");
+    assert_eq!(rows[6], "0.092000007,64,0,1");
+    assert_eq!(rows[9], "4.200000000,1500,,");
+}

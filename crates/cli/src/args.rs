@@ -1,0 +1,85 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
+
+/// Finds out why a network path is slow, what would fix it, and proves the fix.
+#[derive(Debug, Parser)]
+#[command(name = "longfat", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a scenario and prints its variants side by side.
+    Run(RunArgs),
+    /// Prints the JSON Schema of scenario files, for editors.
+    Schema,
+}
+
+/// Which clock drives a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Clock {
+    /// The simulator.
+    Sim,
+    /// The Linux kernel's own TCP, in network namespaces.
+    Kernel,
+}
+
+/// `longfat run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes result.json, flows.parquet, elements.parquet, provenance.json and a copy of the scenario
+into a folder, and says which. Exit code 1: in some variant nothing arrived at all.")]
+pub struct RunArgs {
+    /// Scenario file (TOML); `-` reads standard input.
+    pub scenario: PathBuf,
+    /// What drives it.
+    #[arg(long, value_enum, default_value_t = Clock::Sim)]
+    pub on: Clock,
+    /// Overrides a key of the scenario in every variant, for example `links.wan.forward.0.rate="20Mbit/s"`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Runs each variant N times, with the seeds SEED, SEED+1 …; prints means with 95 % intervals.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repeat: u32,
+    /// Seed of the first repeat; default: the scenario's.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Runs only this variant; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+    /// Prints one JSON object instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Folder for the results; default: longfat-results/SCENARIO-NAME.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only).
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How many runs at a time; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

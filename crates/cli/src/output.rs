@@ -1,0 +1,76 @@
+//! The result folder.
+
+use crate::problem::Problem;
+use crate::provenance::Provenance;
+use result::parquet::{Origin, Sampled, write_elements, write_flows};
+use result::{Run, to_json};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// `name` as one component of a path: letters, digits, `-`, `_`, `+`, `.`, never hidden or a parent.
+pub fn file_name(name: &str) -> String {
+    let keep = |c: char| c.is_alphanumeric() || "-_+.".contains(c);
+    let name: String = name.chars().map(|c| if keep(c) { c } else { '-' }).collect();
+    match name.trim_start_matches(['.', '-']) {
+        "" => "unnamed".into(),
+        name => name.into(),
+    }
+}
+
+/// Where results go unless told: `longfat-results/<scenario>`.
+pub fn default_folder(scenario: &str) -> PathBuf {
+    Path::new("longfat-results").join(file_name(scenario))
+}
+
+/// What goes into the folder.
+pub struct Results<'a> {
+    /// Summaries.
+    pub run: &'a Run,
+    /// Time series.
+    pub sampled: &'a [Sampled<'a>],
+    /// The scenario file's text.
+    pub scenario: &'a str,
+    /// Where it comes from.
+    pub provenance: &'a Provenance,
+}
+
+impl Results<'_> {
+    /// Writes all files into `folder`, which is created; files there of the same names are replaced.
+    pub fn write(&self, folder: &Path) -> Result<(), Problem> {
+        let at = |path: &Path, e| Problem::Io(path.display().to_string(), e);
+        fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
+        let file = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
+            let path = folder.join(name);
+            let written = File::create(&path).and_then(|file| {
+                let mut out = BufWriter::new(file);
+                write(&mut out)?;
+                out.flush()
+            });
+            written.map_err(|e| at(&path, e))
+        };
+        let origin = Origin { scenario: &self.run.scenario, seed: self.run.seed };
+        file("result.json", &|out| out.write_all(to_json(self.run).as_bytes()))?;
+        file("flows.parquet", &|out| write_flows(out, origin, self.sampled))?;
+        file("elements.parquet", &|out| write_elements(out, origin, self.sampled))?;
+        file("scenario.toml", &|out| out.write_all(self.scenario.as_bytes()))?;
+        file("provenance.json", &|out| {
+            serde_json::to_writer_pretty(&mut *out, self.provenance)?;
+            out.write_all(b"\n")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert_eq!(file_name("policer vs. shaper"), "policer-vs.-shaper");
+        assert_eq!(file_name("../../etc/passwd"), "etc-passwd");
+        assert_eq!(file_name(".."), "unnamed");
+        assert_eq!(file_name("büro-1_a+b"), "büro-1_a+b");
+        assert_eq!(default_folder("/tmp/x"), Path::new("longfat-results/tmp-x"));
+    }
+}

@@ -1,0 +1,26 @@
+//! What ends the program with exit code 2.
+
+use scenario::ScenarioError;
+use std::fmt;
+use std::io;
+
+/// Why nothing was run, or what it yielded could not be kept. Displayed as whole lines.
+#[derive(Debug)]
+pub enum Problem {
+    /// The scenario is wrong.
+    Scenario(Box<ScenarioError>),
+    /// A file or folder, named, and what went wrong with it.
+    Io(String, io::Error),
+    /// Arguments that do not fit; says what would be right.
+    Usage(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Scenario(e) => f.write_str(&e.render()),
+            Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
+            Problem::Usage(text) => writeln!(f, "error: {text}"),
+        }
+    }
+}

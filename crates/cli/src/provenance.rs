@@ -1,0 +1,99 @@
+//! Where a result comes from: program, machine, command. Apart from the result itself, which is
+//! the same bytes wherever and whenever it is run.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Settings that change what the kernel's TCP does.
+const SYSCTLS: &[&str] = &[
+    "net.core.default_qdisc",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_min_tso_segs",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_pacing_ca_ratio",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+];
+
+/// `provenance.json`.
+#[derive(Debug, Serialize)]
+pub struct Provenance {
+    schema: &'static str,
+    longfat: Build,
+    /// The command line, program first.
+    command: Vec<String>,
+    clock: &'static str,
+    /// The scenario's file as it was named.
+    scenario_file: String,
+    seed: u64,
+    repeats: u32,
+    /// When it began, seconds since 1970.
+    started_unix_s: f64,
+    /// How long the runs took.
+    elapsed_s: f64,
+    machine: Machine,
+    /// Those that exist; absent outside Linux.
+    sysctls: BTreeMap<&'static str, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Build {
+    version: &'static str,
+    commit: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Machine {
+    os: &'static str,
+    arch: &'static str,
+    kernel: Option<String>,
+    cores: usize,
+}
+
+impl Provenance {
+    /// Of a run that began at `started` and took `elapsed_s` seconds.
+    pub fn new(scenario_file: String, seed: u64, repeats: u32, started: SystemTime, elapsed_s: f64) -> Provenance {
+        let version = env!("CARGO_PKG_VERSION");
+        Provenance {
+            schema: "longfat-provenance/1",
+            longfat: Build { version, commit: option_env!("LONGFAT_COMMIT") },
+            command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+            clock: "sim",
+            scenario_file,
+            seed,
+            repeats,
+            started_unix_s: started.duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64()),
+            elapsed_s,
+            machine: Machine {
+                os: std::env::consts::OS,
+                arch: std::env::consts::ARCH,
+                kernel: proc_sys("kernel.osrelease"),
+                cores: std::thread::available_parallelism().map_or(1, usize::from),
+            },
+            sysctls: SYSCTLS.iter().filter_map(|&name| Some((name, proc_sys(name)?))).collect(),
+        }
+    }
+}
+
+/// A sysctl's value, if it exists, with single blanks between its parts.
+fn proc_sys(name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,118 @@
+//! Packets of a simulation as captures, one file for each host.
+
+use crate::engine::Tap;
+use crate::output::file_name;
+use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use path::Packet;
+use scenario::Scenario;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use transport::Segment;
+use units::Time;
+
+/// The window scale that captures show; Linux announces it for receive buffers of up to 8 MiB.
+const WINDOW_SCALE: u8 = 7;
+/// Port of the side that answers; the side that opens has [`CLIENT_PORT`] plus the flow's number.
+const SERVER_PORT: u16 = 5201;
+const CLIENT_PORT: u16 = 40_000;
+
+/// Writes what each host sends and receives to `<host>.pcap`.
+///
+/// Host number n is 10.0.0.0 + n + 1. Sequence numbers are relative: a SYN has 0, the first byte
+/// of data 1. The hosts' clocks agree.
+pub struct PcapTap {
+    files: Vec<PcapWriter<BufWriter<File>>>,
+    /// The SYN's maximum segment size, for each host.
+    mss: Vec<u16>,
+    /// Which host opened a flow between two hosts: the first that was seen to send.
+    openers: BTreeMap<(u32, usize, usize), usize>,
+    failed: Option<io::Error>,
+}
+
+impl PcapTap {
+    /// Creates `folder` and in it a file for each host.
+    pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<PcapTap> {
+        fs::create_dir_all(folder)?;
+        let file = |name: &str| PcapWriter::new(BufWriter::new(File::create(folder.join(file_name(name) + ".pcap"))?));
+        Ok(PcapTap {
+            files: scenario.hosts.iter().map(|h| file(&h.name)).collect::<io::Result<_>>()?,
+            mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
+            openers: BTreeMap::new(),
+            failed: None,
+        })
+    }
+
+    /// Writes what is buffered; the first error of all that happened.
+    pub fn finish(self) -> io::Result<()> {
+        match self.failed {
+            Some(e) => Err(e),
+            None => self.files.into_iter().try_for_each(|f| f.finish().map(drop)),
+        }
+    }
+
+    fn frame(&mut self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Frame {
+        let opener = *self.openers.entry((packet.flow, from.min(to), from.max(to))).or_insert(from);
+        let client = CLIENT_PORT.wrapping_add(packet.flow as u16);
+        let (sport, dport) = if from == opener { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
+        let segment = &packet.body;
+        let payload = if segment.flags == transport::Flags::default() {
+            Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
+        } else {
+            Payload::Tcp(tcp(segment, sport, dport, self.mss.get(from).copied().unwrap_or(1460)))
+        };
+        Frame {
+            time: now,
+            src: address(from),
+            dst: address(to),
+            id: packet.id as u16,
+            dscp: packet.dscp,
+            ecn: packet.ecn as u8,
+            ttl: 64,
+            payload,
+        }
+    }
+}
+
+impl Tap for PcapTap {
+    fn packet(&mut self, now: Time, host: usize, _outgoing: bool, packet: &Packet<Segment>, from: usize, to: usize) {
+        // Later fragments hold no TCP header.
+        if self.failed.is_some() || packet.fragment.is_some_and(|f| f.index > 0) {
+            return;
+        }
+        let frame = self.frame(now, packet, from, to);
+        let Some(file) = self.files.get_mut(host) else { return };
+        self.failed = file.write(&frame).err();
+    }
+}
+
+fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
+}
+
+/// Stream offsets become sequence numbers modulo 2^32, one up for the SYN (RFC 9293 section 3.4).
+fn tcp(segment: &Segment, sport: u16, dport: u16, mss: u16) -> TcpFrame {
+    let syn = segment.flags.has(transport::Flags::SYN);
+    let ack = segment.flags.has(transport::Flags::ACK);
+    let number = |offset: u64| (offset as u32).wrapping_add(1);
+    let timestamps = (segment.ts_val != 0).then_some((segment.ts_val, segment.ts_ecr));
+    let sack = segment.sack_ranges().map(|(start, end)| (number(start), number(end))).collect();
+    let mut options = TcpOptions { timestamps, sack, ..Default::default() };
+    if syn {
+        options = TcpOptions { mss: Some(mss), wscale: Some(WINDOW_SCALE), sack_ok: true, ..options };
+    }
+    // RFC 7323 section 2.2: a SYN's window is not scaled.
+    let window = if syn { segment.window } else { segment.window >> WINDOW_SCALE };
+    TcpFrame {
+        sport,
+        dport,
+        seq: if syn { 0 } else { number(segment.seq) },
+        ack: if ack { number(segment.ack) } else { 0 },
+        flags: Flags(segment.flags.0),
+        window: window.min(65_535) as u16,
+        options,
+        payload_len: segment.len,
+    }
+}

@@ -1,0 +1,99 @@
+//! HyStart: leaves slow start before it overflows the bottleneck's queue. Two detectors watch
+//! each round from 16 packets of window on: the *ACK train* (ACKs that keep following each other
+//! within 2 ms have lasted longer than the path's half round trip, so the pipe is full), and the
+//! *delay increase* (the round's smallest RTT has risen by an eighth of the path's, at least
+//! 4 ms and at most 16 ms). Either sets ssthresh to the window of that moment.
+//!
+//! Sources: Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux `tcp_cubic.c`.
+//!
+//! | paper, RFC 9406 (HyStart++) | here, as in Linux |
+//! |---|---|
+//! | train compared with half the smallest RTT | the same plus an allowance for bursts, up to 1 ms; the whole RTT when packets are paced |
+//! | eight samples, then the round is judged | the ninth and every later sample of the round is judged, each against the round's smallest so far |
+//! | HyStart++ drops the train and adds Conservative Slow Start, which may resume slow start | the train stays, the exit is final until an RTO |
+
+use crate::jiffies::micros;
+use crate::{Socket, Window};
+use units::Time;
+
+const LOW_WINDOW: u32 = 16;
+const ACK_DELTA_US: u64 = 2_000;
+const MIN_SAMPLES: u8 = 8;
+const DELAY_MIN_US: u32 = 4_000;
+const DELAY_MAX_US: u32 = 16_000;
+
+/// The two detectors' state for the current round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HyStart {
+    /// The exit point is found: nothing more to do until an RTO.
+    pub found: bool,
+    round_start: Time,
+    /// The round ends when this byte is acknowledged.
+    end_seq: u64,
+    /// When the last ACK of the train came.
+    last_ack: Time,
+    /// Smallest RTT of the round, microseconds.
+    curr_rtt: u32,
+    samples: u8,
+}
+
+impl HyStart {
+    /// A new round begins.
+    pub fn start_round(&mut self, s: &Socket) {
+        self.round_start = s.now;
+        self.last_ack = s.now;
+        self.end_seq = s.snd_nxt;
+        self.curr_rtt = u32::MAX;
+        self.samples = 0;
+    }
+
+    /// An ACK in slow start with an RTT of `delay` µs, the smallest so far being `delay_min`.
+    pub fn on_ack(&mut self, s: &Socket, w: &mut Window, delay: u32, delay_min: u32) {
+        if s.snd_una > self.end_seq {
+            self.start_round(s);
+        }
+        if w.cwnd < LOW_WINDOW {
+            return;
+        }
+        if self.train_is_long(s, w, delay_min) || self.delay_rose(delay, delay_min) {
+            self.found = true;
+            w.ssthresh = w.cwnd;
+        }
+    }
+
+    fn train_is_long(&mut self, s: &Socket, w: &Window, delay_min: u32) -> bool {
+        if s.now.as_micros().saturating_sub(self.last_ack.as_micros()) > ACK_DELTA_US {
+            return false;
+        }
+        self.last_ack = s.now;
+        let mut threshold = delay_min.saturating_add(burst_allowance(s, w));
+        // Pacing spreads slow start's packets over up to half an RTT by itself.
+        if !w.pacing {
+            threshold /= 2;
+        }
+        s.now.as_micros().saturating_sub(self.round_start.as_micros()) > threshold as u64
+    }
+
+    fn delay_rose(&mut self, delay: u32, delay_min: u32) -> bool {
+        self.curr_rtt = self.curr_rtt.min(delay);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let rise = (delay_min >> 3).clamp(DELAY_MIN_US, DELAY_MAX_US);
+        self.curr_rtt > delay_min.saturating_add(rise)
+    }
+}
+
+/// How late, in µs, segmentation offload alone may make an ACK (`hystart_ack_delay`): four of the
+/// largest bursts at the pacing rate (two in the hosts, doubled because slow start paces at
+/// twice the rate), capped at 1 ms.
+fn burst_allowance(s: &Socket, w: &Window) -> u32 {
+    let bursts = s.gso_max_size as u64 * 4 * 1_000_000;
+    bursts.checked_div(w.pacing_rate).map_or(0, |us| us.min(1_000) as u32)
+}
+
+/// An RTT sample as the detectors take it: whole microseconds, never zero.
+pub(crate) fn delay_of(rtt: units::Span) -> u32 {
+    micros(rtt).max(1)
+}

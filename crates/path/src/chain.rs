@@ -1,0 +1,164 @@
+//! Elements one after another, driven as one.
+//!
+//! A packet that leaves element i at its due time t enters element i + 1 at t. Packets only ever
+//! go forward, so element after element may be caught up to `now`, each fed with what its
+//! predecessor sent, in order: the result is that of handling all events earliest first (ties:
+//! earlier element first), however late the call. The chain has one deadline, the earliest of its
+//! elements'; an element that is fed nothing and has nothing due is not called.
+
+use crate::{Account, Body, Element, Gauge, Outbox, Packet, Stage};
+use units::{Time, earliest};
+
+struct Part<B> {
+    name: String,
+    element: Box<dyn Element<B>>,
+    /// The element's `next_wake`, as of its last call.
+    wake: Option<Time>,
+}
+
+/// A path: elements in series. No element at all passes packets at once.
+pub struct Chain<B> {
+    parts: Vec<Part<B>>,
+    wake: Option<Time>,
+    /// What enters the element at hand.
+    feed: Vec<(Time, Packet<B>)>,
+    /// What leaves it.
+    scratch: Outbox<B>,
+}
+
+impl<B> Default for Chain<B> {
+    fn default() -> Self {
+        Chain { parts: Vec::new(), wake: None, feed: Vec::new(), scratch: Outbox::default() }
+    }
+}
+
+impl<B: Body + Send + 'static> Chain<B> {
+    /// Builds the named stages, first to last. A stage's random stream is that of its name.
+    pub fn build<'a>(seed: u64, stages: impl IntoIterator<Item = (&'a str, &'a Stage)>) -> Self {
+        let mut chain = Chain::default();
+        for (name, stage) in stages {
+            chain.push(name, stage.build(seed, name));
+        }
+        chain
+    }
+}
+
+impl<B> Chain<B> {
+    /// Adds an element at the end, before the first packet.
+    pub fn push(&mut self, name: impl Into<String>, element: Box<dyn Element<B>>) {
+        let wake = element.next_wake();
+        self.wake = earliest(self.wake, wake);
+        self.parts.push(Part { name: name.into(), element, wake });
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The elements' names, first to last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| part.name.as_str())
+    }
+
+    /// A packet enters the first element at `now`, after everything due by then.
+    pub fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        match self.parts.as_mut_slice() {
+            [] => out.sent.push((now, packet)),
+            [only] => {
+                only.element.handle_packet(now, packet, out);
+                self.wake = only.element.next_wake();
+            }
+            _ => {
+                self.feed.push((now, packet));
+                self.run(now, false, out);
+            }
+        }
+    }
+
+    /// Catches up: everything due by `now` goes to `out`, stamped with the time it was due.
+    pub fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
+        if self.wake.is_none_or(|wake| wake > now) {
+            return;
+        }
+        match self.parts.as_mut_slice() {
+            [only] => {
+                only.element.handle_wake(now, out);
+                self.wake = only.element.next_wake();
+            }
+            _ => self.run(now, false, out),
+        }
+    }
+
+    /// As [`Chain::handle_wake`], but calls every element, due or not: before a
+    /// [`Chain::gauge`] at the same `now`.
+    pub fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
+        match self.parts.as_mut_slice() {
+            [only] => {
+                only.element.handle_wake(now, out);
+                self.wake = only.element.next_wake();
+            }
+            _ => self.run(now, true, out),
+        }
+    }
+
+    /// When the chain next has something to hand on, to move inside, or `None`.
+    #[inline]
+    pub fn next_wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    /// The books of element `i`.
+    pub fn account(&self, i: usize) -> Account {
+        self.parts[i].element.account()
+    }
+
+    /// The gauges of element `i`, right after [`Chain::catch_up`] at the same `now`.
+    pub fn gauge(&self, i: usize, now: Time) -> Gauge {
+        self.parts[i].element.gauge(now)
+    }
+
+    fn run(&mut self, now: Time, all: bool, out: &mut Outbox<B>) {
+        let lost = (out.dropped.len(), out.bounced.len());
+        let mut losers = 0;
+        let last = self.parts.len().saturating_sub(1);
+        self.wake = None;
+        for (i, part) in self.parts.iter_mut().enumerate() {
+            if all || !self.feed.is_empty() || part.wake.is_some_and(|wake| wake <= now) {
+                let before = out.dropped.len() + out.bounced.len();
+                // Losses go to the caller, packets to the next element.
+                let target: &mut Outbox<B> = if i == last {
+                    &mut *out
+                } else {
+                    std::mem::swap(&mut self.scratch.dropped, &mut out.dropped);
+                    std::mem::swap(&mut self.scratch.bounced, &mut out.bounced);
+                    &mut self.scratch
+                };
+                for (at, packet) in self.feed.drain(..) {
+                    part.element.handle_packet(at, packet, target);
+                }
+                if all || part.element.next_wake().is_some_and(|wake| wake <= now) {
+                    part.element.handle_wake(now, target);
+                }
+                part.wake = part.element.next_wake();
+                if i != last {
+                    std::mem::swap(&mut self.scratch.dropped, &mut out.dropped);
+                    std::mem::swap(&mut self.scratch.bounced, &mut out.bounced);
+                    std::mem::swap(&mut self.feed, &mut self.scratch.sent);
+                }
+                losers += (out.dropped.len() + out.bounced.len() > before) as u32;
+            }
+            self.wake = earliest(self.wake, part.wake);
+        }
+        if losers > 1 {
+            // Stable: ties stay in order of the elements.
+            out.dropped[lost.0..].sort_by_key(|drop| drop.0);
+            out.bounced[lost.1..].sort_by_key(|bounce| bounce.0);
+        }
+    }
+}

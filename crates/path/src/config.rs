@@ -1,0 +1,83 @@
+//! What every element's configuration can do, and how it says what is wrong.
+
+use crate::{Body, Element};
+use std::fmt;
+
+/// What is wrong with a configuration: the key it concerns and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The key, dotted where it is nested: `queue.packets`.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem with `key`.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem { key: key.into(), message: message.into() }
+    }
+    /// The same problem, seen from the table that holds `key` under the name `outer`.
+    pub fn within(self, outer: &str) -> Problem {
+        Problem { key: format!("{outer}.{}", self.key), message: self.message }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.key, self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The configuration of one element: plain data that can be checked and built.
+pub trait Config {
+    /// Finds what serde cannot: values out of range, keys that contradict each other.
+    fn check(&self) -> Result<(), Problem>;
+
+    /// Builds the element; `seed` and `name` choose its random stream.
+    /// Call it only on a configuration that passes [`Config::check`].
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>>;
+
+    /// The file whose text [`Config::load`] still wants, as the user wrote it.
+    fn file(&self) -> Option<&str> {
+        None
+    }
+
+    /// Takes the text of [`Config::file`] in; afterwards the configuration holds its content
+    /// and no longer names the file.
+    fn load(&mut self, text: &str) -> Result<(), Problem> {
+        let _ = text;
+        Ok(())
+    }
+}
+
+/// `Err` unless `value` is a probability.
+pub(crate) fn probability(key: &str, value: f64) -> Result<(), Problem> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(Problem::new(key, format!("{value} is no probability: a number from 0 to 1 (0.01 is 1 %)")))
+}
+
+/// `Err` if `there`: the key belongs to another choice.
+pub(crate) fn misplaced(key: &str, there: bool, belongs: &str) -> Result<(), Problem> {
+    if there { Err(Problem::new(key, format!("belongs to {belongs} only"))) } else { Ok(()) }
+}
+
+/// `Err` if the rate is zero.
+pub(crate) fn rate_above_zero(key: &str, rate: Option<units::Rate>) -> Result<(), Problem> {
+    if rate.is_some_and(|r| r.as_bps() == 0) {
+        return Err(Problem::new(key, "must be above zero (for example \"20Mbit/s\")"));
+    }
+    Ok(())
+}
+
+/// `Err` if an MTU is too small for IP (RFC 791: 68 bytes).
+pub(crate) fn mtu_of_ip(mtu: Option<u32>) -> Result<(), Problem> {
+    if mtu.is_some_and(|m| m < 68) {
+        return Err(Problem::new("mtu", "must be at least 68 bytes (RFC 791); 1500 is usual"));
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! A constant delay: no rate, no queue, nothing lost.
+
+use crate::config::{Config, Problem};
+use crate::link::Link;
+use crate::queue::{Fifo, QueueConfig};
+use crate::{Body, Element};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+/// A constant delay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delay {
+    /// How long every packet takes.
+    pub delay: Span,
+}
+
+impl Config for Delay {
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// An infinitely fast link is just that.
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let queue = QueueConfig::Fifo(Fifo { packets: Some(1), bytes: None });
+        Link { rate: None, delay: self.delay, mtu: None, queue }.build(seed, name)
+    }
+}

@@ -1,0 +1,361 @@
+//! Hierarchical token bucket (Linux `sch_htb`): a tree of classes, each with a guaranteed `rate`
+//! and a `ceil` up to which it may borrow what its ancestors have to spare.
+//!
+//! A class with tokens of its own serves first (level 0), then those that borrow from the lowest
+//! ancestor that has tokens; within a level by `prio`, within that by deficit round robin with
+//! `quantum`. Tokens may fall below zero by one packet, as in Linux: a class may send while it has
+//! any. Packets leave at the exact nanosecond; behind them a link spaces them.
+//!
+//! | where | here | Linux |
+//! |---|---|---|
+//! | round robin of borrowers | all leaves under the tree take turns | turns among the children at each inner class |
+//! | tokens | bits * 10^-9, exact | ns of the class's rate |
+//! | a packet no class matches | passes at once (the "direct" queue) | the same |
+
+use crate::bucket::BYTE;
+use crate::config::{Config, Problem, rate_above_zero};
+use crate::queue::{Queue, QueueConfig};
+use crate::{Account, Body, Element, Gauge, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Rate, Span, Time, earliest};
+
+/// A class of the tree. Those that are no one's parent are leaves and have a queue; a packet goes
+/// to the first leaf of the list all of whose conditions (`flows`, `dscp`, `tunnel`) it meets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Its name, for `parent`.
+    pub name: String,
+    /// The name of its parent, which stands before it in the list; left out: a root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Guaranteed rate, bits per second.
+    pub rate: Rate,
+    /// Rate up to which it may borrow, bits per second. Default: `rate` (it never borrows).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceil: Option<Rate>,
+    /// Bucket of `rate`, bytes. Default 1600 (tc: the MTU).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+    /// Bucket of `ceil`, bytes. Default 1600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cburst: Option<Bytes>,
+    /// Leaves: lower numbers serve first, 0 to 7. Default 0.
+    #[serde(default)]
+    pub prio: u8,
+    /// Leaves: bytes per turn among equals. Default: rate / 80 bytes (tc: r2q 10), 1000 to 200000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<u32>,
+    /// Leaves: flows that belong here; left out: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<u32>,
+    /// Leaves: codepoints that belong here; left out: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dscp: Vec<u8>,
+    /// Leaves: only packets in a tunnel (true), only others (false); left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<bool>,
+    /// Leaves: what waits. Default: 1000 packets first in, first out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
+}
+
+/// A hierarchical shaper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Htb {
+    /// The classes, parents before their children.
+    pub classes: Vec<Class>,
+}
+
+/// Linux TC_HTB_MAXDEPTH.
+const DEPTH: usize = 8;
+
+impl Htb {
+    fn parent(&self, i: usize) -> Option<usize> {
+        let name = self.classes[i].parent.as_ref()?;
+        self.classes[..i].iter().position(|c| c.name == *name)
+    }
+
+    fn check_class(&self, i: usize) -> Result<(), Problem> {
+        let class = &self.classes[i];
+        rate_above_zero("rate", Some(class.rate))?;
+        if self.classes[..i].iter().any(|c| c.name == class.name) {
+            return Err(Problem::new("name", format!("`{}` is there twice", class.name)));
+        }
+        if let Some(parent) = &class.parent
+            && self.parent(i).is_none()
+        {
+            let message = format!("no class `{parent}` stands before this one");
+            return Err(Problem::new("parent", message));
+        }
+        if class.ceil.is_some_and(|ceil| ceil < class.rate) {
+            return Err(Problem::new("ceil", "must not be below `rate`"));
+        }
+        for (key, burst) in [("burst", class.burst), ("cburst", class.cburst)] {
+            if burst == Some(Bytes::new(0)) {
+                return Err(Problem::new(key, "must be above zero (for example \"1600B\")"));
+            }
+        }
+        if class.prio > 7 {
+            return Err(Problem::new("prio", "must be a number from 0 to 7"));
+        }
+        if class.quantum.is_some_and(|q| q < 256) {
+            return Err(Problem::new("quantum", "must be at least 256 bytes"));
+        }
+        let leaf = !self.classes.iter().any(|c| c.parent.as_deref() == Some(&class.name));
+        let only_leaves = [
+            ("queue", class.queue.is_some()),
+            ("flows", !class.flows.is_empty()),
+            ("dscp", !class.dscp.is_empty()),
+            ("tunnel", class.tunnel.is_some()),
+        ];
+        if let Some((key, _)) = only_leaves.iter().find(|(_, given)| !leaf && *given) {
+            return Err(Problem::new(*key, "belongs to leaves only; this class has children"));
+        }
+        let queue = class.queue.as_ref().map_or(Ok(()), QueueConfig::check);
+        queue.map_err(|p| p.within("queue"))
+    }
+}
+
+impl Config for Htb {
+    fn check(&self) -> Result<(), Problem> {
+        if self.classes.is_empty() {
+            return Err(Problem::new("classes", "at least one is needed"));
+        }
+        for i in 0..self.classes.len() {
+            self.check_class(i).map_err(|p| p.within(&format!("classes[{i}]")))?;
+            let depth = std::iter::successors(Some(i), |&c| self.parent(c)).count();
+            if depth > DEPTH {
+                return Err(Problem::new("classes", "the tree is deeper than 8 (Linux's limit)"));
+            }
+        }
+        Ok(())
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let mut classes: Vec<Node> = self.classes.iter().map(Node::new).collect();
+        let mut leaves = Vec::new();
+        for (i, config) in self.classes.iter().enumerate() {
+            classes[i].parent = self.parent(i);
+            if !self.classes.iter().any(|c| c.parent.as_deref() == Some(&config.name)) {
+                let path = std::iter::successors(Some(i), |&c| self.parent(c)).collect();
+                let queue = config.queue.clone().unwrap_or_default();
+                let quantum = (config.rate.as_bps() / 80).clamp(1000, 200_000) as u32;
+                leaves.push(Leaf {
+                    config: config.clone(),
+                    path,
+                    quantum: config.quantum.unwrap_or(quantum) as i64,
+                    deficit: vec![0; DEPTH],
+                    queue: queue.build(seed, &format!("{name}.{}", config.name)),
+                });
+            }
+        }
+        Box::new(HtbElement {
+            classes,
+            leaves,
+            turns: vec![0; DEPTH * 8],
+            clock: Time::ZERO,
+            wake: None,
+            account: Account::default(),
+        })
+    }
+}
+
+/// An ancestor charged for what its children may send anyhow owes at most 60 s (Linux `mbuffer`).
+const LONGEST_DEBT_NS: i128 = 60_000_000_000;
+
+/// A bucket that may go into debt.
+struct Debt {
+    rate: i128,
+    burst: i128,
+    tokens: i128,
+    at: Time,
+}
+
+impl Debt {
+    fn new(rate: Rate, burst: Option<Bytes>) -> Debt {
+        let burst = (burst.map_or(1600, Bytes::get) as u128 * BYTE) as i128;
+        Debt { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
+    }
+
+    fn refill(&mut self, now: Time) {
+        let grown = self.rate.saturating_mul(now.since(self.at).as_nanos() as i128);
+        self.tokens = self.tokens.saturating_add(grown).min(self.burst);
+        self.at = self.at.max(now);
+    }
+
+    /// When the tokens are no longer below zero.
+    fn ready(&self) -> Time {
+        if self.tokens >= 0 {
+            return self.at;
+        }
+        let wait = (-self.tokens as u128).div_ceil(self.rate as u128);
+        self.at + Span::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+
+    fn take(&mut self, now: Time, size: u32) {
+        self.refill(now);
+        let least = -self.rate.saturating_mul(LONGEST_DEBT_NS);
+        self.tokens = (self.tokens - (size as u128 * BYTE) as i128).max(least);
+    }
+}
+
+struct Node {
+    parent: Option<usize>,
+    own: Debt,
+    ceil: Debt,
+}
+
+impl Node {
+    fn new(class: &Class) -> Node {
+        Node {
+            parent: None,
+            own: Debt::new(class.rate, class.burst),
+            ceil: Debt::new(class.ceil.unwrap_or(class.rate), class.cburst),
+        }
+    }
+}
+
+struct Leaf<B> {
+    config: Class,
+    /// This class, its parent, … the root.
+    path: Vec<usize>,
+    quantum: i64,
+    /// By level, as in Linux.
+    deficit: Vec<i64>,
+    queue: Box<dyn Queue<B>>,
+}
+
+impl<B> Leaf<B> {
+    fn takes(&self, packet: &Packet<B>) -> bool {
+        let c = &self.config;
+        (c.flows.is_empty() || c.flows.contains(&packet.flow))
+            && (c.dscp.is_empty() || c.dscp.contains(&packet.dscp))
+            && c.tunnel.is_none_or(|tunnel| tunnel == (packet.overhead > 0))
+    }
+}
+
+struct HtbElement<B> {
+    classes: Vec<Node>,
+    leaves: Vec<Leaf<B>>,
+    /// Whose turn it is, by level and priority.
+    turns: Vec<usize>,
+    /// The time up to which all is served.
+    clock: Time,
+    /// When a backlogged leaf may next send.
+    wake: Option<Time>,
+    account: Account,
+}
+
+impl<B> HtbElement<B> {
+    /// When leaf `i` may send, for each level it may borrow from: its ceilings up to there are
+    /// not in debt, and the lender has tokens of its own.
+    fn chances(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
+        self.leaves[i].path.iter().scan(self.clock, |ceilings, &class| {
+            let class = &self.classes[class];
+            *ceilings = (*ceilings).max(class.ceil.ready());
+            Some((*ceilings).max(class.own.ready()))
+        })
+    }
+
+    fn next_service(&self) -> Option<Time> {
+        let waiting = (0..self.leaves.len()).filter(|&i| self.leaves[i].queue.load().packets > 0);
+        waiting.fold(None, |soonest, i| earliest(soonest, self.chances(i).min()))
+    }
+
+    /// The leaf to serve at `now` and the level it borrows from.
+    fn choose(&self, now: Time) -> Option<(usize, usize)> {
+        let n = self.leaves.len();
+        let candidates = (0..n).filter(|&i| self.leaves[i].queue.load().packets > 0);
+        let best = candidates.filter_map(|i| {
+            let level = self.chances(i).position(|t| t <= now)?;
+            let prio = self.leaves[i].config.prio as usize;
+            let turn = self.turns[level * 8 + prio];
+            Some((level, prio, (i + n - turn) % n, i))
+        });
+        best.min().map(|(level, _, _, i)| (i, level))
+    }
+
+    /// Linux `htb_charge_class`: ceilings all the way up, own tokens from the lender up.
+    fn charge(&mut self, leaf: usize, level: usize, now: Time, size: u32) {
+        for (depth, &class) in self.leaves[leaf].path.iter().enumerate() {
+            let class = &mut self.classes[class];
+            class.ceil.take(now, size);
+            if depth >= level {
+                class.own.take(now, size);
+            }
+        }
+    }
+
+    fn end_turn(&mut self, i: usize, level: usize, size: u32) {
+        let n = self.leaves.len();
+        let leaf = &mut self.leaves[i];
+        leaf.deficit[level] -= size as i64;
+        let turn = level * 8 + leaf.config.prio as usize;
+        self.turns[turn] = i;
+        if leaf.deficit[level] < 0 {
+            leaf.deficit[level] += leaf.quantum;
+            self.turns[turn] = (i + 1) % n;
+        }
+    }
+
+    fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
+        while let Some(at) = self.wake.filter(|&at| at <= now) {
+            self.clock = self.clock.max(at);
+            let Some((i, level)) = self.choose(self.clock) else {
+                self.wake = self.next_service();
+                break;
+            };
+            let next = self.leaves[i].queue.dequeue(self.clock, &mut self.account, out);
+            if let Some((since, packet)) = next {
+                self.charge(i, level, self.clock, packet.size);
+                self.end_turn(i, level, packet.size);
+                self.account.send(out, since, self.clock, packet);
+            }
+            self.wake = self.next_service();
+        }
+        self.clock = self.clock.max(now);
+    }
+}
+
+impl<B: Send> Element<B> for HtbElement<B> {
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+        self.account.enter();
+        let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.takes(&packet)) else {
+            return self.account.send(out, now, now, packet);
+        };
+        let none = crate::queue::Load::default();
+        leaf.queue.enqueue(now, packet, none, &mut self.account, out);
+        self.wake = self.next_service();
+        self.catch_up(now, out);
+        self.account.max_queue = self.account.max_queue.max(self.account.held);
+    }
+
+    fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+
+    fn gauge(&self, now: Time) -> Gauge {
+        let root = self.classes.first().map(|class| {
+            let grown = class.own.rate.saturating_mul(now.since(class.own.at).as_nanos() as i128);
+            let tokens = class.own.tokens.saturating_add(grown).clamp(0, class.own.burst);
+            (tokens as u128 / BYTE) as u64
+        });
+        Gauge {
+            queue_packets: self.account.held,
+            queue_bytes: self.leaves.iter().map(|leaf| leaf.queue.load().bytes).sum(),
+            tokens_bytes: root,
+        }
+    }
+}

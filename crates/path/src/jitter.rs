@@ -1,0 +1,161 @@
+//! A delay that varies from packet to packet (like Linux `netem delay`).
+//!
+//! | distribution | delay of one packet |
+//! |---|---|
+//! | `uniform` | `delay` - `jitter` to `delay` + `jitter`, evenly |
+//! | `normal` | mean `delay`, deviation `jitter` |
+//! | `trace` | `delay` + the next of `delays`, which repeat |
+//!
+//! Never below zero. Without `reorder` a packet waits for its predecessor (departure times are
+//! kept from falling by the maximum); with it packets overtake, as in netem.
+
+use crate::config::{Config, Problem, misplaced};
+use crate::line::Line;
+use crate::{Account, Body, Element, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Span, Stream, Time};
+
+/// How delays vary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Evenly around the mean.
+    #[default]
+    Uniform,
+    /// Normally.
+    Normal,
+    /// From a list.
+    Trace,
+}
+
+/// A varying delay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Jitter {
+    /// Mean delay. Default 0.
+    pub delay: Span,
+    /// Half the width (`uniform`) or the standard deviation (`normal`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Span>,
+    /// `uniform` (default), `normal` or `trace`.
+    pub distribution: Distribution,
+    /// `trace`: the delays of packet after packet, repeated at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<Span>,
+    /// `trace`: a file of delays instead, one a line (`12.5ms`); `#` begins a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Whether packets may overtake. Default false.
+    pub reorder: bool,
+}
+
+impl Config for Jitter {
+    fn check(&self) -> Result<(), Problem> {
+        let trace = self.distribution == Distribution::Trace;
+        let here = "distribution = \"trace\"";
+        misplaced("delays", !self.delays.is_empty() && !trace, here)?;
+        misplaced("file", self.file.is_some() && !trace, here)?;
+        misplaced("jitter", self.jitter.is_some() && trace, "\"uniform\" and \"normal\"")?;
+        if self.file.is_some() {
+            return Err(Problem::new("file", "was not read in"));
+        }
+        if trace && self.delays.is_empty() {
+            return Err(Problem::new("delays", "give a list of delays, or a `file`"));
+        }
+        if !trace && self.jitter.is_none() {
+            return Err(Problem::new("jitter", "how much? (for example \"5ms\")"));
+        }
+        Ok(())
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    fn load(&mut self, text: &str) -> Result<(), Problem> {
+        for (number, raw) in text.lines().enumerate() {
+            let content = raw.split('#').next().unwrap_or_default().trim();
+            if !content.is_empty() {
+                let wrong = |e| Problem::new("file", format!("line {}: {e}", number + 1));
+                self.delays.push(content.parse().map_err(wrong)?);
+            }
+        }
+        if self.delays.is_empty() {
+            return Err(Problem::new("file", "holds no delay"));
+        }
+        self.file = None;
+        Ok(())
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        Box::new(JitterElement {
+            config: self.clone(),
+            stream: Stream::new(seed, name),
+            last: Time::ZERO,
+            line: Line::new(),
+            account: Account::default(),
+        })
+    }
+}
+
+struct JitterElement<B> {
+    config: Jitter,
+    stream: Stream,
+    /// The latest departure so far.
+    last: Time,
+    line: Line<B>,
+    account: Account,
+}
+
+impl<B> JitterElement<B> {
+    fn draw(&mut self) -> Span {
+        let c = &self.config;
+        let jitter = c.jitter.unwrap_or_default();
+        match c.distribution {
+            Distribution::Trace => {
+                let i = (self.account.packets_in - 1) % c.delays.len().max(1) as u64;
+                c.delay + c.delays.get(i as usize).copied().unwrap_or_default()
+            }
+            Distribution::Uniform => {
+                let width = jitter.as_nanos().saturating_mul(2).saturating_add(1);
+                let up = Span::from_nanos(self.stream.below(width));
+                (c.delay + up).saturating_sub(jitter)
+            }
+            Distribution::Normal => {
+                let offset = self.stream.normal() * jitter.as_nanos() as f64;
+                if offset < 0.0 {
+                    c.delay.saturating_sub(Span::from_nanos((-offset + 0.5) as u64))
+                } else {
+                    c.delay + Span::from_nanos((offset + 0.5) as u64)
+                }
+            }
+        }
+    }
+}
+
+impl<B: Send> Element<B> for JitterElement<B> {
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        self.line.catch_up(now, &mut self.account, out);
+        self.account.enter();
+        let mut due = now + self.draw();
+        if !self.config.reorder {
+            due = due.max(self.last);
+            self.last = due;
+        }
+        self.line.push(now, due, packet);
+        self.line.catch_up(now, &mut self.account, out);
+    }
+
+    fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
+        self.line.catch_up(now, &mut self.account, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.line.next()
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+}

@@ -1,0 +1,65 @@
+//! Packets under way, each with its own due time: earliest first, ties first in, first out.
+
+use crate::{Account, Outbox, Packet};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use units::Time;
+
+struct Waiting<B> {
+    due: Time,
+    serial: u64,
+    since: Time,
+    packet: Packet<B>,
+}
+
+impl<B> Waiting<B> {
+    fn key(&self) -> (Time, u64) {
+        (self.due, self.serial)
+    }
+}
+
+impl<B> PartialEq for Waiting<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl<B> Eq for Waiting<B> {}
+impl<B> PartialOrd for Waiting<B> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<B> Ord for Waiting<B> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// A line on which packets may overtake each other.
+pub(crate) struct Line<B> {
+    heap: BinaryHeap<Reverse<Waiting<B>>>,
+    serial: u64,
+}
+
+impl<B> Line<B> {
+    pub fn new() -> Self {
+        Line { heap: BinaryHeap::new(), serial: 0 }
+    }
+
+    pub fn push(&mut self, since: Time, due: Time, packet: Packet<B>) {
+        self.heap.push(Reverse(Waiting { due, serial: self.serial, since, packet }));
+        self.serial += 1;
+    }
+
+    /// Hands on what is due by `now`.
+    pub fn catch_up(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>) {
+        while self.next().is_some_and(|due| due <= now) {
+            let Some(Reverse(w)) = self.heap.pop() else { break };
+            account.send(out, w.since, w.due, w.packet);
+        }
+    }
+
+    pub fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(w)| w.due)
+    }
+}

@@ -1,0 +1,212 @@
+//! A link: a queue, a transmitter of constant rate, a propagation delay.
+//!
+//! With a first-in first-out queue a packet's fate is known on arrival: it begins when its
+//! predecessor ends. So all packets stand in one ring with their due times, the queue's length is
+//! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
+//! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
+
+use crate::config::{Config, Problem, mtu_of_ip, rate_above_zero};
+use crate::queue::{Load, QueueConfig};
+use crate::server::{Constant, Server};
+use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Rate, Span, Time};
+
+/// A link: queue, rate, propagation delay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Link {
+    /// Bits per second; left out: infinitely fast. A packet of n bytes takes 8 n / rate,
+    /// rounded up to the next nanosecond.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay, one way. Default 0.
+    pub delay: Span,
+    /// Largest IP packet in bytes; larger ones are bounced ("packet too big", RFC 1191).
+    /// Left out: any size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// What waits for the transmitter. Default: 1000 packets first in, first out (Linux
+    /// `txqueuelen`).
+    pub queue: QueueConfig,
+}
+
+impl Config for Link {
+    fn check(&self) -> Result<(), Problem> {
+        rate_above_zero("rate", self.rate)?;
+        mtu_of_ip(self.mtu)?;
+        self.queue.check().map_err(|p| p.within("queue"))
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        match &self.queue {
+            QueueConfig::Fifo(fifo) => Box::new(FifoLink {
+                rate: self.rate,
+                last_time: (0, Span::ZERO),
+                delay: self.delay,
+                mtu: self.mtu.unwrap_or(u32::MAX),
+                limits: fifo.limits(),
+                queued: Load::default(),
+                ring: VecDeque::new(),
+                begun: 0,
+                next_begins: Time::ZERO,
+                free: Time::ZERO,
+                account: Account::default(),
+            }),
+            queue => {
+                let queue = queue.build(seed, name);
+                Box::new(Server::new(queue, Constant(self.rate), self.delay, self.mtu))
+            }
+        }
+    }
+}
+
+struct Slot<B> {
+    /// When it arrived.
+    since: Time,
+    /// When it has been transmitted and has travelled.
+    due: Time,
+    packet: Packet<B>,
+}
+
+struct FifoLink<B> {
+    rate: Option<Rate>,
+    /// The last size and its transmission time: sizes repeat, divisions cost.
+    last_time: (u32, Span),
+    delay: Span,
+    mtu: u32,
+    limits: Load,
+    /// What has not begun transmission.
+    queued: Load,
+    /// Everything held, in order.
+    ring: VecDeque<Slot<B>>,
+    /// How many of the ring have begun transmission.
+    begun: usize,
+    /// When `ring[begun]` begins, if there is one.
+    next_begins: Time,
+    /// When the transmitter has ended all it was given.
+    free: Time,
+    account: Account,
+}
+
+impl<B> FifoLink<B> {
+    #[inline]
+    fn time_for(&mut self, size: u32) -> Span {
+        let Some(rate) = self.rate else { return Span::ZERO };
+        if self.last_time.0 != size {
+            self.last_time = (size, rate.time_for(size as u64));
+        }
+        self.last_time.1
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
+        while self.begun < self.ring.len() && self.next_begins <= now {
+            let slot = &self.ring[self.begun];
+            self.queued.remove(slot.packet.size);
+            self.next_begins = slot.due - self.delay;
+            self.begun += 1;
+        }
+        while self.ring.front().is_some_and(|slot| slot.due <= now) {
+            let Some(slot) = self.ring.pop_front() else { break };
+            self.begun -= 1;
+            self.account.send(out, slot.since, slot.due, slot.packet);
+        }
+    }
+}
+
+impl<B: Send> Element<B> for FifoLink<B> {
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+        self.account.enter();
+        if packet.size > self.mtu {
+            return self.account.bounce(out, now, packet, self.mtu);
+        }
+        let begins = self.free.max(now);
+        let bytes = self.queued.bytes + packet.size as u64;
+        if self.queued.packets >= self.limits.packets || bytes > self.limits.bytes {
+            return self.account.lose(out, now, packet, Cause::Overflow);
+        }
+        if begins > now {
+            if self.begun == self.ring.len() {
+                self.next_begins = begins;
+            }
+            self.queued.add(packet.size);
+            self.account.max_queue = self.account.max_queue.max(self.queued.packets);
+        } else {
+            self.begun += 1;
+        }
+        self.free = begins + self.time_for(packet.size);
+        let due = self.free + self.delay;
+        if due <= now {
+            self.begun -= 1;
+            return self.account.send(out, now, due, packet);
+        }
+        self.ring.push_back(Slot { since: now, due, packet });
+    }
+
+    fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.ring.front().map(|slot| slot.due)
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+
+    fn gauge(&self, _now: Time) -> Gauge {
+        Gauge {
+            queue_packets: self.queued.packets,
+            queue_bytes: self.queued.bytes,
+            tokens_bytes: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::queue::Fifo;
+    use units::{Bytes, Stream};
+
+    /// The fast path and the common engine are the same link.
+    #[test]
+    fn the_ring_and_the_engine_agree() {
+        for (seed, fifo) in [
+            Fifo::default(),
+            Fifo { packets: Some(3), bytes: None },
+            Fifo { packets: None, bytes: Some(Bytes::new(4000)) },
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut s = Stream::new(seed as u64, "agree");
+            let (rate, delay) = (Some(Rate::from_bps(10_000_000)), Span::from_micros(1700));
+            let queue = QueueConfig::Fifo(fifo);
+            let link = Link { rate, delay, mtu: Some(1500), queue: queue.clone() };
+            let mut ring = link.build::<()>(0, "");
+            let mut engine = Server::new(queue.build(0, ""), Constant(rate), delay, Some(1500));
+            let mut now = Time::ZERO;
+            let (mut a, mut b) = (Outbox::default(), Outbox::default());
+            for id in 0..5000 {
+                now += Span::from_nanos(s.below(2_000_000));
+                let size = 40 + s.below(1500) as u32;
+                let (flow, ecn) = (0, Ecn::NotEct);
+                let p = Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
+                ring.handle_packet(now, p.clone(), &mut a);
+                engine.handle_packet(now, p, &mut b);
+                assert_eq!(ring.next_wake().is_some(), Element::<()>::next_wake(&engine).is_some());
+                assert_eq!(ring.account(), Element::<()>::account(&engine));
+                assert_eq!(ring.gauge(now), Element::<()>::gauge(&engine, now));
+            }
+            let times = |o: &Outbox<()>| o.sent.iter().map(|s| (s.0, s.1.id)).collect::<Vec<_>>();
+            assert_eq!(times(&a), times(&b));
+        }
+    }
+}

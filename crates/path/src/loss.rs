@@ -1,0 +1,169 @@
+//! Loss: packets end here, by chance or by script; the rest pass at once.
+//!
+//! | model | source | a packet is lost |
+//! |---|---|---|
+//! | `bernoulli` | – | with `probability`, each for itself |
+//! | `gilbert-elliott` | Gilbert 1960, Elliott 1963; netem `gemodel` | with `loss_good` or `loss_bad`, by the state it finds; then the state changes with `p` (good to bad) or `r` (bad to good) |
+//! | `every` | – | if its number is a multiple of `every` |
+//! | `list` | – | if its number (the first is 1) is in `packets` |
+//!
+//! Gilbert-Elliott's long-run share of bad is p / (p + r), a bad spell lasts 1 / r packets.
+
+use crate::config::{Config, Problem, misplaced, probability};
+use crate::{Account, Body, Cause, Element, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Stream, Time};
+
+/// How packets are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossModel {
+    /// Each with the same probability.
+    #[default]
+    Bernoulli,
+    /// Two states, good and bad: bursts of loss.
+    GilbertElliott,
+    /// Every n-th.
+    Every,
+    /// Those of a list.
+    List,
+}
+
+/// Loss.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Loss {
+    /// `bernoulli` (default), `gilbert-elliott`, `every` or `list`.
+    pub model: LossModel,
+    /// `bernoulli`: the probability of loss, 0 to 1 (0.01 is 1 %).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// `gilbert-elliott`: the probability of going from good to bad after a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// `gilbert-elliott`: the probability of going from bad to good after a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r: Option<f64>,
+    /// `gilbert-elliott`: the probability of loss in the bad state (netem: 1-h). Default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_bad: Option<f64>,
+    /// `gilbert-elliott`: the probability of loss in the good state (netem: 1-k). Default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_good: Option<f64>,
+    /// `every`: n; packets n, 2n, 3n … are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
+    /// `list`: the numbers of the lost packets in order of arrival; the first packet is 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packets: Vec<u64>,
+}
+
+impl Config for Loss {
+    fn check(&self) -> Result<(), Problem> {
+        let not = |model: LossModel| self.model != model;
+        let (bernoulli, gilbert) = (not(LossModel::Bernoulli), not(LossModel::GilbertElliott));
+        misplaced("probability", self.probability.is_some() && bernoulli, "model = \"bernoulli\"")?;
+        for (key, value) in [
+            ("p", self.p),
+            ("r", self.r),
+            ("loss_bad", self.loss_bad),
+            ("loss_good", self.loss_good),
+            ("probability", self.probability),
+        ] {
+            let foreign = key != "probability" && gilbert;
+            misplaced(key, value.is_some() && foreign, "model = \"gilbert-elliott\"")?;
+            probability(key, value.unwrap_or(0.0))?;
+        }
+        misplaced("every", self.every.is_some() && not(LossModel::Every), "model = \"every\"")?;
+        misplaced("packets", !self.packets.is_empty() && not(LossModel::List), "model = \"list\"")?;
+        let wanted = match self.model {
+            LossModel::Bernoulli => self.probability.is_none().then_some("probability"),
+            LossModel::GilbertElliott if self.p.is_none() => Some("p"),
+            LossModel::GilbertElliott => self.r.is_none().then_some("r"),
+            LossModel::Every => self.every.is_none_or(|n| n == 0).then_some("every"),
+            LossModel::List => {
+                (self.packets.is_empty() || self.packets.contains(&0)).then_some("packets")
+            }
+        };
+        match wanted {
+            Some("every") => Err(Problem::new("every", "the model needs it, at least 1")),
+            Some("packets") => {
+                Err(Problem::new("packets", "the model needs packet numbers; the first is 1"))
+            }
+            Some(key) => Err(Problem::new(key, "the model needs it: a number from 0 to 1")),
+            None => Ok(()),
+        }
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let mut packets = self.packets.clone();
+        packets.sort_unstable();
+        packets.dedup();
+        let chooser = match self.model {
+            LossModel::Bernoulli => Chooser::Bernoulli(self.probability.unwrap_or(0.0)),
+            LossModel::GilbertElliott => Chooser::GilbertElliott {
+                change: [self.p.unwrap_or(0.0), self.r.unwrap_or(0.0)],
+                loss: [self.loss_good.unwrap_or(0.0), self.loss_bad.unwrap_or(1.0)],
+                bad: false,
+            },
+            LossModel::Every => Chooser::Every(self.every.unwrap_or(1).max(1)),
+            LossModel::List => Chooser::List { packets, next: 0 },
+        };
+        Box::new(LossElement { chooser, stream: Stream::new(seed, name), account: Account::default() })
+    }
+}
+
+enum Chooser {
+    Bernoulli(f64),
+    GilbertElliott { change: [f64; 2], loss: [f64; 2], bad: bool },
+    Every(u64),
+    List { packets: Vec<u64>, next: usize },
+}
+
+impl Chooser {
+    /// Whether packet `number` (from 1) is lost.
+    fn loses(&mut self, number: u64, stream: &mut Stream) -> bool {
+        match self {
+            Chooser::Bernoulli(p) => stream.chance(*p),
+            Chooser::GilbertElliott { change, loss, bad } => {
+                let state = *bad as usize;
+                let lost = stream.chance(loss[state]);
+                *bad ^= stream.chance(change[state]);
+                lost
+            }
+            Chooser::Every(n) => number.is_multiple_of(*n),
+            Chooser::List { packets, next } => {
+                let lost = packets.get(*next) == Some(&number);
+                *next += lost as usize;
+                lost
+            }
+        }
+    }
+}
+
+struct LossElement {
+    chooser: Chooser,
+    stream: Stream,
+    account: Account,
+}
+
+impl<B: Send> Element<B> for LossElement {
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        self.account.enter();
+        if self.chooser.loses(self.account.packets_in, &mut self.stream) {
+            return self.account.lose(out, now, packet, Cause::Loss);
+        }
+        self.account.send(out, now, now, packet);
+    }
+
+    fn handle_wake(&mut self, _now: Time, _out: &mut Outbox<B>) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+}

@@ -1,0 +1,97 @@
+//! Outages: for a while nothing passes. What arrives meanwhile is lost, or waits in a queue and
+//! leaves at once, in order, when the outage is over (the next link spaces it). Packets pass
+//! without delay otherwise.
+
+use crate::config::{Config, Problem};
+use crate::events::Schedule;
+use crate::queue::QueueConfig;
+use crate::server::{Gate, Server};
+use crate::{Body, Element};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+/// What becomes of packets that are queued when an outage or a handover begins, or that arrive
+/// while it lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Buffer {
+    /// They are lost.
+    #[default]
+    Lost,
+    /// They wait.
+    Kept,
+}
+
+/// Outages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When they begin: a list of times since the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Span>,
+    /// Instead of `at`: from begin to begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+    /// With `every`: when the first begins. Default: after one period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Span>,
+    /// How long each lasts.
+    pub lasts: Span,
+    /// `"lost"` (default) or `"kept"`.
+    #[serde(default)]
+    pub buffer: Buffer,
+    /// Where packets wait if kept. Default: 1000 packets first in, first out.
+    #[serde(default)]
+    pub queue: QueueConfig,
+}
+
+impl Outage {
+    fn schedule(&self) -> Schedule {
+        Schedule {
+            at: self.at.clone(),
+            first: self.first.or(self.every).unwrap_or_default(),
+            every: self.every,
+            lasts: self.lasts,
+        }
+    }
+}
+
+impl Config for Outage {
+    fn check(&self) -> Result<(), Problem> {
+        self.schedule().check(self.first.is_some(), Span::ZERO)?;
+        if self.lasts.is_zero() {
+            return Err(Problem::new("lasts", "must be longer than 0 (for example \"200ms\")"));
+        }
+        self.queue.check().map_err(|p| p.within("queue"))
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let gate = OutageGate { schedule: self.schedule(), lost: self.buffer == Buffer::Lost };
+        Box::new(Server::new(self.queue.build(seed, name), gate, Span::ZERO, None))
+    }
+}
+
+struct OutageGate {
+    schedule: Schedule,
+    lost: bool,
+}
+
+impl OutageGate {
+    /// The end of the outage at `at`, if there is one.
+    fn end(&self, at: Time) -> Option<Time> {
+        self.schedule.from(at).filter(|&(begin, _)| begin <= at).map(|(_, end)| end)
+    }
+}
+
+impl Gate for OutageGate {
+    const HEAD_COUNTS: bool = true;
+
+    fn ready(&mut self, at: Time, _size: u32) -> Time {
+        self.end(at).unwrap_or(at)
+    }
+
+    fn down(&self, at: Time) -> bool {
+        self.lost && self.end(at).is_some()
+    }
+}

@@ -1,0 +1,276 @@
+//! A policer: token buckets that drop or re-mark what exceeds them, and delay nothing.
+//!
+//! | meter | source | buckets | green | yellow | red |
+//! |---|---|---|---|---|---|
+//! | `single` | Cisco single-rate two-colour | C at `rate` | C >= size | – | else |
+//! | `srtcm` | RFC 2697 section 3 | C, and E filled by what C spills | C >= size | E >= size | else |
+//! | `trtcm` | RFC 2698 section 3 | C at `rate`, P at `peak_rate` | both | P >= size > C | P < size |
+//!
+//! Buckets start full and are refilled on arrival, exactly. A packet larger than a bucket never
+//! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
+
+use crate::bucket::Bucket;
+use crate::config::{Config, Problem, misplaced, rate_above_zero};
+use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Rate, Time};
+
+/// Which meter a policer uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Meter {
+    /// One rate, two colours: conform (green) and exceed (red).
+    #[default]
+    Single,
+    /// Single rate three colour marker, RFC 2697.
+    Srtcm,
+    /// Two rate three colour marker, RFC 2698.
+    Trtcm,
+}
+
+/// What is done to packets of one colour: `"pass"`, `"drop"` or `{ dscp = 10 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Hand on unchanged.
+    Pass,
+    /// Drop.
+    Drop,
+    /// Set this codepoint (0 to 63) and hand on.
+    Dscp(u8),
+}
+
+fn pass() -> Action {
+    Action::Pass
+}
+
+fn drop_it() -> Action {
+    Action::Drop
+}
+
+/// A policer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// `single` (default), `srtcm` or `trtcm`.
+    #[serde(default)]
+    pub meter: Meter,
+    /// Committed information rate (CIR), bits per second.
+    pub rate: Rate,
+    /// Committed burst (CBS, Cisco Bc), bytes. Default: rate / 32 bytes (250 ms of the rate),
+    /// at least 1500 (Cisco IOS).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+    /// Excess burst (EBS, Cisco Be), bytes, of `srtcm`. Default: the committed burst.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess_burst: Option<Bytes>,
+    /// Peak information rate (PIR) of `trtcm`, bits per second; not below `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rate: Option<Rate>,
+    /// Peak burst (PBS) of `trtcm`, bytes. Default: peak rate / 32 bytes, at least 1500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_burst: Option<Bytes>,
+    /// What is done to green packets (they conform). Default `"pass"`.
+    #[serde(default = "pass")]
+    pub green: Action,
+    /// What is done to yellow packets (they exceed). Default `"pass"`.
+    #[serde(default = "pass")]
+    pub yellow: Action,
+    /// What is done to red packets (they violate; with `single`: they exceed). Default `"drop"`.
+    #[serde(default = "drop_it")]
+    pub red: Action,
+    /// Colour-aware: packets come coloured by the drop precedence of assured forwarding
+    /// (RFC 2597: AFx1 green, AFx2 yellow, AFx3 red; any other codepoint green).
+    #[serde(default)]
+    pub aware: bool,
+    /// Buckets of its own for each flow; default: one for all.
+    #[serde(default)]
+    pub per_flow: bool,
+}
+
+/// Cisco's rule: 250 ms of the rate, at least one full packet.
+fn default_burst(rate: Rate) -> Bytes {
+    Bytes::new((rate.as_bps() / 32).max(1500))
+}
+
+impl Policer {
+    /// A single-rate two-colour policer that drops what exceeds.
+    pub fn single(rate: Rate, burst: Option<Bytes>) -> Policer {
+        Policer {
+            meter: Meter::Single,
+            rate,
+            burst,
+            excess_burst: None,
+            peak_rate: None,
+            peak_burst: None,
+            green: Action::Pass,
+            yellow: Action::Pass,
+            red: Action::Drop,
+            aware: false,
+            per_flow: false,
+        }
+    }
+
+    fn buckets(&self) -> Buckets {
+        let burst = self.burst.unwrap_or_else(|| default_burst(self.rate));
+        let committed = Bucket::new(self.rate, burst);
+        let second = match self.meter {
+            Meter::Single => None,
+            Meter::Srtcm => {
+                Some(Bucket::new(Rate::from_bps(0), self.excess_burst.unwrap_or(burst)))
+            }
+            Meter::Trtcm => {
+                let peak = self.peak_rate.unwrap_or(self.rate);
+                let burst = self.peak_burst.unwrap_or_else(|| default_burst(peak));
+                Some(Bucket::new(peak, burst))
+            }
+        };
+        Buckets { committed, second }
+    }
+}
+
+impl Config for Policer {
+    fn check(&self) -> Result<(), Problem> {
+        rate_above_zero("rate", Some(self.rate))?;
+        let (sr, tr) = (self.meter == Meter::Srtcm, self.meter == Meter::Trtcm);
+        misplaced("excess_burst", self.excess_burst.is_some() && !sr, "meter = \"srtcm\"")?;
+        misplaced("peak_rate", self.peak_rate.is_some() && !tr, "meter = \"trtcm\"")?;
+        misplaced("peak_burst", self.peak_burst.is_some() && !tr, "meter = \"trtcm\"")?;
+        if tr && self.peak_rate.is_none_or(|peak| peak < self.rate) {
+            return Err(Problem::new("peak_rate", "`trtcm` needs it, not below `rate` (RFC 2698)"));
+        }
+        for (key, burst) in
+            [("burst", self.burst), ("excess_burst", self.excess_burst), ("peak_burst", self.peak_burst)]
+        {
+            // An excess burst of 0 is RFC 2697's way to say "no yellow".
+            if burst == Some(Bytes::new(0)) && key != "excess_burst" {
+                return Err(Problem::new(key, "must be above zero (for example \"625kB\")"));
+            }
+        }
+        for (key, action) in [("green", self.green), ("yellow", self.yellow), ("red", self.red)] {
+            if matches!(action, Action::Dscp(64..)) {
+                return Err(Problem::new(key, "a codepoint is a number from 0 to 63"));
+            }
+        }
+        Ok(())
+    }
+
+    fn build<B: Body + Send + 'static>(&self, _seed: u64, _name: &str) -> Box<dyn Element<B>> {
+        Box::new(PolicerElement {
+            aggregate: self.buckets(),
+            flows: BTreeMap::new(),
+            config: self.clone(),
+            account: Account::default(),
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Colour {
+    Green,
+    Yellow,
+    Red,
+}
+
+/// RFC 2597 section 6: the drop precedence of class x is in codepoint bits 1 and 2.
+fn precoloured(dscp: u8) -> Colour {
+    match (dscp >> 3, dscp & 7) {
+        (1..=4, 4) => Colour::Yellow,
+        (1..=4, 6) => Colour::Red,
+        _ => Colour::Green,
+    }
+}
+
+#[derive(Clone)]
+struct Buckets {
+    committed: Bucket,
+    /// E of srTCM, P of trTCM.
+    second: Option<Bucket>,
+}
+
+impl Buckets {
+    fn colour(&mut self, meter: Meter, now: Time, size: u32, before: Colour) -> Colour {
+        let spilled = self.committed.refill(now);
+        let Some(second) = &mut self.second else {
+            if before != Colour::Green || !self.committed.holds(size) {
+                return Colour::Red;
+            }
+            self.committed.take(size);
+            return Colour::Green;
+        };
+        if meter == Meter::Srtcm {
+            // RFC 2697 section 3: tokens go to C first, and to E when C is full.
+            second.add(spilled);
+            if before == Colour::Green && self.committed.holds(size) {
+                self.committed.take(size);
+                return Colour::Green;
+            }
+            if before <= Colour::Yellow && second.holds(size) {
+                second.take(size);
+                return Colour::Yellow;
+            }
+            return Colour::Red;
+        }
+        // RFC 2698 section 3: a green packet is counted in both buckets.
+        second.refill(now);
+        if before == Colour::Red || !second.holds(size) {
+            return Colour::Red;
+        }
+        second.take(size);
+        if before == Colour::Yellow || !self.committed.holds(size) {
+            return Colour::Yellow;
+        }
+        self.committed.take(size);
+        Colour::Green
+    }
+}
+
+struct PolicerElement {
+    config: Policer,
+    aggregate: Buckets,
+    flows: BTreeMap<u32, Buckets>,
+    account: Account,
+}
+
+impl<B: Send> Element<B> for PolicerElement {
+    fn handle_packet(&mut self, now: Time, mut packet: Packet<B>, out: &mut Outbox<B>) {
+        self.account.enter();
+        let buckets = if self.config.per_flow {
+            self.flows.entry(packet.flow).or_insert_with(|| self.config.buckets())
+        } else {
+            &mut self.aggregate
+        };
+        let before = if self.config.aware { precoloured(packet.dscp) } else { Colour::Green };
+        let action = match buckets.colour(self.config.meter, now, packet.size, before) {
+            Colour::Green => self.config.green,
+            Colour::Yellow => self.config.yellow,
+            Colour::Red => self.config.red,
+        };
+        match action {
+            Action::Drop => return self.account.lose(out, now, packet, Cause::Policed),
+            Action::Dscp(dscp) if dscp != packet.dscp => {
+                packet.dscp = dscp;
+                self.account.marked += 1;
+            }
+            Action::Dscp(_) | Action::Pass => {}
+        }
+        self.account.send(out, now, now, packet);
+    }
+
+    fn handle_wake(&mut self, _now: Time, _out: &mut Outbox<B>) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+
+    fn gauge(&self, now: Time) -> Gauge {
+        let tokens = (!self.config.per_flow).then(|| self.aggregate.committed.level(now));
+        Gauge { tokens_bytes: tokens, ..Gauge::default() }
+    }
+}

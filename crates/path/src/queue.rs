@@ -1,0 +1,198 @@
+//! Queues, usable by every link and shaper: one file each in `queue/`, one line each here.
+
+mod codel;
+mod drr;
+mod fifo;
+mod flows;
+mod fq_codel;
+mod red;
+mod wfq;
+
+pub use codel::CoDel;
+pub use drr::Drr;
+pub use fifo::Fifo;
+pub use fq_codel::FqCoDel;
+pub use red::Red;
+pub use wfq::{Weight, Wfq};
+
+use crate::config::Problem;
+use crate::{Account, Ecn, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Time;
+
+/// Packets and bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Load {
+    pub(crate) fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += size as u64;
+    }
+    pub(crate) fn remove(&mut self, size: u32) {
+        self.packets -= 1;
+        self.bytes -= size as u64;
+    }
+}
+
+/// Decides which packet goes next, and which do not go at all.
+///
+/// The packets it takes in are already booked as held in `account`; those it drops it books out
+/// there and puts into `out`.
+pub trait Queue<B>: Send {
+    /// Takes a packet in at `now`, or drops it or another. `head` is what a shaper has taken out
+    /// but not yet sent: it counts towards the limits, as the head of a Linux TBF does.
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet<B>,
+        head: Load,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    );
+
+    /// The next packet and when it came in; `None` when nothing is left.
+    fn dequeue(
+        &mut self,
+        now: Time,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) -> Option<(Time, Packet<B>)>;
+
+    /// What is queued.
+    fn load(&self) -> Load;
+}
+
+/// Marks congestion experienced where the packet allows it (RFC 3168 section 5).
+pub(crate) fn mark<B>(packet: &mut Packet<B>, account: &mut Account) -> bool {
+    if !packet.ecn.is_capable() {
+        return false;
+    }
+    packet.ecn = Ecn::Ce;
+    account.marked += 1;
+    true
+}
+
+macro_rules! queues {
+    ($($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)*) => {
+        /// A queue's configuration: `{ kind = "fifo", packets = 200 }`.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        pub enum QueueConfig {
+            $($(#[$doc])* #[serde(rename = $kind)] $variant($type),)*
+        }
+
+        impl QueueConfig {
+            /// Every kind there is.
+            pub const KINDS: &[&str] = &[$($kind),*];
+
+            /// This queue's kind.
+            pub fn kind(&self) -> &'static str {
+                match self { $(QueueConfig::$variant(_) => $kind,)* }
+            }
+
+            /// Finds values out of range.
+            pub fn check(&self) -> Result<(), Problem> {
+                match self { $(QueueConfig::$variant(q) => q.check(),)* }
+            }
+
+            /// Builds it; `seed` and `name` choose its random stream.
+            pub fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Queue<B>> {
+                match self { $(QueueConfig::$variant(q) => Box::new(q.build(seed, name)),)* }
+            }
+        }
+    };
+}
+
+queues! {
+    /// First in, first out; a full queue drops the newcomer.
+    "fifo" => Fifo(Fifo),
+    /// Weighted fair queueing, self-clocked.
+    "wfq" => Wfq(Wfq),
+    /// Deficit round robin.
+    "drr" => Drr(Drr),
+    /// Controlled delay (RFC 8289).
+    "codel" => CoDel(CoDel),
+    /// Flow queueing with CoDel (RFC 8290).
+    "fq-codel" => FqCoDel(FqCoDel),
+    /// Random early detection.
+    "red" => Red(Red),
+}
+
+impl Default for QueueConfig {
+    /// 1000 packets first in, first out: Linux's `txqueuelen`.
+    fn default() -> Self {
+        QueueConfig::Fifo(Fifo::default())
+    }
+}
+
+/// `Err` if a limit is zero.
+pub(crate) fn at_least_one(key: &str, n: u64) -> Result<(), Problem> {
+    if n == 0 { Err(Problem::new(key, "must be at least 1")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn packet(flow: u32, size: u32) -> Packet<()> {
+        Packet {
+            id: 0,
+            size,
+            overhead: 0,
+            flow,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            fragment: None,
+            body: (),
+        }
+    }
+
+    /// Puts `n` packets in at time zero; returns the flows of those dropped.
+    pub(crate) fn fill(q: &mut impl Queue<()>, flow: u32, size: u32, n: u32) -> Vec<u32> {
+        let (mut account, mut out) = (Account::default(), Outbox::default());
+        for _ in 0..n {
+            account.enter();
+            q.enqueue(Time::ZERO, packet(flow, size), Load::default(), &mut account, &mut out);
+        }
+        out.dropped.iter().map(|d| d.1.flow).collect()
+    }
+
+    /// Takes up to `n` packets out at time zero; returns their flows.
+    pub(crate) fn drain_flows(q: &mut impl Queue<()>, n: usize) -> Vec<u32> {
+        let (mut account, mut out) = (Account::default(), Outbox::default());
+        let mut next = || q.dequeue(Time::ZERO, &mut account, &mut out);
+        std::iter::from_fn(|| next().map(|(_, p)| p.flow)).take(n).collect()
+    }
+
+    #[test]
+    fn every_kind_keeps_its_promises_to_the_last_packet() {
+        for kind in QueueConfig::KINDS {
+            let config: QueueConfig =
+                serde_json::from_value(serde_json::json!({ "kind": kind, "packets": 50 })).unwrap();
+            assert_eq!(config.kind(), *kind);
+            config.check().unwrap();
+            let mut q = config.build::<()>(1, "q");
+            let (mut account, mut out) = (Account::default(), Outbox::default());
+            for i in 0..200 {
+                account.enter();
+                let p = packet(i % 7, 100 + i);
+                q.enqueue(Time::ZERO, p, Load::default(), &mut account, &mut out);
+                assert_eq!(q.load().packets, account.held, "{kind}");
+                assert!(q.load().packets <= 50, "{kind}");
+            }
+            while let Some((since, p)) = q.dequeue(Time::ZERO, &mut account, &mut out) {
+                account.send(&mut out, since, Time::ZERO, p);
+                assert_eq!(q.load().packets, account.held, "{kind}");
+            }
+            assert_eq!(q.load(), Load::default(), "{kind}");
+            assert!(account.balances() && account.passed > 0, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Deficit round robin (Shreedhar and Varghese 1996): backlogged flows take turns; a turn adds a
+//! quantum of bytes to a flow's deficit, and it sends while its head fits into it.
+//!
+//! The limit is shared. On overflow the flow with the most bytes loses its last packet: the
+//! paper's "buffer stealing" (section 3, after McKenney); Linux `drr` leaves this to its children.
+
+use super::flows::{Flows, Queued};
+use super::{Load, Queue, at_least_one};
+use crate::config::Problem;
+use crate::{Account, Cause, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::Time;
+
+/// Deficit round robin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Drr {
+    /// Most packets queued, of all flows together. Default 1000.
+    pub packets: u64,
+    /// Bytes a flow may send per turn, at least 256. Default 1514: one full frame.
+    pub quantum: u32,
+}
+
+impl Default for Drr {
+    fn default() -> Self {
+        Drr { packets: 1000, quantum: 1514 }
+    }
+}
+
+impl Drr {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        at_least_one("packets", self.packets)?;
+        quantum(self.quantum)
+    }
+
+    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> DrrQueue<B> {
+        DrrQueue {
+            limit: self.packets,
+            quantum: self.quantum.max(1) as u64,
+            flows: Flows::new(),
+            active: VecDeque::new(),
+            in_turn: false,
+        }
+    }
+}
+
+/// `Err` if a round would serve too little: turns cost time.
+pub(super) fn quantum(bytes: u32) -> Result<(), Problem> {
+    if bytes < 256 {
+        return Err(Problem::new("quantum", "must be at least 256 bytes; 1514 is usual"));
+    }
+    Ok(())
+}
+
+pub(crate) struct DrrQueue<B> {
+    limit: u64,
+    quantum: u64,
+    /// The state is the deficit.
+    flows: Flows<B, (), u64>,
+    /// Backlogged flows in order of their turns.
+    active: VecDeque<usize>,
+    /// Whether the first of `active` has got its quantum for this turn.
+    in_turn: bool,
+}
+
+impl<B> DrrQueue<B> {
+    fn end_turn(&mut self, keep: bool) {
+        self.in_turn = false;
+        if let Some(flow) = self.active.pop_front() {
+            if keep {
+                self.active.push_back(flow);
+            } else {
+                self.flows.all[flow].state = 0;
+            }
+        }
+    }
+
+    /// Takes the last packet of the flow with the most bytes (the first of equals).
+    fn steal(&mut self) -> Option<Packet<B>> {
+        let all = &self.flows.all;
+        let victim = self.active.iter().copied().max_by_key(|&i| (all[i].bytes, !i))?;
+        let stolen = self.flows.pop_back(victim)?.packet;
+        if self.flows.all[victim].packets.is_empty() {
+            if self.active.front() == Some(&victim) {
+                self.end_turn(false);
+            } else {
+                self.active.retain(|&i| i != victim);
+                self.flows.all[victim].state = 0;
+            }
+        }
+        Some(stolen)
+    }
+}
+
+impl<B: Send> Queue<B> for DrrQueue<B> {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet<B>,
+        head: Load,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) {
+        let flow = self.flows.find(packet.flow, || 0);
+        if self.flows.all[flow].packets.is_empty() {
+            self.active.push_back(flow);
+        }
+        self.flows.push(flow, Queued { since: now, tag: (), packet });
+        if self.flows.load.packets + head.packets > self.limit
+            && let Some(stolen) = self.steal()
+        {
+            account.lose(out, now, stolen, Cause::Overflow);
+        }
+    }
+
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _account: &mut Account,
+        _out: &mut Outbox<B>,
+    ) -> Option<(Time, Packet<B>)> {
+        loop {
+            let first = *self.active.front()?;
+            let flow = &mut self.flows.all[first];
+            if !self.in_turn {
+                flow.state += self.quantum;
+                self.in_turn = true;
+            }
+            let size = flow.packets.front().map_or(0, |q| q.packet.size as u64);
+            if size > flow.state {
+                self.end_turn(true);
+                continue;
+            }
+            flow.state -= size;
+            let next = self.flows.pop_front(first)?;
+            if self.flows.all[first].packets.is_empty() {
+                self.end_turn(false);
+            }
+            return Some((next.since, next.packet));
+        }
+    }
+
+    fn load(&self) -> Load {
+        self.flows.load
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{drain_flows, fill};
+    use super::*;
+
+    #[test]
+    fn flows_share_by_bytes_not_by_packets() {
+        // Flow 1 sends 1500 B packets, flow 2 500 B ones: per 3000 B each, two against six.
+        let mut q = Drr { packets: 1000, quantum: 1500 }.build(0, "");
+        fill(&mut q, 1, 1500, 10);
+        fill(&mut q, 2, 500, 30);
+        assert_eq!(drain_flows(&mut q, 8), [1, 2, 2, 2, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn a_full_buffer_steals_from_the_longest_flow() {
+        let mut q = Drr { packets: 10, quantum: 1500 }.build(0, "");
+        let mut lost = fill(&mut q, 1, 1500, 10);
+        lost.extend(fill(&mut q, 2, 1500, 3));
+        assert_eq!(lost, [1, 1, 1]);
+        assert_eq!(q.load(), Load { packets: 10, bytes: 15_000 });
+    }
+}

@@ -1,0 +1,79 @@
+//! First in, first out. A packet that would pass the limit is dropped (tail drop), as Linux
+//! `pfifo` and `bfifo` do; with both limits set, both hold.
+
+use super::{Load, Queue, at_least_one};
+use crate::config::Problem;
+use crate::{Account, Cause, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Bytes, Time};
+
+/// First in, first out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fifo {
+    /// Most packets queued, the one in transmission not counted. Default: 1000 (Linux
+    /// `txqueuelen`) when `bytes` is not given either, else no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// Most bytes queued. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+impl Fifo {
+    /// The limits in force.
+    pub(crate) fn limits(&self) -> Load {
+        let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
+        Load { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        at_least_one("packets", self.packets.unwrap_or(1))?;
+        at_least_one("bytes", self.bytes.map_or(1, Bytes::get))
+    }
+
+    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> FifoQueue<B> {
+        FifoQueue { limits: self.limits(), load: Load::default(), packets: VecDeque::new() }
+    }
+}
+
+pub(crate) struct FifoQueue<B> {
+    limits: Load,
+    load: Load,
+    packets: VecDeque<(Time, Packet<B>)>,
+}
+
+impl<B: Send> Queue<B> for FifoQueue<B> {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet<B>,
+        head: Load,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) {
+        let bytes = self.load.bytes + head.bytes + packet.size as u64;
+        if self.load.packets + head.packets >= self.limits.packets || bytes > self.limits.bytes {
+            return account.lose(out, now, packet, Cause::Overflow);
+        }
+        self.load.add(packet.size);
+        self.packets.push_back((now, packet));
+    }
+
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _account: &mut Account,
+        _out: &mut Outbox<B>,
+    ) -> Option<(Time, Packet<B>)> {
+        let next = self.packets.pop_front()?;
+        self.load.remove(next.1.size);
+        Some(next)
+    }
+
+    fn load(&self) -> Load {
+        self.load
+    }
+}

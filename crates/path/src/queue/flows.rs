@@ -1,0 +1,64 @@
+//! Per-flow first-in first-out queues under one shared limit, for WFQ and DRR.
+
+use super::Load;
+use crate::Packet;
+use std::collections::{BTreeMap, VecDeque};
+use units::Time;
+
+/// A queued packet; `tag` is the discipline's own.
+pub(crate) struct Queued<B, T> {
+    pub since: Time,
+    pub tag: T,
+    pub packet: Packet<B>,
+}
+
+/// One flow's queue; `state` is the discipline's own.
+pub(crate) struct Flow<B, T, S> {
+    pub packets: VecDeque<Queued<B, T>>,
+    pub bytes: u64,
+    pub state: S,
+}
+
+/// All flows, in order of their first packets.
+pub(crate) struct Flows<B, T, S> {
+    index: BTreeMap<u32, usize>,
+    pub all: Vec<Flow<B, T, S>>,
+    pub load: Load,
+}
+
+impl<B, T, S> Flows<B, T, S> {
+    pub fn new() -> Self {
+        Flows { index: BTreeMap::new(), all: Vec::new(), load: Load::default() }
+    }
+
+    /// The index of flow `id`, made with `state` if it is new.
+    pub fn find(&mut self, id: u32, state: impl FnOnce() -> S) -> usize {
+        *self.index.entry(id).or_insert_with(|| {
+            self.all.push(Flow { packets: VecDeque::new(), bytes: 0, state: state() });
+            self.all.len() - 1
+        })
+    }
+
+    pub fn push(&mut self, flow: usize, queued: Queued<B, T>) {
+        self.load.add(queued.packet.size);
+        self.all[flow].bytes += queued.packet.size as u64;
+        self.all[flow].packets.push_back(queued);
+    }
+
+    pub fn pop_front(&mut self, flow: usize) -> Option<Queued<B, T>> {
+        let queued = self.all[flow].packets.pop_front()?;
+        self.remove(flow, &queued);
+        Some(queued)
+    }
+
+    pub fn pop_back(&mut self, flow: usize) -> Option<Queued<B, T>> {
+        let queued = self.all[flow].packets.pop_back()?;
+        self.remove(flow, &queued);
+        Some(queued)
+    }
+
+    fn remove(&mut self, flow: usize, queued: &Queued<B, T>) {
+        self.load.remove(queued.packet.size);
+        self.all[flow].bytes -= queued.packet.size as u64;
+    }
+}

@@ -1,0 +1,224 @@
+//! FQ-CoDel (RFC 8290): flows hashed to queues, deficit round robin between them with new flows
+//! first, CoDel within each.
+//!
+//! | where | here | Linux |
+//! |---|---|---|
+//! | hash | flow number and the run's seed | 5-tuple and boot-time seed |
+//! | overflow | head drops from the queue with most bytes: half of it, at most 64 packets | the same |
+//! | memory limit | none, only `packets` | 32 MB of buffer memory |
+
+use super::codel::{Buffer, Law, State, times};
+use super::drr::quantum;
+use super::{Load, Queue, at_least_one};
+use crate::config::Problem;
+use crate::{Account, Cause, Outbox, Packet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use units::{Span, Stream, Time};
+
+/// FQ-CoDel. Defaults are Linux's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FqCoDel {
+    /// Most packets queued, of all flows together. Default 10240.
+    pub packets: u64,
+    /// Number of queues flows are hashed to, 1 to 65536. Default 1024.
+    pub flows: u32,
+    /// Bytes a queue may send per turn, at least 256. Default 1514.
+    pub quantum: u32,
+    /// CoDel's target wait. Default 5 ms.
+    pub target: Span,
+    /// CoDel's interval. Default 100 ms.
+    pub interval: Span,
+    /// Mark ECN-capable packets instead of dropping them. Default true.
+    pub ecn: bool,
+}
+
+impl Default for FqCoDel {
+    fn default() -> Self {
+        FqCoDel {
+            packets: 10_240,
+            flows: 1024,
+            quantum: 1514,
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: true,
+        }
+    }
+}
+
+impl FqCoDel {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        at_least_one("packets", self.packets)?;
+        if !(1..=65_536).contains(&self.flows) {
+            return Err(Problem::new("flows", "must be a number from 1 to 65536; 1024 is usual"));
+        }
+        quantum(self.quantum)?;
+        times(self.target, self.interval)
+    }
+
+    pub(crate) fn build<B>(&self, seed: u64, name: &str) -> FqCoDelQueue<B> {
+        let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
+        FqCoDelQueue {
+            limit: self.packets,
+            quantum: self.quantum.max(1) as i64,
+            perturbation: Stream::new(seed, name).bits(),
+            law,
+            flows: (0..self.flows.max(1)).map(|_| Flow::default()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            load: Load::default(),
+        }
+    }
+}
+
+struct Flow<B> {
+    buffer: Buffer<B>,
+    state: State,
+    deficit: i64,
+    listed: bool,
+}
+
+impl<B> Default for Flow<B> {
+    fn default() -> Self {
+        Flow { buffer: Buffer::default(), state: State::default(), deficit: 0, listed: false }
+    }
+}
+
+pub(crate) struct FqCoDelQueue<B> {
+    limit: u64,
+    quantum: i64,
+    perturbation: u64,
+    law: Law,
+    flows: Vec<Flow<B>>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    load: Load,
+}
+
+impl<B> FqCoDelQueue<B> {
+    /// A mixed hash (the finaliser of SplitMix64), scaled to the number of queues.
+    fn hash(&self, flow: u32) -> usize {
+        let mut x = self.perturbation ^ (flow as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+        ((x as u128 * self.flows.len() as u128) >> 64) as usize
+    }
+
+    /// Linux `fq_codel_drop`: half the fattest queue's bytes, at most 64 packets, from its head.
+    fn drop_batch(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>) {
+        let fattest = self.flows.iter_mut().rev().max_by_key(|f| f.buffer.load.bytes);
+        let Some(flow) = fattest else { return };
+        let half = flow.buffer.load.bytes / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while let Some((_, packet)) = flow.buffer.pop() {
+            packets += 1;
+            bytes += packet.size as u64;
+            self.load.remove(packet.size);
+            account.lose(out, now, packet, Cause::Overflow);
+            if packets >= 64 || bytes >= half {
+                break;
+            }
+        }
+        flow.state.count += packets;
+    }
+}
+
+impl<B: Send> Queue<B> for FqCoDelQueue<B> {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet<B>,
+        head: Load,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) {
+        let index = self.hash(packet.flow);
+        self.law.largest = self.law.largest.max(packet.size);
+        self.load.add(packet.size);
+        let flow = &mut self.flows[index];
+        flow.buffer.push(now, packet);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+        if self.load.packets + head.packets > self.limit {
+            self.drop_batch(now, account, out);
+        }
+    }
+
+    /// RFC 8290 section 4.2.
+    fn dequeue(
+        &mut self,
+        now: Time,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) -> Option<(Time, Packet<B>)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let index = *self.new.front().or(self.old.front())?;
+            let flow = &mut self.flows[index];
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let before = flow.buffer.load;
+            let next = flow.state.dequeue(&self.law, &mut flow.buffer, now, account, out);
+            self.load.packets -= before.packets - flow.buffer.load.packets;
+            self.load.bytes -= before.bytes - flow.buffer.load.bytes;
+            if let Some((since, packet)) = next {
+                flow.deficit -= packet.size as i64;
+                return Some((since, packet));
+            }
+            list.pop_front();
+            // An empty new queue goes through the old list once: no queue stays "new" for ever.
+            if is_new && !self.old.is_empty() {
+                self.old.push_back(index);
+            } else {
+                flow.listed = false;
+            }
+        }
+    }
+
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{drain_flows, fill};
+    use super::*;
+
+    #[test]
+    fn a_sparse_flow_overtakes_the_backlog() {
+        let mut q = FqCoDel::default().build(7, "q");
+        fill(&mut q, 1, 1500, 100);
+        assert_eq!(drain_flows(&mut q, 3), [1, 1, 1]);
+        fill(&mut q, 2, 100, 1);
+        assert_eq!(drain_flows(&mut q, 3), [2, 1, 1]);
+    }
+
+    #[test]
+    fn backlogged_flows_share_evenly() {
+        let mut q = FqCoDel::default().build(7, "q");
+        fill(&mut q, 1, 1514, 100);
+        fill(&mut q, 2, 1514, 100);
+        assert_eq!(drain_flows(&mut q, 100).iter().filter(|&&f| f == 1).count(), 50);
+    }
+
+    #[test]
+    fn overflow_takes_half_of_the_fattest() {
+        let mut q = FqCoDel { packets: 100, ..FqCoDel::default() }.build(7, "q");
+        let mut lost = fill(&mut q, 2, 1000, 20);
+        lost.extend(fill(&mut q, 1, 1000, 81));
+        assert_eq!(lost, vec![1; 41]);
+        assert_eq!(q.load().packets, 60);
+    }
+}

@@ -1,0 +1,240 @@
+//! A link whose rate follows a trace.
+//!
+//! | given | format | a packet leaves |
+//! |---|---|---|
+//! | `opportunities` | mahimahi: ms of delivery opportunities of 1504 bytes, repeated at the end | with the opportunity that carries its last byte; what an empty queue does not use is lost |
+//! | `steps` | times and rates, constant between; with `period` repeated | when the rates since it began add up to its size |
+//!
+//! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
+//! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
+
+use crate::config::{Config, Problem, mtu_of_ip};
+use crate::events::{Step, Steps};
+use crate::queue::QueueConfig;
+use crate::server::{Gate, Server};
+use crate::{Body, Element};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Rate, Span, Time};
+
+/// A link whose rate follows a trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RateTrace {
+    /// A trace file: mahimahi's format or a table `time rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Delivery opportunities of 1504 bytes, in ms, not falling; after the last the trace begins
+    /// anew (mahimahi).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opportunities: Vec<u64>,
+    /// Rates from given times on; the first at 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+    /// With `steps`: after this time they begin anew. Left out: the last rate stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<Span>,
+    /// Propagation delay, one way. Default 0.
+    pub delay: Span,
+    /// Largest IP packet in bytes; left out: any size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// What waits for the transmitter. Default: 1000 packets first in, first out.
+    pub queue: QueueConfig,
+}
+
+/// The longest time in a trace: mahimahi's ms in ns must leave room for repeats.
+const LONGEST_MS: u64 = 1_000_000_000;
+
+impl RateTrace {
+    fn check_opportunities(&self) -> Result<(), Problem> {
+        let key = "opportunities";
+        if self.opportunities.windows(2).any(|w| w[1] < w[0]) {
+            return Err(Problem::new(key, "times must not fall"));
+        }
+        match self.opportunities.last() {
+            Some(0) => Err(Problem::new(key, "the last must be above 0 ms: it is the period")),
+            Some(&last) if last > LONGEST_MS => {
+                Err(Problem::new(key, format!("must not exceed {LONGEST_MS} ms")))
+            }
+            _ if self.period.is_some() => Err(Problem::new("period", "belongs to `steps` only")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_steps(&self) -> Result<(), Problem> {
+        let wrong = |message: &str| Err(Problem::new("steps", message));
+        if self.steps.first().is_some_and(|s| !s.at.is_zero()) {
+            return wrong("the first must be at 0s");
+        }
+        if self.steps.windows(2).any(|w| w[1].at <= w[0].at) {
+            return wrong("times must rise");
+        }
+        let Some(last) = self.steps.last() else { return wrong("is empty") };
+        match self.period {
+            Some(period) if period <= last.at => {
+                Err(Problem::new("period", "must be longer than the last step's time"))
+            }
+            Some(_) if self.steps.iter().all(|s| s.rate.as_bps() == 0) => {
+                wrong("at least one rate must be above zero")
+            }
+            None if last.rate.as_bps() == 0 => {
+                wrong("the last rate stays and must be above zero (or give a `period`)")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One line of a trace.
+enum Line {
+    Opportunity(u64),
+    Step(Step),
+}
+
+fn line(text: &str) -> Option<Line> {
+    if let Ok(ms) = text.parse() {
+        return Some(Line::Opportunity(ms));
+    }
+    let (at, rate) = text.split_once(char::is_whitespace)?;
+    Some(Line::Step(Step { at: at.parse().ok()?, rate: rate.trim().parse().ok()? }))
+}
+
+impl Config for RateTrace {
+    fn check(&self) -> Result<(), Problem> {
+        let given = [self.file.is_some(), !self.opportunities.is_empty(), !self.steps.is_empty()];
+        match given {
+            [true, false, false] => return Err(Problem::new("file", "was not read in")),
+            [false, true, false] => self.check_opportunities()?,
+            [false, false, true] => self.check_steps()?,
+            _ => {
+                let message = "give one of `file`, `opportunities`, `steps`";
+                return Err(Problem::new("steps", message));
+            }
+        }
+        mtu_of_ip(self.mtu)?;
+        self.queue.check().map_err(|p| p.within("queue"))
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    fn load(&mut self, text: &str) -> Result<(), Problem> {
+        for (number, raw) in text.lines().enumerate() {
+            let content = raw.split('#').next().unwrap_or_default().trim();
+            if content.is_empty() {
+                continue;
+            }
+            match line(content) {
+                Some(Line::Opportunity(ms)) if self.steps.is_empty() => self.opportunities.push(ms),
+                Some(Line::Step(step)) if self.opportunities.is_empty() => self.steps.push(step),
+                _ => {
+                    let what = "neither a number of ms (mahimahi) nor a time and a rate \
+                                (\"2.5s 20Mbit/s\"), the same on every line";
+                    return Err(Problem::new("file", format!("line {}: {what}", number + 1)));
+                }
+            }
+        }
+        if self.opportunities.is_empty() && self.steps.is_empty() {
+            return Err(Problem::new("file", "holds no line of a trace"));
+        }
+        self.file = None;
+        Ok(())
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let queue = self.queue.build(seed, name);
+        if self.opportunities.is_empty() {
+            let mut steps = self.steps.clone();
+            if steps.is_empty() {
+                steps.push(Step { at: Span::ZERO, rate: Rate::from_bps(0) });
+            }
+            let gate = Table(Steps::new(steps, self.period));
+            return Box::new(Server::new(queue, gate, self.delay, self.mtu));
+        }
+        let gate = Mahimahi {
+            ms: self.opportunities.clone(),
+            next: 0,
+            left: 0,
+            at: Time::ZERO,
+            fresh: true,
+        };
+        Box::new(Server::new(queue, gate, self.delay, self.mtu))
+    }
+}
+
+struct Table(Steps);
+
+impl Gate for Table {
+    const HEAD_COUNTS: bool = false;
+    fn ready(&mut self, at: Time, size: u32) -> Time {
+        self.0.through(at, size)
+    }
+}
+
+/// Bytes of one opportunity: an Ethernet frame as mahimahi's TUN device shows it.
+const OPPORTUNITY: u64 = 1504;
+
+struct Mahimahi {
+    ms: Vec<u64>,
+    /// The next unused opportunity, counted through all repeats.
+    next: u64,
+    /// Bytes left of the one before it.
+    left: u64,
+    /// When the last packet left.
+    at: Time,
+    /// The queue was empty: opportunities up to now passed unused.
+    fresh: bool,
+}
+
+impl Mahimahi {
+    fn time_of(&self, opportunity: u64) -> Time {
+        let n = self.ms.len() as u64;
+        let period = self.ms[self.ms.len() - 1];
+        let ms = (opportunity / n).saturating_mul(period);
+        let ms = ms.saturating_add(self.ms[(opportunity % n) as usize]);
+        Time::from_nanos(ms.saturating_mul(1_000_000))
+    }
+
+    /// The first opportunity after `at`.
+    fn after(&self, at: Time) -> u64 {
+        let ms = at.as_nanos() / 1_000_000;
+        let period = self.ms[self.ms.len() - 1].max(1);
+        // An opportunity at exactly k periods may belong to repeat k - 1.
+        let repeat = (ms / period).saturating_sub(1);
+        let within = ms - repeat * period;
+        let n = self.ms.len() as u64;
+        let first = self.ms.partition_point(|&t| t <= within) as u64;
+        if first < n {
+            return repeat * n + first;
+        }
+        let first = self.ms.partition_point(|&t| t <= within.saturating_sub(period)) as u64;
+        (repeat + 1) * n + first
+    }
+}
+
+impl Gate for Mahimahi {
+    const HEAD_COUNTS: bool = false;
+
+    fn ready(&mut self, at: Time, size: u32) -> Time {
+        if self.fresh {
+            self.fresh = false;
+            self.left = 0;
+            self.next = self.next.max(self.after(at));
+            self.at = at;
+        }
+        let missing = (size as u64).saturating_sub(self.left);
+        let wanted = missing.div_ceil(OPPORTUNITY);
+        self.left = self.left + wanted * OPPORTUNITY - size as u64;
+        if wanted > 0 {
+            self.next = self.next.saturating_add(wanted);
+            self.at = self.time_of(self.next - 1).max(self.at);
+        }
+        self.at
+    }
+
+    fn idle(&mut self) {
+        self.fresh = true;
+    }
+}

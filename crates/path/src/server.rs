@@ -1,0 +1,210 @@
+//! The engine under links with a managed queue, shapers and outages: queue, gate, line.
+//!
+//! One packet at a time is taken up from the queue; the *gate* says when it leaves (a transmission
+//! ends, tokens suffice); the next is taken up at that very moment. Behind the gate lies a line
+//! of constant delay. All of it is caught up in due order, so a late call changes nothing.
+//! While packets are on the line only its head needs a wake-up.
+
+use crate::queue::{Load, Queue};
+use crate::{Account, Cause, Element, Gauge, Outbox, Packet};
+use std::collections::VecDeque;
+use units::{Span, Time};
+
+/// When packets leave a [`Server`].
+pub(crate) trait Gate: Send {
+    /// Whether the packet that was taken up counts as queued (it waits for tokens) or not
+    /// (it is being transmitted).
+    const HEAD_COUNTS: bool;
+
+    /// A packet of `size` bytes was taken up at `at`: when does it leave (not before `at`)?
+    fn ready(&mut self, at: Time, size: u32) -> Time;
+
+    /// It leaves.
+    fn leave(&mut self, at: Time, size: u32) {
+        let _ = (at, size);
+    }
+
+    /// Nothing is left to take up.
+    fn idle(&mut self) {}
+
+    /// Whether a packet of `size` bytes can ever leave.
+    fn fits(&self, size: u32) -> bool {
+        let _ = size;
+        true
+    }
+
+    /// The first time from `from` on at which what is held and not yet on the line is lost.
+    fn purge(&self, from: Time) -> Option<Time> {
+        let _ = from;
+        None
+    }
+
+    /// Whether a packet that arrives at `at` is lost.
+    fn down(&self, at: Time) -> bool {
+        let _ = at;
+        false
+    }
+
+    /// What the line takes longer for a packet that leaves at `at`.
+    fn extra_delay(&self, at: Time) -> Span {
+        let _ = at;
+        Span::ZERO
+    }
+
+    /// Whole bytes of tokens at `now`.
+    fn tokens(&self, now: Time) -> Option<u64> {
+        let _ = now;
+        None
+    }
+}
+
+/// A constant rate, or none: infinitely fast.
+pub(crate) struct Constant(pub Option<units::Rate>);
+
+impl Gate for Constant {
+    const HEAD_COUNTS: bool = false;
+    fn ready(&mut self, at: Time, size: u32) -> Time {
+        self.0.map_or(at, |rate| at + rate.time_for(size as u64))
+    }
+}
+
+struct Head<B> {
+    since: Time,
+    begun: Time,
+    leaves: Time,
+    packet: Packet<B>,
+}
+
+struct OnLine<B> {
+    due: Time,
+    since: Time,
+    packet: Packet<B>,
+}
+
+/// A queue, a gate and a line.
+pub(crate) struct Server<B, G> {
+    queue: Box<dyn Queue<B>>,
+    gate: G,
+    delay: Span,
+    mtu: u32,
+    head: Option<Head<B>>,
+    line: VecDeque<OnLine<B>>,
+    last_due: Time,
+    account: Account,
+}
+
+impl<B, G: Gate> Server<B, G> {
+    pub fn new(queue: Box<dyn Queue<B>>, gate: G, delay: Span, mtu: Option<u32>) -> Self {
+        Server {
+            queue,
+            gate,
+            delay,
+            mtu: mtu.unwrap_or(u32::MAX),
+            head: None,
+            line: VecDeque::new(),
+            last_due: Time::ZERO,
+            account: Account::default(),
+        }
+    }
+
+    fn take_up(&mut self, at: Time, out: &mut Outbox<B>) {
+        match self.queue.dequeue(at, &mut self.account, out) {
+            Some((since, packet)) => {
+                let leaves = self.gate.ready(at, packet.size);
+                self.head = Some(Head { since, begun: at, leaves, packet });
+            }
+            None => self.gate.idle(),
+        }
+    }
+
+    /// The buffer is lost at `at`.
+    fn lose_all(&mut self, at: Time, out: &mut Outbox<B>) {
+        if let Some(head) = self.head.take() {
+            self.account.lose(out, at, head.packet, Cause::Outage);
+        }
+        while let Some((_, packet)) = self.queue.dequeue(at, &mut self.account, out) {
+            self.account.lose(out, at, packet, Cause::Outage);
+        }
+        self.gate.idle();
+    }
+
+    fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
+        while let Some(head) = &self.head {
+            let lost = self.gate.purge(head.begun).filter(|&lost| lost < head.leaves);
+            if lost.unwrap_or(head.leaves) > now {
+                break;
+            }
+            if let Some(at) = lost {
+                self.lose_all(at, out);
+                break;
+            }
+            let Some(Head { since, leaves, packet, .. }) = self.head.take() else { break };
+            self.gate.leave(leaves, packet.size);
+            let due = leaves + self.delay + self.gate.extra_delay(leaves);
+            self.last_due = self.last_due.max(due);
+            self.line.push_back(OnLine { due: self.last_due, since, packet });
+            self.take_up(leaves, out);
+        }
+        while self.line.front().is_some_and(|f| f.due <= now) {
+            let Some(OnLine { due, since, packet }) = self.line.pop_front() else { break };
+            self.account.send(out, since, due, packet);
+        }
+    }
+
+    fn head_load(&self) -> Load {
+        match &self.head {
+            Some(head) if G::HEAD_COUNTS => Load { packets: 1, bytes: head.packet.size as u64 },
+            _ => Load::default(),
+        }
+    }
+}
+
+impl<B: Send, G: Gate> Element<B> for Server<B, G> {
+    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+        self.account.enter();
+        if packet.size > self.mtu {
+            return self.account.bounce(out, now, packet, self.mtu);
+        }
+        if !self.gate.fits(packet.size) {
+            return self.account.lose(out, now, packet, Cause::TooBig);
+        }
+        if self.gate.down(now) {
+            return self.account.lose(out, now, packet, Cause::Outage);
+        }
+        self.queue.enqueue(now, packet, self.head_load(), &mut self.account, out);
+        if self.head.is_none() {
+            self.take_up(now, out);
+            self.catch_up(now, out);
+        }
+        let queued = self.queue.load().packets + self.head_load().packets;
+        self.account.max_queue = self.account.max_queue.max(queued);
+    }
+
+    fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
+        self.catch_up(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        match (self.line.front(), &self.head) {
+            (Some(front), _) => Some(front.due),
+            (None, Some(head)) => {
+                Some(self.gate.purge(head.begun).map_or(head.leaves, |lost| lost.min(head.leaves)))
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn account(&self) -> Account {
+        self.account
+    }
+
+    fn gauge(&self, now: Time) -> Gauge {
+        let (queue, head) = (self.queue.load(), self.head_load());
+        Gauge {
+            queue_packets: queue.packets + head.packets,
+            queue_bytes: queue.bytes + head.bytes,
+            tokens_bytes: self.gate.tokens(now),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A shaper: what exceeds its token bucket waits in a queue.
+//!
+//! | `refill` | source | the bucket |
+//! |---|---|---|
+//! | `continuous` | Linux `tc … tbf` | holds `burst`, grows all the time; optionally a second one for `peak_rate` |
+//! | `interval` | Cisco `shape average CIR Bc Be` | holds Bc + Be, gets Bc every Tc = Bc / CIR |
+//!
+//! A packet leaves at the very nanosecond at which the tokens suffice. One larger than the bucket
+//! could never leave and is dropped on arrival, as Linux does (`max_size`). Buckets start full.
+//! The packet that waits for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
+
+use crate::bucket::{BYTE, Bucket};
+use crate::config::{Config, Problem, misplaced, rate_above_zero};
+use crate::queue::{Fifo, QueueConfig};
+use crate::server::{Gate, Server};
+use crate::{Body, Element};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Rate, Span, Time};
+
+/// How a shaper's bucket is refilled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Refill {
+    /// All the time (Linux TBF).
+    #[default]
+    Continuous,
+    /// Bc bits every Tc = Bc / CIR (Cisco).
+    Interval,
+}
+
+/// A shaper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    /// `continuous` (default, Linux TBF) or `interval` (Cisco).
+    #[serde(default)]
+    pub refill: Refill,
+    /// Bits per second (Cisco: CIR).
+    pub rate: Rate,
+    /// Bucket size in bytes (Linux: burst; Cisco: Bc, there given in bits: 80000 bit = 10kB).
+    /// Default: 4 ms of the rate, at least 1514 B (`interval`) or 3028 B (`continuous`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+    /// `interval` only: what idle time adds to the bucket (Cisco Be), bytes. Default: `burst`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess_burst: Option<Bytes>,
+    /// `continuous` only: the rate at which even a full bucket is emptied, bits per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rate: Option<Rate>,
+    /// `continuous` only: bucket of the peak rate in bytes (tc: mtu/minburst). Default 1514 B.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_burst: Option<Bytes>,
+    /// Longest wait, as tc has it: a queue of rate * latency + burst bytes. Instead of `queue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Span>,
+    /// What waits for tokens. Default: 1000 packets first in, first out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
+}
+
+impl Shaper {
+    /// A continuous shaper with everything left out.
+    pub fn new(rate: Rate) -> Shaper {
+        Shaper {
+            refill: Refill::Continuous,
+            rate,
+            burst: None,
+            excess_burst: None,
+            peak_rate: None,
+            peak_burst: None,
+            latency: None,
+            queue: None,
+        }
+    }
+
+    fn burst(&self) -> Bytes {
+        let least = if self.refill == Refill::Interval { 1514 } else { 3028 };
+        let four_ms = self.rate.bytes_in(Span::from_millis(4)).get();
+        self.burst.unwrap_or(Bytes::new(four_ms.max(least)))
+    }
+
+    fn queue(&self) -> QueueConfig {
+        let Some(latency) = self.latency else { return self.queue.clone().unwrap_or_default() };
+        let bytes = self.rate.bytes_in(latency).get().saturating_add(self.burst().get());
+        QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(bytes)) })
+    }
+}
+
+impl Config for Shaper {
+    fn check(&self) -> Result<(), Problem> {
+        rate_above_zero("rate", Some(self.rate))?;
+        rate_above_zero("peak_rate", self.peak_rate)?;
+        let interval = self.refill == Refill::Interval;
+        let (here, there) = ("refill = \"interval\"", "refill = \"continuous\"");
+        misplaced("excess_burst", self.excess_burst.is_some() && !interval, here)?;
+        misplaced("peak_rate", self.peak_rate.is_some() && interval, there)?;
+        misplaced("peak_burst", self.peak_burst.is_some() && self.peak_rate.is_none(), "`peak_rate`")?;
+        if self.burst == Some(Bytes::new(0)) {
+            return Err(Problem::new("burst", "must hold at least one packet (\"1514B\" or more)"));
+        }
+        if self.peak_rate.is_some_and(|peak| peak < self.rate) {
+            return Err(Problem::new("peak_rate", "must not be below `rate`"));
+        }
+        if self.latency.is_some() && self.queue.is_some() {
+            return Err(Problem::new("latency", "sizes the queue: give either it or `queue`"));
+        }
+        self.queue().check().map_err(|p| p.within("queue"))
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let queue = self.queue().build(seed, name);
+        match self.refill {
+            Refill::Continuous => {
+                let peak = self.peak_rate.map(|rate| {
+                    Bucket::new(rate, self.peak_burst.unwrap_or(Bytes::new(1514)))
+                });
+                let gate = Continuous { bucket: Bucket::new(self.rate, self.burst()), peak };
+                Box::new(Server::new(queue, gate, Span::ZERO, None))
+            }
+            Refill::Interval => {
+                let excess = self.excess_burst.unwrap_or(self.burst());
+                let gate = Interval::new(self.rate, self.burst(), excess);
+                Box::new(Server::new(queue, gate, Span::ZERO, None))
+            }
+        }
+    }
+}
+
+struct Continuous {
+    bucket: Bucket,
+    peak: Option<Bucket>,
+}
+
+impl Gate for Continuous {
+    const HEAD_COUNTS: bool = true;
+
+    fn ready(&mut self, at: Time, size: u32) -> Time {
+        let ready = self.bucket.ready(at, size);
+        self.peak.as_ref().map_or(ready, |peak| peak.ready(ready, size))
+    }
+
+    fn leave(&mut self, at: Time, size: u32) {
+        for bucket in std::iter::once(&mut self.bucket).chain(&mut self.peak) {
+            bucket.refill(at);
+            bucket.take(size);
+        }
+    }
+
+    fn fits(&self, size: u32) -> bool {
+        self.bucket.fits(size) && self.peak.as_ref().is_none_or(|peak| peak.fits(size))
+    }
+
+    fn tokens(&self, now: Time) -> Option<u64> {
+        Some(self.bucket.level(now))
+    }
+}
+
+/// Cisco's: tick number k (from 1) falls at k * Tc, rounded up to the nanosecond without drift.
+struct Interval {
+    /// Token units per nanosecond: bits per second.
+    rate: u128,
+    /// Token units of Bc.
+    committed: u128,
+    /// Token units of Bc + Be.
+    capacity: u128,
+    tokens: u128,
+    /// Ticks already in `tokens`.
+    ticks: u128,
+}
+
+impl Interval {
+    fn new(rate: Rate, committed: Bytes, excess: Bytes) -> Interval {
+        let committed = committed.get() as u128 * BYTE;
+        let capacity = committed + excess.get() as u128 * BYTE;
+        Interval { rate: rate.as_bps() as u128, committed, capacity, tokens: capacity, ticks: 0 }
+    }
+
+    /// How many ticks have fallen by `at`.
+    fn ticks_by(&self, at: Time) -> u128 {
+        at.as_nanos() as u128 * self.rate / self.committed
+    }
+
+    fn tokens_at(&self, at: Time) -> u128 {
+        let ticks = self.ticks_by(at).saturating_sub(self.ticks);
+        self.tokens.saturating_add(ticks.saturating_mul(self.committed)).min(self.capacity)
+    }
+}
+
+impl Gate for Interval {
+    const HEAD_COUNTS: bool = true;
+
+    fn ready(&mut self, at: Time, size: u32) -> Time {
+        let missing = (size as u128 * BYTE).saturating_sub(self.tokens_at(at));
+        if missing == 0 {
+            return at;
+        }
+        let tick = self.ticks_by(at) + missing.div_ceil(self.committed);
+        let ns = tick.saturating_mul(self.committed).div_ceil(self.rate);
+        Time::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    fn leave(&mut self, at: Time, size: u32) {
+        self.tokens = self.tokens_at(at).saturating_sub(size as u128 * BYTE);
+        self.ticks = self.ticks_by(at);
+    }
+
+    fn fits(&self, size: u32) -> bool {
+        self.capacity >= size as u128 * BYTE
+    }
+
+    fn tokens(&self, now: Time) -> Option<u64> {
+        Some((self.tokens_at(now) / BYTE) as u64)
+    }
+}

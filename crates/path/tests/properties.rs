@@ -1,0 +1,14 @@
+//! Random chains, random packets, random wake-ups: the books balance after every call, stamps do
+//! not fall, late or early wake-ups move nothing, a replay is identical.
+
+mod common;
+
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    #[test]
+    fn any_chain_keeps_the_contract(bytes in prop::collection::vec(any::<u8>(), 0..1200)) {
+        common::check_script(&bytes);
+    }
+}

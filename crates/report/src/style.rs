@@ -1,0 +1,60 @@
+//! How wide, and whether in colour.
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns to fit; below 60 it is taken as 60.
+    pub width: usize,
+    /// ANSI colours.
+    pub color: bool,
+}
+
+/// 80 columns without colour: what goes to a file or a pipe.
+impl Default for Style {
+    fn default() -> Style {
+        Style { width: 80, color: false }
+    }
+}
+
+/// What a piece of text is, not which colour it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Head,
+    Dim,
+    Good,
+    Fair,
+    Bad,
+}
+
+impl Style {
+    pub(crate) fn columns(self) -> usize {
+        self.width.max(60)
+    }
+
+    /// `text` in `tone`; unchanged without colour.
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Plain => return text.into(),
+            Tone::Head => "1",
+            Tone::Dim => "2",
+            Tone::Good => "32",
+            Tone::Fair => "33",
+            Tone::Bad => "31",
+        };
+        if !self.color || text.trim().is_empty() {
+            return text.into();
+        }
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// A share of what was possible: nearly all, most, little.
+pub(crate) fn tone_of_share(share: f64) -> Tone {
+    match share {
+        s if s >= 0.85 => Tone::Good,
+        s if s >= 0.5 => Tone::Fair,
+        _ => Tone::Bad,
+    }
+}

@@ -1,0 +1,155 @@
+//! What a person sees, as text. `UPDATE_GOLDEN=1 cargo test -p longfat-report` rewrites the files;
+//! look at the difference before you keep it.
+
+use report::{Style, text};
+use result::{Element, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA, Variant};
+
+/// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
+fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
+    let time_s: Vec<f64> = (0..=300).map(|i| i as f64 / 10.0).collect();
+    let rate = |t: f64| if period > 0.0 { mbps * (0.4 + 1.2 * (t / period).fract()) } else { mbps };
+    let mut sum = 0.0;
+    let delivered_bytes = time_s.iter().map(|&t| {
+        sum += rate(t) * 1e6 / 8.0 / 10.0;
+        sum as u64
+    });
+    let series = FlowSeries { name: name.into(), delivered_bytes: delivered_bytes.collect(), time_s, ..Default::default() };
+    let sent = (mbps * 30.0 * 1e6 / 8.0 / 1448.0) as u64;
+    let flow = Flow {
+        name: name.into(),
+        from: "office".into(),
+        to: "dc".into(),
+        cc: cc.into(),
+        goodput_mbps: mbps,
+        sent_packets: sent,
+        retransmitted_packets: sent / 200,
+        rtt_ms: RttSummary { min: 30.0, mean: 33.0, p50: 31.4, p95: 48.2, p99: 55.0, max: 61.0 },
+        timeouts: (mbps < 5.0) as u64 * 3,
+        lost_packets: Some(sent / 210),
+        ..Default::default()
+    };
+    (flow, series)
+}
+
+fn element(name: &str, dropped: u64, queue: u64) -> Element {
+    Element { name: name.into(), dropped_packets: dropped, max_queue_packets: queue, ..Default::default() }
+}
+
+fn outcome(name: &str, flows: Vec<(Flow, FlowSeries)>, elements: Vec<Element>) -> Outcome {
+    let (flows, flow_series): (Vec<Flow>, Vec<FlowSeries>) = flows.into_iter().unzip();
+    let shares: Vec<f64> = flows.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
+    let variant = Variant {
+        name: name.into(),
+        duration_s: 30.0,
+        total_goodput_mbps: flows.iter().map(|f| f.goodput_mbps).sum(),
+        jain_index: result::jain(&shares),
+        flows,
+        elements,
+        ..Default::default()
+    };
+    Outcome { variant, flow_series, element_series: vec![] }
+}
+
+fn print(outcomes: &[Outcome], style: Style) -> String {
+    let variants = outcomes.iter().map(|o| o.variant.clone()).collect();
+    let run = Run { schema: SCHEMA.into(), scenario: "test".into(), seed: 1, variants };
+    let series: Vec<&[FlowSeries]> = outcomes.iter().map(|o| o.flow_series.as_slice()).collect();
+    text(&run, &series, style)
+}
+
+fn check(name: &str, got: &str, width: usize) {
+    use unicode_width::UnicodeWidthStr;
+    for line in got.lines() {
+        assert!(line.width() <= width, "{} columns: {line}", line.width());
+        assert_eq!(line, line.trim_end(), "no blanks at the end");
+    }
+    let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, got).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap();
+    assert!(got == want, "{path} differs; got:\n{got}");
+}
+
+fn policer_and_shaper() -> Vec<Outcome> {
+    let mut all = vec![
+        outcome("policer", vec![flow("bulk", "cubic", 4.1, 5.0)], vec![element("wan.forward.policer", 812, 0)]),
+        outcome("policer-bbr", vec![flow("bulk", "bbr", 13.4, 8.0)], vec![element("wan.forward.policer", 12_345, 0)]),
+        outcome("shaper", vec![flow("bulk", "cubic", 19.1, 0.0)], vec![element("wan.forward.shaper", 61, 254)]),
+    ];
+    for o in &mut all {
+        o.variant.limit_mbps = Some(20.0);
+    }
+    all
+}
+
+#[test]
+fn variants_side_by_side() {
+    check("variants", &print(&policer_and_shaper(), Style::default()), 80);
+}
+
+#[test]
+fn several_flows_all_columns_still_fit() {
+    let mut o = outcome(
+        "three-senders-through-one-policer",
+        vec![flow("cubic", "cubic", 4.1, 5.0), flow("bbr", "bbr", 13.4, 8.0), flow("voice", "udp", 0.1, 0.0)],
+        vec![element("wan.forward.policer", 12_345, 1000)],
+    );
+    o.variant.limit_mbps = Some(20.0);
+    let text = print(&[o], Style::default());
+    for head in ["total", "limit", "each", "Jain", "lost", "resent", "RTO", "p50/p95", "drops", "queue"] {
+        assert!(text.contains(head), "{head} is missing:\n{text}");
+    }
+    check("flows", &text, 80);
+}
+
+#[test]
+fn many_flows_are_summed_up() {
+    let flows = (1..=24).map(|i| flow(&format!("bulk-{i}"), "cubic", 0.5 + i as f64 / 50.0, 5.0)).collect();
+    check("many", &print(&[outcome("crowd", flows, vec![])], Style::default()), 80);
+}
+
+#[test]
+fn flows_measured_one_at_a_time_have_rows_of_their_own() {
+    let one = |variant: &str, name: &str, mbps: f64, drops: u64| {
+        let mut o = outcome(variant, vec![flow(name, "cubic", mbps, 5.0)], vec![element("wan.stage", drops, drops / 9)]);
+        o.variant.limit_mbps = Some(20.0);
+        (name.to_string(), o)
+    };
+    let all = [
+        result::concat(vec![one("policed", "up", 4.1, 900), one("policed", "down", 18.9, 9)]),
+        result::concat(vec![one("shaped", "up", 19.0, 90), one("shaped", "down", 19.1, 18)]),
+    ];
+    check("one-at-a-time", &print(&all, Style::default()), 80);
+}
+
+#[test]
+fn repeats_show_intervals() {
+    let mut all = policer_and_shaper();
+    for o in &mut all {
+        let e = Estimate { mean: o.variant.total_goodput_mbps, ci95: 0.31 };
+        o.variant.repeats =
+            Some(Repeats { n: 5, seeds: vec![1, 2, 3, 4, 5], total_goodput_mbps: e, ..Default::default() });
+        o.variant.flows[0].repeats = Some(FlowRepeats { goodput_mbps: e, ..Default::default() });
+    }
+    check("repeats", &print(&all, Style::default()), 80);
+}
+
+#[test]
+fn strange_names_and_nothing_to_show() {
+    let odd = outcome("\x1b[2J日本語の回線シミュレーションとても長い名前", vec![flow("\u{7}bell", "cubic", 4.1, 5.0)], vec![]);
+    check("odd", &print(&[odd, outcome("idle", vec![], vec![])], Style::default()), 80);
+}
+
+#[test]
+fn colour_does_not_change_the_text() {
+    let plain = print(&policer_and_shaper(), Style::default());
+    let colored = print(&policer_and_shaper(), Style { width: 80, color: true });
+    let mut stripped = String::new();
+    let mut rest = colored.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        stripped += before;
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(stripped + rest, plain);
+}

@@ -1,0 +1,263 @@
+//! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
+
+use crate::{DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Variant, jain};
+
+/// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
+const T_975: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/// The 97.5 % quantile of Student's t; beyond the table the first terms of its expansion around
+/// the normal quantile (Abramowitz and Stegun 26.7.5), off by less than 1e-4.
+fn t_975(degrees: usize) -> f64 {
+    if degrees <= T_975.len() {
+        return T_975[degrees - 1];
+    }
+    let (z, v) = (1.959_963_985_f64, degrees as f64);
+    let z3 = z * z * z;
+    let z5 = z3 * z * z;
+    z + (z3 + z) / (4.0 * v) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
+}
+
+/// Mean and half the 95 % interval of independent samples; a single one has no interval (0).
+pub fn estimate(samples: &[f64]) -> Estimate {
+    let n = samples.len();
+    if n == 0 {
+        return Estimate::default();
+    }
+    let mean = samples.iter().sum::<f64>() / n as f64;
+    if n == 1 {
+        return Estimate { mean, ci95: 0.0 };
+    }
+    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let error = (squares / (n - 1) as f64 / n as f64).sqrt();
+    Estimate { mean, ci95: t_975(n - 1) * error }
+}
+
+/// The mean over all of `items` of what `f` takes from each.
+fn mean<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
+    items.iter().map(|x| f(x)).sum::<f64>() / items.len() as f64
+}
+
+/// A mean of counts, rounded to the nearest whole one.
+fn count<T>(items: &[&T], f: impl Fn(&T) -> u64) -> u64 {
+    // Integers: f64 would lose the low bits of large byte counts.
+    let n = items.len() as u128;
+    ((items.iter().map(|x| f(x) as u128).sum::<u128>() + n / 2) / n) as u64
+}
+
+/// As [`count`], of counts that may be unknown; unknown as soon as one is.
+fn known<T>(items: &[&T], f: impl Fn(&T) -> Option<u64>) -> Option<u64> {
+    items.iter().all(|x| f(x).is_some()).then(|| count(items, |x| f(x).unwrap_or(0)))
+}
+
+fn largest<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
+    items.iter().map(|x| f(x)).fold(0.0, f64::max)
+}
+
+/// Minimum and maximum over all, means of the rest, of those summaries that had samples.
+fn rtt(flows: &[&Flow]) -> RttSummary {
+    let all: Vec<&RttSummary> = flows.iter().map(|f| &f.rtt_ms).filter(|r| r.max > 0.0).collect();
+    if all.is_empty() {
+        return RttSummary::default();
+    }
+    RttSummary {
+        min: all.iter().map(|r| r.min).fold(f64::INFINITY, f64::min),
+        mean: mean(&all, |r| r.mean),
+        p50: mean(&all, |r| r.p50),
+        p95: mean(&all, |r| r.p95),
+        p99: mean(&all, |r| r.p99),
+        max: largest(&all, |r| r.max),
+    }
+}
+
+/// Mean and interval of what `f` takes from each.
+fn over<T>(items: &[&T], f: impl Fn(&T) -> f64) -> Estimate {
+    estimate(&items.iter().map(|x| f(x)).collect::<Vec<_>>())
+}
+
+fn combine_flow(repeats: &[&Flow]) -> Flow {
+    Flow {
+        goodput_mbps: mean(repeats, |f| f.goodput_mbps),
+        sent_packets: count(repeats, |f| f.sent_packets),
+        retransmitted_packets: count(repeats, |f| f.retransmitted_packets),
+        rtt_ms: rtt(repeats),
+        timeouts: count(repeats, |f| f.timeouts),
+        delivered_bytes: count(repeats, |f| f.delivered_bytes),
+        completed: known(repeats, |f| f.completed),
+        lost_packets: known(repeats, |f| f.lost_packets),
+        repeats: Some(FlowRepeats {
+            goodput_mbps: over(repeats, |f| f.goodput_mbps),
+            retransmitted_packets: over(repeats, |f| f.retransmitted_packets as f64),
+            rtt_mean_ms: over(repeats, |f| f.rtt_ms.mean),
+        }),
+        ..repeats[0].clone()
+    }
+}
+
+fn combine_element(repeats: &[&Element]) -> Element {
+    Element {
+        passed_packets: count(repeats, |e| e.passed_packets),
+        dropped_packets: count(repeats, |e| e.dropped_packets),
+        marked_packets: count(repeats, |e| e.marked_packets),
+        max_queue_packets: repeats.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
+        delay_ms: DelaySummary {
+            mean: mean(repeats, |e| e.delay_ms.mean),
+            max: largest(repeats, |e| e.delay_ms.max),
+        },
+        ..repeats[0].clone()
+    }
+}
+
+/// Mean RTT averaged over the compared flows that have one.
+fn mean_rtt(variant: &Variant) -> f64 {
+    let rtts: Vec<f64> = variant.compared_flows().map(|f| f.rtt_ms.mean).filter(|&r| r > 0.0).collect();
+    rtts.iter().sum::<f64>() / rtts.len().max(1) as f64
+}
+
+/// The repeats of one variant as one summary: means (see [`crate::Run`]) with intervals. `seeds`
+/// are the repeats' seeds, in order. A single outcome comes back as it is.
+///
+/// # Panics
+/// Without outcomes, or when they are not of the same variant (other flows or elements).
+pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> Variant {
+    let all: Vec<&Variant> = outcomes.iter().map(|o| &o.variant).collect();
+    let first = *all.first().expect("at least one outcome");
+    if all.len() == 1 {
+        return first.clone();
+    }
+    let shape = |v: &Variant| (v.flows.len(), v.elements.len());
+    assert!(all.iter().all(|v| shape(v) == shape(first)), "repeats of one variant have the same flows and elements");
+    let flows = (0..first.flows.len()).map(|i| combine_flow(&all.iter().map(|v| &v.flows[i]).collect::<Vec<_>>()));
+    let elements =
+        (0..first.elements.len()).map(|i| combine_element(&all.iter().map(|v| &v.elements[i]).collect::<Vec<_>>()));
+    Variant {
+        flows: flows.collect(),
+        elements: elements.collect(),
+        total_goodput_mbps: mean(&all, |v| v.total_goodput_mbps),
+        jain_index: mean(&all, |v| v.jain_index),
+        repeats: Some(Repeats {
+            n: all.len(),
+            seeds: seeds.to_vec(),
+            total_goodput_mbps: over(&all, |v| v.total_goodput_mbps),
+            retransmitted_packets: over(&all, |v| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()),
+            rtt_mean_ms: over(&all, mean_rtt),
+            jain_index: over(&all, |v| v.jain_index),
+        }),
+        ..first.clone()
+    }
+}
+
+/// Flows measured one at a time, as one outcome: `parts` are (flow name, that flow's run) in the
+/// scenario's order. Flows stand side by side; each run's elements are kept, named `element@flow`;
+/// the total is the sum of the flows' goodputs though they never shared the path. Empty parts give
+/// an empty outcome.
+pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
+    let mut parts = parts.into_iter();
+    let Some((name, mut whole)) = parts.next() else { return Outcome::default() };
+    label(&name, &mut whole);
+    for (name, mut part) in parts {
+        label(&name, &mut part);
+        whole.variant.duration_s = whole.variant.duration_s.max(part.variant.duration_s);
+        whole.variant.flows.append(&mut part.variant.flows);
+        whole.variant.elements.append(&mut part.variant.elements);
+        whole.flow_series.append(&mut part.flow_series);
+        whole.element_series.append(&mut part.element_series);
+    }
+    let variant = &mut whole.variant;
+    variant.one_at_a_time = true;
+    variant.limit_mbps = None;
+    variant.total_goodput_mbps = variant.flows.iter().map(|f| f.goodput_mbps).sum();
+    let shares: Vec<f64> = variant.compared_flows().map(|f| f.goodput_mbps).collect();
+    variant.jain_index = jain(&shares);
+    whole
+}
+
+/// Marks what belongs to `flow`'s own run: elements by suffix, the run's limit by the flow's.
+fn label(flow: &str, outcome: &mut Outcome) {
+    let variant = &mut outcome.variant;
+    for element in &mut variant.elements {
+        element.name = format!("{}@{flow}", element.name);
+    }
+    for f in &mut variant.flows {
+        f.limit_mbps = f.limit_mbps.or(variant.limit_mbps);
+    }
+    for series in &mut outcome.element_series {
+        series.name = format!("{}@{flow}", series.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ElementSeries, FlowSeries};
+
+    fn outcome(goodputs: &[f64], retransmitted: u64, rtt: f64) -> Outcome {
+        let flows = goodputs.iter().enumerate().map(|(i, &g)| Flow {
+            name: format!("f{i}"),
+            cc: "cubic".into(),
+            goodput_mbps: g,
+            retransmitted_packets: retransmitted,
+            rtt_ms: RttSummary { min: rtt, mean: rtt, p50: rtt, p95: rtt, p99: rtt, max: rtt },
+            lost_packets: Some(3),
+            ..Default::default()
+        });
+        let variant = Variant {
+            name: "v".into(),
+            flows: flows.collect(),
+            elements: vec![Element { name: "wan".into(), max_queue_packets: retransmitted, ..Default::default() }],
+            total_goodput_mbps: goodputs.iter().sum(),
+            jain_index: jain(goodputs),
+            limit_mbps: Some(20.0),
+            ..Default::default()
+        };
+        let element_series = vec![ElementSeries { name: "wan".into(), ..Default::default() }];
+        Outcome { variant, flow_series: vec![FlowSeries::default(); goodputs.len()], element_series }
+    }
+
+    #[test]
+    fn intervals_are_students() {
+        // R: t.test(c(1, 2, 3, 4))$conf.int is 0.4457397 4.5542603.
+        let e = estimate(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(e.mean, 2.5);
+        assert!((e.ci95 - 2.0542603).abs() < 1e-3, "{}", e.ci95);
+        assert_eq!(estimate(&[5.0]), Estimate { mean: 5.0, ci95: 0.0 });
+        assert_eq!(estimate(&[]), Estimate::default());
+        // Published quantiles: t(0.975, 40) = 2.0211, t(0.975, 120) = 1.9799.
+        assert!((t_975(40) - 2.0211).abs() < 1e-4 && (t_975(120) - 1.9799).abs() < 1e-4);
+        assert!(t_975(31) < T_975[29]);
+    }
+
+    #[test]
+    fn repeats_become_means_and_extremes_stay_extremes() {
+        let v = combine(&[outcome(&[4.0, 6.0], 10, 30.0), outcome(&[5.0, 5.0], 13, 50.0)], &[7, 8]);
+        assert_eq!((v.total_goodput_mbps, v.flows[0].goodput_mbps, v.flows[1].goodput_mbps), (10.0, 4.5, 5.5));
+        assert_eq!(v.flows[0].retransmitted_packets, 12);
+        assert_eq!((v.flows[0].rtt_ms.min, v.flows[0].rtt_ms.p50, v.flows[0].rtt_ms.max), (30.0, 40.0, 50.0));
+        assert_eq!((v.elements[0].max_queue_packets, v.flows[0].lost_packets), (13, Some(3)));
+        let r = v.repeats.unwrap();
+        assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
+        assert_eq!(r.retransmitted_packets.mean, 23.0);
+        assert!((r.rtt_mean_ms.ci95 - 12.706 * 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_single_run_is_left_alone() {
+        let one = outcome(&[4.0], 1, 30.0);
+        assert_eq!(combine(std::slice::from_ref(&one), &[1]), one.variant);
+    }
+
+    #[test]
+    fn flows_of_their_own_runs_stand_side_by_side() {
+        let whole = concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
+        let v = &whole.variant;
+        assert!(v.one_at_a_time && v.limit_mbps.is_none());
+        assert_eq!((v.flows.len(), v.total_goodput_mbps), (2, 22.0));
+        assert_eq!(v.flows[1].limit_mbps, Some(20.0));
+        assert_eq!([&v.elements[0].name, &v.elements[1].name], ["wan@up", "wan@down"]);
+        assert_eq!([&whole.element_series[0].name, &whole.element_series[1].name], ["wan@up", "wan@down"]);
+        assert_eq!(whole.flow_series.len(), 2);
+        assert_eq!(concat(vec![]), Outcome::default());
+    }
+}

@@ -1,0 +1,107 @@
+//! A run as JSON, and back.
+
+use crate::{Run, SCHEMA};
+use serde::Deserialize;
+use std::fmt;
+
+/// Why a text is no result.
+#[derive(Debug)]
+pub enum ReadError {
+    /// No JSON, or keys missing or of another type; names line and column.
+    Json(serde_json::Error),
+    /// Another schema, or another version of it.
+    Schema {
+        /// What the text says it is.
+        found: String,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Json(e) => write!(f, "not a longfat result: {e}"),
+            ReadError::Schema { found } => write!(f, "schema is `{found}`, expected `{SCHEMA}`"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Json(e) => Some(e),
+            ReadError::Schema { .. } => None,
+        }
+    }
+}
+
+/// One JSON object and a newline; the same run gives the same bytes.
+pub fn to_json(run: &Run) -> String {
+    // Strings, numbers and options only: nothing in a `Run` can fail to serialise.
+    let mut text = serde_json::to_string_pretty(run).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Reads what [`to_json`] wrote. Unknown keys are ignored, so that a newer minor version reads too.
+pub fn read_json(text: &str) -> Result<Run, ReadError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    // The schema first: its mismatch explains whatever else would be wrong.
+    let head: Head = serde_json::from_str(text).map_err(ReadError::Json)?;
+    if head.schema != SCHEMA {
+        return Err(ReadError::Schema { found: head.schema });
+    }
+    serde_json::from_str(text).map_err(ReadError::Json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Element, Flow, RttSummary, Variant};
+
+    fn run() -> Run {
+        let flow = Flow {
+            name: "bulk".into(),
+            from: "office".into(),
+            to: "dc".into(),
+            cc: "cubic".into(),
+            goodput_mbps: 0.1 + 0.2,
+            sent_packets: u64::MAX,
+            rtt_ms: RttSummary { min: 30.0, max: 1e-7, ..Default::default() },
+            ..Default::default()
+        };
+        let variant = Variant {
+            name: "a \"quoted\" name\n".into(),
+            flows: vec![flow],
+            elements: vec![Element { name: "wan.forward.policer".into(), kind: "policer".into(), ..Default::default() }],
+            ..Default::default()
+        };
+        Run { schema: SCHEMA.into(), scenario: "test".into(), seed: 7, variants: vec![variant] }
+    }
+
+    #[test]
+    fn what_is_written_reads_back_to_the_last_bit() {
+        let text = to_json(&run());
+        assert_eq!(read_json(&text).unwrap(), run());
+        assert_eq!(to_json(&read_json(&text).unwrap()), text);
+    }
+
+    #[test]
+    fn keys_stand_in_the_documented_order_and_absent_ones_are_left_out() {
+        let text = to_json(&run());
+        assert!(text.starts_with("{\n  \"schema\": \"longfat-result/1\",\n  \"scenario\": \"test\",\n  \"seed\": 7,"));
+        for absent in ["repeats", "completed", "limit_mbps", "one_at_a_time", "lost_packets"] {
+            assert!(!text.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn another_schema_is_named() {
+        let e = read_json(r#"{"schema": "longfat-result/9", "variants": 3}"#).unwrap_err().to_string();
+        assert_eq!(e, "schema is `longfat-result/9`, expected `longfat-result/1`");
+        assert!(read_json("[1, 2").unwrap_err().to_string().contains("line 1"));
+        assert!(read_json("{\"schema\": \"longfat-result/1\",\n\"seed\": -1}").unwrap_err().to_string().contains("line 2"));
+    }
+}

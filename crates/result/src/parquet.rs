@@ -1,0 +1,415 @@
+//! Time series as Parquet, long format: one row per variant, repeat, name and sample.
+//!
+//! `flows.parquet`:
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `variant` | string | the variant's name |
+//! | `repeat` | int64 | 1, 2 …; repeat r ran with the run's seed + r - 1 |
+//! | `name` | string | the flow's name |
+//! | `time_s` | double | seconds since the run began |
+//! | `delivered_bytes` | int64 | payload bytes delivered so far |
+//! | `cwnd` | int64 | congestion window, packets |
+//! | `ssthresh` | int64 | slow-start threshold, packets; null = none |
+//! | `inflight` | int64 | packets in flight |
+//! | `srtt_ms` | double | smoothed RTT; null before the first sample |
+//! | `rtt_ms` | double | the last RTT sample; null before the first |
+//! | `pacing_mbps` | double | pacing rate; null when not paced |
+//! | `retransmitted` | int64 | retransmissions so far |
+//! | `state` | string | the congestion control's state; null when unknown |
+//!
+//! `elements.parquet`: `variant`, `repeat`, `name`, `time_s` as above, `queue_packets`,
+//! `queue_bytes` (int64), `tokens_bytes` (double; null without a bucket), `dropped` (int64, so far).
+//!
+//! The footer's key-value metadata hold `longfat.schema`, `longfat.scenario` and `longfat.seed`.
+
+use crate::{ElementSeries, FlowSeries, Outcome, SCHEMA};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Rows held before they are written as a row group: some 15 MB.
+const GROUP_ROWS: usize = 128 * 1024;
+
+/// One run whose series are to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled<'a> {
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// The run; its variant's name goes into every row.
+    pub outcome: &'a Outcome,
+}
+
+/// What a file says of its origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The scenario's name.
+    pub scenario: &'a str,
+    /// The first repeat's seed.
+    pub seed: u64,
+}
+
+/// Writes all flows' series to `out`; see the module for the columns.
+pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+    use Kind::*;
+    let columns = [
+        ("variant", Text),
+        ("repeat", Int),
+        ("name", Text),
+        ("time_s", Real),
+        ("delivered_bytes", Int),
+        ("cwnd", Int),
+        ("ssthresh", IntOrNull),
+        ("inflight", Int),
+        ("srtt_ms", RealOrNull),
+        ("rtt_ms", RealOrNull),
+        ("pacing_mbps", RealOrNull),
+        ("retransmitted", Int),
+        ("state", TextOrNull),
+    ];
+    let mut sheet = Sheet::create(out, &columns, origin)?;
+    for run in runs {
+        for series in &run.outcome.flow_series {
+            sheet.add(series.time_s.len(), |b| flow_block(b, run, series))?;
+        }
+    }
+    sheet.close()
+}
+
+fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
+    let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
+    b.same_text(&run.outcome.variant.name);
+    b.same_int(run.repeat as i64);
+    b.same_text(&s.name);
+    b.reals(&s.time_s);
+    b.ints(s.delivered_bytes.iter().map(|&n| Some(n as i64)));
+    b.ints(s.cwnd.iter().map(|&n| Some(n as i64)));
+    b.ints(s.ssthresh.iter().map(|&n| (n != u32::MAX).then_some(n as i64)));
+    b.ints(s.inflight.iter().map(|&n| Some(n as i64)));
+    b.reals(&s.srtt_ms);
+    b.reals(&s.rtt_ms);
+    b.reals(&s.pacing_mbps);
+    b.ints(s.retransmitted.iter().map(|&n| Some(n as i64)));
+    b.texts(s.state.iter().map(|&i| states.get(i as usize).cloned()));
+}
+
+/// Writes all elements' series to `out`; see the module for the columns.
+pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+    use Kind::*;
+    let columns = [
+        ("variant", Text),
+        ("repeat", Int),
+        ("name", Text),
+        ("time_s", Real),
+        ("queue_packets", Int),
+        ("queue_bytes", Int),
+        ("tokens_bytes", RealOrNull),
+        ("dropped", Int),
+    ];
+    let mut sheet = Sheet::create(out, &columns, origin)?;
+    for run in runs {
+        for series in &run.outcome.element_series {
+            sheet.add(series.time_s.len(), |b| element_block(b, run, series))?;
+        }
+    }
+    sheet.close()
+}
+
+fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
+    b.same_text(&run.outcome.variant.name);
+    b.same_int(run.repeat as i64);
+    b.same_text(&s.name);
+    b.reals(&s.time_s);
+    b.ints(s.queue_packets.iter().map(|&n| Some(n as i64)));
+    b.ints(s.queue_bytes.iter().map(|&n| Some(n as i64)));
+    b.reals(&s.tokens_bytes);
+    b.ints(s.dropped.iter().map(|&n| Some(n as i64)));
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    TextOrNull,
+    Int,
+    IntOrNull,
+    Real,
+    RealOrNull,
+}
+
+impl Kind {
+    fn nullable(self) -> bool {
+        matches!(self, Kind::TextOrNull | Kind::IntOrNull | Kind::RealOrNull)
+    }
+
+    fn field(self, name: &str) -> Result<Type, ParquetError> {
+        let (physical, logical) = match self {
+            Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
+            Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
+        };
+        let repetition = if self.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
+    }
+
+    fn empty(self) -> Values {
+        match self {
+            Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
+            Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
+            Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
+        }
+    }
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+}
+
+/// A column's rows of the row group being gathered.
+struct Column {
+    kind: Kind,
+    values: Values,
+    /// A level per row: 1 = present, 0 = null. Only of nullable columns.
+    levels: Vec<i16>,
+    rows: usize,
+}
+
+/// Appends `rows` to a column's values, nulls as levels or, where none are due, as `null`; how many.
+fn gather<T: Clone>(
+    values: &mut Vec<T>,
+    mut levels: Option<&mut Vec<i16>>,
+    rows: impl Iterator<Item = Option<T>>,
+    null: T,
+) -> usize {
+    let mut n = 0;
+    for row in rows {
+        n += 1;
+        match &mut levels {
+            Some(levels) => {
+                levels.push(row.is_some() as i16);
+                values.extend(row);
+            }
+            None => values.push(row.unwrap_or_else(|| null.clone())),
+        }
+    }
+    n
+}
+
+/// A file being written, row group by row group.
+struct Sheet<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl<W: Write + Send> Sheet<W> {
+    fn create(out: W, columns: &[(&str, Kind)], origin: Origin) -> io::Result<Sheet<W>> {
+        let fields = columns.iter().map(|&(name, kind)| kind.field(name).map(Arc::new)).collect::<Result<_, _>>();
+        let schema = Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
+        let meta = [
+            ("longfat.schema", SCHEMA.to_string()),
+            ("longfat.scenario", origin.scenario.to_string()),
+            ("longfat.seed", origin.seed.to_string()),
+        ];
+        let meta = meta.into_iter().map(|(key, value)| KeyValue::new(key.to_string(), value)).collect();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(concat!("longfat ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_key_value_metadata(Some(meta))
+            .build();
+        let schema = Arc::new(schema.map_err(io::Error::other)?);
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
+        let column = |&(_, kind): &(&str, Kind)| Column { kind, values: kind.empty(), levels: Vec::new(), rows: 0 };
+        Ok(Sheet { file, columns: columns.iter().map(column).collect(), rows: 0 })
+    }
+
+    /// Adds `rows` rows; `fill` gives each column its values, in order.
+    fn add(&mut self, rows: usize, fill: impl FnOnce(&mut Block)) -> io::Result<()> {
+        let mut block = Block { columns: self.columns.iter_mut(), rows };
+        fill(&mut block);
+        self.rows += rows;
+        if self.columns.iter().any(|c| c.rows != self.rows) {
+            return Err(io::Error::other("a time series has columns of different lengths"));
+        }
+        if self.rows >= GROUP_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            self.group().map_err(io::Error::other)?;
+            self.rows = 0;
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for column in &mut self.columns {
+            let Some(mut writer) = group.next_column()? else { break };
+            let levels = column.kind.nullable().then_some(column.levels.as_slice());
+            match &mut column.values {
+                Values::Text(v) => writer.typed::<ByteArrayType>().write_batch(v, levels, None)?,
+                Values::Int(v) => writer.typed::<Int64Type>().write_batch(v, levels, None)?,
+                Values::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
+            };
+            writer.close()?;
+            column.values = column.kind.empty();
+            column.levels.clear();
+            column.rows = 0;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    fn close(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.close().map_err(io::Error::other)?;
+        Ok(())
+    }
+}
+
+/// Rows being added; each call fills the next column.
+struct Block<'a> {
+    columns: std::slice::IterMut<'a, Column>,
+    rows: usize,
+}
+
+fn text(s: &str) -> ByteArray {
+    ByteArray::from(s.as_bytes().to_vec())
+}
+
+// A value of another kind than the column's adds no row, which `Sheet::add` then reports.
+impl Block<'_> {
+    fn texts(&mut self, rows: impl Iterator<Item = Option<ByteArray>>) {
+        if let Some(Column { kind, values: Values::Text(values), levels, rows: n }) = self.columns.next() {
+            *n += gather(values, kind.nullable().then_some(levels), rows, text(""));
+        }
+    }
+
+    fn ints(&mut self, rows: impl Iterator<Item = Option<i64>>) {
+        if let Some(Column { kind, values: Values::Int(values), levels, rows: n }) = self.columns.next() {
+            *n += gather(values, kind.nullable().then_some(levels), rows, 0);
+        }
+    }
+
+    /// NaN becomes null where null may be.
+    fn reals(&mut self, rows: &[f64]) {
+        if let Some(Column { kind, values: Values::Real(values), levels, rows: n }) = self.columns.next() {
+            let rows = rows.iter().map(|&x| (!x.is_nan()).then_some(x));
+            *n += gather(values, kind.nullable().then_some(levels), rows, f64::NAN);
+        }
+    }
+
+    fn same_text(&mut self, value: &str) {
+        let n = self.rows;
+        self.texts(std::iter::repeat_n(Some(text(value)), n));
+    }
+
+    fn same_int(&mut self, value: i64) {
+        let n = self.rows;
+        self.ints(std::iter::repeat_n(Some(value), n));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Variant;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    fn sampled(rows: usize) -> Outcome {
+        let n = rows as u64;
+        let flow = FlowSeries {
+            name: "bulk".into(),
+            time_s: (0..n).map(|i| i as f64 / 10.0).collect(),
+            delivered_bytes: (0..n).map(|i| i * 125_000).collect(),
+            cwnd: vec![10; rows],
+            ssthresh: (0..n).map(|i| if i == 0 { u32::MAX } else { 20 }).collect(),
+            inflight: vec![9; rows],
+            srtt_ms: (0..n).map(|i| if i == 0 { f64::NAN } else { 30.5 }).collect(),
+            rtt_ms: vec![31.0; rows],
+            pacing_mbps: vec![f64::NAN; rows],
+            retransmitted: vec![0; rows],
+            state: (0..n).map(|i| (i % 2) as u8).collect(),
+            states: vec!["slow start".into(), "avoidance".into()],
+        };
+        let element = ElementSeries {
+            name: "wan.forward.policer".into(),
+            time_s: flow.time_s.clone(),
+            queue_packets: vec![1; rows],
+            queue_bytes: vec![1500; rows],
+            tokens_bytes: vec![f64::NAN; rows],
+            dropped: vec![2; rows],
+        };
+        let variant = Variant { name: "v".into(), ..Default::default() };
+        Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
+    }
+
+    const ORIGIN: Origin = Origin { scenario: "test", seed: 7 };
+
+    fn flows(runs: &[Sampled]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_flows(&mut bytes, ORIGIN, runs).unwrap();
+        bytes
+    }
+
+    fn rows(bytes: Vec<u8>) -> Vec<Vec<(String, Field)>> {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect()
+    }
+
+    #[test]
+    fn rows_read_back_with_nulls_where_nothing_is_known() {
+        let outcome = sampled(3);
+        let rows = rows(flows(&[Sampled { repeat: 1, outcome: &outcome }, Sampled { repeat: 2, outcome: &outcome }]));
+        let row = |i: usize| rows[i].iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(" ");
+        assert_eq!(rows.len(), 6);
+        assert_eq!(row(0), r#""v" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 "slow start""#);
+        assert_eq!(row(4), r#""v" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 "avoidance""#);
+    }
+
+    #[test]
+    fn the_same_series_give_the_same_bytes() {
+        let outcome = sampled(1000);
+        let runs = [Sampled { repeat: 1, outcome: &outcome }];
+        assert_eq!(flows(&runs), flows(&runs));
+    }
+
+    #[test]
+    fn long_series_span_row_groups() {
+        let outcome = sampled(GROUP_ROWS / 2 + 1);
+        let runs = [1, 2, 3].map(|repeat| Sampled { repeat, outcome: &outcome });
+        let reader = SerializedFileReader::new(bytes::Bytes::from(flows(&runs))).unwrap();
+        assert_eq!(reader.num_row_groups(), 2);
+        assert_eq!(reader.metadata().file_metadata().num_rows() as usize, 3 * outcome.flow_series[0].time_s.len());
+        assert_eq!(reader.metadata().file_metadata().created_by(), Some("longfat 0.1.0"));
+    }
+
+    #[test]
+    fn nothing_sampled_is_an_empty_table_and_a_broken_series_an_error() {
+        let mut outcome = sampled(2);
+        outcome.element_series[0].dropped.pop();
+        let runs = [Sampled { repeat: 1, outcome: &outcome }];
+        let e = write_elements(Vec::new(), ORIGIN, &runs).unwrap_err();
+        assert!(e.to_string().contains("different lengths"));
+        assert_eq!(rows(flows(&[])).len(), 0);
+    }
+
+    /// `PARQUET_OUT=dir cargo test -p longfat-result --features parquet` leaves files for other readers.
+    #[test]
+    fn files_for_other_readers() {
+        let Ok(dir) = std::env::var("PARQUET_OUT") else { return };
+        let outcome = sampled(300);
+        let runs = [Sampled { repeat: 1, outcome: &outcome }, Sampled { repeat: 2, outcome: &outcome }];
+        write_flows(std::fs::File::create(format!("{dir}/flows.parquet")).unwrap(), ORIGIN, &runs).unwrap();
+        write_elements(std::fs::File::create(format!("{dir}/elements.parquet")).unwrap(), ORIGIN, &runs).unwrap();
+    }
+}

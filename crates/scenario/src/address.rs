@@ -1,0 +1,123 @@
+//! Dotted paths: `links.wan.forward.limiter.rate`, `flows."two words".count`.
+
+use crate::de::Fault;
+use crate::error::Cause;
+use crate::tree::{Origin, Table};
+use std::ops::Range;
+
+/// The deepest key of a scenario is at eight; the rest is courtesy.
+const DEEPEST: usize = 16;
+
+/// One step of a path, and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub name: String,
+    pub at: Origin,
+}
+
+/// Cuts `text` at its dots. `at` tells where a part of `text` was written.
+pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Step>, Fault> {
+    let bad = |message: &str, range: Range<usize>| {
+        let message = format!("{message} (a path is written links.wan.forward.limiter.rate)");
+        Fault::new(Cause::BadPath { message }, at(range))
+    };
+    let mut steps = Vec::new();
+    let mut begin = 0;
+    loop {
+        let rest = &text[begin..];
+        let blanks = rest.len() - rest.trim_start().len();
+        let (start, rest) = (begin + blanks, rest.trim_start());
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (name, end) = match quote {
+            Some(q) => match rest[1..].find(q) {
+                Some(n) => (&rest[1..=n], start + n + 2),
+                None => return Err(bad("the quote is not closed", start..text.len())),
+            },
+            None => {
+                let bare = &rest[..rest.find('.').unwrap_or(rest.len())];
+                (bare.trim_end(), start + bare.len())
+            }
+        };
+        if name.is_empty() {
+            return Err(bad("a step of the path is empty", start..end));
+        }
+        if steps.len() == DEEPEST {
+            return Err(bad("the path is too deep", start..end));
+        }
+        let width = end.min(start + name.len() + if quote.is_some() { 2 } else { 0 });
+        steps.push(Step { name: name.into(), at: at(start..width) });
+        let after = text[end..].trim_start();
+        match after.chars().next() {
+            None => return Ok(steps),
+            Some('.') => begin = text.len() - after.len() + 1,
+            Some(_) => return Err(bad("a dot is missing after the quote", end..text.len())),
+        }
+    }
+}
+
+/// Cuts `key=value` at the first equals sign that stands in no quotes.
+pub(crate) fn split_assignment(text: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '=') => return Some((&text[..i], &text[i + 1..])),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(q), c) if c == q => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A step as it is written in a path.
+pub(crate) fn quote(name: &str) -> String {
+    let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(bare) {
+        name.into()
+    } else {
+        format!("\"{name}\"")
+    }
+}
+
+/// Names that can be names: they head columns, and variants' are names of folders.
+pub(crate) fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let first = |c: char| c.is_alphanumeric() || c == '_';
+    let fits = name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
+    if fits { Ok(()) } else { Err(Fault::new(Cause::BadName { name: name.into() }, at)) }
+}
+
+/// Checks every name of a table of named things.
+pub(crate) fn check_names(table: &Table) -> Result<(), Fault> {
+    table.entries.iter().try_for_each(|(key, _)| check_name(&key.name, key.at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Result<Vec<(String, u32, u32)>, Fault> {
+        let at = |r: Range<usize>| Origin { source: 0, start: r.start as u32, end: r.end as u32 };
+        let steps = steps(text, at)?;
+        Ok(steps.into_iter().map(|s| (s.name, s.at.start, s.at.end)).collect())
+    }
+
+    #[test]
+    fn paths_are_cut_at_dots_outside_quotes() {
+        let s = |n: &str, a, b| (n.to_string(), a, b);
+        assert_eq!(cut("a.b-c").unwrap(), [s("a", 0, 1), s("b-c", 2, 5)]);
+        assert_eq!(cut("a.\"b.c\".d").unwrap(), [s("a", 0, 1), s("b.c", 2, 7), s("d", 8, 9)]);
+        assert_eq!(cut(" a . 'b' ").unwrap(), [s("a", 1, 2), s("b", 5, 8)]);
+        for bad in ["", ".", "a.", "a..b", "\"a", "\"a\"b", "''"] {
+            assert!(cut(bad).is_err(), "{bad}");
+        }
+        assert!(cut(&["a"; 17].join(".")).is_err());
+    }
+
+    #[test]
+    fn assignments_are_cut_outside_quotes() {
+        assert_eq!(split_assignment("a.b=c=d"), Some(("a.b", "c=d")));
+        assert_eq!(split_assignment("\"a=b\"=1"), Some(("\"a=b\"", "1")));
+        assert_eq!(split_assignment("a"), None);
+    }
+}

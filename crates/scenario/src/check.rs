@@ -1,0 +1,390 @@
+//! From the file to a [`Scenario`]: names become indexes, and everything is checked.
+
+use crate::address::{check_name, check_names};
+use crate::de::{Fault, read_tagged};
+use crate::error::Cause;
+use crate::file::{File, FlowTable, LinkTable, Named, RelayTable};
+use crate::route::islands;
+use crate::stage::{self, Files};
+use crate::tree::{Node, Table};
+use crate::{Flow, Host, Link, Relay, Scenario};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use transport::{App, Stack};
+use units::{Rate, Span};
+
+const LONGEST: Span = Span::from_secs(24 * 3600);
+const MOST_SAMPLES: u64 = 10_000_000;
+const MOST_CONNECTIONS: u64 = 100_000;
+const MOST_NAMED: usize = 1000;
+
+/// A fault at the value of `path`.
+fn fault(root: &Node, path: &[&str], cause: Cause) -> Fault {
+    Fault::new(cause, root.place(path))
+}
+
+/// A value out of range, as it was written.
+fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
+    let written = root.node_at(path).and_then(Node::as_text).map(str::to_string);
+    let found = written.unwrap_or_else(|| value.to_string());
+    fault(root, path, Cause::OutOfRange { found, allowed: allowed.into() })
+}
+
+/// Reads and checks the tree of one variant. Returns the description too.
+pub(crate) fn scenario(
+    root: &Node,
+    default_name: &str,
+    files: &mut Files<'_>,
+) -> Result<(Scenario, String), Fault> {
+    for table in ["hosts", "links", "relays", "flows"] {
+        let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
+        check_names(table)?;
+        if table.entries.len() > MOST_NAMED {
+            let found = format!("a table of {}", table.entries.len());
+            let allowed = format!("at most {MOST_NAMED} entries");
+            let at = table.entries[MOST_NAMED].0.at;
+            return Err(Fault::new(Cause::OutOfRange { found, allowed }, at));
+        }
+    }
+    let file = File::deserialize(root).map_err(|f| f.or_at(root.at))?;
+    let name = file.name.clone().unwrap_or_else(|| default_name.into());
+    check_name(&name, root.place(&["name"]))?;
+    times(root, &file)?;
+    let mut hosts = Hosts::of(root, &file.links)?;
+    let links = links(root, &file.links, &hosts, files)?;
+    for (name, table) in file.hosts.0 {
+        stack(root, &name, &table.stack)?;
+        let unknown = || {
+            let cause = Cause::UnlinkedHost { host: name.clone(), known: hosts.names() };
+            Fault::new(cause, root.key_place(&["hosts", &name]))
+        };
+        let index = hosts.get(&name).ok_or_else(unknown)?;
+        hosts.list[index].stack = table.stack;
+    }
+    let relays = relays(root, &file.relays, &hosts)?;
+    let islands = islands(hosts.list.len(), &links);
+    let checks = Checks { root, hosts: &hosts, relays: &relays, islands: &islands, duration: file.duration };
+    let mut flows = Vec::new();
+    let mut connections = 0;
+    for (name, table) in file.flows.0 {
+        let enabled = table.enabled;
+        let flow = checks.flow(name, table)?;
+        if enabled {
+            connections += u64::from(flow.count);
+            if connections > MOST_CONNECTIONS {
+                let allowed = format!("at most {MOST_CONNECTIONS} connections in all flows");
+                return Err(range(root, &["flows", &flow.name, "count"], flow.count, allowed));
+            }
+            flows.push(flow);
+        }
+    }
+    let scenario = Scenario {
+        name,
+        duration: file.duration,
+        seed: file.seed,
+        sample: file.sample,
+        one_at_a_time: file.one_at_a_time,
+        hosts: hosts.list,
+        links,
+        relays,
+        flows,
+    };
+    Ok((scenario, file.description))
+}
+
+fn times(root: &Node, file: &File) -> Result<(), Fault> {
+    if file.duration.is_zero() || file.duration > LONGEST {
+        return Err(range(root, &["duration"], file.duration, "above 0s, up to 24h"));
+    }
+    if !file.sample.is_zero() && file.duration.as_nanos() / file.sample.as_nanos() > MOST_SAMPLES {
+        let least = Span::from_nanos(file.duration.as_nanos().div_ceil(MOST_SAMPLES));
+        let allowed = format!("\"0s\" for no time series, or from {least} for this duration");
+        return Err(range(root, &["sample"], file.sample, allowed));
+    }
+    Ok(())
+}
+
+/// The hosts that links name, and their indexes.
+struct Hosts {
+    list: Vec<Host>,
+    index: BTreeMap<String, usize>,
+}
+
+impl Hosts {
+    fn of(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
+        let mut hosts = Hosts { list: Vec::new(), index: BTreeMap::new() };
+        for (link, table) in &links.0 {
+            for (end, host) in table.between.iter().enumerate() {
+                let at = root.place(&["links", link, "between", &end.to_string()]);
+                check_name(host, at)?;
+                hosts.index.entry(host.clone()).or_insert_with(|| {
+                    hosts.list.push(Host { name: host.clone(), stack: Stack::default() });
+                    hosts.list.len() - 1
+                });
+            }
+            if table.between[0] == table.between[1] {
+                let host = table.between[0].clone();
+                return Err(fault(root, &["links", link, "between"], Cause::SameHost { host }));
+            }
+        }
+        Ok(hosts)
+    }
+    fn get(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+    fn names(&self) -> Vec<String> {
+        self.list.iter().map(|h| h.name.clone()).collect()
+    }
+    fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
+        let unknown = || Cause::UnknownName { what: "host", name: name.into(), known: self.names() };
+        self.get(name).ok_or_else(|| fault(root, path, unknown()))
+    }
+}
+
+fn links(
+    root: &Node,
+    tables: &Named<LinkTable>,
+    hosts: &Hosts,
+    files: &mut Files<'_>,
+) -> Result<Vec<Link>, Fault> {
+    if tables.0.is_empty() {
+        let at = root.key_place(&["links"]);
+        return Err(Fault::new(Cause::MissingKey { key: "links".into() }, at));
+    }
+    let mut links = Vec::new();
+    for (name, table) in &tables.0 {
+        let mut stages = |way: &str| {
+            let list = root.node_at(&["links", name, way]).and_then(Node::as_array);
+            stage::read(list.unwrap_or_default(), files)
+        };
+        let end = |i: usize| hosts.find(root, &["links", name, "between"], &table.between[i]);
+        links.push(Link {
+            name: name.clone(),
+            between: [end(0)?, end(1)?],
+            forward: stages("forward")?,
+            backward: stages("backward")?,
+        });
+    }
+    Ok(links)
+}
+
+/// What of a host's TCP no connection could live with.
+fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
+    let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
+        Err(range(root, &["hosts", host, "stack", key], found.to_string(), allowed))
+    };
+    if let Some(n) = stack.initial_window.filter(|n| !(1..=1000).contains(n)) {
+        return wrong("initial_window", &n, "1 to 1000 segments");
+    }
+    // RFC 879 and RFC 6691: an IPv4 host takes 576 bytes; Linux goes down to 48 (tcp_min_snd_mss).
+    if let Some(n) = stack.mss.filter(|n| !(48..=65_495).contains(n)) {
+        return wrong("mss", &n, "48 to 65495 bytes");
+    }
+    for (key, size) in [
+        ("receive_window", stack.receive_window),
+        ("receive_buffer", stack.receive_buffer),
+        ("send_buffer", stack.send_buffer),
+    ] {
+        // RFC 7323 section 2.3: a window is below 2^30 bytes.
+        if let Some(size) = size.filter(|s| !(1..1 << 30).contains(&s.get())) {
+            return wrong(key, &size, "1B up to below 1GiB (RFC 7323)");
+        }
+    }
+    if let Some(span) = stack.delayed_ack.filter(|s| s.as_nanos() > 500_000_000) {
+        return wrong("delayed_ack", &span, "up to 500ms (RFC 1122)");
+    }
+    if let Some(span) = stack.rto_min.filter(|s| s.is_zero() || s.as_nanos() > 120_000_000_000) {
+        return wrong("rto_min", &span, "above 0s, up to 120s");
+    }
+    Ok(())
+}
+
+/// Whether congestion has a control of that name.
+fn control(root: &Node, path: &[&str], cc: &str) -> Result<(), Fault> {
+    if congestion::NAMES.contains(&cc) {
+        return Ok(());
+    }
+    let known = congestion::NAMES.iter().map(|n| n.to_string()).collect();
+    Err(fault(root, path, Cause::UnknownWord { what: "congestion control", word: cc.into(), known }))
+}
+
+fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<Relay>, Fault> {
+    let mut relays = Vec::new();
+    for (name, table) in &tables.0 {
+        let path = |key| ["relays", name.as_str(), key];
+        let host = hosts.find(root, &path("host"), &table.host)?;
+        if !(1..=1 << 34).contains(&table.buffer.get()) {
+            return Err(range(root, &path("buffer"), table.buffer, "1B to 16GiB"));
+        }
+        if let Some(cc) = &table.cc {
+            control(root, &path("cc"), cc)?;
+        }
+        relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc: table.cc.clone() });
+    }
+    Ok(relays)
+}
+
+/// What flows are checked against.
+struct Checks<'a> {
+    root: &'a Node,
+    hosts: &'a Hosts,
+    relays: &'a [Relay],
+    islands: &'a [usize],
+    duration: Span,
+}
+
+impl Checks<'_> {
+    fn flow(&self, name: String, table: FlowTable) -> Result<Flow, Fault> {
+        let root = self.root;
+        let path = |key| ["flows", name.as_str(), key];
+        let from = self.hosts.find(root, &path("from"), &table.from)?;
+        let to = self.hosts.find(root, &path("to"), &table.to)?;
+        if from == to {
+            return Err(fault(root, &path("to"), Cause::SameHost { host: table.to }));
+        }
+        control(root, &path("cc"), &table.cc)?;
+        let app = match root.node_at(&path("app")) {
+            Some(node) => read_tagged::<App>(node).map_err(|f| f.or_at(node.at))?,
+            None => App::Bulk { duration: None, bytes: None },
+        };
+        self.app(&name, &app)?;
+        self.starts(&name, &table)?;
+        let via = self.via(&name, &table.via, [from, to], &app)?;
+        if table.dscp > 63 {
+            return Err(range(root, &path("dscp"), table.dscp, "0 to 63"));
+        }
+        if table.max_pacing_rate.is_some_and(|r| r.as_bps() == 0) {
+            return Err(range(root, &path("max_pacing_rate"), "0bit/s", "above 0bit/s"));
+        }
+        Ok(Flow {
+            from,
+            to,
+            cc: table.cc,
+            count: table.count,
+            start: table.start,
+            stagger: table.stagger,
+            app,
+            via,
+            dscp: table.dscp,
+            max_pacing_rate: table.max_pacing_rate,
+            name,
+        })
+    }
+
+    fn starts(&self, name: &str, table: &FlowTable) -> Result<(), Fault> {
+        let path = |key| ["flows", name, key];
+        if table.count == 0 {
+            let allowed = "1 to 100000 (`enabled = false` leaves the flow out)";
+            return Err(range(self.root, &path("count"), 0, allowed));
+        }
+        if u64::from(table.count) > MOST_CONNECTIONS {
+            return Err(range(self.root, &path("count"), table.count, "1 to 100000"));
+        }
+        let end = format!("before the end of the run at {}", self.duration);
+        if table.start >= self.duration {
+            return Err(range(self.root, &path("start"), table.start, end));
+        }
+        let last = u128::from(table.start.as_nanos())
+            + u128::from(table.stagger.as_nanos()) * u128::from(table.count - 1);
+        if last >= u128::from(self.duration.as_nanos()) {
+            let allowed = format!("the last of {} connections begins {end}", table.count);
+            return Err(range(self.root, &path("stagger"), table.stagger, allowed));
+        }
+        Ok(())
+    }
+
+    /// The relays of a flow, each joining two different hosts that links join too.
+    fn via(&self, name: &str, via: &[String], ends: [usize; 2], app: &App) -> Result<Vec<usize>, Fault> {
+        let [from, to] = ends;
+        if !via.is_empty() && matches!(app, App::Udp { .. }) {
+            let message = "a relay ends TCP connections; an app of kind `udp` cannot pass one".into();
+            return Err(fault(self.root, &["flows", name, "via"], Cause::Conflict { message }));
+        }
+        let mut at = from;
+        let mut relays = Vec::new();
+        for (i, relay) in via.iter().enumerate() {
+            let index = i.to_string();
+            let path = ["flows", name, "via", index.as_str()];
+            let found = self.relays.iter().position(|r| r.name == *relay).ok_or_else(|| {
+                let known = self.relays.iter().map(|r| r.name.clone()).collect();
+                let cause = Cause::UnknownName { what: "relay", name: relay.clone(), known };
+                fault(self.root, &path, cause)
+            })?;
+            self.leg(&path, at, self.relays[found].host)?;
+            at = self.relays[found].host;
+            relays.push(found);
+        }
+        let key: &[&str] = if via.is_empty() { &["flows", name, "to"] } else { &["flows", name, "via"] };
+        self.leg(key, at, to)?;
+        Ok(relays)
+    }
+
+    /// One connection's two ends must differ and be joined.
+    fn leg(&self, path: &[&str], from: usize, to: usize) -> Result<(), Fault> {
+        let name = |i: usize| self.hosts.list[i].name.clone();
+        if from == to {
+            return Err(fault(self.root, path, Cause::SameHost { host: name(to) }));
+        }
+        if self.islands[from] != self.islands[to] {
+            let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
+            let reached = (0..self.islands.len()).filter(same).map(name).collect();
+            return Err(fault(
+                self.root,
+                path,
+                Cause::NoRoute { from: name(from), to: name(to), reached },
+            ));
+        }
+        Ok(())
+    }
+
+    /// What of an application could never send.
+    fn app(&self, name: &str, app: &App) -> Result<(), Fault> {
+        let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
+            Err(range(self.root, &["flows", name, "app", key], found.to_string(), allowed))
+        };
+        let span = |key: &str, span: Option<Span>| match span {
+            Some(s) if s.is_zero() => wrong(key, &s, "above 0s"),
+            _ => Ok(()),
+        };
+        let rate = |r: Option<Rate>| match r {
+            Some(r) if r.as_bps() == 0 => wrong("rate", &r, "above 0bit/s"),
+            _ => Ok(()),
+        };
+        let bytes = |key: &str, n: Option<units::Bytes>| match n {
+            Some(n) if n.get() == 0 => wrong(key, &n, "above 0B"),
+            _ => Ok(()),
+        };
+        match app {
+            App::Bulk { duration, bytes: size } => {
+                span("duration", *duration)?;
+                bytes("bytes", *size)
+            }
+            App::Request { request, response, count, .. } => {
+                bytes("request", Some(*request))?;
+                bytes("response", Some(*response))?;
+                if *count == Some(0) { wrong("count", &0, "from 1") } else { Ok(()) }
+            }
+            App::Onoff { on, rate: r, .. } => {
+                span("on", Some(*on))?;
+                rate(*r)
+            }
+            App::Udp { rate: r, size, duration, .. } => {
+                rate(Some(*r))?;
+                span("duration", *duration)?;
+                // RFC 791 and RFC 768: 28 bytes of headers, 65535 of IP packet.
+                match size.filter(|s| !(29..=65_535).contains(s)) {
+                    Some(s) => wrong("size", &s, "29 to 65535 bytes of IP packet"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// The tables of a tree that names cannot make too large, checked before overrides.
+pub(crate) fn size(root: &Table, variants: usize) -> Result<(), (usize, usize)> {
+    let values: usize = root.entries.iter().map(|(_, n)| n.count()).sum();
+    const MOST: usize = 2_000_000;
+    let total = values.saturating_mul(variants.max(1));
+    if total > MOST { Err((total, MOST)) } else { Ok(()) }
+}

@@ -1,0 +1,246 @@
+//! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use transport::{App, Stack};
+use units::{Bytes, Rate, Span};
+
+/// A longfat scenario: hosts, the links between them with what limits them, the flows, and the
+/// variants to compare.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "longfat scenario")]
+pub(crate) struct File {
+    /// Name of the experiment, in results and reports. Default: the file's name without `.toml`.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What the experiment is about, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// How long a run takes, up to 24 h.
+    #[serde(default = "ten_seconds")]
+    pub duration: Span,
+    /// Seed of every random choice: same seed, same result.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Interval of the time series; "0s" records none.
+    #[serde(default = "ten_milliseconds")]
+    pub sample: Span,
+    /// Each flow is measured in a run of its own, without the others.
+    #[serde(default)]
+    pub one_at_a_time: bool,
+    /// Hosts by name. One that only forwards, or takes every default, may be left out: links name it.
+    #[serde(default)]
+    pub hosts: Named<HostTable>,
+    /// Links by name.
+    #[serde(default)]
+    pub links: Named<LinkTable>,
+    /// Split-TCP relays by name: each ends one connection and begins another.
+    #[serde(default)]
+    pub relays: Named<RelayTable>,
+    /// Flows by name.
+    #[serde(default)]
+    pub flows: Named<FlowTable>,
+    /// Variants by name: what each changes, as dotted paths and their new values, applied in order.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the schema; they are taken out of the tree before")]
+    pub variants: Named<Overrides>,
+}
+
+impl File {
+    /// The keys that an override may begin with.
+    pub const KEYS: &'static [&'static str] = &[
+        "name", "description", "duration", "seed", "sample", "one_at_a_time", "hosts", "links",
+        "relays", "flows",
+    ];
+}
+
+fn ten_seconds() -> Span {
+    Span::from_secs(10)
+}
+fn ten_milliseconds() -> Span {
+    Span::from_millis(10)
+}
+fn one() -> u64 {
+    1
+}
+
+/// A host.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Host")]
+pub(crate) struct HostTable {
+    /// The host's TCP. Default: Linux with every default.
+    #[serde(default)]
+    pub stack: Stack,
+}
+
+/// A link between two hosts, with the stages that packets pass in each direction.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Link")]
+pub(crate) struct LinkTable {
+    /// The two hosts it joins. The first is where `forward` begins.
+    pub between: [String; 2],
+    /// Stages from the first host to the second, in the order packets meet them.
+    #[serde(default)]
+    #[schemars(with = "Vec<StageSchema>")]
+    #[expect(dead_code, reason = "shape only: stages are read from the tree")]
+    pub forward: Vec<IgnoredAny>,
+    /// Stages from the second host to the first, in the order packets meet them.
+    #[serde(default)]
+    #[schemars(with = "Vec<StageSchema>")]
+    #[expect(dead_code, reason = "shape only: stages are read from the tree")]
+    pub backward: Vec<IgnoredAny>,
+}
+
+/// A split-TCP relay.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Relay")]
+pub(crate) struct RelayTable {
+    /// The host it runs on.
+    pub host: String,
+    /// Bytes it holds for each connection and direction.
+    #[serde(default = "four_megabytes")]
+    pub buffer: Bytes,
+    /// Congestion control of its onward connection. Default: the flow's.
+    #[serde(default)]
+    #[schemars(schema_with = "cc_schema")]
+    pub cc: Option<String>,
+}
+
+fn four_megabytes() -> Bytes {
+    Bytes::new(4_000_000)
+}
+
+/// A flow, or `count` flows alike.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Flow")]
+pub(crate) struct FlowTable {
+    /// The host that sends (for `request`: that asks).
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// Congestion control of the sender.
+    #[serde(default = "cubic")]
+    #[schemars(schema_with = "cc_schema")]
+    pub cc: String,
+    /// How many connections.
+    #[serde(default = "single")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// When the first connection begins.
+    #[serde(default)]
+    pub start: Span,
+    /// Time between the starts of two connections.
+    #[serde(default)]
+    pub stagger: Span,
+    /// What it sends. Default: bulk, to the end of the run.
+    #[serde(default)]
+    #[schemars(with = "Option<App>")]
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub app: Option<IgnoredAny>,
+    /// Relays it passes, in order.
+    #[serde(default)]
+    pub via: Vec<String>,
+    /// Differentiated services codepoint.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 63))]
+    pub dscp: u8,
+    /// Upper bound of the pacing rate (`SO_MAX_PACING_RATE`). Default: none.
+    #[serde(default)]
+    pub max_pacing_rate: Option<Rate>,
+    /// `false` leaves the flow out, until a variant enables it.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+fn cubic() -> String {
+    "cubic".into()
+}
+fn single() -> u32 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+
+fn cc_schema(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "string", "enum": congestion::NAMES })
+}
+
+/// A table of named things in the order of the file.
+pub(crate) struct Named<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Named(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Entries<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = Named<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of names")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Named(entries))
+            }
+        }
+        d.deserialize_map(Entries(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Named<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named{}", T::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<T>();
+        schemars::json_schema!({ "type": "object", "additionalProperties": of })
+    }
+}
+
+/// What a variant changes. Read from the tree, before the rest.
+#[derive(serde::Deserialize)]
+pub(crate) struct Overrides(pub IgnoredAny);
+
+impl JsonSchema for Overrides {
+    fn schema_name() -> Cow<'static, str> {
+        "Overrides".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "description": "Dotted paths and their new values, applied in order. Stages are addressed by name or index: \"links.wan.forward.limiter.rate\" = \"10Mbit/s\".",
+            "additionalProperties": true,
+        })
+    }
+}
+
+/// A stage as the file writes it: [`path::Stage`] with `name` and `enabled`.
+pub(crate) struct StageSchema;
+
+impl JsonSchema for StageSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Stage".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        path::Stage::json_schema(generator)
+    }
+}

@@ -1,0 +1,200 @@
+//! Overrides: a dotted path and a value, from a variant or from `--set`.
+
+use crate::address::{self, Step};
+use crate::de::Fault;
+use crate::error::Cause;
+use crate::file::File;
+use crate::stage;
+use crate::tree::{Key, Node, Reader, Table, Value};
+use serde::de::Error as _;
+use toml::de::DeValue;
+
+/// The tables whose keys are names, and what one of them is called.
+const NAMED: [(&str, &str); 4] =
+    [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow")];
+
+/// Applies what a variant says, in its order. Quoted and bare paths mean the same.
+pub(crate) fn apply_variant(root: &mut Table, overrides: &Table) -> Result<(), Fault> {
+    apply_nested(root, overrides, &mut Vec::new())
+}
+
+fn apply_nested(root: &mut Table, table: &Table, prefix: &mut Vec<Step>) -> Result<(), Fault> {
+    for (key, node) in &table.entries {
+        let depth = prefix.len();
+        prefix.extend(address::steps(&key.name, |_| key.at)?);
+        match &node.value {
+            // `flows.udp.count = 1` and `[variants.x.flows.udp]` are paths that go on;
+            // `{ … }` is a value.
+            Value::Table(inner) if !inner.inline => apply_nested(root, inner, prefix)?,
+            _ => set(root, prefix, node.clone()).map_err(|f| keyed(f, prefix))?,
+        }
+        prefix.truncate(depth);
+    }
+    Ok(())
+}
+
+/// Applies the text of one `--set`, the `source`-th.
+pub(crate) fn apply_set(root: &mut Table, text: &str, source: u32) -> Result<(), Fault> {
+    let whole = Reader { source, text, offset: 0 };
+    let Some((key, value)) = address::split_assignment(text) else {
+        let message = "`=` is missing (write KEY=VALUE)".into();
+        return Err(Fault::new(Cause::BadPath { message }, whole.origin(0..text.len())));
+    };
+    let steps = address::steps(key, |range| whole.origin(range))?;
+    let blanks = value.len() - value.trim_start().len();
+    let offset = key.len() + 1 + blanks;
+    let value = value_of(value.trim(), Reader { source, text: value.trim(), offset });
+    value.and_then(|value| set(root, &steps, value)).map_err(|f| keyed(f, &steps))
+}
+
+/// The fault with the path of its override.
+fn keyed(fault: Fault, path: &[Step]) -> Fault {
+    let steps: Vec<String> = path.iter().map(|s| address::quote(&s.name)).collect();
+    Fault { key: Some(steps.join(".")), ..fault }
+}
+
+/// A value as TOML writes it; what is no TOML value is a text.
+fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
+    let plain = Node::text(text, reader.origin(0..text.len()));
+    if text.is_empty() {
+        return Ok(plain);
+    }
+    match DeValue::parse(text) {
+        Ok(value) => {
+            let node = reader.node(&value);
+            // `2026-01-01` has no meaning of its own here.
+            Ok(if matches!(node.value, Value::Date(_)) { plain } else { node })
+        }
+        Err(e) if text.starts_with(['"', '\'', '[', '{']) => {
+            let cause = Cause::Syntax { message: e.message().trim().into() };
+            Err(Fault::new(cause, reader.origin(e.span().unwrap_or(0..text.len()))))
+        }
+        Err(_) => Ok(plain),
+    }
+}
+
+/// Sets the value at a path, which must name something that is there or may be.
+fn set(root: &mut Table, path: &[Step], value: Node) -> Result<(), Fault> {
+    let Some((first, rest)) = path.split_first() else { return Ok(()) };
+    if first.name == "variants" {
+        let message = "an override cannot change variants; name the key itself: it is set in every variant";
+        return Err(Fault::new(Cause::BadPath { message: message.into() }, first.at));
+    }
+    if !File::KEYS.contains(&first.name.as_str()) {
+        return Err(Fault::unknown_field(&first.name, File::KEYS).or_at(first.at));
+    }
+    if let Some(&(_, what)) = NAMED.iter().find(|(table, _)| *table == first.name)
+        && let Some((name, deeper)) = rest.split_first()
+    {
+        let whole = deeper.is_empty() && value.as_table().is_some();
+        admit(root, what, first, name, whole)?;
+    }
+    let mut done = vec![first.name.as_str()];
+    let Some((last, parents)) = rest.split_last() else {
+        root.insert(Key { name: first.name.clone(), at: first.at }, value);
+        return Ok(());
+    };
+    let mut node = descend(root, first);
+    for step in parents {
+        node = child(node, step, &done)?;
+        done.push(&step.name);
+    }
+    match &mut node.value {
+        Value::Table(t) => {
+            t.insert(Key { name: last.name.clone(), at: last.at }, value);
+            Ok(())
+        }
+        _ => {
+            let old = child(node, last, &done)?;
+            *old = renamed(value, old, &done, &last.name);
+            Ok(())
+        }
+    }
+}
+
+/// Whether the path may name this host, link, relay or flow: it is there, or given whole.
+fn admit(root: &mut Table, what: &'static str, table: &Step, name: &Step, whole: bool) -> Result<(), Fault> {
+    let mut known = root.get(&table.name).and_then(Node::as_table).map(Table::names).unwrap_or_default();
+    if what == "host" {
+        // Hosts may be left out of the file: links name them.
+        known.extend(hosts_of_links(root));
+        known.sort();
+        known.dedup();
+    }
+    if whole || known.contains(&name.name) {
+        return Ok(());
+    }
+    Err(Fault::new(Cause::UnknownName { what, name: name.name.clone(), known }, name.at))
+}
+
+/// The hosts that links name.
+pub(crate) fn hosts_of_links(root: &Table) -> Vec<String> {
+    let links = root.get("links").and_then(Node::as_table);
+    let ends = links.iter().flat_map(|t| &t.entries).filter_map(|(_, link)| link.get("between"));
+    let hosts = ends.filter_map(Node::as_array).flatten().filter_map(Node::as_text);
+    hosts.map(str::to_string).collect()
+}
+
+/// The entry `step` of a table, made if it is not there.
+fn descend<'t>(table: &'t mut Table, step: &Step) -> &'t mut Node {
+    let i = table.entries.iter().position(|(k, _)| k.name == step.name).unwrap_or_else(|| {
+        let empty = Node { value: Value::Table(Table::default()), at: step.at };
+        table.entries.push((Key { name: step.name.clone(), at: step.at }, empty));
+        table.entries.len() - 1
+    });
+    &mut table.entries[i].1
+}
+
+/// What `step` names inside `node`; `done` is the path to `node`.
+fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut Node, Fault> {
+    match &mut node.value {
+        // A key that means nothing is found, with the right ones, when the tree is read.
+        Value::Table(t) => {
+            if matches!(done, ["links", _]) && matches!(step.name.as_str(), "forward" | "backward")
+                && t.get(&step.name).is_none()
+            {
+                let message = format!("`{}.{}` has no stages", done.join("."), step.name);
+                return Err(Fault::new(Cause::BadPath { message }, step.at));
+            }
+            Ok(descend(t, step))
+        }
+        Value::Array(list) => {
+            let names = stage::names_at(done, list);
+            let by_name = names.iter().position(|n| *n == step.name);
+            let index = by_name.or_else(|| step.name.parse().ok().filter(|&i: &usize| i < list.len()));
+            match index {
+                Some(i) => Ok(&mut list[i]),
+                None if names.is_empty() => {
+                    let message = format!(
+                        "`{}` is a list of {}: write an index below that instead of `{}`",
+                        done.join("."), list.len(), step.name
+                    );
+                    Err(Fault::new(Cause::BadPath { message }, step.at))
+                }
+                None => {
+                    let cause =
+                        Cause::UnknownName { what: "stage", name: step.name.clone(), known: names };
+                    Err(Fault::new(cause, step.at))
+                }
+            }
+        }
+        other => {
+            let message = format!("`{}` is {} and has no keys", done.join("."), other.kind());
+            Err(Fault::new(Cause::BadPath { message }, step.at))
+        }
+    }
+}
+
+/// The new value of a list's entry; a stage that brings no name keeps the old one.
+fn renamed(mut value: Node, old: &Node, done: &[&str], step: &str) -> Node {
+    let is_stage = matches!(done, ["links", _, "forward" | "backward"]);
+    let own = old.get("name").and_then(Node::as_text);
+    // Addressed by index, a name that only came from the kind gives way to the new kind's.
+    let by_name = Some(step).filter(|s| s.parse::<usize>().is_err());
+    if let (true, Value::Table(t), Some(name)) = (is_stage, &mut value.value, own.or(by_name))
+        && t.get("name").is_none()
+    {
+        t.entries.push((Key { name: "name".into(), at: value.at }, Node::text(name, value.at)));
+    }
+    value
+}

@@ -1,0 +1,99 @@
+//! Which links a packet takes: those of the shortest chain.
+
+use crate::{Link, Scenario};
+
+/// One link of a route, and which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// Index of the link.
+    pub link: usize,
+    /// From the link's first host to its second.
+    pub forward: bool,
+}
+
+impl Scenario {
+    /// The route between two hosts: the fewest links, and among equals those named first.
+    /// Empty from a host to itself; `None` where no chain of links leads.
+    pub fn route(&self, from: usize, to: usize) -> Option<Vec<Hop>> {
+        let ways = ways(self.hosts.len(), &self.links);
+        let mut came: Vec<Option<(usize, Hop)>> = vec![None; self.hosts.len()];
+        let mut queue = std::collections::VecDeque::from([from]);
+        while let Some(host) = queue.pop_front().filter(|&h| h != to) {
+            for &(next, hop) in ways.get(host)? {
+                if next != from && came[next].is_none() {
+                    came[next] = Some((host, hop));
+                    queue.push_back(next);
+                }
+            }
+        }
+        let mut hops = Vec::new();
+        let mut at = to;
+        while at != from {
+            let (before, hop) = (*came.get(at)?)?;
+            hops.push(hop);
+            at = before;
+        }
+        hops.reverse();
+        Some(hops)
+    }
+}
+
+/// For each host its neighbours, in the order of the links.
+fn ways(hosts: usize, links: &[Link]) -> Vec<Vec<(usize, Hop)>> {
+    let mut ways = vec![Vec::new(); hosts];
+    for (link, l) in links.iter().enumerate() {
+        let [a, b] = l.between;
+        ways[a].push((b, Hop { link, forward: true }));
+        ways[b].push((a, Hop { link, forward: false }));
+    }
+    ways
+}
+
+/// For each host the first host of its island: two hosts of one island are joined by links.
+pub(crate) fn islands(hosts: usize, links: &[Link]) -> Vec<usize> {
+    let ways = ways(hosts, links);
+    let mut island = vec![usize::MAX; hosts];
+    for first in 0..hosts {
+        let mut open = if island[first] == usize::MAX { vec![first] } else { Vec::new() };
+        while let Some(host) = open.pop() {
+            if island[host] == usize::MAX {
+                island[host] = first;
+                open.extend(ways[host].iter().map(|&(next, _)| next));
+            }
+        }
+    }
+    island
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    #[test]
+    fn the_shortest_route_and_the_first_of_equals() {
+        let text = r#"
+            [links]
+            ab = { between = ["a", "b"] }
+            cb = { between = ["c", "b"] }
+            ac = { between = ["a", "c"] }
+            ac2 = { between = ["a", "c"] }
+            cd = { between = ["c", "d"] }
+            xy = { between = ["x", "y"] }
+        "#;
+        let s = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
+        let at = |n: &str| s.hosts.iter().position(|h| h.name == n).unwrap();
+        let route = |a, b| {
+            let hops = s.route(at(a), at(b))?;
+            let show = |h: &Hop| {
+                format!("{}{}", s.links[h.link].name, if h.forward { ">" } else { "<" })
+            };
+            Some(hops.iter().map(show).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(route("a", "d").unwrap(), "ac> cd>");
+        assert_eq!(route("d", "b").unwrap(), "cd< cb>");
+        assert_eq!(route("a", "a").unwrap(), "");
+        assert_eq!(route("a", "y"), None);
+        assert_eq!(s.route(99, 0), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Stages of a link: a `kind`, its parameters, and the scenario's own `name` and `enabled`.
+
+use crate::NamedStage;
+use crate::address::check_name;
+use crate::de::{Entries, Fault};
+use crate::error::Cause;
+use crate::tree::Node;
+use path::{Problem, Stage};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+/// Reads a file that a stage names; `None` leaves such files unread.
+pub(crate) type Files<'a> = Option<&'a mut dyn FnMut(&str) -> Result<String, String>>;
+
+/// The most stages of one direction of a link.
+pub(crate) const MOST: usize = 100;
+
+/// The names of a direction's stages: their own, or their kind's, made unique by a number.
+pub(crate) fn names(stages: &[Node]) -> Vec<String> {
+    let stages = &stages[..stages.len().min(MOST)];
+    let own = |n: &Node| n.get("name").and_then(Node::as_text).map(str::to_string);
+    let mut taken: BTreeSet<String> = stages.iter().filter_map(own).collect();
+    let mut name = |stage: &Node| {
+        if let Some(name) = own(stage) {
+            return name;
+        }
+        let kind = stage.get("kind").and_then(Node::as_text).unwrap_or("stage");
+        let mut name = kind.to_string();
+        let mut n = 1;
+        while !taken.insert(name.clone()) {
+            n += 1;
+            name = format!("{kind}-{n}");
+        }
+        name
+    };
+    stages.iter().map(&mut name).collect()
+}
+
+/// [`names`] of the list at `path`, if it is one of stages.
+pub(crate) fn names_at(path: &[impl AsRef<str>], list: &[Node]) -> Vec<String> {
+    match path {
+        [links, _, way]
+            if links.as_ref() == "links" && matches!(way.as_ref(), "forward" | "backward") =>
+        {
+            names(list)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the stages of one direction of a link, without those that are not enabled.
+pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStage>, Fault> {
+    if list.len() > MOST {
+        let found = format!("a list of {} stages", list.len());
+        let allowed = format!("at most {MOST}");
+        return Err(Fault::new(Cause::OutOfRange { found, allowed }, list[MOST].at));
+    }
+    let mut seen = BTreeSet::new();
+    let mut stages = Vec::new();
+    for (node, name) in list.iter().zip(names(list)) {
+        let (stage, enabled) = read_one(node, files).map_err(|f| f.or_at(node.at))?;
+        let at = node.place(&["name"]);
+        check_name(&name, at)?;
+        if name.bytes().all(|b| b.is_ascii_digit()) {
+            let message = format!("the name `{name}` would be read as a stage's index; add a letter");
+            return Err(Fault::new(Cause::Conflict { message }, at));
+        }
+        if !seen.insert(name.clone()) {
+            return Err(Fault::new(Cause::DuplicateName { what: "stage", name }, at));
+        }
+        if enabled {
+            stages.push(NamedStage { name, stage });
+        }
+    }
+    Ok(stages)
+}
+
+fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, bool), Fault> {
+    let Some(table) = node.as_table() else {
+        let expected = "a stage, for example { kind = \"delay\", delay = \"10ms\" }".into();
+        return Err(Cause::WrongType { found: node.value.kind().into(), expected }.into());
+    };
+    let enabled = match table.get("enabled") {
+        Some(value) => bool::deserialize(value).map_err(|f| f.or_at(value.at))?,
+        None => true,
+    };
+    if let Some(name) = table.get("name") {
+        String::deserialize(name).map_err(|f| f.or_at(name.at))?;
+    }
+    let kind = table.get("kind").ok_or(Cause::MissingKey { key: "kind".into() })?;
+    let word = String::deserialize(kind).map_err(|f| f.or_at(kind.at))?;
+    if !Stage::KINDS.contains(&word.as_str()) {
+        let known = Stage::KINDS.iter().map(|k| k.to_string()).collect();
+        let cause = Cause::UnknownWord { what: "kind of stage", word, known };
+        return Err(Fault::new(cause, kind.at));
+    }
+    let rest = Entries::without(table, &["kind", "name", "enabled"]);
+    let mut stage = Stage::deserialize_kind(&word, rest).map_err(|mut fault| {
+        if let Cause::UnknownKey { known, .. } = &mut fault.cause
+            && *known == Stage::fields(&word)
+        {
+            known.extend(["name".into(), "enabled".into()]);
+        }
+        fault.or_at(node.at)
+    })?;
+    check(node, &mut stage, files)?;
+    Ok((stage, enabled))
+}
+
+/// The stage's own check, and the file it names.
+fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fault> {
+    let wrong = |problem: Problem| {
+        let path: Vec<&str> = problem.key.split('.').collect();
+        let at = node.place(&path);
+        // Only a key that is not there has to be named: the place names the others.
+        let there = node.node_at(&path).is_some();
+        let message = if there { problem.message } else { problem.to_string() };
+        Fault::new(Cause::Stage { message }, at)
+    };
+    stage.check().map_err(wrong)?;
+    if let (Some(read), Some(name)) = (files, stage.file().map(str::to_string)) {
+        let named = |n: &&Node| n.as_text() == Some(&name);
+        let mut values = node.as_table().into_iter().flat_map(|t| &t.entries).map(|(_, n)| n);
+        let at = values.find(named).unwrap_or(node).at;
+        let text = read(&name).map_err(|why| {
+            let message = format!("cannot read the file `{name}`: {why}");
+            Fault::new(Cause::BadValue { message }, at)
+        })?;
+        let in_file = |p: Problem| {
+            let message = format!("in the file `{name}`: {}", p.message);
+            Fault::new(Cause::Stage { message }, at)
+        };
+        stage.load(&text).map_err(in_file)?;
+        stage.check().map_err(wrong)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The event queue: an indexed binary heap with one deadline an owner, earliest first, ties in the
+//! order they were set.
+
+use units::Time;
+
+const ABSENT: u32 = u32::MAX;
+
+/// Deadlines of owners `0..n`.
+#[derive(Debug)]
+pub struct Agenda {
+    /// (deadline, order of setting, owner), a binary heap.
+    heap: Vec<(Time, u64, u32)>,
+    /// Where each owner's entry is.
+    place: Vec<u32>,
+}
+
+impl Agenda {
+    /// No deadlines for `n` owners.
+    pub fn new(n: usize) -> Agenda {
+        Agenda { heap: Vec::with_capacity(n), place: vec![ABSENT; n] }
+    }
+
+    /// The earliest entry.
+    #[inline]
+    pub fn first(&self) -> Option<(Time, u64, u32)> {
+        self.heap.first().copied()
+    }
+
+    /// The owner's deadline.
+    #[inline]
+    pub fn deadline(&self, owner: u32) -> Option<Time> {
+        let at = self.place[owner as usize];
+        (at != ABSENT).then(|| self.heap[at as usize].0)
+    }
+
+    /// Sets or clears the owner's deadline; `order` breaks ties and must grow from call to call.
+    #[inline]
+    pub fn set(&mut self, owner: u32, deadline: Option<Time>, order: u64) {
+        let at = self.place[owner as usize];
+        match deadline {
+            Some(t) if at == ABSENT => {
+                self.heap.push((t, order, owner));
+                self.up(self.heap.len() - 1);
+            }
+            Some(t) => {
+                let at = at as usize;
+                let old = self.heap[at].0;
+                if old == t {
+                    return;
+                }
+                self.heap[at] = (t, order, owner);
+                if t < old { self.up(at) } else { self.down(at) }
+            }
+            None if at != ABSENT => {
+                self.place[owner as usize] = ABSENT;
+                self.heap.swap_remove(at as usize);
+                if (at as usize) < self.heap.len() {
+                    self.down(at as usize);
+                    self.up(at as usize);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn up(&mut self, mut at: usize) {
+        let entry = self.heap[at];
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if (self.heap[parent].0, self.heap[parent].1) <= (entry.0, entry.1) {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            self.place[self.heap[at].2 as usize] = at as u32;
+            at = parent;
+        }
+        self.heap[at] = entry;
+        self.place[entry.2 as usize] = at as u32;
+    }
+
+    fn down(&mut self, mut at: usize) {
+        let entry = self.heap[at];
+        let n = self.heap.len();
+        loop {
+            let mut child = 2 * at + 1;
+            if child >= n {
+                break;
+            }
+            if child + 1 < n && (self.heap[child + 1].0, self.heap[child + 1].1) < (self.heap[child].0, self.heap[child].1) {
+                child += 1;
+            }
+            if (entry.0, entry.1) <= (self.heap[child].0, self.heap[child].1) {
+                break;
+            }
+            self.heap[at] = self.heap[child];
+            self.place[self.heap[at].2 as usize] = at as u32;
+            at = child;
+        }
+        self.heap[at] = entry;
+        self.place[entry.2 as usize] = at as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Stream;
+
+    #[test]
+    fn serves_earliest_first_and_ties_in_order() {
+        let t = Time::from_nanos;
+        let mut a = Agenda::new(4);
+        a.set(2, Some(t(5)), 0);
+        a.set(0, Some(t(5)), 1);
+        a.set(1, Some(t(3)), 2);
+        a.set(3, Some(t(9)), 3);
+        a.set(3, Some(t(1)), 4);
+        a.set(1, None, 5);
+        let mut served = Vec::new();
+        while let Some((_, _, owner)) = a.first() {
+            served.push(owner);
+            a.set(owner, None, 9);
+        }
+        assert_eq!(served, [3, 2, 0]);
+    }
+
+    #[test]
+    fn agrees_with_a_sorted_list_under_random_changes() {
+        let mut s = Stream::new(1, "agenda");
+        let mut a = Agenda::new(50);
+        let mut slow: Vec<Option<(Time, u64)>> = vec![None; 50];
+        for order in 0..20_000u64 {
+            let owner = s.below(50) as usize;
+            let deadline = s.chance(0.8).then(|| Time::from_nanos(s.below(100)));
+            a.set(owner as u32, deadline, order);
+            slow[owner] = match (deadline, slow[owner]) {
+                (Some(t), Some((old, o))) if t == old => Some((old, o)),
+                (d, _) => d.map(|t| (t, order)),
+            };
+            let want = slow.iter().enumerate().filter_map(|(i, e)| e.map(|(t, o)| (t, o, i as u32))).min();
+            assert_eq!(a.first(), want);
+        }
+    }
+}

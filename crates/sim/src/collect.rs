@@ -1,0 +1,160 @@
+//! Gathers what a run yields: time series while it runs, the summary at its end.
+
+use crate::flows::{Flows, Kind};
+use crate::network::Network;
+use result::{
+    Clock, DelaySummary, Element, ElementSeries, Flow, FlowSeries, Histogram, Outcome, Variant, jain,
+};
+use scenario::Scenario;
+use units::{Span, Time};
+
+/// RTT histograms and time series.
+pub struct Collector {
+    pub rtts: Vec<Histogram>,
+    flows: Vec<FlowSeries>,
+    elements: Vec<ElementSeries>,
+}
+
+/// Mbit/s of `bytes` in `span`.
+fn mbps(bytes: u64, span: Span) -> f64 {
+    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
+}
+
+fn millis(s: Option<Span>) -> f64 {
+    s.map_or(f64::NAN, Span::as_millis_f64)
+}
+
+impl Collector {
+    pub fn new(flows: &Flows, network: &Network) -> Collector {
+        let elements = network.ways.iter().flat_map(|w| {
+            w.chain.names().map(|n| ElementSeries { name: format!("{}.{n}", w.name), ..ElementSeries::default() })
+        });
+        Collector {
+            rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
+            flows: flows.flows.iter().map(|f| FlowSeries { name: f.name.clone(), ..FlowSeries::default() }).collect(),
+            elements: elements.collect(),
+        }
+    }
+
+    /// Takes one sample of everything; the network has caught up to `now`.
+    pub fn sample(&mut self, now: Time, flows: &Flows, network: &Network) {
+        let t = now.as_secs_f64();
+        for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
+            series.time_s.push(t);
+            series.delivered_bytes.push(flows.delivered(flow));
+            let Kind::Tcp(f) = &flow.kind else {
+                series.cwnd.push(0);
+                series.ssthresh.push(u32::MAX);
+                series.inflight.push(0);
+                series.srtt_ms.push(f64::NAN);
+                series.rtt_ms.push(f64::NAN);
+                series.pacing_mbps.push(f64::NAN);
+                series.retransmitted.push(0);
+                push_state(series, "");
+                continue;
+            };
+            let tx = &flows.ends[2 * f.legs.start as usize].tx;
+            series.cwnd.push(tx.w.cwnd);
+            series.ssthresh.push(tx.w.ssthresh);
+            series.inflight.push(tx.in_flight());
+            series.srtt_ms.push(millis(tx.rtt.smoothed()));
+            series.rtt_ms.push(millis(tx.last_rtt));
+            let paced = tx.w.pacing && tx.w.pacing_rate != u64::MAX;
+            series.pacing_mbps.push(if paced { tx.w.pacing_rate as f64 * 8e-6 } else { f64::NAN });
+            series.retransmitted.push(tx.stats.retransmitted);
+            push_state(series, tx.state_name());
+        }
+        let mut at = self.elements.iter_mut();
+        for way in &network.ways {
+            for i in 0..way.chain.len() {
+                let Some(series) = at.next() else { return };
+                let gauge = way.chain.gauge(i, now);
+                series.time_s.push(t);
+                series.queue_packets.push(gauge.queue_packets);
+                series.queue_bytes.push(gauge.queue_bytes);
+                series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
+                series.dropped.push(way.chain.account(i).dropped);
+            }
+        }
+    }
+
+    /// The summary at the end of the run.
+    pub fn finish(self, name: &str, scenario: &Scenario, flows: &Flows, network: &Network, sampled: bool) -> Outcome {
+        let end = Time::ZERO + scenario.duration;
+        let host = |i: u32| scenario.hosts[i as usize].name.clone();
+        let mut summary = Vec::new();
+        for (flow, rtts) in flows.flows.iter().zip(&self.rtts) {
+            let delivered = flows.delivered(flow);
+            let mut f = Flow {
+                name: flow.name.clone(),
+                from: host(flow.from),
+                to: host(flow.to),
+                cc: flow.cc.clone(),
+                goodput_mbps: mbps(delivered, flows.measured(flow, end)),
+                rtt_ms: rtts.summary(),
+                delivered_bytes: delivered,
+                ..Flow::default()
+            };
+            match &flow.kind {
+                Kind::Udp(u) => f.sent_packets = u.source.sent,
+                Kind::Tcp(t) => {
+                    for leg in t.legs.clone() {
+                        for side in 0..2 {
+                            let s = &flows.ends[2 * leg as usize + side].tx.stats;
+                            f.sent_packets += s.sent;
+                            f.retransmitted_packets += s.retransmitted;
+                            f.timeouts += s.timeouts;
+                        }
+                    }
+                    f.completed = t.app.counts_exchanges().then_some(t.app.completed);
+                }
+            }
+            summary.push(f);
+        }
+        let tcp: Vec<f64> = summary.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
+        let all: Vec<f64> = summary.iter().map(|f| f.goodput_mbps).collect();
+        let variant = Variant {
+            name: name.into(),
+            clock: Clock::Sim,
+            duration_s: scenario.duration.as_secs_f64(),
+            total_goodput_mbps: all.iter().sum(),
+            jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
+            flows: summary,
+            elements: elements(network),
+            ..Variant::default()
+        };
+        let (flow_series, element_series) = if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
+        Outcome { variant, flow_series, element_series }
+    }
+}
+
+fn elements(network: &Network) -> Vec<Element> {
+    let mut list = Vec::new();
+    for way in &network.ways {
+        for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
+            let a = way.chain.account(i);
+            debug_assert!(a.balances(), "{name}: {a:?}");
+            list.push(Element {
+                name: format!("{}.{name}", way.name),
+                kind: (*kind).into(),
+                passed_packets: a.passed,
+                dropped_packets: a.dropped,
+                marked_packets: a.marked,
+                max_queue_packets: a.max_queue,
+                delay_ms: DelaySummary {
+                    mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
+                    max: a.delay_max.as_millis_f64(),
+                },
+            });
+        }
+    }
+    list
+}
+
+fn push_state(series: &mut FlowSeries, state: &'static str) {
+    let at = series.states.iter().position(|s| s == state).unwrap_or_else(|| {
+        series.states.push(state.into());
+        series.states.len() - 1
+    });
+    series.state.push(at as u8);
+}

@@ -1,0 +1,218 @@
+//! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
+
+use congestion::make;
+use scenario::Scenario;
+use std::ops::Range;
+use transport::{App, Application, Limits, Stack, Tcp, UDP_HEADER, UdpSource};
+use units::{Span, Stream, Time};
+
+/// IP packets are at most this big where no first link says otherwise.
+const MTU: u32 = 1500;
+
+/// A TCP flow: its legs' connections and its application.
+pub struct TcpFlow {
+    /// Connections `legs.start..legs.end`; between them a relay each.
+    pub legs: Range<u32>,
+    pub app: Application,
+    /// Buffers of the relays between the legs.
+    pub buffers: Vec<u64>,
+}
+
+/// A datagram flow.
+pub struct UdpFlow {
+    pub source: UdpSource,
+    pub received: u64,
+    pub received_bytes: u64,
+}
+
+/// What a flow is made of.
+pub enum Kind {
+    Tcp(TcpFlow),
+    Udp(UdpFlow),
+}
+
+/// One flow of the result.
+pub struct Flow {
+    pub name: String,
+    pub from: u32,
+    pub to: u32,
+    pub cc: String,
+    pub dscp: u8,
+    pub start: Time,
+    pub started: bool,
+    pub kind: Kind,
+}
+
+/// All flows. Connection `c` has ends `2c` (client) and `2c + 1` (server) and directed flows of
+/// the same numbers; datagram flows follow, one number each.
+pub struct Flows {
+    pub flows: Vec<Flow>,
+    pub ends: Vec<Tcp>,
+    /// Host of each end.
+    pub host: Vec<u32>,
+    /// Flow of each connection.
+    pub owner: Vec<u32>,
+    /// Flow of each directed flow number.
+    pub of: Vec<u32>,
+    /// Destination host of each directed flow number.
+    pub destination: Vec<u32>,
+    /// When each connection's client was established.
+    pub established: Vec<Option<Time>>,
+}
+
+/// A UDP packet is as big as its source says.
+pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
+    if udp { UDP_HEADER + seg.len } else { seg.ip_bytes() }
+}
+
+/// The smallest MTU of the links next to either end of the route.
+fn mtu_of(scenario: &Scenario, from: usize, to: usize) -> u32 {
+    let Some(route) = scenario.route(from, to) else { return MTU };
+    let edges = [route.first(), route.last()];
+    let stages = edges.into_iter().flatten().flat_map(|hop| {
+        let link = &scenario.links[hop.link];
+        link.forward.iter().chain(&link.backward)
+    });
+    stages
+        .filter_map(|s| match &s.stage {
+            path::Stage::Link(link) => link.mtu,
+            _ => None,
+        })
+        .fold(MTU, u32::min)
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    out: Flows,
+    udp: Vec<(u32, u32)>,
+}
+
+impl Builder<'_> {
+    fn connect(&mut self, flow: usize, name: &str, cc: [&str; 2], from: usize, to: usize, pacing: Option<units::Rate>) {
+        let mtu = mtu_of(self.scenario, from, to);
+        let stack = |h: usize| -> &Stack { &self.scenario.hosts[h].stack };
+        for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
+            let limits: Limits = stack(here).limits(stack(there), mtu, pacing);
+            let stream = format!("flow.{name}.{side}");
+            // The scenario checked the name.
+            let controller = make(cc[side], self.seed, &stream)
+                .or_else(|| make("cubic", self.seed, &stream))
+                .expect("cubic is registered");
+            self.out.ends.push(Tcp::new(limits, controller));
+            self.out.host.push(here as u32);
+            self.out.of.push(flow as u32);
+            self.out.destination.push(there as u32);
+        }
+        self.out.owner.push(flow as u32);
+        self.out.established.push(None);
+    }
+
+    fn add(&mut self, f: &scenario::Flow, i: u32) {
+        let index = self.out.flows.len();
+        let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
+        let start = Time::ZERO + f.start + f.stagger * i as u64;
+        let kind = match &f.app {
+            App::Udp { rate, size, arrival, duration } => {
+                let stream = Stream::new(self.seed, &format!("flow.{name}"));
+                let source = UdpSource::new(*rate, size.unwrap_or(MTU), *arrival, start, *duration, stream);
+                self.udp.push((index as u32, f.to as u32));
+                Kind::Udp(UdpFlow { source, received: 0, received_bytes: 0 })
+            }
+            app => {
+                let first = self.out.owner.len() as u32;
+                let mut at = f.from;
+                let mut buffers = Vec::new();
+                let mut cc = f.cc.as_str();
+                for (n, &r) in f.via.iter().enumerate() {
+                    let relay = &self.scenario.relays[r];
+                    self.connect(index, &format!("{name}.{n}"), [cc, &f.cc], at, relay.host, f.max_pacing_rate);
+                    buffers.push(relay.buffer.get());
+                    at = relay.host;
+                    cc = relay.cc.as_deref().unwrap_or(&f.cc);
+                }
+                self.connect(index, &name, [cc, &f.cc], at, f.to, f.max_pacing_rate);
+                let legs = first..self.out.owner.len() as u32;
+                // What a relay receives it hands on itself.
+                for c in legs.start..legs.end {
+                    if c > legs.start {
+                        self.out.ends[2 * c as usize].rx.auto_read = false;
+                    }
+                    if c + 1 < legs.end {
+                        self.out.ends[2 * c as usize + 1].rx.auto_read = false;
+                    }
+                }
+                Kind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
+            }
+        };
+        let cc = if matches!(kind, Kind::Udp(_)) { "udp".into() } else { f.cc.clone() };
+        self.out.flows.push(Flow {
+            name,
+            from: f.from as u32,
+            to: f.to as u32,
+            cc,
+            dscp: f.dscp,
+            start,
+            started: false,
+            kind,
+        });
+    }
+}
+
+impl Flows {
+    /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
+    pub fn new(scenario: &Scenario, seed: u64, only: Option<usize>) -> Flows {
+        let out = Flows {
+            flows: Vec::new(),
+            ends: Vec::new(),
+            host: Vec::new(),
+            owner: Vec::new(),
+            of: Vec::new(),
+            destination: Vec::new(),
+            established: Vec::new(),
+        };
+        let mut b = Builder { scenario, seed, out, udp: Vec::new() };
+        for (i, f) in scenario.flows.iter().enumerate() {
+            if only.is_none_or(|o| o == i) {
+                for n in 0..f.count {
+                    b.add(f, n);
+                }
+            }
+        }
+        for (flow, to) in std::mem::take(&mut b.udp) {
+            b.out.of.push(flow);
+            b.out.destination.push(to);
+        }
+        b.out
+    }
+
+    /// The directed flow number of a datagram flow.
+    pub fn udp_number(&self, flow: u32) -> u32 {
+        let base = self.ends.len();
+        let at = self.of[base..].iter().position(|&f| f == flow);
+        (base + at.unwrap_or(0)) as u32
+    }
+
+    /// Payload delivered to the receiving application so far. An exchange counts both ways.
+    pub fn delivered(&self, flow: &Flow) -> u64 {
+        match &flow.kind {
+            Kind::Udp(u) => u.received_bytes,
+            Kind::Tcp(t) => {
+                let server = &self.ends[2 * t.legs.end as usize - 1];
+                let back = if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
+                server.rx.copied + back
+            }
+        }
+    }
+
+    /// Seconds over which a flow's goodput counts.
+    pub fn measured(&self, flow: &Flow, end: Time) -> Span {
+        match &flow.kind {
+            Kind::Udp(_) => end.since(flow.start),
+            Kind::Tcp(t) => {
+                let from = self.established[t.legs.start as usize].unwrap_or(flow.start);
+                t.app.finished.unwrap_or(end).since(from)
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The loop: take the earliest deadline, let its owner act, deliver what follows from it.
+
+use crate::agenda::Agenda;
+use crate::collect::Collector;
+use crate::flows::{Flows, Kind, ip_bytes};
+use crate::network::{Arrival, Network};
+use path::{Ecn, Packet};
+use result::Outcome;
+use scenario::Scenario;
+use transport::{Segment, Side, pump};
+use units::{Span, Time};
+
+/// Sees the packets that pass hosts.
+pub trait Tap {
+    /// `host` sent (`outgoing`) or received this packet, which goes from host `from` to host `to`;
+    /// all three are indexes of the scenario's hosts.
+    fn packet(&mut self, now: Time, host: usize, outgoing: bool, packet: &Packet<Segment>, from: usize, to: usize);
+}
+
+/// What a run takes besides its scenario.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Run this flow alone (an index of the scenario's flows).
+    pub only_flow: Option<usize>,
+    /// Sees every packet.
+    pub tap: Option<&'a mut dyn Tap>,
+    /// Is told the virtual time now and then.
+    pub progress: Option<&'a mut dyn FnMut(Time)>,
+}
+
+/// Events between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 16;
+
+struct Run<'a> {
+    now: Time,
+    /// Counts settings of deadlines, for first-in first-out ties.
+    order: u64,
+    network: Network,
+    flows: Flows,
+    collector: Collector,
+    /// Deadlines of ways, and one more: the sampler's.
+    near: Agenda,
+    /// Deadlines of connection ends, then of flows (applications and datagram sources).
+    far: Agenda,
+    next_id: u64,
+    segments: Vec<Segment>,
+    others: Vec<Segment>,
+    options: Options<'a>,
+}
+
+/// Runs one variant of a scenario in virtual time.
+pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
+    let mut network = Network::new(scenario, options.seed);
+    let flows = Flows::new(scenario, options.seed, options.only_flow);
+    network.destination = flows.destination.clone();
+    let mut targets = network.destination.clone();
+    targets.sort_unstable();
+    targets.dedup();
+    for to in targets {
+        network.learn(scenario, to as usize);
+    }
+    let collector = Collector::new(&flows, &network);
+    let near = Agenda::new(network.ways.len() + 1);
+    let far = Agenda::new(flows.ends.len() + flows.flows.len());
+    let mut run = Run {
+        now: Time::ZERO,
+        order: 0,
+        network,
+        flows,
+        collector,
+        near,
+        far,
+        next_id: 0,
+        segments: Vec::new(),
+        others: Vec::new(),
+        options,
+    };
+    let sampled = !scenario.sample.is_zero();
+    run.begin(sampled);
+    run.play(Time::ZERO + scenario.duration, scenario.sample);
+    let Run { collector, flows, network, .. } = run;
+    collector.finish(variant, scenario, &flows, &network, sampled)
+}
+
+impl Run<'_> {
+    fn begin(&mut self, sampled: bool) {
+        for way in 0..self.network.ways.len() {
+            self.network.touched.push(way as u32);
+        }
+        self.settle();
+        if sampled {
+            self.order += 1;
+            self.near.set(self.network.ways.len() as u32, Some(Time::ZERO), self.order);
+        }
+        for flow in 0..self.flows.flows.len() {
+            let start = self.flows.flows[flow].start;
+            self.order += 1;
+            self.far.set((self.flows.ends.len() + flow) as u32, Some(start), self.order);
+        }
+    }
+
+    fn play(&mut self, end: Time, sample: Span) {
+        let sampler = self.network.ways.len() as u32;
+        let mut events = 0u64;
+        loop {
+            let (near, far) = (self.near.first(), self.far.first());
+            let is_near = match (near, far) {
+                (Some((tn, on, _)), Some((tf, of, _))) => (tn, on) < (tf, of),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => break,
+            };
+            let Some((at, _, owner)) = (if is_near { near } else { far }) else { break };
+            if at > end {
+                break;
+            }
+            self.now = at;
+            if is_near && owner == sampler {
+                self.network.catch_up(at);
+                self.settle();
+                self.collector.sample(at, &self.flows, &self.network);
+                self.order += 1;
+                self.near.set(sampler, Some(at + sample), self.order);
+            } else if is_near {
+                self.network.wake(at, owner);
+                self.settle();
+            } else {
+                self.wake_far(owner);
+            }
+            events += 1;
+            if events % REPORT_EVERY == 0
+                && let Some(report) = &mut self.options.progress
+            {
+                report(at);
+            }
+        }
+        self.now = end;
+        self.network.catch_up(end);
+        self.settle();
+    }
+
+    fn wake_far(&mut self, owner: u32) {
+        self.far.set(owner, None, 0);
+        let ends = self.flows.ends.len() as u32;
+        if owner < ends {
+            let mut out = std::mem::take(&mut self.segments);
+            self.flows.ends[owner as usize].handle_wake(self.now, &mut out);
+            self.emit(owner, &mut out);
+            self.segments = out;
+            self.arm_end(owner);
+        } else {
+            self.wake_flow(owner - ends);
+        }
+        self.settle();
+    }
+
+    /// A flow begins, its application acts, or its next datagram is due.
+    fn wake_flow(&mut self, index: u32) {
+        let now = self.now;
+        let flow = &mut self.flows.flows[index as usize];
+        let mut out = std::mem::take(&mut self.segments);
+        let wake = match &mut flow.kind {
+            Kind::Udp(u) => {
+                u.source.handle_wake(now, &mut out);
+                let wake = u.source.next_wake();
+                let number = self.flows.udp_number(index);
+                self.emit_as(index, number, true, &mut out);
+                wake
+            }
+            Kind::Tcp(t) => {
+                let client = 2 * t.legs.start;
+                let end = &mut self.flows.ends[client as usize];
+                if flow.started {
+                    t.app.handle_wake(now, end, &mut out);
+                } else {
+                    flow.started = true;
+                    t.app.start(now, end, &mut out);
+                    end.connect(now, &mut out);
+                }
+                let wake = t.app.next_wake();
+                self.emit(client, &mut out);
+                self.arm_end(client);
+                wake
+            }
+        };
+        self.segments = out;
+        self.order += 1;
+        self.far.set(self.flows.ends.len() as u32 + index, wake, self.order);
+    }
+
+    /// Sends an end's segments.
+    #[inline]
+    fn emit(&mut self, end: u32, out: &mut Vec<Segment>) {
+        if !out.is_empty() {
+            let flow = self.flows.of[end as usize];
+            self.emit_as(flow, end, false, out);
+        }
+    }
+
+    fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
+        let f = &self.flows.flows[flow as usize];
+        let (dscp, host) = (f.dscp, if udp { f.from } else { self.flows.host[number as usize] });
+        for seg in out.drain(..) {
+            let packet = Packet {
+                id: self.next_id,
+                size: ip_bytes(udp, &seg),
+                overhead: 0,
+                flow: number,
+                dscp,
+                ecn: if seg.ect { Ecn::Ect0 } else { Ecn::NotEct },
+                fragment: None,
+                body: seg,
+            };
+            self.next_id += 1;
+            if let Some(tap) = &mut self.options.tap {
+                let to = self.flows.destination[number as usize] as usize;
+                tap.packet(self.now, host as usize, true, &packet, host as usize, to);
+            }
+            self.network.send(self.now, host, packet);
+        }
+    }
+
+    /// Lets the end's deadline follow its next wake-up; a later one is left to an early wake.
+    #[inline]
+    fn arm_end(&mut self, end: u32) {
+        let Some(wake) = self.flows.ends[end as usize].next_wake() else { return };
+        if self.far.deadline(end).is_none_or(|t| wake < t) {
+            self.order += 1;
+            self.far.set(end, Some(wake.max(self.now)), self.order);
+        }
+    }
+
+    /// Handles what arrived, and what that causes, until nothing is left to do now.
+    #[inline]
+    fn settle(&mut self) {
+        while let Some(arrival) = self.network.arrivals.pop_front() {
+            self.arrive(arrival);
+        }
+        while let Some((packet, mtu)) = self.network.bounced.pop() {
+            self.bounce(packet.flow, mtu);
+        }
+        while let Some(way) = self.network.touched.pop() {
+            let wake = self.network.ways[way as usize].chain.next_wake();
+            self.order += 1;
+            self.near.set(way, wake, self.order);
+        }
+    }
+
+    fn arrive(&mut self, Arrival { host, packet }: Arrival) {
+        let number = packet.flow;
+        let to = self.network.destination[number as usize];
+        if let Some(tap) = &mut self.options.tap {
+            let from = match number as usize {
+                n if n < self.flows.ends.len() => self.flows.host[n],
+                _ => self.flows.flows[self.flows.of[number as usize] as usize].from,
+            };
+            tap.packet(self.now, host as usize, false, &packet, from as usize, to as usize);
+        }
+        if host != to {
+            self.network.send(self.now, host, packet);
+            return;
+        }
+        if packet.fragment.is_some() && !self.network.is_whole(&packet) {
+            return;
+        }
+        let mut seg = packet.body;
+        if number as usize >= self.flows.ends.len() {
+            let flow = self.flows.of[number as usize] as usize;
+            self.collector.rtts[flow].record(self.now.since(seg.sent));
+            if let Kind::Udp(u) = &mut self.flows.flows[flow].kind {
+                u.received += 1;
+                u.received_bytes += seg.len as u64;
+            }
+            return;
+        }
+        seg.ce = packet.ecn == Ecn::Ce;
+        self.handle(number ^ 1, &seg);
+    }
+
+    /// A segment reaches an end.
+    fn handle(&mut self, end: u32, seg: &Segment) {
+        let now = self.now;
+        let mut out = std::mem::take(&mut self.segments);
+        let tcp = &mut self.flows.ends[end as usize];
+        tcp.handle_segment(now, seg, &mut out);
+        let connection = end as usize / 2;
+        let flow_index = self.flows.owner[connection];
+        let flow = &mut self.flows.flows[flow_index as usize];
+        if let Some(rtt) = tcp.tx.take_rtt()
+            && end % 2 == 0
+        {
+            self.collector.rtts[flow_index as usize].record(rtt);
+        }
+        if end % 2 == 0 && self.flows.established[connection].is_none() && tcp.is_established() {
+            self.flows.established[connection] = Some(now);
+        }
+        let Kind::Tcp(t) = &mut flow.kind else { return };
+        let relays = t.legs.end - t.legs.start > 1;
+        if !relays {
+            let side = if end % 2 == 0 { Side::Client } else { Side::Server };
+            let before = t.app.next_wake();
+            t.app.handle_progress(now, side, tcp, &mut out);
+            let after = t.app.next_wake();
+            if before != after {
+                self.order += 1;
+                self.far.set(self.flows.ends.len() as u32 + flow_index, after, self.order);
+            }
+            self.emit(end, &mut out);
+        } else {
+            self.emit(end, &mut out);
+            self.handle_relayed(flow_index, end);
+        }
+        self.segments = out;
+        self.arm_end(end);
+    }
+
+    /// A flow with relays: the ends' application looks, and the relays pass bytes on.
+    fn handle_relayed(&mut self, flow_index: u32, end: u32) {
+        let now = self.now;
+        let Kind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
+        let legs = t.legs.clone();
+        let (client, server) = (2 * legs.start, 2 * legs.end - 1);
+        let mut out = std::mem::take(&mut self.others);
+        let side = if end == client { Some(Side::Client) } else { (end == server).then_some(Side::Server) };
+        if let Some(side) = side {
+            t.app.handle_progress(now, side, &mut self.flows.ends[end as usize], &mut out);
+            let wake = t.app.next_wake();
+            self.order += 1;
+            self.far.set(self.flows.ends.len() as u32 + flow_index, wake, self.order);
+            self.emit(end, &mut out);
+        }
+        // The relay next to this end: its two ends are numbered one after the other.
+        let connection = end / 2;
+        let inner = if end % 2 == 1 { connection + 1 < legs.end } else { connection > legs.start };
+        let far_side = if end % 2 == 1 { connection + 1 } else { connection };
+        if inner {
+            let (here, there) = (2 * far_side - 1, 2 * far_side);
+            if self.flows.ends[here as usize].is_established() && self.flows.established[far_side as usize].is_none() {
+                self.open_leg(there);
+            }
+            let Kind::Tcp(t) = &self.flows.flows[flow_index as usize].kind else { return };
+            let buffer = t.buffers[(far_side - legs.start - 1) as usize];
+            self.relay(buffer, here, there, &mut out);
+            self.relay(buffer, there, here, &mut out);
+        }
+        self.others = out;
+    }
+
+    /// Begins a relay's onward connection, once.
+    fn open_leg(&mut self, client: u32) {
+        if self.far.deadline(client).is_some() || self.flows.ends[client as usize].next_wake().is_some() {
+            return;
+        }
+        let mut out = Vec::new();
+        self.flows.ends[client as usize].connect(self.now, &mut out);
+        self.emit(client, &mut out);
+        self.arm_end(client);
+    }
+
+    fn relay(&mut self, buffer: u64, from: u32, to: u32, out: &mut Vec<Segment>) {
+        let mut to_out = Vec::new();
+        let (low, high) = (from.min(to) as usize, from.max(to) as usize);
+        let (a, b) = self.flows.ends.split_at_mut(high);
+        let (first, second) = (&mut a[low], &mut b[0]);
+        let (source, sink) = if from < to { (first, second) } else { (second, first) };
+        if pump(self.now, buffer, source, sink, out, &mut to_out) > 0 {
+            self.emit(from, out);
+            self.emit(to, &mut to_out);
+            self.arm_end(from);
+            self.arm_end(to);
+        }
+    }
+
+    /// The sender of directed flow `number` learns that its packets are too big.
+    fn bounce(&mut self, number: u32, mtu: u32) {
+        if number as usize >= self.flows.ends.len() {
+            return;
+        }
+        let mut out = std::mem::take(&mut self.segments);
+        self.flows.ends[number as usize].handle_mtu(self.now, mtu, &mut out);
+        self.emit(number, &mut out);
+        self.segments = out;
+        self.arm_end(number);
+        while let Some(arrival) = self.network.arrivals.pop_front() {
+            self.arrive(arrival);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The retransmission queue: every packet sent and not yet cumulatively acknowledged.
+//!
+//! Packets sit in a ring in sequence order, numbered without end; a doubly linked list threads
+//! those in the order they were last sent (Linux's `tsorted_sent_queue`), so that RACK looks at the
+//! oldest transmissions first and stops at the first one too young. Linux keeps bursts (skbs) and
+//! splits them where a SACK does; here every packet has its own entry, with its burst's send time.
+
+use std::collections::VecDeque;
+use units::Time;
+
+const NONE: u32 = u32::MAX;
+
+/// Flag bits of a packet.
+pub mod flag {
+    /// Selectively acknowledged.
+    pub const SACKED: u8 = 1;
+    /// Marked lost (`TCPCB_LOST`).
+    pub const LOST: u8 = 2;
+    /// A retransmission of it is in flight (`TCPCB_SACKED_RETRANS`).
+    pub const RETRANS: u8 = 4;
+    /// Was retransmitted at least once (`TCPCB_EVER_RETRANS`).
+    pub const EVER_RETRANS: u8 = 8;
+    /// Sent while application-limited.
+    pub const APP_LIMITED: u8 = 16;
+    /// Its delivery has been sampled already.
+    pub const SAMPLED: u8 = 32;
+    /// Threaded in the list of sent packets.
+    pub const LINKED: u8 = 64;
+}
+
+/// One packet in the queue.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// First byte.
+    pub seq: u64,
+    /// When it was last (re)sent.
+    pub at: Time,
+    /// `delivered` when it was last sent.
+    pub delivered: u64,
+    /// When `delivered` had last changed then.
+    pub delivered_time: Time,
+    /// Send time of the packet that opened the sampling window then.
+    pub first_sent: Time,
+    /// Payload bytes.
+    pub len: u32,
+    prev: u32,
+    next: u32,
+    /// [`flag`] bits.
+    pub flags: u8,
+}
+
+impl Sent {
+    /// A packet about to be sent for the first time.
+    pub fn new(seq: u64, len: u32) -> Sent {
+        Sent {
+            seq,
+            at: Time::ZERO,
+            delivered: 0,
+            delivered_time: Time::ZERO,
+            first_sent: Time::ZERO,
+            len,
+            prev: NONE,
+            next: NONE,
+            flags: 0,
+        }
+    }
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.seq + self.len as u64
+    }
+    /// Whether any of `bits` is set.
+    #[inline]
+    pub fn is(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// The queue. Packets are addressed by number: the `n`-th ever sent, modulo 2^32.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: VecDeque<Sent>,
+    base: u32,
+    head: u32,
+    tail: u32,
+    mss: u64,
+}
+
+impl Scoreboard {
+    /// An empty queue for packets of mostly `mss` bytes.
+    pub fn new(mss: u32) -> Scoreboard {
+        Scoreboard { ring: VecDeque::new(), base: 0, head: NONE, tail: NONE, mss: mss as u64 }
+    }
+
+    /// Packets in the queue.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    /// Number of the oldest packet.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.base
+    }
+    /// One past the newest packet's number.
+    #[inline]
+    pub fn end(&self) -> u32 {
+        self.base.wrapping_add(self.ring.len() as u32)
+    }
+    /// The packet with this number, which must be in the queue.
+    #[inline]
+    pub fn get(&self, n: u32) -> &Sent {
+        &self.ring[n.wrapping_sub(self.base) as usize]
+    }
+    /// The packet with this number, to change.
+    #[inline]
+    pub fn get_mut(&mut self, n: u32) -> &mut Sent {
+        &mut self.ring[n.wrapping_sub(self.base) as usize]
+    }
+    /// The oldest packet.
+    #[inline]
+    pub fn front(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+    /// Appends a packet just sent.
+    #[inline]
+    pub fn push(&mut self, sent: Sent) {
+        let n = self.end();
+        self.ring.push_back(sent);
+        self.link(n);
+    }
+
+    /// Removes the oldest packet, which was acknowledged.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Sent> {
+        if self.ring.is_empty() {
+            return None;
+        }
+        self.unlink(self.base);
+        self.base = self.base.wrapping_add(1);
+        self.ring.pop_front()
+    }
+
+    /// Shortens the oldest packet to begin at `seq` (a partial ACK).
+    pub fn trim_front(&mut self, seq: u64) {
+        if let Some(front) = self.ring.front_mut() {
+            let cut = seq.saturating_sub(front.seq);
+            front.seq += cut;
+            front.len = front.len.saturating_sub(cut as u32);
+        }
+    }
+
+    /// Cuts packets larger than `mss` bytes; the list of sent packets is rebuilt in their order.
+    pub fn split(&mut self, mss: u32) {
+        self.mss = mss as u64;
+        let old = std::mem::take(&mut self.ring);
+        (self.head, self.tail) = (NONE, NONE);
+        for mut p in old {
+            p.flags &= !flag::LINKED;
+            let end = p.end();
+            while p.seq < end {
+                let mut piece = p.clone();
+                piece.len = mss.min((end - p.seq) as u32);
+                p.seq += piece.len as u64;
+                self.push(piece);
+            }
+        }
+    }
+
+    /// Number of the first packet that ends after `seq`; [`Scoreboard::end`] when none does.
+    #[inline]
+    pub fn find(&self, seq: u64) -> u32 {
+        let Some(front) = self.ring.front() else { return self.base };
+        if seq < front.end() {
+            return self.base;
+        }
+        // Nearly all packets are full: try where it would then be.
+        let guess = ((seq - front.seq) / self.mss) as usize;
+        if let Some(p) = self.ring.get(guess)
+            && p.seq <= seq
+            && seq < p.end()
+        {
+            return self.base.wrapping_add(guess as u32);
+        }
+        self.base.wrapping_add(self.ring.partition_point(|p| p.end() <= seq) as u32)
+    }
+
+    /// Puts the packet at the end of the list of sent packets.
+    #[inline]
+    pub fn link(&mut self, n: u32) {
+        self.unlink(n);
+        let tail = self.tail;
+        let p = self.get_mut(n);
+        p.flags |= flag::LINKED;
+        (p.prev, p.next) = (tail, NONE);
+        if tail == NONE {
+            self.head = n;
+        } else {
+            self.get_mut(tail).next = n;
+        }
+        self.tail = n;
+    }
+
+    /// Takes the packet off the list of sent packets.
+    #[inline]
+    pub fn unlink(&mut self, n: u32) {
+        let p = self.get_mut(n);
+        if !p.is(flag::LINKED) {
+            return;
+        }
+        p.flags &= !flag::LINKED;
+        let (prev, next) = (p.prev, p.next);
+        if prev == NONE {
+            self.head = next;
+        } else {
+            self.get_mut(prev).next = next;
+        }
+        if next == NONE {
+            self.tail = prev;
+        } else {
+            self.get_mut(next).prev = prev;
+        }
+    }
+
+    /// The packet whose last transmission is oldest.
+    #[inline]
+    pub fn oldest_sent(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+    /// The one sent next after it.
+    #[inline]
+    pub fn sent_after(&self, n: u32) -> Option<u32> {
+        let next = self.get(n).next;
+        (next != NONE).then_some(next)
+    }
+    /// All numbers, oldest packet first.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        let base = self.base;
+        (0..self.ring.len() as u32).map(move |i| base.wrapping_add(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(n: u64) -> Scoreboard {
+        let mut b = Scoreboard::new(100);
+        for i in 0..n {
+            b.push(Sent::new(i * 100, 100));
+        }
+        b
+    }
+
+    fn order(b: &Scoreboard) -> Vec<u32> {
+        let mut v = Vec::new();
+        let mut at = b.oldest_sent();
+        while let Some(n) = at {
+            v.push(n);
+            at = b.sent_after(n);
+        }
+        v
+    }
+
+    #[test]
+    fn finds_by_sequence_number_with_odd_sizes() {
+        let mut b = filled(3);
+        b.push(Sent::new(300, 7));
+        b.push(Sent::new(307, 100));
+        let found: Vec<u32> = [0, 99, 100, 306, 307, 406, 407].iter().map(|&s| b.find(s)).collect();
+        assert_eq!(found, [0, 0, 1, 3, 4, 4, 5]);
+    }
+
+    #[test]
+    fn list_follows_send_order() {
+        let mut b = filled(4);
+        b.link(1); // retransmitted
+        assert_eq!(order(&b), [0, 2, 3, 1]);
+        b.unlink(2); // SACKed
+        b.pop();
+        assert_eq!(order(&b), [3, 1]);
+        b.push(Sent::new(400, 100));
+        assert_eq!(order(&b), [3, 1, 4]);
+        while b.pop().is_some() {}
+        assert_eq!(order(&b), [0u32; 0]);
+    }
+}

@@ -1,0 +1,449 @@
+//! An ACK's way through the sender, in the kernel's order (`tcp_ack`):
+//! SACK tagging, cumulative part, RTT, tail loss probe, recovery, timers, delivery rate
+//! (draft-cheng-iccrg-delivery-rate-estimation), congestion control, retransmissions, new data.
+
+use super::{Outgoing, Sender, Timer};
+use crate::receive::timestamp;
+use crate::scoreboard::flag;
+use crate::segment::{Flags, Segment};
+use congestion::{CaState, RateSample};
+use units::{Span, Time};
+
+/// What one ACK turned out to be: the kernel's `FLAG_*` and its rate sample in the making.
+#[derive(Clone, Debug, Default)]
+pub struct AckInfo {
+    pub(super) una_advanced: bool,
+    pub(super) data_acked: bool,
+    pub(super) data_sacked: bool,
+    pub(super) retrans_acked: bool,
+    /// Data never retransmitted was (S)ACKed.
+    pub(super) orig_sacked: bool,
+    pub(super) dsack: bool,
+    pub(super) dsack_tlp: bool,
+    pub(super) win_update: bool,
+    pub(super) has_data: bool,
+    pub(super) ece: bool,
+    pub(super) set_timer: bool,
+    pub(super) lost_retrans: bool,
+    maybe_delayed: bool,
+    prior_una: u64,
+    /// Lowest never-retransmitted byte delivered below the highest SACK: reordering.
+    reord: Option<u64>,
+    first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
+    prior_sacked: u32,
+    /// Timestamp echoed, 0 = none.
+    pub(super) ts_ecr: u32,
+    rate: Sample,
+}
+
+/// The newest delivered packet's memory, from which the rate sample is made.
+#[derive(Clone, Debug, Default)]
+struct Sample {
+    valid: bool,
+    prior_delivered: u64,
+    prior_time: Time,
+    end: u64,
+    send_phase: Span,
+    app_limited: bool,
+    retrans: bool,
+    rtt: Option<Span>,
+    prior_in_flight: u32,
+}
+
+/// What recovery wants sent after the congestion control has spoken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Resend {
+    Nothing,
+    /// Lost packets.
+    Lost,
+    /// New data, to find out whether a timeout was spurious (RFC 5682 section 3.1 step 2.b).
+    New,
+}
+
+impl Sender {
+    /// Takes a segment's acknowledgement. Pushes what may be sent now to `out`.
+    pub fn handle_ack(&mut self, now: Time, seg: &Segment, out: &mut Vec<Outgoing>) {
+        self.s.now = now;
+        let ack = seg.ack;
+        if ack > self.s.snd_nxt {
+            return;
+        }
+        let mut a = AckInfo {
+            prior_una: self.s.snd_una,
+            has_data: seg.len > 0,
+            ece: self.ecn && seg.flags.has(Flags::ECE),
+            ts_ecr: seg.ts_ecr,
+            prior_sacked: self.sacked_out,
+            ..AckInfo::default()
+        };
+        a.rate.prior_in_flight = self.in_flight();
+        let (delivered, lost) = (self.s.delivered, self.s.lost);
+        if ack < self.s.snd_una {
+            // Old: its SACKs may still tell something.
+            if seg.sacks > 0 && !self.board.is_empty() {
+                self.tag_sacks(seg, &mut a);
+                if self.recover(&mut a, 0) == Resend::Lost {
+                    self.write_lost(out);
+                }
+            }
+            return;
+        }
+        if ack > self.s.snd_una {
+            a.una_advanced = true;
+            self.retransmits = 0;
+        }
+        self.update_window(seg, &mut a);
+        if self.board.is_empty() {
+            if self.snd_wnd > 0 && matches!(self.timer, Some((Timer::Retransmit, _))) {
+                self.timer = None; // the closed window opened
+                self.backoff = 0;
+            }
+            self.push(now, out);
+            return;
+        }
+        if seg.sacks > 0 {
+            self.tag_sacks(seg, &mut a);
+        }
+        self.clean(&mut a);
+        if self.linux {
+            self.update_reorder_window();
+        }
+        if self.tlp_high_seq.is_some() {
+            self.process_tlp_ack(ack, &a);
+        }
+        let mut resend = Resend::Nothing;
+        let not_dup = a.has_data || a.win_update || a.data_acked;
+        let alert = a.data_sacked || a.ece || a.dsack;
+        if !not_dup || alert || self.s.state != CaState::Open {
+            let dup = !a.una_advanced && !not_dup && !a.dsack;
+            resend = self.recover(&mut a, dup as u32);
+        }
+        if a.set_timer {
+            self.set_timer();
+        }
+        let acked_sacked = (self.s.delivered - delivered) as u32;
+        let losses = (self.s.lost - lost) as u32;
+        let rs = self.rate_sample(&a, acked_sacked, losses);
+        self.control(&a, &rs);
+        match resend {
+            Resend::Nothing => {}
+            Resend::Lost => self.write_lost(out),
+            Resend::New => {
+                self.write_new(out, false);
+                if self.s.snd_nxt <= self.high_seq {
+                    self.frto = false;
+                    self.write_lost(out);
+                }
+            }
+        }
+        self.push(now, out);
+        self.check_app_limited();
+    }
+
+    fn update_window(&mut self, seg: &Segment, a: &mut AckInfo) {
+        let wnd = seg.window as u64;
+        if seg.ack > self.s.snd_una || seg.seq > self.window_from || wnd > self.snd_wnd {
+            a.win_update = true;
+            self.window_from = seg.seq;
+            self.snd_wnd = wnd;
+        }
+        self.s.snd_una = seg.ack;
+    }
+
+    /// Tags what SACK blocks report, skipping what the previous ACK's blocks had.
+    fn tag_sacks(&mut self, seg: &Segment, a: &mut AckInfo) {
+        let mut blocks = [(0u64, 0u64); 4];
+        let n = seg.sacks as usize;
+        for (slot, r) in blocks.iter_mut().zip(seg.sack_ranges()) {
+            *slot = r;
+        }
+        let mut first = 0;
+        // RFC 2883 section 4: a first block below the ACK, or inside the second, is a D-SACK.
+        let (s, e) = blocks[0];
+        if s < seg.ack || (n > 1 && s >= blocks[1].0 && e <= blocks[1].1) {
+            first = 1;
+            self.handle_dsack(s, e, a);
+        }
+        blocks[first..n].sort_unstable();
+        let cache = self.sack_cache;
+        for &(s, e) in &blocks[first..n] {
+            let e = e.min(self.s.snd_nxt);
+            let mut at = s.max(self.s.snd_una);
+            while at < e {
+                match cache.iter().filter(|c| c.0 < c.1 && c.1 > at && c.0 < e).min_by_key(|c| c.0) {
+                    Some(&(cs, ce)) => {
+                        if cs > at {
+                            self.tag_range(at, cs, a);
+                        }
+                        at = at.max(ce);
+                    }
+                    None => {
+                        self.tag_range(at, e, a);
+                        at = e;
+                    }
+                }
+            }
+        }
+        self.sack_cache = [(0, 0); 4];
+        self.sack_cache[..n - first].copy_from_slice(&blocks[first..n]);
+        if let Some(low) = a.reord
+            && self.s.state != CaState::Loss
+        {
+            self.check_reordering(low);
+        }
+    }
+
+    /// Every packet wholly inside `start..end` is SACKed.
+    fn tag_range(&mut self, start: u64, end: u64, a: &mut AckInfo) {
+        let mut n = self.board.find(start);
+        while n != self.board.end() {
+            let p = self.board.get(n);
+            if p.end() > end {
+                break;
+            }
+            if p.seq >= start && !p.is(flag::SACKED) {
+                self.tag(n, a);
+            }
+            n = n.wrapping_add(1);
+        }
+        self.highest_sack = self.highest_sack.max(end);
+    }
+
+    fn tag(&mut self, n: u32, a: &mut AckInfo) {
+        let p = self.board.get(n).clone();
+        self.rack_advance(&p);
+        if p.is(flag::RETRANS) {
+            // Not marked lost: the retransmission may still be in flight.
+            if p.is(flag::LOST) {
+                self.board.get_mut(n).flags &= !(flag::LOST | flag::RETRANS);
+                self.lost_out -= 1;
+                self.retrans_out -= 1;
+            }
+        } else {
+            if !p.is(flag::EVER_RETRANS) {
+                if p.seq < self.highest_sack {
+                    a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
+                }
+                if p.end() <= self.high_seq {
+                    a.orig_sacked = true;
+                }
+                a.first_sacked.get_or_insert(p.at);
+                a.last_sacked = Some(p.at);
+            }
+            if p.is(flag::LOST) {
+                self.board.get_mut(n).flags &= !flag::LOST;
+                self.lost_out -= 1;
+            }
+        }
+        self.sample_delivery(n, a);
+        self.board.get_mut(n).flags |= flag::SACKED | flag::SAMPLED;
+        self.board.unlink(n);
+        a.data_sacked = true;
+        self.sacked_out += 1;
+        self.s.delivered += 1;
+    }
+
+    /// A D-SACK: a retransmission was not needed (RFC 3708 in spirit).
+    fn handle_dsack(&mut self, start: u64, end: u64, a: &mut AckInfo) {
+        a.dsack = true;
+        if self.tlp_high_seq == Some(end) && self.tlp_retrans {
+            a.dsack_tlp = true;
+        }
+        self.rack.dsack_seen = true;
+        if let Some(marker) = self.undo_marker
+            && self.undo_retrans > 0
+            && end > marker
+        {
+            let packets = (end - start).div_ceil(self.s.mss as u64) as i64;
+            self.undo_retrans = (self.undo_retrans - packets).max(0);
+        }
+    }
+
+    /// Removes what is cumulatively acknowledged (`tcp_clean_rtx_queue`).
+    fn clean(&mut self, a: &mut AckInfo) {
+        let now = self.s.now;
+        let una = self.s.snd_una;
+        let prior_highest = self.highest_sack;
+        let (mut first_acked, mut last_acked) = (None, None);
+        let mut acked = 0u32;
+        while let Some(p) = self.board.front() {
+            if p.end() > una {
+                self.board.trim_front(una);
+                break;
+            }
+            let n = self.board.first();
+            let p = p.clone();
+            if p.is(flag::EVER_RETRANS) {
+                if p.is(flag::RETRANS) {
+                    self.retrans_out -= 1;
+                }
+                a.retrans_acked = true;
+            } else if !p.is(flag::SACKED) {
+                last_acked = Some(p.at);
+                first_acked.get_or_insert(p.at);
+                if p.seq < prior_highest {
+                    a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
+                }
+                if p.end() <= self.high_seq {
+                    a.orig_sacked = true;
+                }
+            }
+            if p.is(flag::SACKED) {
+                self.sacked_out -= 1;
+            } else {
+                self.s.delivered += 1;
+                if !self.is_spurious(&p, a) {
+                    self.rack_advance(&p);
+                }
+            }
+            if p.is(flag::LOST) {
+                self.lost_out -= 1;
+            }
+            self.sample_delivery(n, a);
+            self.board.pop();
+            acked += 1;
+            a.data_acked = true;
+        }
+        if let Some(h) = self.retransmit_hint
+            && h.wrapping_sub(self.board.first()) >= self.packets_out()
+        {
+            self.retransmit_hint = None;
+        }
+        self.measure_rtt(a, first_acked, last_acked, acked);
+        if acked > 0 {
+            a.set_timer = true;
+            if !self.sack {
+                self.sacked_out = self.sacked_out.min(self.packets_out());
+            } else if let Some(low) = a.reord
+                && low < prior_highest
+            {
+                self.check_reordering(low);
+            }
+        } else if let (Some(first), Some(head)) = (a.first_sacked, self.board.front()) {
+            // The SACK is of data sent after the head: the head's timer runs on.
+            a.set_timer |= a.rate.rtt.is_some() && first < head.at;
+        }
+        if acked > 0 || a.data_sacked {
+            self.refresh();
+            self.s.now = now;
+            self.cc.pkts_acked(&self.s, &mut self.w, a.rate.rtt, acked);
+        }
+    }
+
+    /// Eifel on one packet: the ACK echoes a time before its retransmission.
+    fn is_spurious(&self, p: &crate::scoreboard::Sent, a: &AckInfo) -> bool {
+        p.is(flag::EVER_RETRANS) && a.ts_ecr != 0 && a.ts_ecr < timestamp(p.at)
+    }
+
+    /// RTT of the oldest newly acknowledged data for srtt, of the newest for the minimum
+    /// (`tcp_ack_update_rtt`). Karn: none from retransmitted data, unless timestamps tell.
+    fn measure_rtt(&mut self, a: &mut AckInfo, first: Option<Time>, last: Option<Time>, acked: u32) {
+        let now = self.s.now;
+        let (mut seq_rtt, mut ca_rtt) = (None, None);
+        if let (Some(first), Some(last)) = (first, last)
+            && !a.retrans_acked
+        {
+            seq_rtt = Some(now.since(first));
+            ca_rtt = Some(now.since(last));
+            let advance = self.s.snd_una - a.prior_una;
+            a.maybe_delayed = acked == 1 && a.prior_sacked == 0 && advance < self.s.mss as u64 && !a.data_sacked;
+        }
+        if let (Some(first), Some(last)) = (a.first_sacked, a.last_sacked) {
+            ca_rtt = Some(now.since(last));
+            seq_rtt = seq_rtt.or(Some(now.since(first)));
+        }
+        if seq_rtt.is_none() && acked > 0 && a.ts_ecr != 0 {
+            let ms = timestamp(now).wrapping_sub(a.ts_ecr);
+            if ms < 600_000 {
+                seq_rtt = Some(Span::from_millis(ms.max(1) as u64));
+                ca_rtt = seq_rtt;
+            }
+        }
+        a.rate.rtt = ca_rtt;
+        let (Some(seq_rtt), Some(ca_rtt)) = (seq_rtt, ca_rtt) else { return };
+        self.rtt.sample_min(now, ca_rtt, a.maybe_delayed);
+        self.rtt.sample(seq_rtt, self.s.snd_una, self.s.snd_nxt);
+        self.last_rtt = Some(seq_rtt);
+        self.rtt_is_new = true;
+        self.backoff = 0;
+    }
+
+    /// The newest delivered packet carries the sample (`tcp_rate_skb_delivered`).
+    fn sample_delivery(&mut self, n: u32, a: &mut AckInfo) {
+        let p = self.board.get(n);
+        if p.is(flag::SAMPLED) {
+            return;
+        }
+        let r = &mut a.rate;
+        let newer = p.at > self.first_sent || (p.at == self.first_sent && p.end() > r.end);
+        if !r.valid || newer {
+            r.valid = true;
+            r.prior_delivered = p.delivered;
+            r.prior_time = p.delivered_time;
+            r.end = p.end();
+            r.app_limited = p.is(flag::APP_LIMITED);
+            r.retrans = p.is(flag::EVER_RETRANS);
+            r.send_phase = p.at.since(p.first_sent);
+            self.first_sent = p.at;
+        }
+    }
+
+    /// `tcp_rate_gen`.
+    fn rate_sample(&mut self, a: &AckInfo, acked_sacked: u32, losses: u32) -> RateSample {
+        if self.s.app_limited != 0 && self.s.delivered > self.s.app_limited {
+            self.s.app_limited = 0;
+        }
+        if acked_sacked > 0 {
+            self.s.delivered_time = self.s.now;
+        }
+        let r = &a.rate;
+        let mut rs = RateSample {
+            prior_delivered: r.prior_delivered,
+            delivered: None,
+            interval: Span::ZERO,
+            rtt: r.rtt,
+            losses,
+            acked_sacked,
+            prior_in_flight: r.prior_in_flight,
+            is_app_limited: r.app_limited,
+            is_retrans: r.retrans,
+            is_ack_delayed: a.maybe_delayed,
+            ece: a.ece,
+        };
+        if r.valid {
+            let interval = r.send_phase.max(self.s.now.since(r.prior_time));
+            // Shorter than the path allows: a spuriously retransmitted packet.
+            if self.rtt.min().is_none_or(|min| interval >= min) {
+                rs.interval = interval;
+                rs.delivered = Some((self.s.delivered - r.prior_delivered) as u32);
+            }
+        }
+        rs
+    }
+
+    /// `tcp_cong_control`.
+    fn control(&mut self, a: &AckInfo, rs: &RateSample) {
+        self.refresh();
+        if self.owns_window {
+            self.cc.cong_control(&self.s, &mut self.w, rs);
+            return;
+        }
+        if self.in_reduction() && self.linux {
+            self.reduce(rs.acked_sacked, rs.losses, a.una_advanced);
+        } else if self.may_raise(a) && !self.in_reduction() && rs.acked_sacked > 0 {
+            self.s.is_cwnd_limited = self.s.is_cwnd_limited || self.is_cwnd_limited();
+            self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
+            self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
+        }
+        self.update_pacing_rate();
+    }
+
+    /// `tcp_may_raise_cwnd`: on a reordering path a SACK is progress too.
+    fn may_raise(&self, a: &AckInfo) -> bool {
+        if self.reordering > 3 {
+            return a.data_acked || a.data_sacked;
+        }
+        a.data_acked
+    }
+}

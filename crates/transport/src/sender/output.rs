@@ -1,0 +1,417 @@
+//! What leaves, and when: cwnd, receive window, Nagle, burst size, deferral, pacing
+//! (`tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_xmit_retransmit_queue`).
+//!
+//! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
+//! a paced connection waits a burst's length at the pacing rate before the next one.
+
+use super::{Outgoing, Sender, Timer};
+use crate::receive::timestamp;
+use crate::scoreboard::{Sent, flag};
+use congestion::{CaState, Event};
+use units::{Span, Time};
+
+/// `sysctl_tcp_tso_win_divisor`.
+const WIN_DIVISOR: u64 = 3;
+/// `sysctl_tcp_tso_rtt_log`: bursts grow on paths shorter than 2^14 µs.
+const TSO_RTT_LOG: u32 = 9;
+/// The first packets of a connection are not paced.
+const UNPACED: u64 = 10;
+
+impl Sender {
+    /// Largest burst now, packets.
+    fn tso_segs(&self) -> u32 {
+        if !self.tso {
+            return 1;
+        }
+        let mut bytes = self.w.pacing_rate >> self.s.pacing_shift.min(63);
+        if let Some(min) = self.s.min_rtt {
+            let shift = min.as_micros() >> TSO_RTT_LOG;
+            if shift < 32 {
+                bytes += (self.s.gso_max_size as u64) >> shift;
+            }
+        }
+        let most = self.s.gso_max_size as u64;
+        ((bytes.min(most) / self.s.mss as u64) as u32).max(self.cc.min_tso_segs(&self.w)).max(1)
+    }
+
+    /// Whether pacing forbids sending now; arms the pacing timer if so.
+    fn pacing_blocks(&mut self) -> bool {
+        if !self.w.pacing || self.s.next_departure <= self.s.now {
+            return false;
+        }
+        self.pacing_at = Some(self.s.next_departure);
+        true
+    }
+
+    /// Charges a burst of `bytes` to the pacing clock (`tcp_update_skb_after_send`).
+    fn charge_pacing(&mut self, bytes: u64) {
+        let prior = self.s.next_departure;
+        self.s.next_departure = prior.max(self.s.now);
+        let rate = self.w.pacing_rate.min(self.s.max_pacing_rate);
+        if !self.w.pacing || rate == 0 || rate == u64::MAX || self.stats.sent < UNPACED {
+            return;
+        }
+        let length = Span::from_nanos((bytes as u128 * 1_000_000_000 / rate as u128) as u64);
+        // Time lost to a late wake-up is given back, up to half a burst.
+        let credit = self.s.next_departure.since(prior);
+        self.s.next_departure += length - credit.min(length / 2);
+    }
+
+    /// Packets the window lets out, at most half of it at once (`tcp_cwnd_test`).
+    fn quota(&self) -> u32 {
+        let (cwnd, flight) = (self.w.cwnd, self.in_flight());
+        if flight >= cwnd {
+            return 0;
+        }
+        (cwnd - flight).min((cwnd >> 1).max(1))
+    }
+
+    /// Sends new data as far as allowed. `probe`: force out one packet, a tail loss probe.
+    /// True if something left.
+    pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, probe: bool) -> bool {
+        self.refresh();
+        let max_segs = self.tso_segs();
+        let mss = self.s.mss as u64;
+        let mut sent = 0u32;
+        let mut cwnd_limited = false;
+        let mut deferred = false;
+        while self.s.snd_nxt < self.write_seq {
+            if self.pacing_blocks() {
+                break;
+            }
+            let mut quota = self.quota().min(max_segs);
+            if quota == 0 {
+                if !probe {
+                    break;
+                }
+                quota = 1;
+            }
+            let left = self.write_seq - self.s.snd_nxt;
+            let outstanding = self.s.snd_nxt - self.s.snd_una;
+            if outstanding >= self.send_buffer {
+                break;
+            }
+            let window = self.snd_wnd.saturating_sub(outstanding);
+            if window < left.min(mss) {
+                break;
+            }
+            let most = left.min(window).min(quota as u64 * mss);
+            let burst = if most >= mss { most - most % mss } else { most };
+            // Minshall's Nagle: one small packet at a time.
+            let tail_closes = self.closed && burst == left;
+            if burst < mss && !tail_closes && self.small_end > self.s.snd_una {
+                break;
+            }
+            if left > mss && !probe && self.defers(left, window, max_segs) {
+                (cwnd_limited, deferred) = (true, true);
+                break;
+            }
+            sent += self.send_burst(burst, out);
+            if probe {
+                break;
+            }
+        }
+        cwnd_limited |= self.in_flight() >= self.w.cwnd;
+        if sent > 0 || cwnd_limited || deferred {
+            self.validate_cwnd(cwnd_limited);
+        }
+        if sent > 0 {
+            if self.in_reduction() {
+                self.prr_out += sent;
+            }
+            if !probe {
+                self.schedule_probe(false);
+            }
+        }
+        sent > 0
+    }
+
+    /// Whether to wait for more window, to send a fuller burst on the next ACK.
+    fn defers(&self, left: u64, window: u64, max_segs: u32) -> bool {
+        let mss = self.s.mss as u64;
+        if self.s.state >= CaState::Recovery || !self.tso {
+            return false;
+        }
+        let last = self.s.next_departure;
+        if self.s.now.since(last) > Span::from_millis(1) {
+            return false;
+        }
+        let cong_win = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
+        let limit = window.min(cong_win);
+        if limit >= max_segs as u64 * mss {
+            return false;
+        }
+        if limit >= self.snd_wnd.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
+            return false;
+        }
+        let Some(head) = self.board.front() else { return false };
+        let half = self.s.srtt.unwrap_or(Span::ZERO) / 2;
+        if self.s.now.since(head.at) < half {
+            return false; // the next ACK would come too late
+        }
+        // More data is always coming on a stream that still has some; else send what there is.
+        left > limit || !self.closed
+    }
+
+    /// Sends `bytes` of new data as one burst. Packets sent.
+    fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
+        let now = self.s.now;
+        if self.board.is_empty() {
+            self.restart_after_idle();
+            self.first_sent = now;
+            self.s.delivered_time = now;
+            self.refresh();
+            self.cc.cwnd_event(&self.s, &mut self.w, Event::TxStart);
+        }
+        self.charge_pacing(bytes);
+        let was_empty = self.board.is_empty();
+        let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
+        let mut left = bytes;
+        let mut packets = 0;
+        while left > 0 {
+            let len = left.min(self.s.mss as u64) as u32;
+            let seq = self.s.snd_nxt;
+            let mut p = Sent::new(seq, len);
+            (p.at, p.first_sent) = (now, self.first_sent);
+            (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
+            p.flags = app_limited;
+            self.board.push(p);
+            out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.cwr_due), new: true });
+            self.s.snd_nxt += len as u64;
+            if len < self.s.mss {
+                self.small_end = self.s.snd_nxt;
+            }
+            left -= len as u64;
+            packets += 1;
+        }
+        self.stats.sent += packets as u64;
+        self.s.last_sent = Some(now);
+        if was_empty || matches!(self.timer, Some((Timer::Probe, _))) {
+            self.rearm_rto();
+        }
+        packets
+    }
+
+    /// Retransmits what is marked lost, as far as window and pacing allow.
+    pub(super) fn write_lost(&mut self, out: &mut Vec<Outgoing>) {
+        if self.board.is_empty() || self.retrans_out >= self.lost_out {
+            return;
+        }
+        self.refresh();
+        let max_segs = self.tso_segs();
+        let mut n = self.retransmit_hint.unwrap_or(self.board.first());
+        if n.wrapping_sub(self.board.first()) >= self.packets_out() {
+            n = self.board.first();
+        }
+        let mut rearm = false;
+        while n != self.board.end() {
+            if self.retrans_out >= self.lost_out {
+                break;
+            }
+            let p = self.board.get(n);
+            if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) {
+                n = n.wrapping_add(1);
+                continue;
+            }
+            self.retransmit_hint = Some(n);
+            if self.pacing_blocks() {
+                break;
+            }
+            let room = self.w.cwnd.saturating_sub(self.in_flight());
+            if room == 0 {
+                break;
+            }
+            // Adjacent losses leave as one burst, as adjacent data of one skb does.
+            let most = room.min(max_segs);
+            let mut burst = 0;
+            while burst < most && n != self.board.end() {
+                let p = self.board.get(n);
+                if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) || self.retrans_out >= self.lost_out {
+                    break;
+                }
+                rearm |= n == self.board.first();
+                burst += 1;
+                self.retransmit(n, out);
+                n = n.wrapping_add(1);
+            }
+            if self.in_reduction() {
+                self.prr_out += burst;
+            }
+            self.charge_pacing(burst as u64 * self.s.mss as u64);
+        }
+        if rearm && !matches!(self.timer, Some((Timer::Reorder, _))) {
+            self.arm(Timer::Retransmit, self.rto());
+        }
+    }
+
+    /// Sends packet `n` again, a retransmission of recovery.
+    pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        let p = self.board.get_mut(n);
+        if !p.is(flag::RETRANS) {
+            p.flags |= flag::RETRANS;
+            self.retrans_out += 1;
+        }
+        self.resend(n, out);
+        self.retrans_stamp.get_or_insert(timestamp(self.s.now));
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+    }
+
+    /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
+    pub(super) fn resend(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        let now = self.s.now;
+        let (delivered, delivered_time, first_sent) = (self.s.delivered, self.s.delivered_time, self.first_sent);
+        let limited = self.s.app_limited != 0;
+        let p = self.board.get_mut(n);
+        p.flags |= flag::EVER_RETRANS;
+        p.flags &= !(flag::SAMPLED | flag::APP_LIMITED);
+        if limited {
+            p.flags |= flag::APP_LIMITED;
+        }
+        (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
+        let (seq, len) = (p.seq, p.len);
+        self.board.link(n);
+        out.push(Outgoing { seq, len, cwr: false, new: false });
+        self.stats.sent += 1;
+        self.stats.retransmitted += 1;
+        self.s.last_sent = Some(now);
+    }
+
+    /// Remembers whether the window was the limit (`tcp_cwnd_validate`, RFC 7661 in spirit).
+    fn validate_cwnd(&mut self, limited: bool) {
+        let out = self.packets_out();
+        if self.s.snd_una >= self.usage_seq || limited || (!self.s.is_cwnd_limited && out > self.max_packets_out) {
+            self.s.is_cwnd_limited = limited;
+            self.max_packets_out = out;
+            self.usage_seq = self.s.snd_nxt;
+        }
+        if self.is_cwnd_limited() {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = self.s.now;
+        } else {
+            self.cwnd_used = self.cwnd_used.max(out);
+            if self.s.now.since(self.cwnd_stamp) >= self.rto() && !self.owns_window {
+                self.application_limited();
+            }
+        }
+    }
+
+    /// `tcp_is_cwnd_limited`: in slow start the window may grow to twice what was used.
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        self.s.is_cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// RFC 2861: a window unused for an RTO decays towards what was used.
+    fn application_limited(&mut self) {
+        if self.s.state == CaState::Open {
+            let used = self.cwnd_used.max(self.initial_window);
+            if used < self.w.cwnd {
+                self.w.ssthresh = self.current_ssthresh();
+                self.w.cwnd = (self.w.cwnd + used) / 2;
+            }
+            self.cwnd_used = 0;
+        }
+        self.cwnd_stamp = self.s.now;
+    }
+
+    /// RFC 5681 section 4.1: after an idle RTO the window decays by half per RTO, to the initial one.
+    fn restart_after_idle(&mut self) {
+        let Some(last) = self.s.last_sent else { return };
+        let rto = self.rto();
+        let mut idle = self.s.now.since(last);
+        if idle <= rto || self.owns_window {
+            return;
+        }
+        self.cc.cwnd_event(&self.s, &mut self.w, Event::CwndRestart);
+        self.w.ssthresh = self.current_ssthresh();
+        let floor = self.initial_window.min(self.w.cwnd);
+        while idle > rto && self.w.cwnd > floor {
+            idle = idle - rto;
+            self.w.cwnd >>= 1;
+        }
+        self.w.cwnd = self.w.cwnd.max(floor);
+        self.cwnd_stamp = self.s.now;
+        self.cwnd_used = 0;
+    }
+
+    /// The pacing rate of controllers that set none: 200 % of cwnd / srtt in slow start, else
+    /// 120 % (`tcp_update_pacing_rate`).
+    pub(super) fn update_pacing_rate(&mut self) {
+        if self.owns_window {
+            return;
+        }
+        let Some(srtt) = self.rtt.smoothed() else {
+            self.w.pacing_rate = u64::MAX;
+            return;
+        };
+        let percent: u64 = if self.w.cwnd < self.w.ssthresh / 2 { 200 } else { 120 };
+        let window = self.w.cwnd.max(self.packets_out()) as u128 * self.s.mss as u128;
+        let rate = window * percent as u128 * 10_000_000 / srtt.as_nanos() as u128;
+        self.w.pacing_rate = (rate as u64).min(self.s.max_pacing_rate);
+    }
+
+    /// The application has nothing more to send now: samples until then are limited by it
+    /// (`tcp_rate_check_app_limited`).
+    pub(super) fn check_app_limited(&mut self) {
+        if self.write_seq - self.s.snd_nxt < self.s.mss as u64
+            && self.in_flight() < self.w.cwnd
+            && self.lost_out <= self.retrans_out
+        {
+            self.s.app_limited = (self.s.delivered + self.in_flight() as u64).max(1);
+        }
+    }
+
+    /// The application wrote `n` bytes more.
+    pub(crate) fn write(&mut self, n: u64, last: bool) {
+        self.write_seq += n;
+        self.closed = last;
+    }
+
+    /// The application takes back what was not sent.
+    pub(crate) fn truncate(&mut self) {
+        self.write_seq = self.s.snd_nxt;
+        self.closed = true;
+        self.check_app_limited();
+    }
+
+    /// A smaller path MTU was learned (RFC 1191 section 6.4): packets outstanding that are larger
+    /// are cut and marked lost without a reduction, then sent again.
+    pub(crate) fn reduce_mss(&mut self, now: Time, mss: u32, out: &mut Vec<Outgoing>) {
+        let mss = mss.max(64);
+        if mss >= self.s.mss {
+            return;
+        }
+        self.s.now = now;
+        self.s.mss = mss;
+        self.board.split(mss);
+        (self.sacked_out, self.lost_out, self.retrans_out) = (0, 0, 0);
+        self.retransmit_hint = None;
+        for n in self.board.numbers() {
+            let p = self.board.get_mut(n);
+            p.flags &= !(flag::LOST | flag::RETRANS);
+            if p.is(flag::SACKED) {
+                self.sacked_out += 1;
+            } else {
+                self.mark_lost(n);
+            }
+        }
+        self.write_lost(out);
+    }
+
+    /// Sends what may go, new data only.
+    pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
+        self.s.now = now;
+        self.write_new(out, false);
+        if self.board.is_empty() && self.s.snd_nxt < self.write_seq && self.timer.is_none() {
+            self.arm(Timer::Retransmit, self.rto()); // probe of a closed window
+        }
+    }
+
+    /// The pacing timer fired: lost packets first, then new ones.
+    pub(super) fn handle_pacing(&mut self, out: &mut Vec<Outgoing>) {
+        self.pacing_at = None;
+        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
+            self.write_lost(out);
+        }
+        self.write_new(out, false);
+    }
+}

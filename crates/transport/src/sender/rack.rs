@@ -1,0 +1,158 @@
+//! RACK (RFC 8985): a packet is lost when one sent later was delivered and the time since it was sent
+//! exceeds that one's RTT plus a reordering window. The window is zero once three packets were
+//! SACKed or recovery runs, as long as no reordering was seen (section 6.2 step 4).
+
+use super::timers::TIMEOUT_MIN;
+use super::{Outgoing, Sender, Timer};
+use crate::scoreboard::{Sent, flag};
+use congestion::CaState;
+use units::{Span, Time};
+
+/// Recoveries a widened reordering window lasts (section 6.2 step 4).
+const PERSIST: u32 = 16;
+
+/// Whether transmission 1 happened after transmission 2; sequence breaks ties.
+fn sent_after(t1: Time, end1: u64, t2: Time, end2: u64) -> bool {
+    t1 > t2 || (t1 == t2 && end1 > end2)
+}
+
+impl Sender {
+    /// Section 6.2 step 2: remembers the newest transmission delivered.
+    pub(super) fn rack_advance(&mut self, p: &Sent) {
+        let rtt = self.s.now.since(p.at);
+        // A retransmission "delivered" faster than the path can: the original was.
+        if p.is(flag::EVER_RETRANS) && self.rtt.min().is_some_and(|min| rtt < min) {
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt = rtt;
+        if sent_after(p.at, p.end(), self.rack.sent, self.rack.end_seq) {
+            self.rack.sent = p.at;
+            self.rack.end_seq = p.end();
+        }
+    }
+
+    /// The reordering window now.
+    fn reorder_window(&self) -> Span {
+        if !self.rack.reordering_seen {
+            if self.s.state >= CaState::Recovery || self.sacked_out >= self.reordering {
+                return Span::ZERO;
+            }
+        }
+        let quarter = self.rtt.min().unwrap_or(Span::ZERO) / 4;
+        let bound = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        (quarter * self.rack.steps as u64).min(bound)
+    }
+
+    /// Whether `n` has waited long enough; else how much longer it may (section 6.2 step 5).
+    fn rack_wait(&self, n: u32, window: Span) -> Option<Span> {
+        let due = self.board.get(n).at + self.rack.rtt + window;
+        (due > self.s.now).then(|| due.since(self.s.now))
+    }
+
+    /// Whether the packet is older than the newest RTT plus `window`.
+    pub(super) fn rack_expired(&self, n: u32, window: Span) -> bool {
+        self.rack_wait(n, window).is_none()
+    }
+
+    /// Marks what is lost; the longest wait of what is not yet.
+    fn detect_losses(&mut self) -> Option<Span> {
+        let window = self.reorder_window();
+        let mut longest = None;
+        let mut at = self.board.oldest_sent();
+        while let Some(n) = at {
+            at = self.board.sent_after(n);
+            let p = self.board.get(n);
+            if p.is(flag::LOST) && !p.is(flag::RETRANS) {
+                continue;
+            }
+            if !sent_after(self.rack.sent, self.rack.end_seq, p.at, p.end()) {
+                break;
+            }
+            match self.rack_wait(n, window) {
+                None => {
+                    self.mark_lost(n);
+                    self.board.unlink(n);
+                }
+                Some(wait) => longest = longest.max(Some(wait)),
+            }
+        }
+        longest
+    }
+
+    /// Loss detection on an ACK. True when the reordering timer was armed.
+    pub(super) fn rack_mark_lost(&mut self) -> bool {
+        if !self.rack.advanced {
+            return false;
+        }
+        self.rack.advanced = false;
+        match self.detect_losses() {
+            Some(wait) => {
+                self.arm(Timer::Reorder, wait + TIMEOUT_MIN);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The reordering timer fired (section 6.3).
+    pub(super) fn handle_reorder_timeout(&mut self, out: &mut Vec<Outgoing>) {
+        let (prior, lost) = (self.in_flight(), self.s.lost);
+        self.timer = None;
+        if let Some(wait) = self.detect_losses() {
+            self.arm(Timer::Reorder, wait + TIMEOUT_MIN);
+        }
+        if self.in_flight() != prior {
+            if self.s.state != CaState::Recovery {
+                self.enter_recovery(false);
+                if !self.owns_window {
+                    let newly = (self.s.lost - lost) as u32;
+                    self.reduce(1, newly, false);
+                }
+            }
+            self.write_lost(out);
+        }
+        if !matches!(self.timer, Some((Timer::Retransmit, _))) {
+            self.timer = self.timer.or(Some((Timer::Reorder, self.s.now)));
+            self.rearm_rto();
+        }
+    }
+
+    /// Forces the next ACK to look at all packets again (after an undo).
+    pub(super) fn rack_reexamine(&mut self) {
+        self.rack.advanced = true;
+    }
+
+    /// Section 6.2 step 4: the window widens by a quarter RTT for each round with a D-SACK.
+    pub(super) fn update_reorder_window(&mut self) {
+        if !self.rack.dsack_seen || self.s.delivered < self.rack.dsack_round {
+            return;
+        }
+        self.rack.dsack_seen = false;
+        self.rack.steps = (self.rack.steps + 1).min(255);
+        self.rack.dsack_round = self.s.delivered + self.in_flight() as u64;
+        self.rack.persist = PERSIST;
+    }
+
+    /// A recovery ended: the widened window wears off.
+    pub(super) fn rack_persist(&mut self) {
+        if self.rack.persist == 0 {
+            self.rack.steps = 1;
+        } else {
+            self.rack.persist -= 1;
+        }
+    }
+
+    /// Reordering was seen below the highest SACK (`tcp_check_sack_reordering`).
+    pub(super) fn check_reordering(&mut self, low: u64) {
+        if low >= self.highest_sack {
+            return;
+        }
+        let mss = self.s.mss as u64;
+        let metric = self.highest_sack - low;
+        if metric > self.reordering as u64 * mss {
+            self.reordering = (metric.div_ceil(mss) as u32).min(300);
+        }
+        self.rack.reordering_seen = true;
+    }
+}

@@ -1,0 +1,389 @@
+//! Loss recovery: the states Open, Disorder, CWR, Recovery, Loss; proportional rate reduction
+//! (RFC 6937, with the kernel's slow-start reduction bound); undo by D-SACK and timestamps (RFC 3522,
+//! RFC 4015); F-RTO (RFC 5682); the outcome of tail loss probes (RFC 8985 section 7.4).
+//!
+//! | here | Linux |
+//! |---|---|
+//! | no MTU probing, no FIN or SYN in recovery | present |
+//! | timestamps tick in ms | µs on routes that ask for it |
+
+use super::ack::Resend;
+use super::{AckInfo, Sender};
+use crate::scoreboard::flag;
+use congestion::{CaState, Event};
+
+impl Sender {
+    /// Marks one packet lost (`tcp_mark_skb_lost`); a lost retransmission counts again.
+    pub(super) fn mark_lost(&mut self, n: u32) {
+        let p = self.board.get_mut(n);
+        if p.is(flag::SACKED) {
+            return;
+        }
+        if p.is(flag::LOST) {
+            if p.is(flag::RETRANS) {
+                p.flags &= !flag::RETRANS;
+                self.retrans_out -= 1;
+                self.s.lost += 1;
+            }
+        } else {
+            p.flags |= flag::LOST;
+            self.lost_out += 1;
+            self.s.lost += 1;
+            if p.is(flag::RETRANS) {
+                p.flags &= !flag::RETRANS;
+                self.retrans_out -= 1;
+            }
+        }
+        let first = self.board.first();
+        if self.retransmit_hint.is_none_or(|h| n.wrapping_sub(first) < h.wrapping_sub(first)) {
+            self.retransmit_hint = Some(n);
+        }
+    }
+
+    /// `tcp_current_ssthresh`.
+    pub(super) fn current_ssthresh(&self) -> u32 {
+        if self.in_reduction() {
+            self.w.ssthresh
+        } else {
+            self.w.ssthresh.max((self.w.cwnd >> 1) + (self.w.cwnd >> 2))
+        }
+    }
+
+    pub(super) fn init_undo(&mut self) {
+        self.undo_marker = Some(self.s.snd_una);
+        self.undo_retrans = self.retrans_out as i64 + (self.tlp_high_seq.is_some() && self.tlp_retrans) as i64;
+        if self.undo_retrans == 0 {
+            self.undo_retrans = -1;
+        }
+    }
+
+    fn init_reduction(&mut self) {
+        self.high_seq = self.s.snd_nxt;
+        self.tlp_high_seq = None;
+        self.w.cwnd_cnt = 0;
+        self.w.prior_cwnd = self.w.cwnd;
+        (self.prr_delivered, self.prr_out) = (0, 0);
+        self.refresh();
+        self.w.ssthresh = self.cc.ssthresh(&self.s, &mut self.w);
+        self.cwr_due = self.ecn;
+    }
+
+    /// Proportional rate reduction (RFC 6937 section 3.1): the window falls to ssthresh over a
+    /// round, by what is delivered; below it, it grows back no faster than slow start.
+    pub(super) fn reduce(&mut self, acked_sacked: u32, losses: u32, una_advanced: bool) {
+        if acked_sacked == 0 || self.w.prior_cwnd == 0 {
+            return;
+        }
+        self.prr_delivered += acked_sacked;
+        let delta = self.w.ssthresh as i64 - self.in_flight() as i64;
+        let sndcnt = if delta < 0 {
+            let target = (self.w.ssthresh as u64 * self.prr_delivered as u64).div_ceil(self.w.prior_cwnd as u64);
+            target as i64 - self.prr_out as i64
+        } else {
+            let mut n = (self.prr_delivered as i64 - self.prr_out as i64).max(acked_sacked as i64);
+            if una_advanced && losses == 0 {
+                n += 1;
+            }
+            n.min(delta)
+        };
+        let sndcnt = sndcnt.max((self.prr_out == 0) as i64);
+        self.w.cwnd = (self.in_flight() as i64 + sndcnt).max(1) as u32;
+    }
+
+    fn end_reduction(&mut self) {
+        if self.owns_window {
+            return;
+        }
+        if self.w.ssthresh != u32::MAX && (self.s.state == CaState::Cwr || self.undo_marker.is_some()) {
+            self.w.cwnd = self.w.ssthresh;
+            self.cwnd_stamp = self.s.now;
+        }
+        self.refresh();
+        self.cc.cwnd_event(&self.s, &mut self.w, Event::CompleteCwr);
+    }
+
+    /// `tcp_enter_recovery`.
+    pub(super) fn enter_recovery(&mut self, ece: bool) {
+        self.prior_ssthresh = 0;
+        self.init_undo();
+        if !self.in_reduction() {
+            if !ece {
+                self.prior_ssthresh = self.current_ssthresh();
+            }
+            self.init_reduction();
+        }
+        self.stats.recoveries += 1;
+        self.set_state(CaState::Recovery);
+        if !self.linux && !self.owns_window {
+            // RFC 6675 section 5 step 4.2: straight to half.
+            self.w.cwnd = self.w.ssthresh;
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: at most one reduction a round.
+    fn enter_cwr(&mut self) {
+        self.prior_ssthresh = 0;
+        if self.s.state < CaState::Cwr {
+            self.undo_marker = None;
+            self.init_reduction();
+            self.set_state(CaState::Cwr);
+        }
+    }
+
+    fn keep_open(&mut self) {
+        let disorder = self.sacked_out + self.lost_out > 0 || self.any_retrans();
+        let state = if disorder { CaState::Disorder } else { CaState::Open };
+        if self.s.state != state {
+            self.set_state(state);
+            self.high_seq = self.s.snd_nxt;
+        }
+    }
+
+    fn any_retrans(&self) -> bool {
+        self.retrans_out > 0 || self.board.front().is_some_and(|p| p.is(flag::EVER_RETRANS))
+    }
+
+    fn try_to_open(&mut self, a: &AckInfo) {
+        if !self.any_retrans() {
+            self.retrans_stamp = None;
+        }
+        if a.ece {
+            self.enter_cwr();
+        }
+        if self.s.state != CaState::Cwr {
+            self.keep_open();
+        }
+    }
+
+    /// Eifel detection (RFC 3522): the ACK was caused by an original sent before the first
+    /// retransmission.
+    fn packet_delayed(&self, a: &AckInfo) -> bool {
+        self.retrans_stamp.is_some_and(|t| a.ts_ecr != 0 && a.ts_ecr < t)
+    }
+
+    fn may_undo(&self, a: &AckInfo) -> bool {
+        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.packet_delayed(a))
+    }
+
+    fn undo(&mut self, unmark: bool) {
+        if unmark {
+            for n in self.board.numbers() {
+                self.board.get_mut(n).flags &= !flag::LOST;
+            }
+            self.lost_out = 0;
+            self.retransmit_hint = None;
+        }
+        if self.prior_ssthresh != 0 {
+            self.refresh();
+            self.w.cwnd = self.cc.undo_cwnd(&self.s, &mut self.w);
+            if self.prior_ssthresh > self.w.ssthresh {
+                self.w.ssthresh = self.prior_ssthresh;
+                self.cwr_due = false;
+            }
+            self.stats.undone += 1;
+        }
+        self.cwnd_stamp = self.s.now;
+        self.undo_marker = None;
+        self.rack_reexamine();
+        if unmark {
+            self.relink();
+        }
+    }
+
+    /// Packets RACK took off its list come back when their loss is undone.
+    fn relink(&mut self) {
+        let mut back: Vec<u32> = self
+            .board
+            .numbers()
+            .filter(|&n| !self.board.get(n).is(flag::LINKED | flag::SACKED))
+            .collect();
+        back.sort_by_key(|&n| self.board.get(n).at);
+        let linked: Vec<u32> = std::iter::successors(self.board.oldest_sent(), |&n| self.board.sent_after(n)).collect();
+        let mut all = [back, linked].concat();
+        all.sort_by_key(|&n| (self.board.get(n).at, self.board.get(n).seq));
+        for n in all {
+            self.board.link(n);
+        }
+    }
+
+    fn try_undo_recovery(&mut self, a: &AckInfo) {
+        if self.may_undo(a) {
+            self.undo(false);
+        } else {
+            self.rack_persist();
+        }
+        if !self.any_retrans() {
+            self.retrans_stamp = None;
+        }
+        self.set_state(CaState::Open);
+    }
+
+    fn try_undo_dsack(&mut self) -> bool {
+        if self.undo_marker.is_some() && self.undo_retrans == 0 {
+            self.undo(false);
+            return true;
+        }
+        false
+    }
+
+    fn try_undo_loss(&mut self, a: &AckInfo, frto: bool) -> bool {
+        if !frto && !self.may_undo(a) {
+            return false;
+        }
+        self.undo(true);
+        self.retransmits = 0;
+        if frto || self.sack {
+            self.set_state(CaState::Open);
+            self.retrans_stamp = None;
+        }
+        true
+    }
+
+    /// A partial ACK in recovery that a delayed original caused. True: wait, mark nothing more.
+    fn try_undo_partial(&mut self, a: &AckInfo) -> bool {
+        if self.undo_marker.is_none() || !self.packet_delayed(a) {
+            return false;
+        }
+        self.rack.reordering_seen = true;
+        if self.retrans_out > 0 {
+            return true;
+        }
+        if !self.any_retrans() {
+            self.retrans_stamp = None;
+        }
+        self.undo(true);
+        self.keep_open();
+        false
+    }
+
+    /// Loss marking by the profile's rules.
+    fn identify_losses(&mut self, a: &mut AckInfo) {
+        if !self.linux {
+            self.mark_by_dup_acks();
+            return;
+        }
+        let prior = self.retrans_out;
+        if self.rack_mark_lost() {
+            a.set_timer = false;
+        }
+        a.lost_retrans |= prior > self.retrans_out;
+    }
+
+    /// The state machine (`tcp_fastretrans_alert`), for every ACK that is not plain progress in Open.
+    pub(super) fn recover(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
+        self.count_dup(a, dup);
+        if a.ece {
+            self.prior_ssthresh = 0;
+        }
+        if self.s.state == CaState::Open {
+            self.retrans_stamp = None;
+        } else if self.s.snd_una >= self.high_seq {
+            match self.s.state {
+                CaState::Cwr if self.s.snd_una != self.high_seq => {
+                    self.end_reduction();
+                    self.set_state(CaState::Open);
+                }
+                CaState::Recovery => {
+                    self.reset_dup();
+                    self.try_undo_recovery(a);
+                    self.end_reduction(); // to ssthresh, unless undone
+                }
+                _ => {}
+            }
+        }
+        match self.s.state {
+            CaState::Recovery => {
+                if a.una_advanced && self.linux && self.try_undo_partial(a) {
+                    return Resend::Nothing;
+                }
+                if self.try_undo_dsack() {
+                    self.try_to_open(a);
+                }
+                self.identify_losses(a);
+                if self.s.state != CaState::Recovery {
+                    if self.lost_out == 0 {
+                        return Resend::Nothing;
+                    }
+                    self.enter_recovery(a.ece);
+                }
+            }
+            CaState::Loss => {
+                let resend = self.process_loss(a, dup);
+                self.identify_losses(a);
+                if !(self.s.state == CaState::Open || a.lost_retrans) {
+                    return resend;
+                }
+                return match self.open_or_enter(a) {
+                    Resend::Nothing => resend,
+                    other => other,
+                };
+            }
+            _ => return self.open_or_enter(a),
+        }
+        Resend::Lost
+    }
+
+    /// From Open, Disorder or CWR: enter recovery if something is lost.
+    fn open_or_enter(&mut self, a: &mut AckInfo) -> Resend {
+        if self.s.state <= CaState::Disorder {
+            self.try_undo_dsack();
+        }
+        self.identify_losses(a);
+        if self.lost_out == 0 {
+            self.try_to_open(a);
+            return Resend::Nothing;
+        }
+        self.enter_recovery(a.ece);
+        Resend::Lost
+    }
+
+    /// `tcp_process_loss`: F-RTO, undo, and the end of the Loss state.
+    fn process_loss(&mut self, a: &AckInfo, dup: u32) -> Resend {
+        let recovered = self.s.snd_una >= self.high_seq;
+        if a.una_advanced && self.linux && self.try_undo_loss(a, false) {
+            return Resend::Nothing;
+        }
+        if self.frto {
+            // RFC 5682 section 3.1 step 3.b: never-retransmitted data arrived.
+            if a.orig_sacked && self.try_undo_loss(a, true) {
+                return Resend::Nothing;
+            }
+            if self.s.snd_nxt > self.high_seq {
+                if a.data_sacked || dup > 0 {
+                    self.frto = false; // step 3.a: the loss was real
+                }
+            } else if a.una_advanced && !recovered {
+                self.high_seq = self.s.snd_nxt;
+                // Step 2.b: new data will tell.
+                if self.s.snd_nxt < self.write_seq && self.s.snd_una + self.snd_wnd > self.s.snd_nxt {
+                    return Resend::New;
+                }
+                self.frto = false;
+            }
+        }
+        if recovered {
+            self.try_undo_recovery(a);
+            return Resend::Nothing;
+        }
+        Resend::Lost
+    }
+
+    /// RFC 8985 section 7.4.2: what an ACK says of an outstanding probe.
+    pub(super) fn process_tlp_ack(&mut self, ack: u64, a: &AckInfo) {
+        let Some(high) = self.tlp_high_seq else { return };
+        if ack < high {
+            return;
+        }
+        if !self.tlp_retrans || a.dsack_tlp {
+            self.tlp_high_seq = None;
+        } else if ack > high {
+            // The probe repaired a loss: one reduction.
+            self.init_reduction();
+            self.set_state(CaState::Cwr);
+            self.end_reduction();
+            self.keep_open();
+        } else if !a.una_advanced && !a.has_data && !a.win_update && !a.data_sacked {
+            self.tlp_high_seq = None;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! RTO (RFC 6298), tail loss probe (RFC 8985 section 7), RACK's reordering timer, window probe.
+//! Only one of them is armed at a time, as in the kernel (`icsk_pending`).
+
+use super::{Outgoing, Sender, Timer};
+use crate::rtt::RTO_MAX;
+use crate::scoreboard::flag;
+use congestion::{CaState, Event};
+use units::{Span, Time};
+
+/// `TCP_TIMEOUT_MIN`: two ticks of a 1000 Hz kernel.
+pub(super) const TIMEOUT_MIN: Span = Span::from_millis(2);
+
+impl Sender {
+    /// The RTO with backoff.
+    #[inline]
+    pub(super) fn rto(&self) -> Span {
+        (self.rtt.rto() * (1u64 << self.backoff.min(10))).min(RTO_MAX)
+    }
+
+    #[inline]
+    pub(super) fn arm(&mut self, timer: Timer, after: Span) {
+        self.timer = Some((timer, self.s.now + after));
+    }
+
+    /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
+    fn rto_left(&self) -> Span {
+        let head = self.board.front().map_or(self.s.now, |p| p.at);
+        (head + self.rto()).since(self.s.now).max(Span::from_nanos(1))
+    }
+
+    /// `tcp_rearm_rto`.
+    #[inline]
+    pub(super) fn rearm_rto(&mut self) {
+        if self.board.is_empty() {
+            self.timer = None;
+            return;
+        }
+        let after = match self.timer {
+            // Time already waited for the other timers counts.
+            Some((Timer::Reorder | Timer::Probe, _)) => self.rto_left(),
+            _ => self.rto(),
+        };
+        self.arm(Timer::Retransmit, after);
+    }
+
+    /// `tcp_set_xmit_timer`: the probe timer when a probe makes sense, else the RTO.
+    #[inline]
+    pub(super) fn set_timer(&mut self) {
+        if !self.schedule_probe(true) {
+            self.rearm_rto();
+        }
+    }
+
+    /// Arms the tail loss probe, unless in recovery.
+    pub(super) fn schedule_probe(&mut self, advancing_rto: bool) -> bool {
+        if !self.linux
+            || !self.sack
+            || self.board.is_empty()
+            || !matches!(self.s.state, CaState::Open | CaState::Cwr)
+        {
+            return false;
+        }
+        let mut after = match self.rtt.smoothed() {
+            Some(srtt) if self.packets_out() == 1 => srtt * 2 + self.rto_min,
+            Some(srtt) => srtt * 2 + TIMEOUT_MIN,
+            None => crate::rtt::RTO_INITIAL,
+        };
+        let rto = if advancing_rto { self.rto() } else { self.rto_left() };
+        after = after.min(rto);
+        self.arm(Timer::Probe, after);
+        true
+    }
+
+    /// Time has come for whatever is due.
+    pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
+        self.s.now = now;
+        if self.pacing_at.is_some_and(|t| t <= now) {
+            self.handle_pacing(out);
+        }
+        let Some((timer, at)) = self.timer else { return };
+        if at > now {
+            return;
+        }
+        match timer {
+            Timer::Retransmit if self.board.is_empty() => self.probe_window(out),
+            Timer::Retransmit => self.handle_rto(out),
+            Timer::Probe => self.send_probe(out),
+            Timer::Reorder => self.handle_reorder_timeout(out),
+        }
+    }
+
+    /// RFC 9293 section 3.8.6.1: a byte already acknowledged makes the peer tell its window.
+    fn probe_window(&mut self, out: &mut Vec<Outgoing>) {
+        if self.s.snd_nxt >= self.write_seq {
+            self.timer = None;
+            return;
+        }
+        if self.snd_wnd > 0 && self.write_new(out, false) {
+            return;
+        }
+        out.push(Outgoing { seq: self.s.snd_una.saturating_sub(1), len: 0, cwr: false, new: false });
+        self.backoff += 1;
+        self.arm(Timer::Retransmit, self.rto());
+    }
+
+    /// `tcp_retransmit_timer`: everything old enough is lost, the window is one packet.
+    fn handle_rto(&mut self, out: &mut Vec<Outgoing>) {
+        self.stats.timeouts += 1;
+        self.enter_loss();
+        self.retransmits += 1;
+        let first = self.board.first();
+        self.retransmit(first, out);
+        self.backoff += 1;
+        self.arm(Timer::Retransmit, self.rto());
+    }
+
+    /// `tcp_enter_loss`.
+    fn enter_loss(&mut self) {
+        let new_recovery = self.s.state < CaState::Recovery;
+        self.mark_timed_out();
+        if self.s.state <= CaState::Disorder
+            || self.high_seq <= self.s.snd_una
+            || (self.s.state == CaState::Loss && self.retransmits == 0)
+        {
+            self.prior_ssthresh = self.current_ssthresh();
+            self.w.prior_cwnd = self.w.cwnd;
+            self.refresh();
+            self.w.ssthresh = self.cc.ssthresh(&self.s, &mut self.w);
+            self.cc.cwnd_event(&self.s, &mut self.w, Event::Loss);
+            self.init_undo();
+        }
+        self.w.cwnd = self.in_flight() + 1;
+        self.w.cwnd_cnt = 0;
+        if self.s.state <= CaState::Disorder && self.sacked_out >= 3 {
+            self.reordering = self.reordering.min(3);
+        }
+        self.set_state(CaState::Loss);
+        self.high_seq = self.s.snd_nxt;
+        self.tlp_high_seq = None;
+        self.dup_acks = 0;
+        self.cwr_due = self.ecn;
+        self.frto = self.linux && (new_recovery || self.retransmits > 0);
+    }
+
+    /// Marks lost what an RTO implies; a SACKed head means the receiver reneged.
+    fn mark_timed_out(&mut self) {
+        let reneged = self.board.front().is_some_and(|p| p.is(flag::SACKED));
+        let first = self.board.first();
+        if reneged {
+            self.sack_cache = [(0, 0); 4];
+        }
+        for n in self.board.numbers() {
+            if reneged && self.board.get(n).is(flag::SACKED) {
+                self.board.get_mut(n).flags &= !flag::SACKED;
+                self.sacked_out -= 1;
+            } else if self.linux && n != first && !self.rack_expired(n, Span::ZERO) {
+                continue; // sent too recently to be given up
+            }
+            self.mark_lost(n);
+        }
+    }
+
+    /// `tcp_send_loss_probe`: new data if there is any, else the last packet again.
+    fn send_probe(&mut self, out: &mut Vec<Outgoing>) {
+        if self.tlp_high_seq.is_some() || self.board.is_empty() {
+            self.rearm_rto();
+            return;
+        }
+        self.tlp_retrans = false;
+        let window = (self.s.snd_una + self.snd_wnd).saturating_sub(self.s.snd_nxt);
+        let left = self.write_seq - self.s.snd_nxt;
+        if left > 0 && window >= left.min(self.s.mss as u64) {
+            if !self.write_new(out, true) {
+                self.rearm_rto();
+                return;
+            }
+        } else {
+            let last = self.board.end().wrapping_sub(1);
+            self.resend(last, out);
+            self.tlp_retrans = true;
+        }
+        self.stats.probes += 1;
+        self.tlp_high_seq = Some(self.s.snd_nxt);
+        self.timer = None;
+        self.rearm_rto();
+    }
+}

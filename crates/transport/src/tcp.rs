@@ -1,0 +1,235 @@
+//! One end of a TCP connection: a sending and a receiving half, and the handshake.
+//!
+//! Four verbs, in this order: inputs [`Tcp::handle_segment`] and [`Tcp::handle_wake`]; commands
+//! [`Tcp::connect`], [`Tcp::write`], [`Tcp::truncate`], [`Tcp::read`]; outputs, the segments each of
+//! them appends to `out`; the next wake-up, [`Tcp::next_wake`]. Early wake-ups are harmless.
+//!
+//! The connection is never closed: a run ends when its scenario does, so there is no FIN.
+
+use crate::config::Limits;
+use crate::receive::{Receiver, timestamp};
+use crate::segment::{Flags, Segment};
+use crate::sender::{Outgoing, Sender};
+use congestion::Controller;
+use units::{Span, Time, earliest};
+
+/// SYN timeouts that do not back off (`tcp_syn_linear_timeouts`).
+const SYN_LINEAR: u32 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Closed,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// One end of a connection.
+pub struct Tcp {
+    limits: Limits,
+    state: State,
+    /// The sending half.
+    pub tx: Sender,
+    /// The receiving half.
+    pub rx: Receiver,
+    syn_sent: Time,
+    syn_tries: u32,
+    syn_timer: Option<Time>,
+    peer_window: u64,
+    scratch: Vec<Outgoing>,
+}
+
+impl Tcp {
+    /// A closed end; it answers a SYN.
+    pub fn new(limits: Limits, cc: Box<dyn Controller>) -> Tcp {
+        Tcp {
+            state: State::Closed,
+            tx: Sender::new(&limits, cc),
+            rx: Receiver::new(&limits),
+            limits,
+            syn_sent: Time::ZERO,
+            syn_tries: 0,
+            syn_timer: None,
+            peer_window: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Whether data may flow.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Begins the handshake.
+    pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.state = State::SynSent;
+        self.send_syn(now, out);
+    }
+
+    fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.syn_tries == 0 {
+            self.syn_sent = now;
+        }
+        let backoff = self.syn_tries.saturating_sub(SYN_LINEAR).min(6);
+        self.syn_tries += 1;
+        self.syn_timer = Some(now + Span::from_secs(1) * (1 << backoff));
+        let flags = if self.state == State::SynReceived { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let seg = self.segment(now, 0, 0, flags);
+        out.push(seg);
+    }
+
+    fn establish(&mut self, now: Time, window: u64) {
+        self.state = State::Established;
+        self.syn_timer = None;
+        let rtt = (self.syn_tries == 1).then(|| now.since(self.syn_sent));
+        self.tx.establish(now, rtt, window);
+    }
+
+    /// A segment with this end's ACK, window, SACKs and timestamps.
+    #[inline]
+    fn segment(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+        let mut seg = Segment {
+            seq,
+            ack: 0,
+            sent: now,
+            len,
+            window: 0,
+            ts_val: if self.limits.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: 0,
+            sack: [(0, 0); 4],
+            sacks: 0,
+            flags,
+            ect: false,
+            ce: false,
+        };
+        self.rx.stamp(&mut seg);
+        if self.rx.echo {
+            seg.flags = seg.flags.with(Flags::ECE);
+        }
+        seg
+    }
+
+    /// Turns what the sender let out into segments.
+    #[inline]
+    fn flush(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        for o in scratch.drain(..) {
+            let flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
+            let mut seg = self.segment(now, o.seq, o.len, flags);
+            seg.ect = self.limits.ecn && o.new;
+            out.push(seg);
+        }
+        self.scratch = scratch;
+    }
+
+    fn send_ack(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let seg = self.segment(now, self.tx.s.snd_nxt, 0, Flags::ACK);
+        out.push(seg);
+    }
+
+    /// A segment arrives.
+    pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        if self.state != State::Established {
+            self.handle_handshake(now, seg, out);
+            if self.state != State::Established || seg.len == 0 {
+                return;
+            }
+        } else if seg.flags.has(Flags::SYN) {
+            self.send_ack(now, out); // our handshake ACK was lost
+            return;
+        }
+        self.tx.handle_ack(now, seg, &mut self.scratch);
+        self.flush(now, out);
+        if seg.flags.has(Flags::CWR) {
+            self.rx.echo = false;
+        }
+        self.rx.echo |= seg.ce && self.limits.ecn;
+        if seg.len > 0 {
+            if self.rx.handle_data(now, seg, self.tx.s.srtt) {
+                self.send_ack(now, out);
+            }
+        } else if seg.seq < self.rx.rcv_nxt {
+            self.rx.handle_probe();
+            self.send_ack(now, out);
+        }
+    }
+
+    fn handle_handshake(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        let syn = seg.flags.has(Flags::SYN);
+        match self.state {
+            State::Closed | State::SynReceived if syn => {
+                // A repeated SYN means our answer was lost or late.
+                self.rx.establish(now, seg.ts_val);
+                self.peer_window = seg.window as u64;
+                self.state = State::SynReceived;
+                self.send_syn(now, out);
+            }
+            State::SynSent if syn && seg.flags.has(Flags::ACK) => {
+                self.rx.establish(now, seg.ts_val);
+                self.establish(now, seg.window as u64);
+                self.tx.push(now, &mut self.scratch);
+                if self.scratch.is_empty() {
+                    self.send_ack(now, out);
+                } else {
+                    // The handshake's own ACK leaves before the first data.
+                    self.send_ack(now, out);
+                    self.flush(now, out);
+                }
+            }
+            State::SynReceived => {
+                self.establish(now, seg.window as u64);
+                self.tx.push(now, &mut self.scratch);
+                self.flush(now, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Time has passed: whatever timer is due fires.
+    pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.syn_timer.is_some_and(|t| t <= now) {
+            self.send_syn(now, out);
+        }
+        if self.tx.next_wake().is_some_and(|t| t <= now) {
+            self.tx.handle_wake(now, &mut self.scratch);
+            self.flush(now, out);
+        }
+        if self.rx.is_due(now) {
+            self.send_ack(now, out);
+        }
+    }
+
+    /// When [`Tcp::handle_wake`] must be called next.
+    #[inline]
+    pub fn next_wake(&self) -> Option<Time> {
+        earliest(self.syn_timer, earliest(self.tx.next_wake(), self.rx.next_wake()))
+    }
+
+    /// The application writes `n` bytes. `last`: nothing follows.
+    pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
+        self.tx.write(n, last);
+        if self.is_established() {
+            self.tx.push(now, &mut self.scratch);
+            self.flush(now, out);
+        }
+    }
+
+    /// The application takes back what was not yet sent.
+    pub fn truncate(&mut self) {
+        self.tx.truncate();
+    }
+
+    /// The application reads `n` bytes.
+    pub fn read(&mut self, now: Time, n: u64, out: &mut Vec<Segment>) {
+        if self.rx.read(now, n) {
+            self.send_ack(now, out);
+        }
+    }
+
+    /// The path turned out to carry IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).
+    pub fn handle_mtu(&mut self, now: Time, mtu: u32, out: &mut Vec<Segment>) {
+        let options = if self.limits.timestamps { crate::segment::TIMESTAMP_OPTION } else { 0 };
+        self.tx.reduce_mss(now, mtu.saturating_sub(crate::segment::HEADER + options), &mut self.scratch);
+        self.flush(now, out);
+    }
+}
