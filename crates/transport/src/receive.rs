@@ -9,7 +9,7 @@
 //! | here | Linux |
 //! |---|---|
 //! | buffer space is window / 0.6 once data flows | ratio measured per connection from skb sizes |
-//! | the application reads at once, unless told otherwise | a process wakes up, some 10 µs later |
+//! | the application's reads count at once; an ACK that waits for them waits 30 µs | a process wakes up, some 10 to 50 µs later |
 //! | the RFC profile delays ACKs by RFC 1122 4.2.3.2 and never compresses | – |
 
 use crate::config::{Limits, Profile};
@@ -24,6 +24,8 @@ const MAX_COMPRESSED: u32 = 44;
 const COMPRESS_DELAY: Span = Span::from_millis(1);
 /// How late the compression timer may fire (`sysctl_tcp_comp_sack_slack_ns`); it does.
 const COMPRESS_SLACK: Span = Span::from_micros(100);
+/// From a segment's arrival to the moment the reading process has taken it.
+const READER_WAKES: Span = Span::from_micros(30);
 /// Duplicate ACKs sent one by one before compression starts.
 const DUP_THRESHOLD: u32 = 3;
 /// Window bytes per buffer byte, in 256ths (`scaling_ratio`), before and after data was measured.
@@ -71,6 +73,11 @@ pub struct Receiver {
     delayed_at: Option<Time>,
     compressed: u32,
     compressed_at: Option<Time>,
+    /// Bytes that came since the reader last ran, and when the first of them did.
+    unread: u64,
+    unread_since: Time,
+    /// The reader will run then and acknowledge.
+    read_at: Option<Time>,
     dup_acks: u32,
     dup_acks_for: u64,
     // Window growth.
@@ -118,6 +125,9 @@ impl Receiver {
             delayed_at: None,
             compressed: 0,
             compressed_at: None,
+            unread: 0,
+            unread_since: Time::ZERO,
+            read_at: None,
             dup_acks: 0,
             dup_acks_for: 0,
             buffer: BUFFER_INITIAL.min(limits.receive_buffer),
@@ -142,7 +152,7 @@ impl Receiver {
     /// When the receiver must act: a delayed or a compressed ACK.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        earliest(self.delayed_at, self.compressed_at)
+        earliest(self.read_at, earliest(self.delayed_at, self.compressed_at))
     }
 
     /// Whether a delayed or compressed ACK is due.
@@ -155,13 +165,18 @@ impl Receiver {
         self.rcv_nxt - self.copied
     }
 
+    /// Any segment, with data or not, may bring the timestamp to echo (RFC 7323 section 4.3).
+    #[inline]
+    pub fn note_timestamp(&mut self, seg: &Segment) {
+        if seg.seq <= self.acked_to && seg.ts_val != 0 {
+            self.ts_recent = self.ts_recent.max(seg.ts_val);
+        }
+    }
+
     /// Takes a data segment. True when an ACK must leave at once.
     /// `srtt` is the connection's own smoothed RTT, if its sending half has one.
     pub fn handle_data(&mut self, now: Time, seg: &Segment, srtt: Option<Span>) -> bool {
         let end = seg.seq + seg.len as u64;
-        if seg.seq <= self.acked_to && seg.ts_val != 0 {
-            self.ts_recent = seg.ts_val; // RFC 7323 section 4.3
-        }
         self.dsack = None;
         self.pending = true;
         if end <= self.rcv_nxt {
@@ -187,6 +202,10 @@ impl Receiver {
             }
             self.measure_rtt(now, seg);
             if self.auto_read {
+                if now >= self.unread_since + READER_WAKES {
+                    (self.unread, self.unread_since) = (0, now);
+                }
+                self.unread += seg.len as u64;
                 self.copied = self.rcv_nxt;
                 self.right_size(now);
             }
@@ -353,10 +372,15 @@ impl Receiver {
 
     /// The window an ACK would tell now (`__tcp_select_window`).
     fn select_window(&self) -> u64 {
+        self.select_window_with(0)
+    }
+
+    /// The same with `unread` bytes not yet read that otherwise count as read.
+    fn select_window_with(&self, unread: u64) -> u64 {
         match self.fixed {
             Some(w) => w.saturating_sub(self.readable()),
             None => {
-                let free = self.free().min(self.ssthresh);
+                let free = self.free().saturating_sub(unread).min(self.ssthresh);
                 if free < self.mss { 0 } else { free }
             }
         }
@@ -367,9 +391,17 @@ impl Receiver {
         if self.now || self.quick > 0 {
             return true;
         }
-        let full = self.rcv_nxt - self.acked_to > self.mss;
-        if full && (self.auto_read || self.select_window() >= self.window) {
-            return true;
+        if self.rcv_nxt - self.acked_to > self.mss {
+            // The window must not shrink by what is still unread: else the reader acknowledges,
+            // once it has run, and everything that came meanwhile.
+            let unread = if self.linux && self.auto_read { self.unread } else { 0 };
+            if self.select_window_with(unread) >= self.window {
+                return true;
+            }
+            if self.auto_read {
+                self.read_at.get_or_insert(now + READER_WAKES);
+                return false;
+            }
         }
         if self.gaps.is_empty() {
             self.delayed_at.get_or_insert(now + self.delayed_ack);
@@ -411,7 +443,9 @@ impl Receiver {
         (self.pending, self.now) = (false, false);
         self.delayed_at = None;
         self.compressed_at = None;
+        self.read_at = None;
         self.compressed = 0;
+        self.unread = 0;
         if self.sack && (self.recents > 0 || self.dsack.is_some()) {
             self.stamp_sacks(seg);
         }

@@ -138,6 +138,7 @@ impl Tcp {
             self.send_ack(now, out); // our handshake ACK was lost
             return;
         }
+        self.rx.note_timestamp(seg);
         self.tx.handle_ack(now, seg, &mut self.scratch);
         self.flush(now, out);
         if seg.flags.has(Flags::CWR) {

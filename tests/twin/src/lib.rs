@@ -102,6 +102,7 @@ impl Cell {
             String::new()
         };
         let half = self.rtt / 2;
+        let jit = std::env::var("JIT").map(|j| format!("{{ kind = \"jitter\", delay = \"{j}\", jitter = \"{j}\" }},")).unwrap_or_default();
         format!(
             r#"name = "cell"
 duration = "10s"
@@ -110,15 +111,16 @@ sample = "{sample}"
 stack = {{ pacing = true }}
 [links.path]
 between = ["a", "b"]
-forward = [{loss}{limiter}, {{ kind = "delay", delay = "{half}" }}]
+forward = [{jit}{loss}{limiter}, {{ kind = "delay", delay = "{half}" }}]
 backward = [{{ kind = "delay", delay = "{half}" }}]
 [flows.f]
 from = "a"
 to = "b"
 cc = "{}"
 count = {}
+stagger = "{}"
 "#,
-            self.cc, self.flows
+            self.cc, self.flows, std::env::var("STAG").unwrap_or("0s".into())
         )
     }
 
