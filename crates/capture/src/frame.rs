@@ -268,13 +268,8 @@ mod tests {
 
     #[test]
     fn options_are_laid_out_as_linux_does() {
-        let syn = TcpOptions {
-            mss: Some(1460),
-            wscale: Some(7),
-            sack_ok: true,
-            timestamps: Some((1, 0)),
-            sack: vec![],
-        };
+        let syn =
+            TcpOptions { mss: Some(1460), wscale: Some(7), sack_ok: true, timestamps: Some((1, 0)), sack: vec![] };
         assert_eq!(syn.bytes().len(), 20);
         let data = TcpOptions { timestamps: Some((1, 2)), ..Default::default() };
         assert_eq!(data.bytes(), [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);

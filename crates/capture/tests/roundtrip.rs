@@ -10,8 +10,7 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 fn tcp(ms: u64, up: bool, seq: u32, ack: u32, flags: Flags, options: TcpOptions, payload_len: u32) -> Frame {
-    let (src, dst, sport, dport) =
-        if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
+    let (src, dst, sport, dport) = if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
     let segment = TcpFrame { sport, dport, seq, ack, flags, window: 502, options, payload_len };
     Frame {
         time: Time::from_nanos(ms * 1_000_000 + 7),

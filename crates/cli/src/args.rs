@@ -44,7 +44,8 @@ pub struct RunArgs {
     /// What drives it.
     #[arg(long, value_enum, default_value_t = Clock::Sim)]
     pub on: Clock,
-    /// Overrides a key of the scenario in every variant, for example `links.wan.forward.0.rate="20Mbit/s"`.
+    /// Overrides a key of the scenario in every variant, for example `flows.bulk.cc=bbr` or
+    /// `links.wan.forward.policer.rate=20Mbit/s`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Runs each variant N times, with the seeds SEED, SEED+1 …; prints means with 95 % intervals.

@@ -1,7 +1,6 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
-mod engine;
 mod output;
 mod parallel;
 mod plan;

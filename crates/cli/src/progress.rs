@@ -1,6 +1,6 @@
 //! How far the runs are: a bar on the terminal once it takes more than a second.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -62,13 +62,20 @@ impl Bar {
         }
         let (done, all) = progress.sums();
         let bar = self.bar.get_or_insert_with(|| {
-            let template = "{bar:30} {percent:>3} %  {msg}, {eta} to go";
+            let template = "{bar:30} {percent:>3} %  {msg}";
             let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
-            bar.with_style(style.progress_chars("━╸ ")).with_elapsed(PATIENCE)
+            bar.with_style(style.progress_chars("━╸ "))
         });
         let (finished, runs) = (progress.finished.load(Ordering::Relaxed), progress.runs.len());
-        bar.set_message(format!("{finished} of {runs} runs"));
+        let left = match done {
+            0 => String::new(),
+            _ => {
+                let seconds = self.since.elapsed().as_secs_f64() * (all - done) as f64 / done as f64;
+                format!(", {} to go", HumanDuration(Duration::from_secs(seconds.ceil() as u64)))
+            }
+        };
+        bar.set_message(format!("{finished} of {runs} runs{left}"));
         bar.set_position(done);
     }
 

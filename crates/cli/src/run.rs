@@ -1,7 +1,6 @@
 //! `longfat run`.
 
 use crate::args::{Clock, RunArgs};
-use crate::engine;
 use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;
 use crate::plan::{Job, choose, jobs, seeds};
@@ -36,7 +35,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     let name = experiment.name.clone();
     let run = Run { schema: SCHEMA.into(), scenario: name, seed, variants: summaries.collect() };
     let provenance = Provenance::new(args.scenario.display().to_string(), seed, args.repeat, started, elapsed);
-    let sampled: Vec<Sampled> = outcomes.iter().flat_map(|o| (1..).zip(o)).map(|(repeat, outcome)| Sampled { repeat, outcome }).collect();
+    let sampled: Vec<Sampled> =
+        outcomes.iter().flat_map(|o| (1..).zip(o)).map(|(repeat, outcome)| Sampled { repeat, outcome }).collect();
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance }.write(&folder)?;
 
@@ -132,7 +132,8 @@ fn simulate(args: &RunArgs, experiment: &Experiment) -> Result<Vec<Vec<Outcome>>
         };
         let name = |flow: usize| variants[job.variant].scenario.flows[flow].name.clone();
         let mut parts = vec![(name(flow), outcome)];
-        while let Some((next, outcome)) = outcomes.next_if(|(j, _)| (j.variant, j.repeat) == (job.variant, job.repeat)) {
+        while let Some((next, outcome)) = outcomes.next_if(|(j, _)| (j.variant, j.repeat) == (job.variant, job.repeat))
+        {
             parts.extend(next.flow.map(name).zip(Some(outcome?)));
         }
         gathered[job.variant].push(concat(parts));
@@ -141,7 +142,12 @@ fn simulate(args: &RunArgs, experiment: &Experiment) -> Result<Vec<Vec<Outcome>>
 }
 
 /// One run, captured when asked.
-fn one(args: &RunArgs, variant: &Variant, job: &Job, progress: &mut dyn FnMut(units::Time)) -> Result<Outcome, Problem> {
+fn one(
+    args: &RunArgs,
+    variant: &Variant,
+    job: &Job,
+    progress: &mut dyn FnMut(units::Time),
+) -> Result<Outcome, Problem> {
     let mut tap = match &args.pcap {
         Some(dir) => {
             let folder = pcap_folder(dir, variant, job, args.repeat);
@@ -150,13 +156,13 @@ fn one(args: &RunArgs, variant: &Variant, job: &Job, progress: &mut dyn FnMut(un
         }
         None => None,
     };
-    let options = engine::Options {
+    let options = sim::Options {
         seed: job.seed,
         only_flow: job.flow,
-        tap: tap.as_mut().map(|(tap, _)| tap as &mut dyn engine::Tap),
+        tap: tap.as_mut().map(|(tap, _)| tap as &mut dyn sim::Tap),
         progress: Some(progress),
     };
-    let outcome = engine::run(&variant.name, &variant.scenario, options);
+    let outcome = sim::run(&variant.name, &variant.scenario, options);
     if let Some((tap, folder)) = tap {
         tap.finish().map_err(|e| Problem::Io(folder.display().to_string(), e))?;
     }

@@ -1,11 +1,10 @@
 //! Packets of a simulation as captures, one file for each host.
 
-use crate::engine::Tap;
 use crate::output::file_name;
 use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
 use scenario::Scenario;
-use std::collections::BTreeMap;
+use sim::Tap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::net::Ipv4Addr;
@@ -15,7 +14,7 @@ use units::Time;
 
 /// The window scale that captures show; Linux announces it for receive buffers of up to 8 MiB.
 const WINDOW_SCALE: u8 = 7;
-/// Port of the side that answers; the side that opens has [`CLIENT_PORT`] plus the flow's number.
+/// Port of the side that answers; the side that opens has [`CLIENT_PORT`] and a number on top.
 const SERVER_PORT: u16 = 5201;
 const CLIENT_PORT: u16 = 40_000;
 
@@ -27,8 +26,6 @@ pub struct PcapTap {
     files: Vec<PcapWriter<BufWriter<File>>>,
     /// The SYN's maximum segment size, for each host.
     mss: Vec<u16>,
-    /// Which host opened a flow between two hosts: the first that was seen to send.
-    openers: BTreeMap<(u32, usize, usize), usize>,
     failed: Option<io::Error>,
 }
 
@@ -40,7 +37,6 @@ impl PcapTap {
         Ok(PcapTap {
             files: scenario.hosts.iter().map(|h| file(&h.name)).collect::<io::Result<_>>()?,
             mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
-            openers: BTreeMap::new(),
             failed: None,
         })
     }
@@ -53,12 +49,16 @@ impl PcapTap {
         }
     }
 
-    fn frame(&mut self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Frame {
-        let opener = *self.openers.entry((packet.flow, from.min(to), from.max(to))).or_insert(from);
-        let client = CLIENT_PORT.wrapping_add(packet.flow as u16);
-        let (sport, dport) = if from == opener { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
+    fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Frame {
         let segment = &packet.body;
-        let payload = if segment.flags == transport::Flags::default() {
+        // The simulator numbers ends of connections: even ones open, the next odd one answers.
+        // Datagram flows have a number each, and no flags.
+        let udp = segment.flags == transport::Flags::default();
+        let (connection, opens) =
+            if udp { (packet.flow, true) } else { (packet.flow / 2, packet.flow.is_multiple_of(2)) };
+        let client = CLIENT_PORT.wrapping_add(connection as u16);
+        let (sport, dport) = if opens { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
+        let payload = if udp {
             Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
         } else {
             Payload::Tcp(tcp(segment, sport, dport, self.mss.get(from).copied().unwrap_or(1460)))

@@ -12,7 +12,8 @@
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
 //! A controller is made by name with [`make`]; a new one is one file here and one line in
-//! `registry.rs`, and it inherits the harness of `tests/`.
+//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds all three to
+//! recordings of Linux 6.18, call by call.
 
 use units::{Span, Time};
 
@@ -61,6 +62,7 @@ pub struct Socket {
     /// in slow start while cwnd < 2 * the most packets out). Controllers check it themselves.
     pub is_cwnd_limited: bool,
     /// The `delivered` mark up to which the flow counts as application-limited; 0 = not limited.
+    /// The transport clears it once `delivered` is beyond.
     pub app_limited: u64,
     /// Earliest departure time of the next paced packet (`tp->tcp_wstamp_ns`), as BBR's
     /// `bbr_packets_in_net_at_edt` reads it.
@@ -131,8 +133,8 @@ pub struct Window {
     /// unless the host is: then the transport sets it before `init`).
     pub pacing: bool,
     /// A controller asks the transport to count the flow as application-limited up to this
-    /// `delivered` mark ([`Socket::app_limited`]): BBR does on every ACK of PROBE_RTT. The
-    /// transport takes it (`w.app_limited.take()`) after each callback.
+    /// `delivered` mark ([`Socket::app_limited`]): BBR does in `init` and on every ACK of
+    /// PROBE_RTT. The transport takes it (`w.app_limited.take()`) after each callback.
     pub app_limited: Option<u64>,
 }
 
@@ -239,7 +241,7 @@ pub struct Probe {
 /// | established | [`init`](Controller::init), with `srtt` and `min_rtt` from the handshake |
 /// | an ACK | moves `snd_una`, `delivered`, `delivered_time` and the scoreboard; [`pkts_acked`](Controller::pkts_acked); lets recovery move (below); then [`cong_control`](Controller::cong_control) if it [`owns_window`](Controller::owns_window), else PRR while the window is being reduced, or [`cong_avoid`](Controller::cong_avoid) where `tcp_may_raise_cwnd` allows; then takes [`Window::app_limited`] and, unless it owns the window, sets `pacing_rate` |
 /// | fast recovery or CWR begins | `cwnd_cnt = 0`, `prior_cwnd = cwnd`, `ssthresh = `[`ssthresh`](Controller::ssthresh), then [`set_state`](Controller::set_state) |
-/// | recovery ends | unless it owns the window `cwnd = ssthresh` and [`CompleteCwr`](Event::CompleteCwr); `set_state(Open)` |
+/// | recovery ends | `set_state(Open)`, and unless it owns the window `cwnd = ssthresh` and [`CompleteCwr`](Event::CompleteCwr) |
 /// | a timeout | if not already in `Loss`: `prior_cwnd = cwnd`, `ssthresh`, [`Event::Loss`]; `cwnd = inflight + 1`, `cwnd_cnt = 0`, `set_state(Loss)`, which comes with every timeout |
 /// | a spurious reduction | `cwnd = `[`undo_cwnd`](Controller::undo_cwnd), and ssthresh is raised back to what it was |
 /// | data sent, nothing in flight | [`TxStart`](Event::TxStart), *before* `last_sent` moves |

@@ -11,7 +11,7 @@ use units::{Rate, Span, Time};
 struct Packet {
     sent: Time,
     acked: Time,
-    inflight: u32,
+    app_limited: bool,
     /// The connection's state when it was sent (`tcp_rate_skb_sent`).
     delivered: u64,
     delivered_time: Time,
@@ -60,7 +60,7 @@ impl Path {
         self.packets.push_back(Packet {
             sent: now,
             acked: self.queue_free + self.propagation,
-            inflight: self.flow.s.inflight,
+            app_limited: self.flow.s.app_limited > 0,
             delivered: self.flow.s.delivered,
             delivered_time: self.flow.s.delivered_time,
             first_sent: self.first_sent,
@@ -83,10 +83,9 @@ impl Path {
             rtt: Some(p.acked.since(p.sent)),
             acked_sacked: 1,
             prior_in_flight: s.inflight,
-            is_app_limited: s.app_limited > p.delivered,
+            is_app_limited: p.app_limited,
             ..RateSample::default()
         };
-        debug_assert!(p.inflight > 0);
         self.flow.ack_with(rs);
     }
 

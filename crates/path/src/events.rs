@@ -37,9 +37,9 @@ impl Schedule {
             None if self.at.first().is_some_and(|&at| at < before) => {
                 Err(Problem::new("at", format!("the first must not be before {before}")))
             }
-            None if self.at.windows(2).any(|w| w[1].saturating_sub(w[0]) <= needs) => Err(
-                Problem::new("at", format!("times must rise, each by more than {needs}")),
-            ),
+            None if self.at.windows(2).any(|w| w[1].saturating_sub(w[0]) <= needs) => {
+                Err(Problem::new("at", format!("times must rise, each by more than {needs}")))
+            }
             _ => Ok(()),
         }
     }
@@ -214,8 +214,14 @@ mod tests {
     #[test]
     fn schedules_know_what_comes_and_what_went() {
         let span = Span::from_millis;
-        let list = Schedule { at: vec![span(10), span(30)], first: Span::ZERO, every: None, lasts: span(5) };
-        let period = Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };
+        let list = Schedule {
+            at: vec![span(10), span(30)],
+            first: Span::ZERO,
+            every: None,
+            lasts: span(5),
+        };
+        let period =
+            Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };
         for s in [list, period] {
             assert_eq!(s.from(ms(0)), Some((ms(10), ms(15))));
             assert_eq!(s.from(ms(14)), Some((ms(10), ms(15))));

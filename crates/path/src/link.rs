@@ -66,9 +66,8 @@ impl Config for Link {
 struct Slot<B> {
     /// When it arrived.
     since: Time,
-    /// When it has been transmitted and has travelled.
-    due: Time,
-    packet: Packet<B>,
+    /// When it has been transmitted and has travelled; in one piece, as it goes to the outbox.
+    sent: (Time, Packet<B>),
 }
 
 struct FifoLink<B> {
@@ -101,25 +100,39 @@ impl<B> FifoLink<B> {
         self.last_time.1
     }
 
+    /// Whether there is anything to catch up; most packets find nothing.
     #[inline]
+    fn is_behind(&self, now: Time) -> bool {
+        self.begun < self.ring.len() && self.next_begins <= now
+            || self.ring.front().is_some_and(|slot| slot.sent.0 <= now)
+    }
+
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while self.begun < self.ring.len() && self.next_begins <= now {
-            let slot = &self.ring[self.begun];
-            self.queued.remove(slot.packet.size);
-            self.next_begins = slot.due - self.delay;
+            let (due, packet) = &self.ring[self.begun].sent;
+            self.queued.remove(packet.size);
+            self.next_begins = *due - self.delay;
             self.begun += 1;
         }
-        while self.ring.front().is_some_and(|slot| slot.due <= now) {
-            let Some(slot) = self.ring.pop_front() else { break };
-            self.begun -= 1;
-            self.account.send(out, slot.since, slot.due, slot.packet);
+        while !self.ring.is_empty() {
+            let due = self.ring[0].sent.0;
+            if due > now {
+                break;
+            }
+            if let Some(slot) = self.ring.pop_front() {
+                self.begun -= 1;
+                self.account.pass(due.since(slot.since));
+                out.sent.push(slot.sent);
+            }
         }
     }
 }
 
 impl<B: Send> Element<B> for FifoLink<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
-        self.catch_up(now, out);
+        if self.is_behind(now) {
+            self.catch_up(now, out);
+        }
         self.account.enter();
         if packet.size > self.mtu {
             return self.account.bounce(out, now, packet, self.mtu);
@@ -144,7 +157,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
             self.begun -= 1;
             return self.account.send(out, now, due, packet);
         }
-        self.ring.push_back(Slot { since: now, due, packet });
+        self.ring.push_back(Slot { since: now, sent: (due, packet) });
     }
 
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
@@ -152,7 +165,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.ring.front().map(|slot| slot.due)
+        self.ring.front().map(|slot| slot.sent.0)
     }
 
     fn account(&self) -> Account {
@@ -198,7 +211,8 @@ mod tests {
                 now += Span::from_nanos(s.below(2_000_000));
                 let size = 40 + s.below(1500) as u32;
                 let (flow, ecn) = (0, Ecn::NotEct);
-                let p = Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
+                let p =
+                    Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
                 ring.handle_packet(now, p.clone(), &mut a);
                 engine.handle_packet(now, p, &mut b);
                 assert_eq!(ring.next_wake().is_some(), Element::<()>::next_wake(&engine).is_some());

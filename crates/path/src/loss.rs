@@ -110,7 +110,11 @@ impl Config for Loss {
             LossModel::Every => Chooser::Every(self.every.unwrap_or(1).max(1)),
             LossModel::List => Chooser::List { packets, next: 0 },
         };
-        Box::new(LossElement { chooser, stream: Stream::new(seed, name), account: Account::default() })
+        Box::new(LossElement {
+            chooser,
+            stream: Stream::new(seed, name),
+            account: Account::default(),
+        })
     }
 }
 

@@ -141,9 +141,11 @@ impl Config for Policer {
         if tr && self.peak_rate.is_none_or(|peak| peak < self.rate) {
             return Err(Problem::new("peak_rate", "`trtcm` needs it, not below `rate` (RFC 2698)"));
         }
-        for (key, burst) in
-            [("burst", self.burst), ("excess_burst", self.excess_burst), ("peak_burst", self.peak_burst)]
-        {
+        for (key, burst) in [
+            ("burst", self.burst),
+            ("excess_burst", self.excess_burst),
+            ("peak_burst", self.peak_burst),
+        ] {
             // An excess burst of 0 is RFC 2697's way to say "no yellow".
             if burst == Some(Bytes::new(0)) && key != "excess_burst" {
                 return Err(Problem::new(key, "must be above zero (for example \"625kB\")"));

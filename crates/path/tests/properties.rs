@@ -6,9 +6,9 @@ mod common;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn any_chain_keeps_the_contract(bytes in prop::collection::vec(any::<u8>(), 0..1200)) {
+    fn any_chain_keeps_the_contract(bytes in prop::collection::vec(any::<u8>(), 0..2500)) {
         common::check_script(&bytes);
     }
 }

@@ -123,7 +123,9 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
         let (p50, p95) = (r.rtt(|f| f.rtt_ms.p50)?, r.rtt(|f| f.rtt_ms.p95)?);
         Some(format!("{}/{}", millis(p50), millis(p95)).into())
     });
-    add(["drops", ""], 20, &|r| (!r.elements().is_empty()).then(|| count(r.elements().iter().map(|e| e.dropped_packets).sum()).into()));
+    add(["drops", ""], 20, &|r| {
+        (!r.elements().is_empty()).then(|| count(r.elements().iter().map(|e| e.dropped_packets).sum()).into())
+    });
     add(["max", "queue"], 30, &|r| r.elements().iter().map(|e| e.max_queue_packets).max().map(|n| count(n).into()));
     let mut text = render(columns, style);
     if let Some(repeats) = run.variants.iter().find_map(|v| v.repeats.as_ref()) {

@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn the_least_wanted_column_goes_first() {
-        let columns = || vec![column("name", 0, "x"), column("wanted", 9, &"1".repeat(30)), column("less", 1, &"2".repeat(30))];
+        let columns =
+            || vec![column("name", 0, "x"), column("wanted", 9, &"1".repeat(30)), column("less", 1, &"2".repeat(30))];
         let wide = render(columns(), Style { width: 80, color: false });
         assert!(wide.contains("less") && wide.contains("wanted"));
         let narrow = render(columns(), Style { width: 60, color: false });

@@ -13,7 +13,8 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
         sum += rate(t) * 1e6 / 8.0 / 10.0;
         sum as u64
     });
-    let series = FlowSeries { name: name.into(), delivered_bytes: delivered_bytes.collect(), time_s, ..Default::default() };
+    let series =
+        FlowSeries { name: name.into(), delivered_bytes: delivered_bytes.collect(), time_s, ..Default::default() };
     let sent = (mbps * 30.0 * 1e6 / 8.0 / 1448.0) as u64;
     let flow = Flow {
         name: name.into(),
@@ -112,7 +113,8 @@ fn many_flows_are_summed_up() {
 #[test]
 fn flows_measured_one_at_a_time_have_rows_of_their_own() {
     let one = |variant: &str, name: &str, mbps: f64, drops: u64| {
-        let mut o = outcome(variant, vec![flow(name, "cubic", mbps, 5.0)], vec![element("wan.stage", drops, drops / 9)]);
+        let mut o =
+            outcome(variant, vec![flow(name, "cubic", mbps, 5.0)], vec![element("wan.stage", drops, drops / 9)]);
         o.variant.limit_mbps = Some(20.0);
         (name.to_string(), o)
     };
@@ -137,7 +139,11 @@ fn repeats_show_intervals() {
 
 #[test]
 fn strange_names_and_nothing_to_show() {
-    let odd = outcome("\x1b[2J日本語の回線シミュレーションとても長い名前", vec![flow("\u{7}bell", "cubic", 4.1, 5.0)], vec![]);
+    let odd = outcome(
+        "\x1b[2J日本語の回線シミュレーションとても長い名前",
+        vec![flow("\u{7}bell", "cubic", 4.1, 5.0)],
+        vec![],
+    );
     check("odd", &print(&[odd, outcome("idle", vec![], vec![])], Style::default()), 80);
 }
 

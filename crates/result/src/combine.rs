@@ -102,10 +102,7 @@ fn combine_element(repeats: &[&Element]) -> Element {
         dropped_packets: count(repeats, |e| e.dropped_packets),
         marked_packets: count(repeats, |e| e.marked_packets),
         max_queue_packets: repeats.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
-        delay_ms: DelaySummary {
-            mean: mean(repeats, |e| e.delay_ms.mean),
-            max: largest(repeats, |e| e.delay_ms.max),
-        },
+        delay_ms: DelaySummary { mean: mean(repeats, |e| e.delay_ms.mean), max: largest(repeats, |e| e.delay_ms.max) },
         ..repeats[0].clone()
     }
 }

@@ -75,7 +75,11 @@ mod tests {
         let variant = Variant {
             name: "a \"quoted\" name\n".into(),
             flows: vec![flow],
-            elements: vec![Element { name: "wan.forward.policer".into(), kind: "policer".into(), ..Default::default() }],
+            elements: vec![Element {
+                name: "wan.forward.policer".into(),
+                kind: "policer".into(),
+                ..Default::default()
+            }],
             ..Default::default()
         };
         Run { schema: SCHEMA.into(), scenario: "test".into(), seed: 7, variants: vec![variant] }
@@ -102,6 +106,8 @@ mod tests {
         let e = read_json(r#"{"schema": "longfat-result/9", "variants": 3}"#).unwrap_err().to_string();
         assert_eq!(e, "schema is `longfat-result/9`, expected `longfat-result/1`");
         assert!(read_json("[1, 2").unwrap_err().to_string().contains("line 1"));
-        assert!(read_json("{\"schema\": \"longfat-result/1\",\n\"seed\": -1}").unwrap_err().to_string().contains("line 2"));
+        assert!(
+            read_json("{\"schema\": \"longfat-result/1\",\n\"seed\": -1}").unwrap_err().to_string().contains("line 2")
+        );
     }
 }

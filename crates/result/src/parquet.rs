@@ -16,7 +16,7 @@
 //! | `rtt_ms` | double | the last RTT sample; null before the first |
 //! | `pacing_mbps` | double | pacing rate; null when not paced |
 //! | `retransmitted` | int64 | retransmissions so far |
-//! | `state` | string | the congestion control's state; null when unknown |
+//! | `state` | string | the congestion control's state; null for datagrams |
 //!
 //! `elements.parquet`: `variant`, `repeat`, `name`, `time_s` as above, `queue_packets`,
 //! `queue_bytes` (int64), `tokens_bytes` (double; null without a bucket), `dropped` (int64, so far).
@@ -96,7 +96,8 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     b.reals(&s.rtt_ms);
     b.reals(&s.pacing_mbps);
     b.ints(s.retransmitted.iter().map(|&n| Some(n as i64)));
-    b.texts(s.state.iter().map(|&i| states.get(i as usize).cloned()));
+    let state = |i: u8| states.get(i as usize).filter(|name| !name.is_empty()).cloned();
+    b.texts(s.state.iter().map(|&i| state(i)));
 }
 
 /// Writes all elements' series to `out`; see the module for the columns.

@@ -72,18 +72,15 @@ pub(crate) fn split_assignment(text: &str) -> Option<(&str, &str)> {
 /// A step as it is written in a path.
 pub(crate) fn quote(name: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(bare) {
-        name.into()
-    } else {
-        format!("\"{name}\"")
-    }
+    if !name.is_empty() && name.chars().all(bare) { name.into() } else { format!("\"{name}\"") }
 }
 
 /// Names that can be names: they head columns, and variants' are names of folders.
 pub(crate) fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = |c: char| c.is_alphanumeric() || c == '_';
-    let fits = name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
+    let fits =
+        name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
     if fits { Ok(()) } else { Err(Fault::new(Cause::BadName { name: name.into() }, at)) }
 }
 

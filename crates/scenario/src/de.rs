@@ -3,7 +3,9 @@
 use crate::error::Cause;
 use crate::tree::{Key, Node, Origin, Table, Value};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor,
+};
 use std::fmt;
 
 /// What is wrong, and where if that is known yet.
@@ -221,7 +223,10 @@ impl<'de> Entries<'de> {
 
 impl<'de> de::MapAccess<'de> for Entries<'de> {
     type Error = Fault;
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
         let skip = self.skip;
         let Some((key, node)) = self.entries.find(|(k, _)| !skip.contains(&k.name.as_str())) else {
             return Ok(None);

@@ -53,8 +53,16 @@ pub(crate) struct File {
 impl File {
     /// The keys that an override may begin with.
     pub const KEYS: &'static [&'static str] = &[
-        "name", "description", "duration", "seed", "sample", "one_at_a_time", "hosts", "links",
-        "relays", "flows",
+        "name",
+        "description",
+        "duration",
+        "seed",
+        "sample",
+        "one_at_a_time",
+        "hosts",
+        "links",
+        "relays",
+        "flows",
     ];
 }
 

@@ -19,13 +19,13 @@ impl Experiment {
     /// Reads the scenario `text`. `file` is its name, for errors and for the default of `name`;
     /// `sets` are `KEY=VALUE` overrides that every variant gets after its own.
     ///
-    /// Stages that want a file of their own (a trace) keep its name; see [`Experiment::parse_with`].
+    /// A stage that names a file (a trace) is an error; see [`Experiment::parse_with`].
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Experiment, ScenarioError> {
         Texts { file, text, sets }.experiment(&mut None)
     }
 
-    /// [`Experiment::parse`] that also loads the files which stages name, through `read`:
-    /// it is given a name as the scenario has it, and returns the text or why there is none.
+    /// [`Experiment::parse`] that also loads the files which stages name, through `read`: it is
+    /// given a name as the scenario has it, and returns the text or why there is none.
     pub fn parse_with(
         file: &str,
         text: &str,
@@ -47,18 +47,16 @@ impl Texts<'_> {
     fn experiment(&self, files: &mut Files<'_>) -> Result<Experiment, ScenarioError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;
-        let mut experiment = Experiment {
-            name: String::new(),
-            description: String::new(),
-            variants: Vec::new(),
-        };
+        let mut experiment =
+            Experiment { name: String::new(), description: String::new(), variants: Vec::new() };
         for (name, overrides) in &variants {
-            let (scenario, description) = self.variant(&root, overrides, files).map_err(|error| {
-                // A fault of the file itself is none of the variant's.
-                let alone = overrides.entries.is_empty()
-                    || self.variant(&root, &Table::default(), files).as_ref() == Err(&error);
-                if alone { error } else { error.in_variant(name) }
-            })?;
+            let (scenario, description) =
+                self.variant(&root, overrides, files).map_err(|error| {
+                    // A fault of the file itself is none of the variant's.
+                    let alone = overrides.entries.is_empty()
+                        || self.variant(&root, &Table::default(), files).as_ref() == Err(&error);
+                    if alone { error } else { error.in_variant(name) }
+                })?;
             if experiment.variants.is_empty() {
                 experiment.name = scenario.name.clone();
                 experiment.description = description;
@@ -94,7 +92,8 @@ impl Texts<'_> {
         let table_of = |node: Node| match node.value {
             Value::Table(t) => Ok(t),
             v => {
-                let expected = "a table of overrides by variant, for example [variants.slow]".into();
+                let expected =
+                    "a table of overrides by variant, for example [variants.slow]".into();
                 Err(fault(Cause::WrongType { found: v.kind().into(), expected }, node.at))
             }
         };
@@ -225,6 +224,11 @@ impl Place {
         }
         let width = width.min((excerpt.chars().count()).saturating_sub(caret).max(1));
         let line = text[..start].matches('\n').count() + 1;
-        Place { line, column: before + 1, excerpt: excerpt.trim_end().into(), caret: (caret, width) }
+        Place {
+            line,
+            column: before + 1,
+            excerpt: excerpt.trim_end().into(),
+            caret: (caret, width),
+        }
     }
 }

@@ -60,15 +60,20 @@ fn drop_null(map: &mut Map<String, Value>) {
 fn with_own_keys(stage: &mut Value) {
     let kinds = stage.get_mut("oneOf").and_then(Value::as_array_mut);
     for kind in kinds.into_iter().flatten() {
-        let Some(properties) = kind.get_mut("properties").and_then(Value::as_object_mut) else { continue };
+        let Some(properties) = kind.get_mut("properties").and_then(Value::as_object_mut) else {
+            continue;
+        };
         properties.insert("name".into(), json!({
             "type": "string",
             "description": "What overrides and results call it. Default: its kind, made unique in its direction of the link (`delay`, `delay-2`).",
         }));
-        properties.insert("enabled".into(), json!({
-            "type": "boolean",
-            "default": true,
-            "description": "`false` leaves the stage out, until a variant enables it.",
-        }));
+        properties.insert(
+            "enabled".into(),
+            json!({
+                "type": "boolean",
+                "default": true,
+                "description": "`false` leaves the stage out, until a variant enables it.",
+            }),
+        );
     }
 }

@@ -9,7 +9,7 @@ use path::{Problem, Stage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-/// Reads a file that a stage names; `None` leaves such files unread.
+/// Reads a file that a stage names; `None` where there are no files.
 pub(crate) type Files<'a> = Option<&'a mut dyn FnMut(&str) -> Result<String, String>>;
 
 /// The most stages of one direction of a link.
@@ -62,7 +62,8 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
         let at = node.place(&["name"]);
         check_name(&name, at)?;
         if name.bytes().all(|b| b.is_ascii_digit()) {
-            let message = format!("the name `{name}` would be read as a stage's index; add a letter");
+            let message =
+                format!("the name `{name}` would be read as a stage's index; add a letter");
             return Err(Fault::new(Cause::Conflict { message }, at));
         }
         if !seen.insert(name.clone()) {
@@ -107,22 +108,17 @@ fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, bool), Fault> 
     Ok((stage, enabled))
 }
 
-/// The stage's own check, and the file it names.
+/// Reads the file that the stage names, and lets it check itself.
 fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fault> {
-    let wrong = |problem: Problem| {
-        let path: Vec<&str> = problem.key.split('.').collect();
-        let at = node.place(&path);
-        // Only a key that is not there has to be named: the place names the others.
-        let there = node.node_at(&path).is_some();
-        let message = if there { problem.message } else { problem.to_string() };
-        Fault::new(Cause::Stage { message }, at)
-    };
-    stage.check().map_err(wrong)?;
-    if let (Some(read), Some(name)) = (files, stage.file().map(str::to_string)) {
+    if let Some(name) = stage.file().map(str::to_string) {
         let named = |n: &&Node| n.as_text() == Some(&name);
         let mut values = node.as_table().into_iter().flat_map(|t| &t.entries).map(|(_, n)| n);
         let at = values.find(named).unwrap_or(node).at;
-        let text = read(&name).map_err(|why| {
+        let text = match files {
+            Some(read) => read(&name),
+            None => Err("no files are read here".into()),
+        };
+        let text = text.map_err(|why| {
             let message = format!("cannot read the file `{name}`: {why}");
             Fault::new(Cause::BadValue { message }, at)
         })?;
@@ -131,7 +127,12 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
             Fault::new(Cause::Stage { message }, at)
         };
         stage.load(&text).map_err(in_file)?;
-        stage.check().map_err(wrong)?;
     }
-    Ok(())
+    stage.check().map_err(|problem| {
+        let path: Vec<&str> = problem.key.split('.').collect();
+        // Only a key that is not there has to be named: the place names the others.
+        let there = node.node_at(&path).is_some();
+        let message = if there { problem.message } else { problem.to_string() };
+        Fault::new(Cause::Stage { message }, node.place(&path))
+    })
 }

@@ -142,14 +142,23 @@ fn a_set_is_the_same_as_an_edit() {
         ("links.wan.forward.0.rate = \"10Mbit/s\"", "20Mbit/s", "10Mbit/s"),
         ("links.\"wan\".forward.delay.delay='9ms'", "2ms", "9ms"),
         ("links.wan.forward.delay-2.delay=9ms", "3ms", "9ms"),
-        ("links.wan.forward.1={kind=\"loss\", probability=0.5, name=\"x\"}",
-         "{ kind = \"delay\", delay = \"2ms\" }", "{ kind = \"loss\", probability = 0.5, name = \"x\" }"),
+        (
+            "links.wan.forward.1={kind=\"loss\", probability=0.5, name=\"x\"}",
+            "{ kind = \"delay\", delay = \"2ms\" }",
+            "{ kind = \"loss\", probability = 0.5, name = \"x\" }",
+        ),
         ("links.wan.between=[\"b\", \"a\"]", "[\"a\", \"b\"]", "[\"b\", \"a\"]"),
         ("links.wan.between.1=c", "\"b\"]\nforward", "\"c\"]\nforward"),
-        ("links.wan.backward=[{kind='delay', delay='1s'}]", "[flows.f]",
-         "backward = [{ kind = \"delay\", delay = \"1s\" }]\n[flows.f]"),
-        ("flows.f.app={kind=\"udp\",rate=\"1Mbit/s\"}", "to = \"b\"",
-         "to = \"b\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }"),
+        (
+            "links.wan.backward=[{kind='delay', delay='1s'}]",
+            "[flows.f]",
+            "backward = [{ kind = \"delay\", delay = \"1s\" }]\n[flows.f]",
+        ),
+        (
+            "flows.f.app={kind=\"udp\",rate=\"1Mbit/s\"}",
+            "to = \"b\"",
+            "to = \"b\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }",
+        ),
         ("flows.f.enabled=false", "to = \"b\"", "to = \"b\"\nenabled = false"),
         ("hosts.a.stack.profile=rfc", "[flows.f]", "[hosts.a.stack]\nprofile = \"rfc\"\n[flows.f]"),
         ("name=2026-01-01", "\n[links.wan]", "name = \"2026-01-01\"\n[links.wan]"),
@@ -183,16 +192,43 @@ fn the_examples_are_good() {
     }
 }
 
+const TRACED: &str = r#"
+[links.wan]
+between = ["a", "b"]
+forward = [{ kind = "delay", delay = "1ms" }, { kind = "rate-trace", file = "lte.trace" }]
+"#;
+
 #[test]
-fn files_that_stages_name_are_read_once_each() {
-    // No stage names a file here: nothing is asked for.
+fn a_file_that_a_stage_names_is_read() {
     let mut asked = Vec::new();
     let mut read = |name: &str| {
         asked.push(name.to_string());
-        Err("not here".to_string())
+        Ok("0\n1\n2\n".to_string())
     };
-    assert!(Experiment::parse_with("t.toml", SMALL, &[], &mut read).is_ok());
-    assert!(asked.is_empty());
+    let e = Experiment::parse_with("t.toml", TRACED, &[], &mut read).unwrap();
+    assert_eq!(asked, ["lte.trace"]);
+    let Stage::RateTrace(trace) = &e.variants[0].scenario.links[0].forward[1].stage else {
+        panic!()
+    };
+    assert_eq!((trace.file.is_none(), trace.opportunities.as_slice()), (true, &[0, 1, 2][..]));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_told_at_its_name() {
+    let e = Experiment::parse("t.toml", TRACED, &[]).unwrap_err().to_string();
+    assert!(e.ends_with("cannot read the file `lte.trace`: no files are read here"), "{e}");
+    let mut missing = |_: &str| Err("no such file".to_string());
+    let e = Experiment::parse_with("t.toml", TRACED, &[], &mut missing).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "t.toml:4:77: links.wan.forward.rate-trace.file: cannot read the file `lte.trace`: no such file"
+    );
+    let mut nonsense = |_: &str| Ok("fast\n".to_string());
+    let e = Experiment::parse_with("t.toml", TRACED, &[], &mut nonsense).unwrap_err().to_string();
+    assert!(
+        e.starts_with("t.toml:4:77: links.wan.forward.rate-trace.file: in the file `lte.trace`: "),
+        "{e}"
+    );
 }
 
 /// One edit of a text: bytes removed from `at`, and a snippet put there.
@@ -204,10 +240,37 @@ fn mutate(text: &str, at: usize, remove: usize, insert: &str) -> String {
 }
 
 const SNIPPETS: &[&str] = &[
-    "", "\"", "'", "{", "}", "[", "]", "=", ".", "\n", ",", "0", "-1", "9999999999999999999", "1e400",
-    "nan", "\u{0}", "ä", "\u{feff}", "kind", "name = \"\"", "enabled = false", "[[links]]",
-    "[variants.x]", "\"links.wan.forward.0\" = 1\n", "1979-05-27", "\"18446744073709551615s\"",
-    "via = [\"f\"]", "count = 4294967295\n", "stagger = \"5000000h\"\n", "\"\"\"",
+    "",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "=",
+    ".",
+    "\n",
+    ",",
+    "0",
+    "-1",
+    "9999999999999999999",
+    "1e400",
+    "nan",
+    "\u{0}",
+    "ä",
+    "\u{feff}",
+    "kind",
+    "name = \"\"",
+    "enabled = false",
+    "[[links]]",
+    "[variants.x]",
+    "\"links.wan.forward.0\" = 1\n",
+    "1979-05-27",
+    "\"18446744073709551615s\"",
+    "via = [\"f\"]",
+    "count = 4294967295\n",
+    "stagger = \"5000000h\"\n",
+    "\"\"\"",
 ];
 
 proptest! {

@@ -90,11 +90,14 @@ impl Network {
         self.collect(way);
     }
 
-    /// The way's deadline has come.
+    /// The way's deadline has come: what reaches its end is swapped into `batch`, which must be
+    /// empty. The host it reaches.
     #[inline]
-    pub fn wake(&mut self, now: Time, way: u32) {
+    pub fn wake(&mut self, now: Time, way: u32, batch: &mut Vec<(Time, Packet<Segment>)>) -> u32 {
         self.ways[way as usize].chain.handle_wake(now, &mut self.outbox);
+        std::mem::swap(batch, &mut self.outbox.sent);
         self.collect(way);
+        self.ways[way as usize].to
     }
 
     /// Brings all elements up to `now`, for their gauges.
@@ -108,14 +111,14 @@ impl Network {
     #[inline]
     fn collect(&mut self, way: u32) {
         let host = self.ways[way as usize].to;
-        for (_, packet) in self.outbox.sent.drain(..) {
-            self.arrivals.push_back(Arrival { host, packet });
-        }
-        if !self.outbox.dropped.is_empty() {
+        if !self.outbox.is_empty() {
+            for (_, packet) in self.outbox.sent.drain(..) {
+                self.arrivals.push_back(Arrival { host, packet });
+            }
             self.outbox.dropped.clear();
-        }
-        for (_, packet, mtu) in self.outbox.bounced.drain(..) {
-            self.bounced.push((packet, mtu));
+            for (_, packet, mtu) in self.outbox.bounced.drain(..) {
+                self.bounced.push((packet, mtu));
+            }
         }
         self.touched.push(way);
     }

@@ -47,6 +47,7 @@ struct Run<'a> {
     next_id: u64,
     segments: Vec<Segment>,
     others: Vec<Segment>,
+    batch: Vec<(Time, Packet<Segment>)>,
     options: Options<'a>,
 }
 
@@ -75,6 +76,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
         next_id: 0,
         segments: Vec::new(),
         others: Vec::new(),
+        batch: Vec::new(),
         options,
     };
     let sampled = !scenario.sample.is_zero();
@@ -124,7 +126,12 @@ impl Run<'_> {
                 self.order += 1;
                 self.near.set(sampler, Some(at + sample), self.order);
             } else if is_near {
-                self.network.wake(at, owner);
+                let mut batch = std::mem::take(&mut self.batch);
+                let host = self.network.wake(at, owner, &mut batch);
+                for (_, packet) in batch.drain(..) {
+                    self.arrive(host, packet);
+                }
+                self.batch = batch;
                 self.settle();
             } else {
                 self.wake_far(owner);
@@ -235,8 +242,8 @@ impl Run<'_> {
     /// Handles what arrived, and what that causes, until nothing is left to do now.
     #[inline]
     fn settle(&mut self) {
-        while let Some(arrival) = self.network.arrivals.pop_front() {
-            self.arrive(arrival);
+        while let Some(Arrival { host, packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, packet);
         }
         while let Some((packet, mtu)) = self.network.bounced.pop() {
             self.bounce(packet.flow, mtu);
@@ -248,7 +255,8 @@ impl Run<'_> {
         }
     }
 
-    fn arrive(&mut self, Arrival { host, packet }: Arrival) {
+    #[inline]
+    fn arrive(&mut self, host: u32, packet: Packet<Segment>) {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
@@ -383,8 +391,8 @@ impl Run<'_> {
         self.emit(number, &mut out);
         self.segments = out;
         self.arm_end(number);
-        while let Some(arrival) = self.network.arrivals.pop_front() {
-            self.arrive(arrival);
+        while let Some(Arrival { host, packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, packet);
         }
     }
 }

@@ -226,6 +226,7 @@ impl Sender {
         }
         self.refresh();
         self.cc.init(&self.s, &mut self.w);
+        self.take_app_limited();
         self.w.pacing |= self.pacing_forced;
         self.update_pacing_rate();
     }
@@ -285,6 +286,14 @@ impl Sender {
         self.refresh();
         self.cc.set_state(&self.s, &mut self.w, new);
         self.s.state = new;
+    }
+
+    /// A controller may declare the flow application-limited (BBR's PROBE_RTT, first flight).
+    #[inline]
+    pub(crate) fn take_app_limited(&mut self) {
+        if let Some(mark) = self.w.app_limited.take() {
+            self.s.app_limited = mark;
+        }
     }
 
     pub(crate) fn in_reduction(&self) -> bool {

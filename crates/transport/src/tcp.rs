@@ -112,6 +112,9 @@ impl Tcp {
     /// Turns what the sender let out into segments.
     #[inline]
     fn flush(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.scratch.is_empty() {
+            return;
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         for o in scratch.drain(..) {
             let flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };

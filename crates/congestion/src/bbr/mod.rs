@@ -144,6 +144,9 @@ impl Controller for Bbr {
         self.min_rtt_stamp = jiffies::at(s.now);
         self.lt.reset(s);
         self.aggregation.start_epoch(s.now);
+        // Linux runs its model once on the handshake's ACK, before this: all it leaves behind is
+        // that the first flight counts as application-limited, and so ends no round of STARTUP.
+        w.app_limited = Some((s.delivered + s.inflight as u64).max(1));
         w.ssthresh = u32::MAX;
         w.pacing = true;
         self.init_pacing_rate(s, w);

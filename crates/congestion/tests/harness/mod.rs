@@ -21,6 +21,7 @@ impl Flow {
         let s = Socket { is_cwnd_limited: true, ..Socket::default() };
         let mut flow = Flow { c, s, w: Window::new(10), prior_ssthresh: 0 };
         flow.c.init(&flow.s, &mut flow.w);
+        flow.s.app_limited = flow.w.app_limited.take().unwrap_or(0);
         flow
     }
 
@@ -55,6 +56,9 @@ impl Flow {
         s.inflight = s.inflight.saturating_sub(rs.acked_sacked);
         s.lost += rs.losses as u64;
         s.delivered_time = s.now;
+        if s.delivered > s.app_limited {
+            s.app_limited = 0; // what was sent while the application was the limit is through
+        }
         if let Some(rtt) = rs.rtt {
             s.srtt = Some(s.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
             s.min_rtt = Some(s.min_rtt.map_or(rtt, |min| min.min(rtt)));

@@ -49,7 +49,8 @@ impl CoDel {
     }
 
     pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> CoDelQueue<B> {
-        let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
+        let law =
+            Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
         CoDelQueue { limit: self.packets, law, buffer: Buffer::default(), state: State::default() }
     }
 }

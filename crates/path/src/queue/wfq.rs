@@ -116,13 +116,11 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
     ) {
         let weights = &self.weights;
         let id = packet.flow;
-        let flow = self.flows.find(id, || FlowState {
-            weight: weights.get(&id).copied().unwrap_or(1),
-            finish: 0,
-        });
+        let flow = self
+            .flows
+            .find(id, || FlowState { weight: weights.get(&id).copied().unwrap_or(1), finish: 0 });
         let state = &mut self.flows.all[flow].state;
-        state.finish =
-            state.finish.max(self.virtual_time) + Self::cost(state.weight, packet.size);
+        state.finish = state.finish.max(self.virtual_time) + Self::cost(state.weight, packet.size);
         let tag = Tag { finish: state.finish, serial: self.serial };
         self.serial += 1;
         if self.flows.all[flow].packets.is_empty() {

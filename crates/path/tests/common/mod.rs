@@ -363,13 +363,15 @@ fn seen(at: Time, p: &Packet<()>) -> Seen {
     (at.as_nanos(), p.id, p.size, p.dscp, p.ecn as u8, p.fragment.map(|f| f.index))
 }
 
+/// What was sent, dropped (and why), bounced (and for which MTU).
+type Summary = (Vec<Seen>, Vec<(Seen, u8)>, Vec<(Seen, u32)>);
+
 /// All that left, in a form that does not depend on when losses were told.
-fn summary(out: &Outbox<()>) -> (Vec<Seen>, Vec<(Seen, u8)>, Vec<(Seen, u32)>) {
+fn summary(out: &Outbox<()>) -> Summary {
     let sent = out.sent.iter().map(|(at, p)| seen(*at, p)).collect();
     let mut dropped: Vec<_> =
         out.dropped.iter().map(|(at, p, cause)| (seen(*at, p), *cause as u8)).collect();
-    let mut bounced: Vec<_> =
-        out.bounced.iter().map(|(at, p, mtu)| (seen(*at, p), *mtu)).collect();
+    let mut bounced: Vec<_> = out.bounced.iter().map(|(at, p, mtu)| (seen(*at, p), *mtu)).collect();
     dropped.sort_unstable();
     bounced.sort_unstable();
     (sent, dropped, bounced)
@@ -392,7 +394,7 @@ enum Waking {
     AtRandom,
 }
 
-/// Plays the packets through the stages; `Stream` decides random wake-ups.
+/// Plays the packets through the stages.
 fn play(stages: &[Stage], arrivals: &[(Time, Packet<()>)], how: Waking) -> Rig {
     let mut rig = Rig::seeded(5, stages);
     let mut random = Stream::new(9, "wakes");
@@ -408,7 +410,9 @@ fn play(stages: &[Stage], arrivals: &[(Time, Packet<()>)], how: Waking) -> Rig {
                     rig.now += Span::from_nanos(random.below(to));
                     if random.below(2) == 0 {
                         rig.chain.catch_up(rig.now, &mut rig.out);
-                        (0..rig.chain.len()).for_each(|i| drop(rig.chain.gauge(i, rig.now)));
+                        for i in 0..rig.chain.len() {
+                            let _ = rig.chain.gauge(i, rig.now);
+                        }
                     } else {
                         rig.chain.handle_wake(rig.now, &mut rig.out);
                     }

@@ -69,6 +69,12 @@ impl Sender {
         if ack > self.s.snd_nxt {
             return;
         }
+        if self.board.is_empty() && self.s.snd_nxt == self.write_seq {
+            // The receiving end of a one-way flow: nothing outstanding, nothing to send.
+            self.snd_wnd = seg.window as u64;
+            self.window_from = seg.seq;
+            return;
+        }
         let mut a = AckInfo {
             prior_una: self.s.snd_una,
             has_data: seg.len > 0,
@@ -413,10 +419,10 @@ impl Sender {
         };
         if r.valid {
             let interval = r.send_phase.max(self.s.now.since(r.prior_time));
-            // Shorter than the path allows: a spuriously retransmitted packet.
+            rs.delivered = Some((self.s.delivered - r.prior_delivered) as u32);
+            // Shorter than the path allows (a spuriously retransmitted packet): no rate.
             if self.rtt.min().is_none_or(|min| interval >= min) {
                 rs.interval = interval;
-                rs.delivered = Some((self.s.delivered - r.prior_delivered) as u32);
             }
         }
         rs
@@ -427,13 +433,15 @@ impl Sender {
         self.refresh();
         if self.owns_window {
             self.cc.cong_control(&self.s, &mut self.w, rs);
+            self.take_app_limited();
             return;
         }
         if self.in_reduction() && self.linux {
             self.reduce(rs.acked_sacked, rs.losses, a.una_advanced);
         } else if self.may_raise(a) && !self.in_reduction() && rs.acked_sacked > 0 {
-            self.s.is_cwnd_limited = self.s.is_cwnd_limited || self.is_cwnd_limited();
+            let limited = std::mem::replace(&mut self.s.is_cwnd_limited, self.is_cwnd_limited());
             self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
+            self.s.is_cwnd_limited = limited;
             self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
         }
         self.update_pacing_rate();

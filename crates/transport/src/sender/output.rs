@@ -69,6 +69,13 @@ impl Sender {
     /// Sends new data as far as allowed. `probe`: force out one packet, a tail loss probe.
     /// True if something left.
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, probe: bool) -> bool {
+        if self.s.snd_nxt == self.write_seq {
+            return false;
+        }
+        if self.quota() == 0 && !probe {
+            self.validate_cwnd(true);
+            return false;
+        }
         self.refresh();
         let max_segs = self.tso_segs();
         let mss = self.s.mss as u64;
