@@ -439,7 +439,8 @@ impl Sender {
         if self.in_reduction() && self.linux {
             self.reduce(rs.acked_sacked, rs.losses, a.una_advanced);
         } else if self.may_raise(a) && !self.in_reduction() && rs.acked_sacked > 0 {
-            let limited = std::mem::replace(&mut self.s.is_cwnd_limited, self.is_cwnd_limited());
+            let limited = self.s.is_cwnd_limited;
+            self.s.is_cwnd_limited = self.is_cwnd_limited();
             self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
             self.s.is_cwnd_limited = limited;
             self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
