@@ -137,7 +137,9 @@ pub enum FrameError {
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FrameError::TooLong { bytes } => write!(f, "a packet of {bytes} bytes is longer than IPv4 allows (65535)"),
+            FrameError::TooLong { bytes } => {
+                write!(f, "a packet of {bytes} bytes is longer than IPv4 allows (65535)")
+            }
         }
     }
 }
@@ -212,7 +214,8 @@ impl Frame {
             transport[4..6].copy_from_slice(&(segment as u16).to_be_bytes());
         }
         // Pseudo-header: addresses, protocol, length (RFC 9293 section 3.1); zeros add nothing.
-        let pseudo = add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets());
+        let pseudo =
+            add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets());
         let mut sum = checksum(add_words(pseudo, &transport));
         if protocol == 17 && sum == 0 {
             sum = 0xffff; // RFC 768: zero means "no checksum".
@@ -268,8 +271,13 @@ mod tests {
 
     #[test]
     fn options_are_laid_out_as_linux_does() {
-        let syn =
-            TcpOptions { mss: Some(1460), wscale: Some(7), sack_ok: true, timestamps: Some((1, 0)), sack: vec![] };
+        let syn = TcpOptions {
+            mss: Some(1460),
+            wscale: Some(7),
+            sack_ok: true,
+            timestamps: Some((1, 0)),
+            sack: vec![],
+        };
         assert_eq!(syn.bytes().len(), 20);
         let data = TcpOptions { timestamps: Some((1, 2)), ..Default::default() };
         assert_eq!(data.bytes(), [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);

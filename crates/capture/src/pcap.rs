@@ -35,7 +35,8 @@ impl<W: Write> PcapWriter<W> {
 
     /// Adds one frame. Frames should come in the order of their times.
     pub fn write(&mut self, frame: &Frame) -> io::Result<()> {
-        let (headers, length) = frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        let (headers, length) =
+            frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         let ns = frame.time.as_nanos();
         let record = [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, headers.len() as u32, length];
         for word in record {

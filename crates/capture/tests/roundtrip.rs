@@ -10,7 +10,8 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 fn tcp(ms: u64, up: bool, seq: u32, ack: u32, flags: Flags, options: TcpOptions, payload_len: u32) -> Frame {
-    let (src, dst, sport, dport) = if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
+    let (src, dst, sport, dport) =
+        if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
     let segment = TcpFrame { sport, dport, seq, ack, flags, window: 502, options, payload_len };
     Frame {
         time: Time::from_nanos(ms * 1_000_000 + 7),
@@ -26,13 +27,27 @@ fn tcp(ms: u64, up: bool, seq: u32, ack: u32, flags: Flags, options: TcpOptions,
 
 /// A connection with a hole, reported by SACK and filled, and a datagram at the end.
 fn story() -> Vec<Frame> {
-    let syn = TcpOptions { mss: Some(1460), wscale: Some(7), sack_ok: true, timestamps: Some((1000, 0)), sack: vec![] };
+    let syn = TcpOptions {
+        mss: Some(1460),
+        wscale: Some(7),
+        sack_ok: true,
+        timestamps: Some((1000, 0)),
+        sack: vec![],
+    };
     let ts = |value, echo| TcpOptions { timestamps: Some((value, echo)), ..Default::default() };
     let data = |ms, seq| tcp(ms, true, seq, 1, Flags::ACK | Flags::PSH, ts(1000 + ms as u32, 2000), 1448);
     let hole = TcpOptions { sack: vec![(2897, 4345)], ..ts(2100, 1100) };
     let mut frames = vec![
         tcp(0, true, 0, 0, Flags::SYN, syn.clone(), 0),
-        tcp(30, false, 0, 1, Flags::SYN | Flags::ACK, TcpOptions { timestamps: Some((2000, 1000)), ..syn }, 0),
+        tcp(
+            30,
+            false,
+            0,
+            1,
+            Flags::SYN | Flags::ACK,
+            TcpOptions { timestamps: Some((2000, 1000)), ..syn },
+            0,
+        ),
         tcp(60, true, 1, 1, Flags::ACK, ts(1060, 2000), 0),
         data(61, 1),
         data(62, 2897),
@@ -156,7 +171,8 @@ fn tshark_finds_nothing_wrong() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap()
     };
-    let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let checks =
+        ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
     let wrong = "_ws.malformed or ip.checksum.status == \"Bad\" or tcp.checksum.status == \"Bad\" \
                  or udp.checksum.status == \"Bad\" or _ws.expert.severity >= 8388608";
     let bad = tshark(&[&checks[..], &["-Y", wrong]].concat());

@@ -21,7 +21,9 @@ pub fn choose(experiment: &mut Experiment, names: &[String]) -> Result<(), Probl
     let known: Vec<&str> = experiment.variants.iter().map(|v| v.name.as_str()).collect();
     if let Some(unknown) = names.iter().find(|n| !known.contains(&n.as_str())) {
         let list = known.join(", ");
-        return Err(Problem::Usage(format!("--variant: no variant is called `{unknown}`; there are: {list}")));
+        return Err(Problem::Usage(format!(
+            "--variant: no variant is called `{unknown}`; there are: {list}"
+        )));
     }
     if !names.is_empty() {
         experiment.variants.retain(|v| names.contains(&v.name));

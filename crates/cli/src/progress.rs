@@ -38,7 +38,9 @@ impl Progress {
     /// Simulated so far and in all, milliseconds.
     fn sums(&self) -> (u64, u64) {
         let ms = |ns: u64| ns / 1_000_000;
-        self.runs.iter().fold((0, 0), |(done, all), (d, a)| (done + ms(d.load(Ordering::Relaxed)), all + ms(*a)))
+        self.runs
+            .iter()
+            .fold((0, 0), |(done, all), (d, a)| (done + ms(d.load(Ordering::Relaxed)), all + ms(*a)))
     }
 }
 
@@ -63,7 +65,8 @@ impl Bar {
         let (done, all) = progress.sums();
         let bar = self.bar.get_or_insert_with(|| {
             let template = "{bar:30} {percent:>3} %  {msg}";
-            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
             bar.with_style(style.progress_chars("━╸ "))
         });

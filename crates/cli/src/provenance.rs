@@ -69,7 +69,13 @@ struct Machine {
 
 impl Provenance {
     /// Of a run that began at `started` and took `elapsed_s` seconds.
-    pub fn new(scenario_file: String, seed: u64, repeats: u32, started: SystemTime, elapsed_s: f64) -> Provenance {
+    pub fn new(
+        scenario_file: String,
+        seed: u64,
+        repeats: u32,
+        started: SystemTime,
+        elapsed_s: f64,
+    ) -> Provenance {
         let version = env!("CARGO_PKG_VERSION");
         Provenance {
             schema: "longfat-provenance/1",

@@ -34,9 +34,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     let seed = experiment.variants.first().map_or(0, |v| of(v)[0]);
     let name = experiment.name.clone();
     let run = Run { schema: SCHEMA.into(), scenario: name, seed, variants: summaries.collect() };
-    let provenance = Provenance::new(args.scenario.display().to_string(), seed, args.repeat, started, elapsed);
-    let sampled: Vec<Sampled> =
-        outcomes.iter().flat_map(|o| (1..).zip(o)).map(|(repeat, outcome)| Sampled { repeat, outcome }).collect();
+    let provenance =
+        Provenance::new(args.scenario.display().to_string(), seed, args.repeat, started, elapsed);
+    let sampled: Vec<Sampled> = outcomes
+        .iter()
+        .flat_map(|o| (1..).zip(o))
+        .map(|(repeat, outcome)| Sampled { repeat, outcome })
+        .collect();
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance }.write(&folder)?;
 
@@ -132,7 +136,8 @@ fn simulate(args: &RunArgs, experiment: &Experiment) -> Result<Vec<Vec<Outcome>>
         };
         let name = |flow: usize| variants[job.variant].scenario.flows[flow].name.clone();
         let mut parts = vec![(name(flow), outcome)];
-        while let Some((next, outcome)) = outcomes.next_if(|(j, _)| (j.variant, j.repeat) == (job.variant, job.repeat))
+        while let Some((next, outcome)) =
+            outcomes.next_if(|(j, _)| (j.variant, j.repeat) == (job.variant, job.repeat))
         {
             parts.extend(next.flow.map(name).zip(Some(outcome?)));
         }

@@ -33,7 +33,9 @@ impl PcapTap {
     /// Creates `folder` and in it a file for each host.
     pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<PcapTap> {
         fs::create_dir_all(folder)?;
-        let file = |name: &str| PcapWriter::new(BufWriter::new(File::create(folder.join(file_name(name) + ".pcap"))?));
+        let file = |name: &str| {
+            PcapWriter::new(BufWriter::new(File::create(folder.join(file_name(name) + ".pcap"))?))
+        };
         Ok(PcapTap {
             files: scenario.hosts.iter().map(|h| file(&h.name)).collect::<io::Result<_>>()?,
             mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
@@ -77,7 +79,15 @@ impl PcapTap {
 }
 
 impl Tap for PcapTap {
-    fn packet(&mut self, now: Time, host: usize, _outgoing: bool, packet: &Packet<Segment>, from: usize, to: usize) {
+    fn packet(
+        &mut self,
+        now: Time,
+        host: usize,
+        _outgoing: bool,
+        packet: &Packet<Segment>,
+        from: usize,
+        to: usize,
+    ) {
         // Later fragments hold no TCP header.
         if self.failed.is_some() || packet.fragment.is_some_and(|f| f.index > 0) {
             return;

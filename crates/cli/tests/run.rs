@@ -142,7 +142,8 @@ fn what_is_no_file_is_said_so() {
     let out = place.longfat(&["run", "missing.toml"]);
     assert_eq!(out.status.code(), Some(2));
     assert!(stderr(&out).starts_with("error: missing.toml: "), "{}", stderr(&out));
-    let out = place.file("small.toml", SMALL).file("taken", "").longfat(&["run", "small.toml", "--out", "taken/x"]);
+    let out =
+        place.file("small.toml", SMALL).file("taken", "").longfat(&["run", "small.toml", "--out", "taken/x"]);
     assert_eq!(out.status.code(), Some(2));
     assert!(stderr(&out).contains("taken/x"), "{}", stderr(&out));
 }
@@ -151,7 +152,17 @@ fn what_is_no_file_is_said_so() {
 fn repeats_have_seeds_and_intervals() {
     let place = Place::new("repeat");
     place.file("small.toml", SMALL);
-    let out = place.longfat(&["run", "small.toml", "--json", "--repeat", "3", "--seed", "40", "--variant", "three"]);
+    let out = place.longfat(&[
+        "run",
+        "small.toml",
+        "--json",
+        "--repeat",
+        "3",
+        "--seed",
+        "40",
+        "--variant",
+        "three",
+    ]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let object = json(&stdout(&out));
     assert_eq!(object["seed"], 40);
@@ -202,7 +213,8 @@ fn captures_lie_in_a_folder_for_each_run() {
         let bytes = place.read(&format!("caps/policer/{host}.pcap"));
         assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
     }
-    let out = place.longfat(&["run", "small.toml", "--variant", "policer", "--pcap", "many", "--repeat", "2"]);
+    let out =
+        place.longfat(&["run", "small.toml", "--variant", "policer", "--pcap", "many", "--repeat", "2"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert!(place.0.join("many/policer-repeat1/dc.pcap").exists());
     assert!(place.0.join("many/policer-repeat2/dc.pcap").exists());
@@ -223,7 +235,10 @@ fn tshark_reads_the_captures() {
         assert!(out.status.success(), "{}", stderr(&out));
         stdout(&out)
     };
-    assert_eq!(tshark(&["-Y", "_ws.malformed or tcp.checksum.status == \"Bad\"", "-o", "tcp.check_checksum:TRUE"]), "");
+    assert_eq!(
+        tshark(&["-Y", "_ws.malformed or tcp.checksum.status == \"Bad\"", "-o", "tcp.check_checksum:TRUE"]),
+        ""
+    );
     let flags = tshark(&["-T", "fields", "-e", "tcp.flags.str", "-c", "2"]);
     assert!(flags.lines().next().unwrap().ends_with("S·"), "{flags}");
 }

@@ -198,8 +198,7 @@ impl Controller for Cubic {
     }
 
     fn cwnd_event(&mut self, s: &Socket, _: &mut Window, event: Event) {
-        let (Event::TxStart, Some(epoch), Some(last)) = (event, self.curve.epoch, s.last_sent)
-        else {
+        let (Event::TxStart, Some(epoch), Some(last)) = (event, self.curve.epoch, s.last_sent) else {
             return;
         };
         // Idle time does not move along the curve (RFC 9438 section 5.8).

@@ -35,10 +35,7 @@ mod tests {
     fn ticks_are_4_ms_and_spans_round_up_to_them() {
         assert_eq!(at(Time::from_nanos(3_999_999)), 0);
         assert_eq!(at(Time::from_nanos(4_000_000)), 1);
-        assert_eq!(
-            (from_micros(0), from_micros(1), from_micros(4_000), from_micros(4_001)),
-            (0, 1, 1, 2)
-        );
+        assert_eq!((from_micros(0), from_micros(1), from_micros(4_000), from_micros(4_001)), (0, 1, 1, 2));
         assert_eq!(micros(Span::MAX), u32::MAX);
     }
 }

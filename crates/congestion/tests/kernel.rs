@@ -63,9 +63,8 @@ impl Recording {
         let phase = self.phase();
         for row in 0..self.rows.len() {
             let ours = self.call(row, phase, &mut *c);
-            let theirs =
-                ["|cwnd", "|ssthresh", "|cwnd_cnt", "|pacing_rate", "|app_limited", "|result"]
-                    .map(|column| infinite(self.get(row, column), column));
+            let theirs = ["|cwnd", "|ssthresh", "|cwnd_cnt", "|pacing_rate", "|app_limited", "|result"]
+                .map(|column| infinite(self.get(row, column), column));
             if ours != theirs {
                 let call = &self.rows[row].0;
                 return Err((row, format!("{call}: ours {ours:?}, the kernel's {theirs:?}")));

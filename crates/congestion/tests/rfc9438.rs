@@ -29,15 +29,8 @@ const CUBIC_100_MS: [f64; 7] = [12.0, 38.0, 187.0, 1054.0, 5926.0, 33_325.0, 187
 ///   while the window stands still, and 0.7 W rounds down, which weighs with few packets.
 /// * 1e-6: the table takes the larger of two averages (1200 by Reno, 1054 by the cubic); the
 ///   window is the larger of the two curves at each moment, which is more than either.
-const CUBIC_10_MS: [(f64, f64); 7] = [
-    (12.0, 12.0),
-    (38.0, 8.0),
-    (120.0, 5.0),
-    (379.0, 5.0),
-    (1200.0, 6.0),
-    (5926.0, 5.0),
-    (33_325.0, 5.0),
-];
+const CUBIC_10_MS: [(f64, f64); 7] =
+    [(12.0, 12.0), (38.0, 8.0), (120.0, 5.0), (379.0, 5.0), (1200.0, 6.0), (5926.0, 5.0), (33_325.0, 5.0)];
 
 /// Mean window over time, packets, with one packet in `one_in` lost; `peak` is where it begins.
 fn average_window(name: &str, one_in: u64, rtt: Span, peak: f64) -> f64 {

@@ -125,37 +125,33 @@ impl<B> Chain<B> {
 
     fn run(&mut self, now: Time, all: bool, out: &mut Outbox<B>) {
         let lost = (out.dropped.len(), out.bounced.len());
-        let mut losers = 0;
         let last = self.parts.len().saturating_sub(1);
+        let mut unordered = false;
         self.wake = None;
         for (i, part) in self.parts.iter_mut().enumerate() {
             if all || !self.feed.is_empty() || part.wake.is_some_and(|wake| wake <= now) {
-                let before = out.dropped.len() + out.bounced.len();
-                // Losses go to the caller, packets to the next element.
-                let target: &mut Outbox<B> = if i == last {
-                    &mut *out
-                } else {
-                    std::mem::swap(&mut self.scratch.dropped, &mut out.dropped);
-                    std::mem::swap(&mut self.scratch.bounced, &mut out.bounced);
-                    &mut self.scratch
-                };
+                // The last writes to the caller.
+                let target: &mut Outbox<B> = if i == last { out } else { &mut self.scratch };
                 for (at, packet) in self.feed.drain(..) {
                     part.element.handle_packet(at, packet, target);
                 }
-                if all || part.element.next_wake().is_some_and(|wake| wake <= now) {
-                    part.element.handle_wake(now, target);
-                }
                 part.wake = part.element.next_wake();
-                if i != last {
-                    std::mem::swap(&mut self.scratch.dropped, &mut out.dropped);
-                    std::mem::swap(&mut self.scratch.bounced, &mut out.bounced);
-                    std::mem::swap(&mut self.feed, &mut self.scratch.sent);
+                if all || part.wake.is_some_and(|wake| wake <= now) {
+                    part.element.handle_wake(now, target);
+                    part.wake = part.element.next_wake();
                 }
-                losers += (out.dropped.len() + out.bounced.len() > before) as u32;
+                if i != last {
+                    std::mem::swap(&mut self.feed, &mut self.scratch.sent);
+                    if !self.scratch.dropped.is_empty() || !self.scratch.bounced.is_empty() {
+                        out.dropped.append(&mut self.scratch.dropped);
+                        out.bounced.append(&mut self.scratch.bounced);
+                        unordered = true;
+                    }
+                }
             }
             self.wake = earliest(self.wake, part.wake);
         }
-        if losers > 1 {
+        if unordered {
             // Stable: ties stay in order of the elements.
             out.dropped[lost.0..].sort_by_key(|drop| drop.0);
             out.bounced[lost.1..].sort_by_key(|bounce| bounce.0);

@@ -20,17 +20,14 @@ impl Schedule {
     pub fn check(&self, first_given: bool, before: Span) -> Result<(), Problem> {
         let needs = before + self.lasts;
         match self.every {
-            Some(_) if !self.at.is_empty() => {
-                Err(Problem::new("every", "give either it or the list `at`"))
-            }
+            Some(_) if !self.at.is_empty() => Err(Problem::new("every", "give either it or the list `at`")),
             None if self.at.is_empty() => {
                 Err(Problem::new("at", "when? Give a list of times, or `every` a period"))
             }
             None if first_given => Err(Problem::new("first", "belongs to `every` only")),
-            Some(every) if every <= needs => Err(Problem::new(
-                "every",
-                format!("must be longer than what one event takes ({needs})"),
-            )),
+            Some(every) if every <= needs => {
+                Err(Problem::new("every", format!("must be longer than what one event takes ({needs})")))
+            }
             Some(_) if self.first < before => {
                 Err(Problem::new("first", format!("must not be before {before}")))
             }
@@ -214,14 +211,8 @@ mod tests {
     #[test]
     fn schedules_know_what_comes_and_what_went() {
         let span = Span::from_millis;
-        let list = Schedule {
-            at: vec![span(10), span(30)],
-            first: Span::ZERO,
-            every: None,
-            lasts: span(5),
-        };
-        let period =
-            Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };
+        let list = Schedule { at: vec![span(10), span(30)], first: Span::ZERO, every: None, lasts: span(5) };
+        let period = Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };
         for s in [list, period] {
             assert_eq!(s.from(ms(0)), Some((ms(10), ms(15))));
             assert_eq!(s.from(ms(14)), Some((ms(10), ms(15))));

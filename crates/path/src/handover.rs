@@ -82,8 +82,7 @@ impl Handover {
             if begins.is_zero() {
                 steps.clear();
             }
-            for (at, rate) in [(begins, falling), (at, Rate::from_bps(0)), (at + self.lasts, rate)]
-            {
+            for (at, rate) in [(begins, falling), (at, Rate::from_bps(0)), (at + self.lasts, rate)] {
                 if steps.last().is_none_or(|s: &Step| s.at < at) {
                     steps.push(Step { at, rate });
                 } else if let Some(last) = steps.last_mut() {
@@ -113,11 +112,7 @@ impl Config for Handover {
         rate_above_zero("rate", self.rate)?;
         mtu_of_ip(self.mtu)?;
         misplaced("falling_rate", self.falling_rate.is_some() && self.fall.is_zero(), "`fall`")?;
-        misplaced(
-            "extra_for",
-            self.extra_for.is_some() && self.extra_delay.is_zero(),
-            "`extra_delay`",
-        )?;
+        misplaced("extra_for", self.extra_for.is_some() && self.extra_delay.is_zero(), "`extra_delay`")?;
         if !self.fall.is_zero() && self.falling_rate.is_none() {
             return Err(Problem::new("falling_rate", "which rate during `fall`? (\"2Mbit/s\")"));
         }

@@ -173,11 +173,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
     }
 
     fn gauge(&self, _now: Time) -> Gauge {
-        Gauge {
-            queue_packets: self.queued.packets,
-            queue_bytes: self.queued.bytes,
-            tokens_bytes: None,
-        }
+        Gauge { queue_packets: self.queued.packets, queue_bytes: self.queued.bytes, tokens_bytes: None }
     }
 }
 
@@ -211,8 +207,7 @@ mod tests {
                 now += Span::from_nanos(s.below(2_000_000));
                 let size = 40 + s.below(1500) as u32;
                 let (flow, ecn) = (0, Ecn::NotEct);
-                let p =
-                    Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
+                let p = Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
                 ring.handle_packet(now, p.clone(), &mut a);
                 engine.handle_packet(now, p, &mut b);
                 assert_eq!(ring.next_wake().is_some(), Element::<()>::next_wake(&engine).is_some());

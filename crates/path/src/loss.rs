@@ -82,15 +82,11 @@ impl Config for Loss {
             LossModel::GilbertElliott if self.p.is_none() => Some("p"),
             LossModel::GilbertElliott => self.r.is_none().then_some("r"),
             LossModel::Every => self.every.is_none_or(|n| n == 0).then_some("every"),
-            LossModel::List => {
-                (self.packets.is_empty() || self.packets.contains(&0)).then_some("packets")
-            }
+            LossModel::List => (self.packets.is_empty() || self.packets.contains(&0)).then_some("packets"),
         };
         match wanted {
             Some("every") => Err(Problem::new("every", "the model needs it, at least 1")),
-            Some("packets") => {
-                Err(Problem::new("packets", "the model needs packet numbers; the first is 1"))
-            }
+            Some("packets") => Err(Problem::new("packets", "the model needs packet numbers; the first is 1")),
             Some(key) => Err(Problem::new(key, "the model needs it: a number from 0 to 1")),
             None => Ok(()),
         }
@@ -110,11 +106,7 @@ impl Config for Loss {
             LossModel::Every => Chooser::Every(self.every.unwrap_or(1).max(1)),
             LossModel::List => Chooser::List { packets, next: 0 },
         };
-        Box::new(LossElement {
-            chooser,
-            stream: Stream::new(seed, name),
-            account: Account::default(),
-        })
+        Box::new(LossElement { chooser, stream: Stream::new(seed, name), account: Account::default() })
     }
 }
 

@@ -118,9 +118,7 @@ impl Policer {
         let committed = Bucket::new(self.rate, burst);
         let second = match self.meter {
             Meter::Single => None,
-            Meter::Srtcm => {
-                Some(Bucket::new(Rate::from_bps(0), self.excess_burst.unwrap_or(burst)))
-            }
+            Meter::Srtcm => Some(Bucket::new(Rate::from_bps(0), self.excess_burst.unwrap_or(burst))),
             Meter::Trtcm => {
                 let peak = self.peak_rate.unwrap_or(self.rate);
                 let burst = self.peak_burst.unwrap_or_else(|| default_burst(peak));
@@ -141,11 +139,9 @@ impl Config for Policer {
         if tr && self.peak_rate.is_none_or(|peak| peak < self.rate) {
             return Err(Problem::new("peak_rate", "`trtcm` needs it, not below `rate` (RFC 2698)"));
         }
-        for (key, burst) in [
-            ("burst", self.burst),
-            ("excess_burst", self.excess_burst),
-            ("peak_burst", self.peak_burst),
-        ] {
+        for (key, burst) in
+            [("burst", self.burst), ("excess_burst", self.excess_burst), ("peak_burst", self.peak_burst)]
+        {
             // An excess burst of 0 is RFC 2697's way to say "no yellow".
             if burst == Some(Bytes::new(0)) && key != "excess_burst" {
                 return Err(Problem::new(key, "must be above zero (for example \"625kB\")"));

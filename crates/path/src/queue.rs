@@ -58,12 +58,8 @@ pub trait Queue<B>: Send {
     );
 
     /// The next packet and when it came in; `None` when nothing is left.
-    fn dequeue(
-        &mut self,
-        now: Time,
-        account: &mut Account,
-        out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)>;
+    fn dequeue(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>)
+    -> Option<(Time, Packet<B>)>;
 
     /// What is queued.
     fn load(&self) -> Load;
@@ -142,16 +138,7 @@ mod tests {
     use super::*;
 
     pub(crate) fn packet(flow: u32, size: u32) -> Packet<()> {
-        Packet {
-            id: 0,
-            size,
-            overhead: 0,
-            flow,
-            dscp: 0,
-            ecn: Ecn::NotEct,
-            fragment: None,
-            body: (),
-        }
+        Packet { id: 0, size, overhead: 0, flow, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
     }
 
     /// Puts `n` packets in at time zero; returns the flows of those dropped.

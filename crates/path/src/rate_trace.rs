@@ -153,13 +153,7 @@ impl Config for RateTrace {
             let gate = Table(Steps::new(steps, self.period));
             return Box::new(Server::new(queue, gate, self.delay, self.mtu));
         }
-        let gate = Mahimahi {
-            ms: self.opportunities.clone(),
-            next: 0,
-            left: 0,
-            at: Time::ZERO,
-            fresh: true,
-        };
+        let gate = Mahimahi { ms: self.opportunities.clone(), next: 0, left: 0, at: Time::ZERO, fresh: true };
         Box::new(Server::new(queue, gate, self.delay, self.mtu))
     }
 }

@@ -142,7 +142,11 @@ impl<B, G: Gate> Server<B, G> {
             self.gate.leave(leaves, packet.size);
             let due = leaves + self.delay + self.gate.extra_delay(leaves);
             self.last_due = self.last_due.max(due);
-            self.line.push_back(OnLine { due: self.last_due, since, packet });
+            if self.last_due <= now && self.line.is_empty() {
+                self.account.send(out, since, self.last_due, packet);
+            } else {
+                self.line.push_back(OnLine { due: self.last_due, since, packet });
+            }
             self.take_up(leaves, out);
         }
         while self.line.front().is_some_and(|f| f.due <= now) {

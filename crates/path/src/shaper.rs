@@ -95,11 +95,7 @@ impl Config for Shaper {
         let (here, there) = ("refill = \"interval\"", "refill = \"continuous\"");
         misplaced("excess_burst", self.excess_burst.is_some() && !interval, here)?;
         misplaced("peak_rate", self.peak_rate.is_some() && interval, there)?;
-        misplaced(
-            "peak_burst",
-            self.peak_burst.is_some() && self.peak_rate.is_none(),
-            "`peak_rate`",
-        )?;
+        misplaced("peak_burst", self.peak_burst.is_some() && self.peak_rate.is_none(), "`peak_rate`")?;
         if self.burst == Some(Bytes::new(0)) {
             return Err(Problem::new("burst", "must hold at least one packet (\"1514B\" or more)"));
         }
@@ -116,9 +112,8 @@ impl Config for Shaper {
         let queue = self.queue().build(seed, name);
         match self.refill {
             Refill::Continuous => {
-                let peak = self
-                    .peak_rate
-                    .map(|rate| Bucket::new(rate, self.peak_burst.unwrap_or(Bytes::new(1514))));
+                let peak =
+                    self.peak_rate.map(|rate| Bucket::new(rate, self.peak_burst.unwrap_or(Bytes::new(1514))));
                 let gate = Continuous { bucket: Bucket::new(self.rate, self.burst()), peak };
                 Box::new(Server::new(queue, gate, Span::ZERO, None))
             }

@@ -90,10 +90,7 @@ impl Config for Tunnel {
     fn check(&self) -> Result<(), Problem> {
         mtu_of_ip(self.mtu)?;
         if self.nat_traversal && matches!(self.overhead, Overhead::Bytes(_)) {
-            return Err(Problem::new(
-                "nat_traversal",
-                "belongs to overhead = \"esp-aes-gcm\" only",
-            ));
+            return Err(Problem::new("nat_traversal", "belongs to overhead = \"esp-aes-gcm\" only"));
         }
         if self.fragment && self.mtu.is_none() {
             return Err(Problem::new("fragment", "needs an `mtu` (for example 1500)"));

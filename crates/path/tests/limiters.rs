@@ -103,8 +103,7 @@ fn srtcm_colours_as_the_rfc_says() {
     let meter = json!({"meter": "srtcm", "rate": "8Mbit/s", "burst": "2kB", "excess_burst": "1kB"});
     // Full: C for two, E for one. At 1 ms C has 1000 B. At 4 ms C is full since 3 ms, and what
     // it spilled since fills E.
-    let blind =
-        [(0., 0), (0., 0), (0., 0), (0., 0), (1., 0), (1., 0), (4., 0), (4., 0), (4., 0), (4., 0)];
+    let blind = [(0., 0), (0., 0), (0., 0), (0., 0), (1., 0), (1., 0), (4., 0), (4., 0), (4., 0), (4., 0)];
     assert_eq!(colours(meter.clone(), &blind), "GGYRGRGGYR".chars().collect::<Vec<_>>());
     // Aware: yellow (AF12) never takes from C, red (AF13) from none.
     let mut aware = meter;

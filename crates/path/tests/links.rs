@@ -129,8 +129,7 @@ fn trace_files_are_read_in_both_formats() {
 
 #[test]
 fn an_outage_loses_or_keeps() {
-    let outage =
-        |buffer| stage(json!({"kind": "outage", "at": ["10ms"], "lasts": "5ms", "buffer": buffer}));
+    let outage = |buffer| stage(json!({"kind": "outage", "at": ["10ms"], "lasts": "5ms", "buffer": buffer}));
     let script = |buffer| {
         let mut rig = Rig::new(&[outage(buffer)]);
         for (id, at) in [9 * MS, 10 * MS, 14 * MS, 15 * MS].into_iter().enumerate() {
@@ -208,8 +207,7 @@ fn jitter_keeps_the_order_unless_told_otherwise() {
 
 #[test]
 fn a_trace_of_delays_repeats() {
-    let jitter =
-        json!({"kind": "jitter", "distribution": "trace", "delays": ["1ms", "4ms", "2ms"]});
+    let jitter = json!({"kind": "jitter", "distribution": "trace", "delays": ["1ms", "4ms", "2ms"]});
     let mut rig = Rig::new(&[stage(jitter)]);
     for id in 0..4 {
         rig.arrive(id * MS, packet(id, 100));

@@ -31,7 +31,8 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     let pairs: Vec<(&Variant, &[FlowSeries])> = run.variants.iter().zip(series.iter().copied()).collect();
     // One flow each: the variant's name says enough.
     let single = run.variants.iter().all(|v| v.flows.len() <= 1);
-    let lines = |bins| -> Vec<Vec<Line>> { pairs.iter().map(|(v, s)| variant_lines(v, s, bins, single)).collect() };
+    let lines =
+        |bins| -> Vec<Vec<Line>> { pairs.iter().map(|(v, s)| variant_lines(v, s, bins, single)).collect() };
     let labels = lines(0);
     let width = |of: fn(&Line) -> &str| labels.iter().flatten().map(|l| of(l).width()).max().unwrap_or(0);
     let widths = [width(|l| &l.name).min(NAME), width(|l| &l.cc).min(NAME), width(|l| &l.goodput)];

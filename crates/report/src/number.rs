@@ -25,7 +25,9 @@ pub(crate) fn short(x: f64) -> String {
 /// `x` with as many decimals as `model`, a number that [`short`] printed.
 pub(crate) fn alike(x: f64, model: &str) -> String {
     match model.split_once('.') {
-        Some((_, decimals)) if decimals.bytes().all(|b| b.is_ascii_digit()) => format!("{x:.*}", decimals.len()),
+        Some((_, decimals)) if decimals.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{x:.*}", decimals.len())
+        }
         _ => short(x),
     }
 }
@@ -65,7 +67,8 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_do_not_carry() {
-        let got = [0.0, 0.0004, 0.1234, 0.9999, 4.104, 9.996, 19.14, 99.96, 941.4, 12_345.0, 1_200_000.0].map(short);
+        let got = [0.0, 0.0004, 0.1234, 0.9999, 4.104, 9.996, 19.14, 99.96, 941.4, 12_345.0, 1_200_000.0]
+            .map(short);
         assert_eq!(got, ["0", "0", "0.123", "1.00", "4.10", "10.0", "19.1", "100", "941", "12.3k", "1.20M"]);
         assert_eq!((short(f64::NAN), short(1e12)), ("–".into(), "1.0e12".into()));
         assert_eq!((count(9_999), count(10_000)), ("9999".into(), "10.0k".into()));

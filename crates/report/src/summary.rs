@@ -110,7 +110,8 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     if rows.iter().any(|r| r.compared().len() > 1) {
         add(["each", "Mbit/s"], 40, &|r| each(r));
         add(["Jain", ""], 50, &|r| {
-            (r.flow.is_none() && r.compared().len() > 1).then(|| format!("{:.3}", r.variant.jain_index).into())
+            (r.flow.is_none() && r.compared().len() > 1)
+                .then(|| format!("{:.3}", r.variant.jain_index).into())
         });
     }
     add(["lost", "%"], 60, &|r| r.lost().map(|s| percent(s).into()));
@@ -126,7 +127,9 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     add(["drops", ""], 20, &|r| {
         (!r.elements().is_empty()).then(|| count(r.elements().iter().map(|e| e.dropped_packets).sum()).into())
     });
-    add(["max", "queue"], 30, &|r| r.elements().iter().map(|e| e.max_queue_packets).max().map(|n| count(n).into()));
+    add(["max", "queue"], 30, &|r| {
+        r.elements().iter().map(|e| e.max_queue_packets).max().map(|n| count(n).into())
+    });
     let mut text = render(columns, style);
     if let Some(repeats) = run.variants.iter().find_map(|v| v.repeats.as_ref()) {
         let note = format!("means of {} repeats, ± the 95 % interval", repeats.n);

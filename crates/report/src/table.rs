@@ -110,7 +110,9 @@ fn fit(columns: &mut Vec<Column>, room: usize) -> (Vec<usize>, usize) {
                 return (widths, gap);
             }
         }
-        let Some(least) = (0..columns.len()).filter(|&i| columns[i].rank > 0).min_by_key(|&i| columns[i].rank) else {
+        let Some(least) =
+            (0..columns.len()).filter(|&i| columns[i].rank > 0).min_by_key(|&i| columns[i].rank)
+        else {
             return (widths, 1);
         };
         columns.remove(least);
@@ -127,8 +129,13 @@ mod tests {
 
     #[test]
     fn the_least_wanted_column_goes_first() {
-        let columns =
-            || vec![column("name", 0, "x"), column("wanted", 9, &"1".repeat(30)), column("less", 1, &"2".repeat(30))];
+        let columns = || {
+            vec![
+                column("name", 0, "x"),
+                column("wanted", 9, &"1".repeat(30)),
+                column("less", 1, &"2".repeat(30)),
+            ]
+        };
         let wide = render(columns(), Style { width: 80, color: false });
         assert!(wide.contains("less") && wide.contains("wanted"));
         let narrow = render(columns(), Style { width: 60, color: false });

@@ -2,7 +2,9 @@
 //! look at the difference before you keep it.
 
 use report::{Style, text};
-use result::{Element, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA, Variant};
+use result::{
+    Element, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA, Variant,
+};
 
 /// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
 fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
@@ -13,8 +15,12 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
         sum += rate(t) * 1e6 / 8.0 / 10.0;
         sum as u64
     });
-    let series =
-        FlowSeries { name: name.into(), delivered_bytes: delivered_bytes.collect(), time_s, ..Default::default() };
+    let series = FlowSeries {
+        name: name.into(),
+        delivered_bytes: delivered_bytes.collect(),
+        time_s,
+        ..Default::default()
+    };
     let sent = (mbps * 30.0 * 1e6 / 8.0 / 1448.0) as u64;
     let flow = Flow {
         name: name.into(),
@@ -74,9 +80,21 @@ fn check(name: &str, got: &str, width: usize) {
 
 fn policer_and_shaper() -> Vec<Outcome> {
     let mut all = vec![
-        outcome("policer", vec![flow("bulk", "cubic", 4.1, 5.0)], vec![element("wan.forward.policer", 812, 0)]),
-        outcome("policer-bbr", vec![flow("bulk", "bbr", 13.4, 8.0)], vec![element("wan.forward.policer", 12_345, 0)]),
-        outcome("shaper", vec![flow("bulk", "cubic", 19.1, 0.0)], vec![element("wan.forward.shaper", 61, 254)]),
+        outcome(
+            "policer",
+            vec![flow("bulk", "cubic", 4.1, 5.0)],
+            vec![element("wan.forward.policer", 812, 0)],
+        ),
+        outcome(
+            "policer-bbr",
+            vec![flow("bulk", "bbr", 13.4, 8.0)],
+            vec![element("wan.forward.policer", 12_345, 0)],
+        ),
+        outcome(
+            "shaper",
+            vec![flow("bulk", "cubic", 19.1, 0.0)],
+            vec![element("wan.forward.shaper", 61, 254)],
+        ),
     ];
     for o in &mut all {
         o.variant.limit_mbps = Some(20.0);
@@ -113,8 +131,11 @@ fn many_flows_are_summed_up() {
 #[test]
 fn flows_measured_one_at_a_time_have_rows_of_their_own() {
     let one = |variant: &str, name: &str, mbps: f64, drops: u64| {
-        let mut o =
-            outcome(variant, vec![flow(name, "cubic", mbps, 5.0)], vec![element("wan.stage", drops, drops / 9)]);
+        let mut o = outcome(
+            variant,
+            vec![flow(name, "cubic", mbps, 5.0)],
+            vec![element("wan.stage", drops, drops / 9)],
+        );
         o.variant.limit_mbps = Some(20.0);
         (name.to_string(), o)
     };

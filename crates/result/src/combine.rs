@@ -1,11 +1,13 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
-use crate::{DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Variant, jain};
+use crate::{
+    DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Variant, jain,
+};
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
 const T_975: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
 /// The 97.5 % quantile of Student's t; beyond the table the first terms of its expansion around
@@ -102,7 +104,10 @@ fn combine_element(repeats: &[&Element]) -> Element {
         dropped_packets: count(repeats, |e| e.dropped_packets),
         marked_packets: count(repeats, |e| e.marked_packets),
         max_queue_packets: repeats.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
-        delay_ms: DelaySummary { mean: mean(repeats, |e| e.delay_ms.mean), max: largest(repeats, |e| e.delay_ms.max) },
+        delay_ms: DelaySummary {
+            mean: mean(repeats, |e| e.delay_ms.mean),
+            max: largest(repeats, |e| e.delay_ms.max),
+        },
         ..repeats[0].clone()
     }
 }
@@ -125,10 +130,14 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> Variant {
         return first.clone();
     }
     let shape = |v: &Variant| (v.flows.len(), v.elements.len());
-    assert!(all.iter().all(|v| shape(v) == shape(first)), "repeats of one variant have the same flows and elements");
-    let flows = (0..first.flows.len()).map(|i| combine_flow(&all.iter().map(|v| &v.flows[i]).collect::<Vec<_>>()));
-    let elements =
-        (0..first.elements.len()).map(|i| combine_element(&all.iter().map(|v| &v.elements[i]).collect::<Vec<_>>()));
+    assert!(
+        all.iter().all(|v| shape(v) == shape(first)),
+        "repeats of one variant have the same flows and elements"
+    );
+    let flows =
+        (0..first.flows.len()).map(|i| combine_flow(&all.iter().map(|v| &v.flows[i]).collect::<Vec<_>>()));
+    let elements = (0..first.elements.len())
+        .map(|i| combine_element(&all.iter().map(|v| &v.elements[i]).collect::<Vec<_>>()));
     Variant {
         flows: flows.collect(),
         elements: elements.collect(),
@@ -138,7 +147,9 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> Variant {
             n: all.len(),
             seeds: seeds.to_vec(),
             total_goodput_mbps: over(&all, |v| v.total_goodput_mbps),
-            retransmitted_packets: over(&all, |v| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()),
+            retransmitted_packets: over(&all, |v| {
+                v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()
+            }),
             rtt_mean_ms: over(&all, mean_rtt),
             jain_index: over(&all, |v| v.jain_index),
         }),
@@ -203,7 +214,11 @@ mod tests {
         let variant = Variant {
             name: "v".into(),
             flows: flows.collect(),
-            elements: vec![Element { name: "wan".into(), max_queue_packets: retransmitted, ..Default::default() }],
+            elements: vec![Element {
+                name: "wan".into(),
+                max_queue_packets: retransmitted,
+                ..Default::default()
+            }],
             total_goodput_mbps: goodputs.iter().sum(),
             jain_index: jain(goodputs),
             limit_mbps: Some(20.0),
@@ -229,7 +244,10 @@ mod tests {
     #[test]
     fn repeats_become_means_and_extremes_stay_extremes() {
         let v = combine(&[outcome(&[4.0, 6.0], 10, 30.0), outcome(&[5.0, 5.0], 13, 50.0)], &[7, 8]);
-        assert_eq!((v.total_goodput_mbps, v.flows[0].goodput_mbps, v.flows[1].goodput_mbps), (10.0, 4.5, 5.5));
+        assert_eq!(
+            (v.total_goodput_mbps, v.flows[0].goodput_mbps, v.flows[1].goodput_mbps),
+            (10.0, 4.5, 5.5)
+        );
         assert_eq!(v.flows[0].retransmitted_packets, 12);
         assert_eq!((v.flows[0].rtt_ms.min, v.flows[0].rtt_ms.p50, v.flows[0].rtt_ms.max), (30.0, 40.0, 50.0));
         assert_eq!((v.elements[0].max_queue_packets, v.flows[0].lost_packets), (13, Some(3)));
@@ -247,7 +265,8 @@ mod tests {
 
     #[test]
     fn flows_of_their_own_runs_stand_side_by_side() {
-        let whole = concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
+        let whole =
+            concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
         let v = &whole.variant;
         assert!(v.one_at_a_time && v.limit_mbps.is_none());
         assert_eq!((v.flows.len(), v.total_goodput_mbps), (2, 22.0));

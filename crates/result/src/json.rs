@@ -95,7 +95,9 @@ mod tests {
     #[test]
     fn keys_stand_in_the_documented_order_and_absent_ones_are_left_out() {
         let text = to_json(&run());
-        assert!(text.starts_with("{\n  \"schema\": \"longfat-result/1\",\n  \"scenario\": \"test\",\n  \"seed\": 7,"));
+        assert!(text.starts_with(
+            "{\n  \"schema\": \"longfat-result/1\",\n  \"scenario\": \"test\",\n  \"seed\": 7,"
+        ));
         for absent in ["repeats", "completed", "limit_mbps", "one_at_a_time", "lost_packets"] {
             assert!(!text.contains(absent), "{absent}");
         }
@@ -107,7 +109,10 @@ mod tests {
         assert_eq!(e, "schema is `longfat-result/9`, expected `longfat-result/1`");
         assert!(read_json("[1, 2").unwrap_err().to_string().contains("line 1"));
         assert!(
-            read_json("{\"schema\": \"longfat-result/1\",\n\"seed\": -1}").unwrap_err().to_string().contains("line 2")
+            read_json("{\"schema\": \"longfat-result/1\",\n\"seed\": -1}")
+                .unwrap_err()
+                .to_string()
+                .contains("line 2")
         );
     }
 }

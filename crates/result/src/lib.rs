@@ -14,6 +14,6 @@ pub use combine::{combine, concat, estimate};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, Element, ElementSeries, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary,
-    Run, SCHEMA, Variant, jain,
+    Clock, DelaySummary, Element, ElementSeries, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats,
+    RttSummary, Run, SCHEMA, Variant, jain,
 };

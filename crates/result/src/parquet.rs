@@ -155,7 +155,10 @@ impl Kind {
             Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
         };
         let repetition = if self.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
+        Type::primitive_type_builder(name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
     }
 
     fn empty(self) -> Values {
@@ -212,8 +215,10 @@ struct Sheet<W: Write + Send> {
 
 impl<W: Write + Send> Sheet<W> {
     fn create(out: W, columns: &[(&str, Kind)], origin: Origin) -> io::Result<Sheet<W>> {
-        let fields = columns.iter().map(|&(name, kind)| kind.field(name).map(Arc::new)).collect::<Result<_, _>>();
-        let schema = Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
+        let fields =
+            columns.iter().map(|&(name, kind)| kind.field(name).map(Arc::new)).collect::<Result<_, _>>();
+        let schema =
+            Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
         let meta = [
             ("longfat.schema", SCHEMA.to_string()),
             ("longfat.scenario", origin.scenario.to_string()),
@@ -227,7 +232,8 @@ impl<W: Write + Send> Sheet<W> {
             .build();
         let schema = Arc::new(schema.map_err(io::Error::other)?);
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
-        let column = |&(_, kind): &(&str, Kind)| Column { kind, values: kind.empty(), levels: Vec::new(), rows: 0 };
+        let column =
+            |&(_, kind): &(&str, Kind)| Column { kind, values: kind.empty(), levels: Vec::new(), rows: 0 };
         Ok(Sheet { file, columns: columns.iter().map(column).collect(), rows: 0 })
     }
 
@@ -370,7 +376,10 @@ mod tests {
     #[test]
     fn rows_read_back_with_nulls_where_nothing_is_known() {
         let outcome = sampled(3);
-        let rows = rows(flows(&[Sampled { repeat: 1, outcome: &outcome }, Sampled { repeat: 2, outcome: &outcome }]));
+        let rows = rows(flows(&[
+            Sampled { repeat: 1, outcome: &outcome },
+            Sampled { repeat: 2, outcome: &outcome },
+        ]));
         let row = |i: usize| rows[i].iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(" ");
         assert_eq!(rows.len(), 6);
         assert_eq!(row(0), r#""v" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 "slow start""#);
@@ -390,7 +399,10 @@ mod tests {
         let runs = [1, 2, 3].map(|repeat| Sampled { repeat, outcome: &outcome });
         let reader = SerializedFileReader::new(bytes::Bytes::from(flows(&runs))).unwrap();
         assert_eq!(reader.num_row_groups(), 2);
-        assert_eq!(reader.metadata().file_metadata().num_rows() as usize, 3 * outcome.flow_series[0].time_s.len());
+        assert_eq!(
+            reader.metadata().file_metadata().num_rows() as usize,
+            3 * outcome.flow_series[0].time_s.len()
+        );
         assert_eq!(reader.metadata().file_metadata().created_by(), Some("longfat 0.1.0"));
     }
 
@@ -411,6 +423,7 @@ mod tests {
         let outcome = sampled(300);
         let runs = [Sampled { repeat: 1, outcome: &outcome }, Sampled { repeat: 2, outcome: &outcome }];
         write_flows(std::fs::File::create(format!("{dir}/flows.parquet")).unwrap(), ORIGIN, &runs).unwrap();
-        write_elements(std::fs::File::create(format!("{dir}/elements.parquet")).unwrap(), ORIGIN, &runs).unwrap();
+        write_elements(std::fs::File::create(format!("{dir}/elements.parquet")).unwrap(), ORIGIN, &runs)
+            .unwrap();
     }
 }

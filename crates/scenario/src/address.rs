@@ -79,8 +79,7 @@ pub(crate) fn quote(name: &str) -> String {
 pub(crate) fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = |c: char| c.is_alphanumeric() || c == '_';
-    let fits =
-        name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
+    let fits = name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
     if fits { Ok(()) } else { Err(Fault::new(Cause::BadName { name: name.into() }, at)) }
 }
 

@@ -63,8 +63,7 @@ pub(crate) fn scenario(
     }
     let relays = relays(root, &file.relays, &hosts)?;
     let islands = islands(hosts.list.len(), &links);
-    let checks =
-        Checks { root, hosts: &hosts, relays: &relays, islands: &islands, duration: file.duration };
+    let checks = Checks { root, hosts: &hosts, relays: &relays, islands: &islands, duration: file.duration };
     let mut flows = Vec::new();
     let mut connections = 0;
     for (name, table) in file.flows.0 {
@@ -137,8 +136,7 @@ impl Hosts {
         self.list.iter().map(|h| h.name.clone()).collect()
     }
     fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
-        let unknown =
-            || Cause::UnknownName { what: "host", name: name.into(), known: self.names() };
+        let unknown = || Cause::UnknownName { what: "host", name: name.into(), known: self.names() };
         self.get(name).ok_or_else(|| fault(root, path, unknown()))
     }
 }
@@ -207,11 +205,7 @@ fn control(root: &Node, path: &[&str], cc: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let known = congestion::NAMES.iter().map(|n| n.to_string()).collect();
-    Err(fault(
-        root,
-        path,
-        Cause::UnknownWord { what: "congestion control", word: cc.into(), known },
-    ))
+    Err(fault(root, path, Cause::UnknownWord { what: "congestion control", word: cc.into(), known }))
 }
 
 fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<Relay>, Fault> {
@@ -300,17 +294,10 @@ impl Checks<'_> {
     }
 
     /// The relays of a flow, each joining two different hosts that links join too.
-    fn via(
-        &self,
-        name: &str,
-        via: &[String],
-        ends: [usize; 2],
-        app: &App,
-    ) -> Result<Vec<usize>, Fault> {
+    fn via(&self, name: &str, via: &[String], ends: [usize; 2], app: &App) -> Result<Vec<usize>, Fault> {
         let [from, to] = ends;
         if !via.is_empty() && matches!(app, App::Udp { .. }) {
-            let message =
-                "a relay ends TCP connections; an app of kind `udp` cannot pass one".into();
+            let message = "a relay ends TCP connections; an app of kind `udp` cannot pass one".into();
             return Err(fault(self.root, &["flows", name, "via"], Cause::Conflict { message }));
         }
         let mut at = from;
@@ -327,8 +314,7 @@ impl Checks<'_> {
             at = self.relays[found].host;
             relays.push(found);
         }
-        let key: &[&str] =
-            if via.is_empty() { &["flows", name, "to"] } else { &["flows", name, "via"] };
+        let key: &[&str] = if via.is_empty() { &["flows", name, "to"] } else { &["flows", name, "via"] };
         self.leg(key, at, to)?;
         Ok(relays)
     }
@@ -342,11 +328,7 @@ impl Checks<'_> {
         if self.islands[from] != self.islands[to] {
             let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
             let reached = (0..self.islands.len()).filter(same).map(name).collect();
-            return Err(fault(
-                self.root,
-                path,
-                Cause::NoRoute { from: name(from), to: name(to), reached },
-            ));
+            return Err(fault(self.root, path, Cause::NoRoute { from: name(from), to: name(to), reached }));
         }
         Ok(())
     }

@@ -3,9 +3,7 @@
 use crate::error::Cause;
 use crate::tree::{Key, Node, Origin, Table, Value};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor,
-};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use std::fmt;
 
 /// What is wrong, and where if that is known yet.
@@ -192,10 +190,7 @@ struct Items<'de>(std::slice::Iter<'de, Node>);
 
 impl<'de> de::SeqAccess<'de> for &mut Items<'de> {
     type Error = Fault;
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Fault> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         let Some(node) = self.0.next() else { return Ok(None) };
         seed.deserialize(node).map(Some).map_err(|f| f.or_at(node.at))
     }
@@ -223,10 +218,7 @@ impl<'de> Entries<'de> {
 
 impl<'de> de::MapAccess<'de> for Entries<'de> {
     type Error = Fault;
-    fn next_key_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Fault> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         let skip = self.skip;
         let Some((key, node)) = self.entries.find(|(k, _)| !skip.contains(&k.name.as_str())) else {
             return Ok(None);
@@ -262,9 +254,7 @@ fn place_in(node: &Node, cause: &Cause) -> Origin {
     let entries = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default();
     let value = |is: &dyn Fn(&Node) -> bool| entries.iter().find(|(_, n)| is(n)).map(|(_, n)| n.at);
     let place = match cause {
-        Cause::UnknownKey { key, .. } => {
-            entries.iter().find(|(k, _)| k.name == *key).map(|(k, _)| k.at)
-        }
+        Cause::UnknownKey { key, .. } => entries.iter().find(|(k, _)| k.name == *key).map(|(k, _)| k.at),
         Cause::UnknownWord { word, .. } => value(&|n| n.as_text() == Some(word)),
         // The units' errors quote what they cannot read.
         Cause::BadValue { message } => {

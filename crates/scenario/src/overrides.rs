@@ -77,8 +77,7 @@ fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
 fn set(root: &mut Table, path: &[Step], value: Node) -> Result<(), Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if first.name == "variants" {
-        let message =
-            "an override cannot change variants; name the key itself: it is set in every variant";
+        let message = "an override cannot change variants; name the key itself: it is set in every variant";
         return Err(Fault::new(Cause::BadPath { message: message.into() }, first.at));
     }
     if !File::KEYS.contains(&first.name.as_str()) {
@@ -114,15 +113,8 @@ fn set(root: &mut Table, path: &[Step], value: Node) -> Result<(), Fault> {
 }
 
 /// Whether the path may name this host, link, relay or flow: it is there, or given whole.
-fn admit(
-    root: &mut Table,
-    what: &'static str,
-    table: &Step,
-    name: &Step,
-    whole: bool,
-) -> Result<(), Fault> {
-    let mut known =
-        root.get(&table.name).and_then(Node::as_table).map(Table::names).unwrap_or_default();
+fn admit(root: &mut Table, what: &'static str, table: &Step, name: &Step, whole: bool) -> Result<(), Fault> {
+    let mut known = root.get(&table.name).and_then(Node::as_table).map(Table::names).unwrap_or_default();
     if what == "host" {
         // Hosts may be left out of the file: links name them.
         known.extend(hosts_of_links(root));
@@ -170,8 +162,7 @@ fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut N
         Value::Array(list) => {
             let names = stage::names_at(done, list);
             let by_name = names.iter().position(|n| *n == step.name);
-            let index =
-                by_name.or_else(|| step.name.parse().ok().filter(|&i: &usize| i < list.len()));
+            let index = by_name.or_else(|| step.name.parse().ok().filter(|&i: &usize| i < list.len()));
             match index {
                 Some(i) => Ok(&mut list[i]),
                 None if names.is_empty() => {
@@ -184,8 +175,7 @@ fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut N
                     Err(Fault::new(Cause::BadPath { message }, step.at))
                 }
                 None => {
-                    let cause =
-                        Cause::UnknownName { what: "stage", name: step.name.clone(), known: names };
+                    let cause = Cause::UnknownName { what: "stage", name: step.name.clone(), known: names };
                     Err(Fault::new(cause, step.at))
                 }
             }

@@ -50,13 +50,12 @@ impl Texts<'_> {
         let mut experiment =
             Experiment { name: String::new(), description: String::new(), variants: Vec::new() };
         for (name, overrides) in &variants {
-            let (scenario, description) =
-                self.variant(&root, overrides, files).map_err(|error| {
-                    // A fault of the file itself is none of the variant's.
-                    let alone = overrides.entries.is_empty()
-                        || self.variant(&root, &Table::default(), files).as_ref() == Err(&error);
-                    if alone { error } else { error.in_variant(name) }
-                })?;
+            let (scenario, description) = self.variant(&root, overrides, files).map_err(|error| {
+                // A fault of the file itself is none of the variant's.
+                let alone = overrides.entries.is_empty()
+                    || self.variant(&root, &Table::default(), files).as_ref() == Err(&error);
+                if alone { error } else { error.in_variant(name) }
+            })?;
             if experiment.variants.is_empty() {
                 experiment.name = scenario.name.clone();
                 experiment.description = description;
@@ -92,8 +91,7 @@ impl Texts<'_> {
         let table_of = |node: Node| match node.value {
             Value::Table(t) => Ok(t),
             v => {
-                let expected =
-                    "a table of overrides by variant, for example [variants.slow]".into();
+                let expected = "a table of overrides by variant, for example [variants.slow]".into();
                 Err(fault(Cause::WrongType { found: v.kind().into(), expected }, node.at))
             }
         };
@@ -224,11 +222,6 @@ impl Place {
         }
         let width = width.min((excerpt.chars().count()).saturating_sub(caret).max(1));
         let line = text[..start].matches('\n').count() + 1;
-        Place {
-            line,
-            column: before + 1,
-            excerpt: excerpt.trim_end().into(),
-            caret: (caret, width),
-        }
+        Place { line, column: before + 1, excerpt: excerpt.trim_end().into(), caret: (caret, width) }
     }
 }

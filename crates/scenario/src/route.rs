@@ -85,8 +85,7 @@ mod tests {
         let at = |n: &str| s.hosts.iter().position(|h| h.name == n).unwrap();
         let route = |a, b| {
             let hops = s.route(at(a), at(b))?;
-            let show =
-                |h: &Hop| format!("{}{}", s.links[h.link].name, if h.forward { ">" } else { "<" });
+            let show = |h: &Hop| format!("{}{}", s.links[h.link].name, if h.forward { ">" } else { "<" });
             Some(hops.iter().map(show).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(route("a", "d").unwrap(), "ac> cd>");

@@ -39,9 +39,7 @@ pub(crate) fn names(stages: &[Node]) -> Vec<String> {
 /// [`names`] of the list at `path`, if it is one of stages.
 pub(crate) fn names_at(path: &[impl AsRef<str>], list: &[Node]) -> Vec<String> {
     match path {
-        [links, _, way]
-            if links.as_ref() == "links" && matches!(way.as_ref(), "forward" | "backward") =>
-        {
+        [links, _, way] if links.as_ref() == "links" && matches!(way.as_ref(), "forward" | "backward") => {
             names(list)
         }
         _ => Vec::new(),
@@ -62,8 +60,7 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
         let at = node.place(&["name"]);
         check_name(&name, at)?;
         if name.bytes().all(|b| b.is_ascii_digit()) {
-            let message =
-                format!("the name `{name}` would be read as a stage's index; add a letter");
+            let message = format!("the name `{name}` would be read as a stage's index; add a letter");
             return Err(Fault::new(Cause::Conflict { message }, at));
         }
         if !seen.insert(name.clone()) {

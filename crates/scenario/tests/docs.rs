@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-const MARK: &str =
-    "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-scenario -->\n";
+const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-scenario -->\n";
 
 struct Docs {
     schema: Value,
@@ -52,8 +51,7 @@ impl Docs {
             "string" => "text".into(),
             "array" => format!("list of: {}", self.takes(&schema["items"])),
             "object" => {
-                let keys: Vec<String> =
-                    properties(schema).keys().map(|k| format!("`{k}`")).collect();
+                let keys: Vec<String> = properties(schema).keys().map(|k| format!("`{k}`")).collect();
                 format!("table of {}", keys.join(", "))
             }
             other => other.into(),
@@ -76,8 +74,7 @@ impl Docs {
         for pass in [true, false] {
             for (key, value) in own.iter().filter(|(k, _)| required(k) == pass) {
                 let needed = if pass { "Required. " } else { "" };
-                let row =
-                    format!("| `{key}` | {} | {needed}{} |\n", self.takes(value), says(value));
+                let row = format!("| `{key}` | {} | {needed}{} |\n", self.takes(value), says(value));
                 self.text += &row;
             }
         }
@@ -169,8 +166,8 @@ fn the_examples_in_the_text_are_good() {
     let mut blocks = text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap());
     let first = blocks.next().unwrap();
     scenario::Experiment::parse("docs.toml", first, &[]).unwrap();
-    let udp = "[flows.udp]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n";
+    let udp =
+        "[flows.udp]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n";
     let second = format!("{first}\n{udp}\n{}", blocks.next().unwrap());
-    scenario::Experiment::parse("docs.toml", &second, &[])
-        .unwrap_or_else(|e| panic!("{}", e.render()));
+    scenario::Experiment::parse("docs.toml", &second, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
 }

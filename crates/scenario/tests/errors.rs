@@ -123,8 +123,7 @@ fn what_is_too_large_is_refused() {
     let e = Experiment::parse("many.toml", &format!("{link}{variants}"), &[]).unwrap_err();
     assert!(matches!(e.cause(), Cause::OutOfRange { .. }), "{e}");
     let stages = "{ kind = \"delay\", delay = \"1ms\" }, ".repeat(101);
-    let e =
-        Experiment::parse("deep.toml", &format!("{link}forward = [{stages}]"), &[]).unwrap_err();
+    let e = Experiment::parse("deep.toml", &format!("{link}forward = [{stages}]"), &[]).unwrap_err();
     assert!(matches!(e.cause(), Cause::OutOfRange { .. }), "{e}");
     let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
     let e = Experiment::parse("deep.toml", &deep, &[]).unwrap_err();

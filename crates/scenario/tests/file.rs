@@ -26,9 +26,8 @@ fn examples() -> Vec<(String, String)> {
     let mut paths: Vec<PathBuf> = files.map(|f| f.unwrap().path()).collect();
     paths.retain(|p| p.extension().is_some_and(|e| e == "toml"));
     paths.sort();
-    let read = |p: PathBuf| {
-        (p.file_name().unwrap().to_string_lossy().into(), std::fs::read_to_string(&p).unwrap())
-    };
+    let read =
+        |p: PathBuf| (p.file_name().unwrap().to_string_lossy().into(), std::fs::read_to_string(&p).unwrap());
     paths.into_iter().map(read).collect()
 }
 
@@ -207,9 +206,7 @@ fn a_file_that_a_stage_names_is_read() {
     };
     let e = Experiment::parse_with("t.toml", TRACED, &[], &mut read).unwrap();
     assert_eq!(asked, ["lte.trace"]);
-    let Stage::RateTrace(trace) = &e.variants[0].scenario.links[0].forward[1].stage else {
-        panic!()
-    };
+    let Stage::RateTrace(trace) = &e.variants[0].scenario.links[0].forward[1].stage else { panic!() };
     assert_eq!((trace.file.is_none(), trace.opportunities.as_slice()), (true, &[0, 1, 2][..]));
 }
 

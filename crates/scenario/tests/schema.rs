@@ -26,19 +26,14 @@ fn the_committed_schema_is_the_generated_one() {
 /// The part of JSON Schema, draft 7, that ours uses. Returns the first thing that is wrong.
 fn validate(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), String> {
     let Value::Object(rules) = schema else {
-        return if *schema == Value::Bool(false) {
-            Err(format!("{path}: nothing fits"))
-        } else {
-            Ok(())
-        };
+        return if *schema == Value::Bool(false) { Err(format!("{path}: nothing fits")) } else { Ok(()) };
     };
     let list = |rule: &Value| rule.as_array().cloned().unwrap_or_default();
     for (name, rule) in rules {
         let fits = match name.as_str() {
             "$ref" => {
                 let target = rule.as_str().and_then(|r| r.strip_prefix('#'));
-                let target =
-                    target.and_then(|p| root.pointer(p)).ok_or(format!("{path}: {rule}?"))?;
+                let target = target.and_then(|p| root.pointer(p)).ok_or(format!("{path}: {rule}?"))?;
                 validate(root, target, value, path)?;
                 true
             }
@@ -47,9 +42,7 @@ fn validate(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(
                 true
             }
             "anyOf" => list(rule).iter().any(|s| validate(root, s, value, path).is_ok()),
-            "oneOf" => {
-                list(rule).iter().filter(|s| validate(root, s, value, path).is_ok()).count() == 1
-            }
+            "oneOf" => list(rule).iter().filter(|s| validate(root, s, value, path).is_ok()).count() == 1,
             "type" => {
                 let is = |t: &str| match t {
                     "object" => value.is_object(),
@@ -69,15 +62,11 @@ fn validate(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(
             "enum" => list(rule).contains(value),
             "minimum" => value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()),
-            "minItems" => {
-                value.as_array().is_none_or(|a| a.len() >= rule.as_u64().unwrap() as usize)
-            }
-            "maxItems" => {
-                value.as_array().is_none_or(|a| a.len() <= rule.as_u64().unwrap() as usize)
-            }
-            "required" => value.as_object().is_none_or(|o| {
-                list(rule).iter().filter_map(Value::as_str).all(|key| o.contains_key(key))
-            }),
+            "minItems" => value.as_array().is_none_or(|a| a.len() >= rule.as_u64().unwrap() as usize),
+            "maxItems" => value.as_array().is_none_or(|a| a.len() <= rule.as_u64().unwrap() as usize),
+            "required" => value
+                .as_object()
+                .is_none_or(|o| list(rule).iter().filter_map(Value::as_str).all(|key| o.contains_key(key))),
             "items" => {
                 for (i, item) in value.as_array().into_iter().flatten().enumerate() {
                     validate(root, rule, item, &format!("{path}.{i}"))?;
@@ -102,8 +91,8 @@ fn validate(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(
                 true
             }
             // Text patterns are the units' own business; the rest says nothing of the value.
-            "$schema" | "title" | "description" | "default" | "definitions" | "examples"
-            | "format" | "pattern" => true,
+            "$schema" | "title" | "description" | "default" | "definitions" | "examples" | "format"
+            | "pattern" => true,
             other => panic!("the schema uses `{other}`, which this check does not know"),
         };
         if !fits {
@@ -124,8 +113,7 @@ fn the_examples_validate() {
     for file in std::fs::read_dir(root().join("scenarios")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
-            validates(&std::fs::read_to_string(&path).unwrap())
-                .unwrap_or_else(|e| panic!("{path:?}{e}"));
+            validates(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}{e}"));
             seen += 1;
         }
     }
@@ -161,11 +149,8 @@ fn the_schema_refuses_what_the_parser_refuses() {
         ("[flows.f]", "[flow.f]"),
     ] {
         let bad = good.replacen(from, to, 1);
-        let parsed = Experiment::parse(
-            "t.toml",
-            &bad.replace("[variants.v]\n        \"flows.f.count\" = 2", ""),
-            &[],
-        );
+        let parsed =
+            Experiment::parse("t.toml", &bad.replace("[variants.v]\n        \"flows.f.count\" = 2", ""), &[]);
         assert!(parsed.is_err(), "the parser takes {to}");
         assert!(validates(&bad).is_err(), "the schema takes {to}");
     }

@@ -86,7 +86,9 @@ impl Agenda {
             if child >= n {
                 break;
             }
-            if child + 1 < n && (self.heap[child + 1].0, self.heap[child + 1].1) < (self.heap[child].0, self.heap[child].1) {
+            if child + 1 < n
+                && (self.heap[child + 1].0, self.heap[child + 1].1) < (self.heap[child].0, self.heap[child].1)
+            {
                 child += 1;
             }
             if (entry.0, entry.1) <= (self.heap[child].0, self.heap[child].1) {

@@ -27,11 +27,17 @@ fn millis(s: Option<Span>) -> f64 {
 impl Collector {
     pub fn new(flows: &Flows, network: &Network) -> Collector {
         let elements = network.ways.iter().flat_map(|w| {
-            w.chain.names().map(|n| ElementSeries { name: format!("{}.{n}", w.name), ..ElementSeries::default() })
+            w.chain
+                .names()
+                .map(|n| ElementSeries { name: format!("{}.{n}", w.name), ..ElementSeries::default() })
         });
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
-            flows: flows.flows.iter().map(|f| FlowSeries { name: f.name.clone(), ..FlowSeries::default() }).collect(),
+            flows: flows
+                .flows
+                .iter()
+                .map(|f| FlowSeries { name: f.name.clone(), ..FlowSeries::default() })
+                .collect(),
             elements: elements.collect(),
         }
     }
@@ -79,7 +85,14 @@ impl Collector {
     }
 
     /// The summary at the end of the run.
-    pub fn finish(self, name: &str, scenario: &Scenario, flows: &Flows, network: &Network, sampled: bool) -> Outcome {
+    pub fn finish(
+        self,
+        name: &str,
+        scenario: &Scenario,
+        flows: &Flows,
+        network: &Network,
+        sampled: bool,
+    ) -> Outcome {
         let end = Time::ZERO + scenario.duration;
         let host = |i: u32| scenario.hosts[i as usize].name.clone();
         let mut summary = Vec::new();
@@ -123,7 +136,8 @@ impl Collector {
             elements: elements(network),
             ..Variant::default()
         };
-        let (flow_series, element_series) = if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
+        let (flow_series, element_series) =
+            if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
         Outcome { variant, flow_series, element_series }
     }
 }

@@ -89,7 +89,15 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn connect(&mut self, flow: usize, name: &str, cc: [&str; 2], from: usize, to: usize, pacing: Option<units::Rate>) {
+    fn connect(
+        &mut self,
+        flow: usize,
+        name: &str,
+        cc: [&str; 2],
+        from: usize,
+        to: usize,
+        pacing: Option<units::Rate>,
+    ) {
         let mtu = mtu_of(self.scenario, from, to);
         let stack = |h: usize| -> &Stack { &self.scenario.hosts[h].stack };
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
@@ -126,7 +134,14 @@ impl Builder<'_> {
                 let mut cc = f.cc.as_str();
                 for (n, &r) in f.via.iter().enumerate() {
                     let relay = &self.scenario.relays[r];
-                    self.connect(index, &format!("{name}.{n}"), [cc, &f.cc], at, relay.host, f.max_pacing_rate);
+                    self.connect(
+                        index,
+                        &format!("{name}.{n}"),
+                        [cc, &f.cc],
+                        at,
+                        relay.host,
+                        f.max_pacing_rate,
+                    );
                     buffers.push(relay.buffer.get());
                     at = relay.host;
                     cc = relay.cc.as_deref().unwrap_or(&f.cc);
@@ -199,7 +214,8 @@ impl Flows {
             Kind::Udp(u) => u.received_bytes,
             Kind::Tcp(t) => {
                 let server = &self.ends[2 * t.legs.end as usize - 1];
-                let back = if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
+                let back =
+                    if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
                 server.rx.copied + back
             }
         }

@@ -14,7 +14,15 @@ use units::{Span, Time};
 pub trait Tap {
     /// `host` sent (`outgoing`) or received this packet, which goes from host `from` to host `to`;
     /// all three are indexes of the scenario's hosts.
-    fn packet(&mut self, now: Time, host: usize, outgoing: bool, packet: &Packet<Segment>, from: usize, to: usize);
+    fn packet(
+        &mut self,
+        now: Time,
+        host: usize,
+        outgoing: bool,
+        packet: &Packet<Segment>,
+        from: usize,
+        to: usize,
+    );
 }
 
 /// What a run takes besides its scenario.
@@ -345,7 +353,9 @@ impl Run<'_> {
         let far_side = if end % 2 == 1 { connection + 1 } else { connection };
         if inner {
             let (here, there) = (2 * far_side - 1, 2 * far_side);
-            if self.flows.ends[here as usize].is_established() && self.flows.established[far_side as usize].is_none() {
+            if self.flows.ends[here as usize].is_established()
+                && self.flows.established[far_side as usize].is_none()
+            {
                 self.open_leg(there);
             }
             let Kind::Tcp(t) = &self.flows.flows[flow_index as usize].kind else { return };

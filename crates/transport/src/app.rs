@@ -89,14 +89,16 @@ impl Application {
     #[inline]
     pub fn handle_progress(&mut self, now: Time, side: Side, end: &mut Tcp, out: &mut Vec<Segment>) {
         match self.app {
-            App::Bulk { bytes: Some(n), .. } if side == Side::Client && self.finished.is_none() => {
-                if end.tx.s.snd_una >= n.get() {
-                    self.finished = Some(now);
-                }
+            App::Bulk { bytes: Some(n), .. }
+                if side == Side::Client && self.finished.is_none() && end.tx.s.snd_una >= n.get() =>
+            {
+                self.finished = Some(now);
             }
             App::Request { request, response, think, count } => match side {
                 Side::Server => {
-                    while end.rx.rcv_nxt >= (self.answered + 1) * request.get().max(1) && self.answered < self.asked {
+                    while end.rx.rcv_nxt >= (self.answered + 1) * request.get().max(1)
+                        && self.answered < self.asked
+                    {
                         self.answered += 1;
                         end.write(now, response.get(), true, out);
                     }

@@ -185,7 +185,8 @@ impl Receiver {
             self.be_quick();
             return self.decide(now, srtt);
         }
-        if seg.seq >= self.rcv_nxt + self.window_left() || end > self.rcv_nxt + self.window_left() + self.mss {
+        if seg.seq >= self.rcv_nxt + self.window_left() || end > self.rcv_nxt + self.window_left() + self.mss
+        {
             self.be_quick(); // outside the window, a probe of a closed one
             self.now = true;
             return self.decide(now, srtt);
@@ -453,7 +454,9 @@ impl Receiver {
 
     fn stamp_sacks(&mut self, seg: &mut Segment) {
         let ack = self.rcv_nxt;
-        let block = |(s, e): (u64, u64)| -> SackBlock { ((s as i64 - ack as i64) as i32, (e as i64 - ack as i64) as i32) };
+        let block = |(s, e): (u64, u64)| -> SackBlock {
+            ((s as i64 - ack as i64) as i32, (e as i64 - ack as i64) as i32)
+        };
         let most = if seg.ts_val != 0 { 3 } else { 4 };
         let mut n = 0;
         if let Some(d) = self.dsack.take() {

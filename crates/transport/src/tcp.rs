@@ -171,14 +171,9 @@ impl Tcp {
             State::SynSent if syn && seg.flags.has(Flags::ACK) => {
                 self.rx.establish(now, seg.ts_val);
                 self.establish(now, seg.window as u64);
+                self.send_ack(now, out);
                 self.tx.push(now, &mut self.scratch);
-                if self.scratch.is_empty() {
-                    self.send_ack(now, out);
-                } else {
-                    // The handshake's own ACK leaves before the first data.
-                    self.send_ack(now, out);
-                    self.flush(now, out);
-                }
+                self.flush(now, out);
             }
             State::SynReceived => {
                 self.establish(now, seg.window as u64);

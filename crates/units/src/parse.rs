@@ -125,9 +125,7 @@ const RATE: Kind = Kind {
 /// Reads `text` as a whole number of `kind`'s smallest unit.
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let trimmed = text.trim();
-    let digits = trimmed
-        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
-        .unwrap_or(trimmed.len());
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(digits);
     let unit = unit.trim();
     let number: String = number.chars().filter(|&c| c != '_').collect();

@@ -226,10 +226,8 @@ impl SubAssign for Bytes {
 
 /// Writes `n` in the largest unit that keeps it a whole number.
 fn whole(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
-    let (scale, name) = units
-        .iter()
-        .find(|(scale, _)| n != 0 && n % scale == 0)
-        .unwrap_or(&units[units.len() - 1]);
+    let (scale, name) =
+        units.iter().find(|(scale, _)| n != 0 && n.is_multiple_of(*scale)).unwrap_or(&units[units.len() - 1]);
     write!(f, "{}{}", n / scale, name)
 }
 
@@ -245,11 +243,7 @@ impl fmt::Display for Bytes {
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        whole(
-            f,
-            self.0,
-            &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")],
-        )
+        whole(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
     }
 }
 impl fmt::Debug for Time {

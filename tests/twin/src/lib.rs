@@ -101,14 +101,17 @@ impl Cell {
         } else {
             String::new()
         };
+        let pace = std::env::var("PACE").unwrap_or("true".into());
         let half = self.rtt / 2;
-        let jit = std::env::var("JIT").map(|j| format!("{{ kind = \"jitter\", delay = \"{j}\", jitter = \"{j}\" }},")).unwrap_or_default();
+        let jit = std::env::var("JIT")
+            .map(|j| format!("{{ kind = \"jitter\", delay = \"{j}\", jitter = \"{j}\" }},"))
+            .unwrap_or_default();
         format!(
             r#"name = "cell"
 duration = "10s"
 sample = "{sample}"
 [hosts.a]
-stack = {{ pacing = true }}
+stack = {{ pacing = {pace} }}
 [links.path]
 between = ["a", "b"]
 forward = [{jit}{loss}{limiter}, {{ kind = "delay", delay = "{half}" }}]
@@ -120,7 +123,9 @@ cc = "{}"
 count = {}
 stagger = "{}"
 "#,
-            self.cc, self.flows, std::env::var("STAG").unwrap_or("0s".into())
+            self.cc,
+            self.flows,
+            std::env::var("STAG").unwrap_or("0s".into())
         )
     }
 

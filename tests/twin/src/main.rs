@@ -24,7 +24,9 @@ fn main() {
         quantile(&errors, 1.0) * 100.0
     );
     rows.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-    println!("| cell | goodput kernel | simulator | error | spread | retransmissions kernel | simulator | RTT kernel | simulator |");
+    println!(
+        "| cell | goodput kernel | simulator | error | spread | retransmissions kernel | simulator | RTT kernel | simulator |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (error, cell, s) in rows {
         println!(

@@ -19,8 +19,7 @@ pub(super) const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 pub(super) const CWND_GAIN: u32 = UNIT * 2;
 
 /// PROBE_BW's eight phases: probe, drain, six times cruise.
-pub(super) const PACING_GAINS: [u32; 8] =
-    [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+pub(super) const PACING_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// PROBE_BW begins in a random phase, any but the draining one.
 pub(super) const CYCLE_RAND: u64 = 7;
 

@@ -39,8 +39,7 @@ impl Bbr {
             w.ssthresh = self.inflight_target(s, w, self.max_bw(), UNIT);
         }
         if self.mode == Mode::Drain
-            && self.in_net_at_departure(s, w, s.inflight)
-                <= self.inflight_target(s, w, self.max_bw(), UNIT)
+            && self.in_net_at_departure(s, w, s.inflight) <= self.inflight_target(s, w, self.max_bw(), UNIT)
         {
             self.enter_probe_bw(s);
         }

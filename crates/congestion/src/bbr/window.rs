@@ -70,14 +70,7 @@ impl Bbr {
     }
 
     /// Sets cwnd for this ACK.
-    pub(super) fn set_cwnd(
-        &mut self,
-        s: &Socket,
-        w: &mut Window,
-        rs: &RateSample,
-        bw: u32,
-        gain: u32,
-    ) {
+    pub(super) fn set_cwnd(&mut self, s: &Socket, w: &mut Window, rs: &RateSample, bw: u32, gain: u32) {
         let mut cwnd = w.cwnd;
         let acked = rs.acked_sacked;
         if acked > 0 {

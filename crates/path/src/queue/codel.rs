@@ -33,12 +33,7 @@ pub struct CoDel {
 
 impl Default for CoDel {
     fn default() -> Self {
-        CoDel {
-            packets: 1000,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-        }
+        CoDel { packets: 1000, target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false }
     }
 }
 
@@ -49,8 +44,7 @@ impl CoDel {
     }
 
     pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> CoDelQueue<B> {
-        let law =
-            Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
+        let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
         CoDelQueue { limit: self.packets, law, buffer: Buffer::default(), state: State::default() }
     }
 }

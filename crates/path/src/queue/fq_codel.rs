@@ -59,8 +59,7 @@ impl FqCoDel {
     }
 
     pub(crate) fn build<B>(&self, seed: u64, name: &str) -> FqCoDelQueue<B> {
-        let law =
-            Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
+        let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
         FqCoDelQueue {
             limit: self.packets,
             quantum: self.quantum.max(1) as i64,

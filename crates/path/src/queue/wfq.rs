@@ -96,8 +96,7 @@ impl<B> WfqQueue<B> {
     /// Takes the packet with the largest finish tag.
     fn steal(&mut self) -> Option<Packet<B>> {
         let tails = self.flows.all.iter().enumerate();
-        let (_, victim) =
-            tails.filter_map(|(i, flow)| flow.packets.back().map(|q| (q.tag, i))).max()?;
+        let (_, victim) = tails.filter_map(|(i, flow)| flow.packets.back().map(|q| (q.tag, i))).max()?;
         let stolen = self.flows.pop_back(victim)?;
         let state = &mut self.flows.all[victim].state;
         state.finish = stolen.tag.finish - Self::cost(state.weight, stolen.packet.size);
@@ -116,9 +115,8 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
     ) {
         let weights = &self.weights;
         let id = packet.flow;
-        let flow = self
-            .flows
-            .find(id, || FlowState { weight: weights.get(&id).copied().unwrap_or(1), finish: 0 });
+        let flow =
+            self.flows.find(id, || FlowState { weight: weights.get(&id).copied().unwrap_or(1), finish: 0 });
         let state = &mut self.flows.all[flow].state;
         state.finish = state.finish.max(self.virtual_time) + Self::cost(state.weight, packet.size);
         let tag = Tag { finish: state.finish, serial: self.serial };

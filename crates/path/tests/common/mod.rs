@@ -138,16 +138,8 @@ impl Choices<'_> {
                 let weights = vec![Weight { flow: 1, weight: 1 + self.below(9) as u16 }];
                 QueueConfig::Wfq(Wfq { packets: self.packets(), weights })
             }
-            2 => QueueConfig::Drr(Drr {
-                packets: self.packets(),
-                quantum: 256 + self.below(2000) as u32,
-            }),
-            3 => QueueConfig::CoDel(CoDel {
-                packets: self.packets(),
-                target,
-                interval,
-                ecn: self.coin(),
-            }),
+            2 => QueueConfig::Drr(Drr { packets: self.packets(), quantum: 256 + self.below(2000) as u32 }),
+            3 => QueueConfig::CoDel(CoDel { packets: self.packets(), target, interval, ecn: self.coin() }),
             4 => QueueConfig::FqCoDel(FqCoDel {
                 packets: self.packets(),
                 flows: 1 + self.below(8) as u32,
@@ -369,8 +361,7 @@ type Summary = (Vec<Seen>, Vec<(Seen, u8)>, Vec<(Seen, u32)>);
 /// All that left, in a form that does not depend on when losses were told.
 fn summary(out: &Outbox<()>) -> Summary {
     let sent = out.sent.iter().map(|(at, p)| seen(*at, p)).collect();
-    let mut dropped: Vec<_> =
-        out.dropped.iter().map(|(at, p, cause)| (seen(*at, p), *cause as u8)).collect();
+    let mut dropped: Vec<_> = out.dropped.iter().map(|(at, p, cause)| (seen(*at, p), *cause as u8)).collect();
     let mut bounced: Vec<_> = out.bounced.iter().map(|(at, p, mtu)| (seen(*at, p), *mtu)).collect();
     dropped.sort_unstable();
     bounced.sort_unstable();

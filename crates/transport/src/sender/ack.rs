@@ -353,7 +353,8 @@ impl Sender {
             seq_rtt = Some(now.since(first));
             ca_rtt = Some(now.since(last));
             let advance = self.s.snd_una - a.prior_una;
-            a.maybe_delayed = acked == 1 && a.prior_sacked == 0 && advance < self.s.mss as u64 && !a.data_sacked;
+            a.maybe_delayed =
+                acked == 1 && a.prior_sacked == 0 && advance < self.s.mss as u64 && !a.data_sacked;
         }
         if let (Some(first), Some(last)) = (a.first_sacked, a.last_sacked) {
             ca_rtt = Some(now.since(last));

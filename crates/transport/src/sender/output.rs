@@ -233,7 +233,10 @@ impl Sender {
             let mut burst = 0;
             while burst < most && n != self.board.end() {
                 let p = self.board.get(n);
-                if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) || self.retrans_out >= self.lost_out {
+                if !p.is(flag::LOST)
+                    || p.is(flag::SACKED | flag::RETRANS)
+                    || self.retrans_out >= self.lost_out
+                {
                     break;
                 }
                 rearm |= n == self.board.first();
@@ -266,7 +269,8 @@ impl Sender {
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
     pub(super) fn resend(&mut self, n: u32, out: &mut Vec<Outgoing>) {
         let now = self.s.now;
-        let (delivered, delivered_time, first_sent) = (self.s.delivered, self.s.delivered_time, self.first_sent);
+        let (delivered, delivered_time, first_sent) =
+            (self.s.delivered, self.s.delivered_time, self.first_sent);
         let limited = self.s.app_limited != 0;
         let p = self.board.get_mut(n);
         p.flags |= flag::EVER_RETRANS;
@@ -286,7 +290,10 @@ impl Sender {
     /// Remembers whether the window was the limit (`tcp_cwnd_validate`, RFC 7661 in spirit).
     fn validate_cwnd(&mut self, limited: bool) {
         let out = self.packets_out();
-        if self.s.snd_una >= self.usage_seq || limited || (!self.s.is_cwnd_limited && out > self.max_packets_out) {
+        if self.s.snd_una >= self.usage_seq
+            || limited
+            || (!self.s.is_cwnd_limited && out > self.max_packets_out)
+        {
             self.s.is_cwnd_limited = limited;
             self.max_packets_out = out;
             self.usage_seq = self.s.snd_nxt;

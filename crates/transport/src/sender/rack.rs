@@ -34,10 +34,9 @@ impl Sender {
 
     /// The reordering window now.
     fn reorder_window(&self) -> Span {
-        if !self.rack.reordering_seen {
-            if self.s.state >= CaState::Recovery || self.sacked_out >= self.reordering {
-                return Span::ZERO;
-            }
+        let proven = self.s.state >= CaState::Recovery || self.sacked_out >= self.reordering;
+        if proven && !self.rack.reordering_seen {
+            return Span::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or(Span::ZERO) / 4;
         let bound = self.rtt.smoothed().unwrap_or(Span::ZERO);

@@ -51,7 +51,8 @@ impl Sender {
 
     pub(super) fn init_undo(&mut self) {
         self.undo_marker = Some(self.s.snd_una);
-        self.undo_retrans = self.retrans_out as i64 + (self.tlp_high_seq.is_some() && self.tlp_retrans) as i64;
+        self.undo_retrans =
+            self.retrans_out as i64 + (self.tlp_high_seq.is_some() && self.tlp_retrans) as i64;
         if self.undo_retrans == 0 {
             self.undo_retrans = -1;
         }
@@ -77,7 +78,8 @@ impl Sender {
         self.prr_delivered += acked_sacked;
         let delta = self.w.ssthresh as i64 - self.in_flight() as i64;
         let sndcnt = if delta < 0 {
-            let target = (self.w.ssthresh as u64 * self.prr_delivered as u64).div_ceil(self.w.prior_cwnd as u64);
+            let target =
+                (self.w.ssthresh as u64 * self.prr_delivered as u64).div_ceil(self.w.prior_cwnd as u64);
             target as i64 - self.prr_out as i64
         } else {
             let mut n = (self.prr_delivered as i64 - self.prr_out as i64).max(acked_sacked as i64);
@@ -192,13 +194,11 @@ impl Sender {
 
     /// Packets RACK took off its list come back when their loss is undone.
     fn relink(&mut self) {
-        let mut back: Vec<u32> = self
-            .board
-            .numbers()
-            .filter(|&n| !self.board.get(n).is(flag::LINKED | flag::SACKED))
-            .collect();
+        let mut back: Vec<u32> =
+            self.board.numbers().filter(|&n| !self.board.get(n).is(flag::LINKED | flag::SACKED)).collect();
         back.sort_by_key(|&n| self.board.get(n).at);
-        let linked: Vec<u32> = std::iter::successors(self.board.oldest_sent(), |&n| self.board.sent_after(n)).collect();
+        let linked: Vec<u32> =
+            std::iter::successors(self.board.oldest_sent(), |&n| self.board.sent_after(n)).collect();
         let mut all = [back, linked].concat();
         all.sort_by_key(|&n| (self.board.get(n).at, self.board.get(n).seq));
         for n in all {

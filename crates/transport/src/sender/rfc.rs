@@ -47,7 +47,9 @@ impl Sender {
             let partial = self.s.state == CaState::Recovery;
             let first = self.board.first();
             let head = self.board.get(first);
-            if !head.is(flag::LOST) && (self.dup_acks >= DUP_THRESHOLD || (partial && !head.is(flag::RETRANS))) {
+            if !head.is(flag::LOST)
+                && (self.dup_acks >= DUP_THRESHOLD || (partial && !head.is(flag::RETRANS)))
+            {
                 self.sacked_out = self.sacked_out.min(self.packets_out() - 1);
                 self.mark_lost(first);
             }
