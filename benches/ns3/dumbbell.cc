@@ -83,7 +83,7 @@ main(int argc, char** argv)
     cmd.AddValue("min-rto", "TCP's minimum RTO (ns-3's own default is 1s)", minRto);
     cmd.Parse(argc, argv);
 
-    if (flows == 0 || rate.GetBitRate() == 0 || !rtt.IsPositive() || !(seconds > 0.0) ||
+    if (flows == 0 || rate.GetBitRate() == 0 || !rtt.IsStrictlyPositive() || !(seconds > 0.0) ||
         seed == 0)
     {
         std::fprintf(stderr, "dumbbell: --flows, --rate, --rtt, --seconds and --seed must be positive\n");

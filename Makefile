@@ -1,0 +1,51 @@
+# The front door. `make test` checks everything and installs what that needs (Debian, as root).
+
+CARGO ?= cargo
+PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-sim
+
+.PHONY: test lint unit same-bytes wasm parquet bench fuzz docs setup
+
+test: setup lint unit wasm same-bytes parquet
+
+# tshark checks our captures; venv and pip read our Parquet files.
+setup:
+	sh tests/setup.sh
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+unit:
+	$(CARGO) test --workspace
+
+# The pure crates take time and randomness as arguments: they build where there is neither.
+wasm:
+	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+	$(CARGO) build $(PURE) --target wasm32-unknown-unknown
+
+# Same seed, same bytes: twice, and debug beside release.
+same-bytes:
+	$(CARGO) build -q -p longfat
+	$(CARGO) build -q --release -p longfat
+	sh tests/same-bytes.sh
+
+# The time series as pandas and others read them.
+parquet:
+	$(CARGO) build -q --release -p longfat
+	sh tests/parquet.sh
+
+# Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run.
+bench:
+	$(CARGO) build -q --release -p longfat-bench
+	$(MAKE) -C benches/ns3
+	python3 benches/compare.py
+
+# Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain.
+fuzz:
+	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
+	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
+
+# Everything in docs/ that is made, not written.
+docs:
+	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
+	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario

@@ -1,0 +1,34 @@
+"""Reads the Parquet files of a result folder and holds them against its result.json."""
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+folder = Path(sys.argv[1])
+result = json.loads((folder / "result.json").read_text())
+flows = pq.read_table(folder / "flows.parquet")
+elements = pq.read_table(folder / "elements.parquet")
+passed = 0
+
+for variant in result["variants"]:
+    of_variant = flows.filter(pc.equal(flows["variant"], variant["name"]))
+    for flow in variant["flows"]:
+        rows = of_variant.filter(pc.equal(of_variant["name"], flow["name"]))
+        assert rows.num_rows > 1000, (variant["name"], flow["name"], rows.num_rows)
+        delivered = rows["delivered_bytes"].to_pylist()
+        assert delivered == sorted(delivered)
+        # The last sample is at the very end of the run or up to one interval before it.
+        assert 0.98 * flow["delivered_bytes"] <= delivered[-1] <= flow["delivered_bytes"], (variant["name"], flow)
+        passed += 1
+    dropped = sum(e["dropped_packets"] for e in variant["elements"])
+    of_elements = elements.filter(pc.equal(elements["variant"], variant["name"]))
+    last = {}
+    for name, n in zip(of_elements["name"].to_pylist(), of_elements["dropped"].to_pylist()):
+        last[name] = n
+    assert 0.95 * dropped <= sum(last.values()) <= dropped, (variant["name"], dropped, last)
+    passed += 1
+
+print(f"parquet: {passed} passed, 0 failed")

@@ -1,0 +1,16 @@
+#!/bin/sh
+# The time series are read back with pyarrow, from its own virtual environment below target/.
+set -eu
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    echo "parquet: SKIPPED, no python3 with venv" >&2
+    exit 0
+fi
+venv=$target/venv
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+"$venv/bin/python" -c 'import pyarrow' 2>/dev/null || "$venv/bin/pip" install -q --disable-pip-version-check pyarrow
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" >"$work/stdout.json"
+"$venv/bin/python" tests/parquet.py "$work"

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs what the tests use and cargo does not bring. Says aloud what it cannot install;
+# the tests that need it then say that they were skipped.
+set -eu
+missing=""
+command -v tshark >/dev/null || missing="$missing tshark"
+command -v python3 >/dev/null || missing="$missing python3"
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ]; then
+    echo "setup: not root, so not installed:$missing (tests that need them will be skipped)" >&2
+    exit 0
+fi
+echo "setup: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $missing >/dev/null
