@@ -264,7 +264,7 @@ impl Run<'_> {
     }
 
     #[inline]
-    fn arrive(&mut self, host: u32, packet: Packet<Segment>) {
+    fn arrive(&mut self, host: u32, mut packet: Packet<Segment>) {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
@@ -281,18 +281,17 @@ impl Run<'_> {
         if packet.fragment.is_some() && !self.network.is_whole(&packet) {
             return;
         }
-        let mut seg = packet.body;
         if number as usize >= self.flows.ends.len() {
             let flow = self.flows.of[number as usize] as usize;
-            self.collector.rtts[flow].record(self.now.since(seg.sent));
+            self.collector.rtts[flow].record(self.now.since(packet.body.sent));
             if let Kind::Udp(u) = &mut self.flows.flows[flow].kind {
                 u.received += 1;
-                u.received_bytes += seg.len as u64;
+                u.received_bytes += packet.body.len as u64;
             }
             return;
         }
-        seg.ce = packet.ecn == Ecn::Ce;
-        self.handle(number ^ 1, &seg);
+        packet.body.ce = packet.ecn == Ecn::Ce;
+        self.handle(number ^ 1, &packet.body);
     }
 
     /// A segment reaches an end.

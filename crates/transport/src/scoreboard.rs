@@ -49,7 +49,38 @@ pub struct Sent {
     pub flags: u8,
 }
 
+/// What most of an ACK's stages need of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief {
+    /// First byte.
+    pub seq: u64,
+    /// When it was last (re)sent.
+    pub at: Time,
+    /// Payload bytes.
+    pub len: u32,
+    /// [`flag`] bits.
+    pub flags: u8,
+}
+
+impl Brief {
+    /// One past the last byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + self.len as u64
+    }
+    /// Whether any of `bits` is set.
+    #[inline]
+    pub fn is(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+}
+
 impl Sent {
+    /// The part most of an ACK's stages need.
+    #[inline]
+    pub fn brief(&self) -> Brief {
+        Brief { seq: self.seq, at: self.at, len: self.len, flags: self.flags }
+    }
     /// A packet about to be sent for the first time.
     pub fn new(seq: u64, len: u32) -> Sent {
         Sent {
@@ -134,15 +165,16 @@ impl Scoreboard {
         self.link(n);
     }
 
-    /// Removes the oldest packet, which was acknowledged.
+    /// Removes the oldest packet, which was acknowledged. False when there is none.
     #[inline]
-    pub fn pop(&mut self) -> Option<Sent> {
+    pub fn pop(&mut self) -> bool {
         if self.ring.is_empty() {
-            return None;
+            return false;
         }
         self.unlink(self.base);
         self.base = self.base.wrapping_add(1);
-        self.ring.pop_front()
+        self.ring.pop_front();
+        true
     }
 
     /// Shortens the oldest packet to begin at `seq` (a partial ACK).
@@ -285,7 +317,7 @@ mod tests {
         assert_eq!(order(&b), [3, 1]);
         b.push(Sent::new(400, 100));
         assert_eq!(order(&b), [3, 1, 4]);
-        while b.pop().is_some() {}
+        while b.pop() {}
         assert_eq!(order(&b), [0u32; 0]);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::{Outgoing, Sender, Timer};
 use crate::receive::timestamp;
-use crate::scoreboard::flag;
+use crate::scoreboard::{Brief, flag};
 use crate::segment::{Flags, Segment};
 use congestion::{CaState, RateSample};
 use units::{Span, Time};
@@ -217,7 +217,7 @@ impl Sender {
     }
 
     fn tag(&mut self, n: u32, a: &mut AckInfo) {
-        let p = self.board.get(n).clone();
+        let p = self.board.get(n).brief();
         self.rack_advance(&p);
         if p.is(flag::RETRANS) {
             // Not marked lost: the retransmission may still be in flight.
@@ -279,7 +279,7 @@ impl Sender {
                 break;
             }
             let n = self.board.first();
-            let p = p.clone();
+            let p = p.brief();
             if p.is(flag::EVER_RETRANS) {
                 if p.is(flag::RETRANS) {
                     self.retrans_out -= 1;
@@ -338,7 +338,7 @@ impl Sender {
     }
 
     /// Eifel on one packet: the ACK echoes a time before its retransmission.
-    fn is_spurious(&self, p: &crate::scoreboard::Sent, a: &AckInfo) -> bool {
+    fn is_spurious(&self, p: &Brief, a: &AckInfo) -> bool {
         p.is(flag::EVER_RETRANS) && a.ts_ecr != 0 && a.ts_ecr < timestamp(p.at)
     }
 

@@ -4,7 +4,7 @@
 
 use super::timers::TIMEOUT_MIN;
 use super::{Outgoing, Sender, Timer};
-use crate::scoreboard::{Sent, flag};
+use crate::scoreboard::{Brief, flag};
 use congestion::CaState;
 use units::{Span, Time};
 
@@ -18,7 +18,7 @@ fn sent_after(t1: Time, end1: u64, t2: Time, end2: u64) -> bool {
 
 impl Sender {
     /// Section 6.2 step 2: remembers the newest transmission delivered.
-    pub(super) fn rack_advance(&mut self, p: &Sent) {
+    pub(super) fn rack_advance(&mut self, p: &Brief) {
         let rtt = self.s.now.since(p.at);
         // A retransmission "delivered" faster than the path can: the original was.
         if p.is(flag::EVER_RETRANS) && self.rtt.min().is_some_and(|min| rtt < min) {
