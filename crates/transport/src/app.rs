@@ -27,14 +27,15 @@ pub enum Side {
 pub struct Application {
     app: App,
     wake: Option<Time>,
-    started: Time,
     on: bool,
     phase_end: Time,
     asked: u64,
     answered: u64,
+    /// Bytes the stream has in all, once nothing more will be written; or written in this burst.
+    total: Option<u64>,
     /// Exchanges completed.
     pub completed: u64,
-    /// When it had nothing more to do.
+    /// When it had nothing more to do: the last byte was delivered, the last answer was in.
     pub finished: Option<Time>,
 }
 
@@ -44,11 +45,11 @@ impl Application {
         Application {
             app,
             wake: None,
-            started: Time::ZERO,
             on: false,
             phase_end: Time::ZERO,
             asked: 0,
             answered: 0,
+            total: None,
             completed: 0,
             finished: None,
         }
@@ -67,10 +68,10 @@ impl Application {
 
     /// The flow begins: the client acts.
     pub fn start(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
-        self.started = now;
         match self.app {
             App::Bulk { duration, bytes } => {
                 client.write(now, bytes.map_or(ENDLESS, |b| b.get()), bytes.is_some(), out);
+                self.total = bytes.map(|b| b.get());
                 self.wake = duration.map(|d| now + d);
             }
             App::Request { request, .. } => {
@@ -89,10 +90,13 @@ impl Application {
     #[inline]
     pub fn handle_progress(&mut self, now: Time, side: Side, end: &mut Tcp, out: &mut Vec<Segment>) {
         match self.app {
-            App::Bulk { bytes: Some(n), .. }
-                if side == Side::Client && self.finished.is_none() && end.tx.s.snd_una >= n.get() =>
+            App::Bulk { .. }
+                if side == Side::Server
+                    && self.finished.is_none()
+                    && self.total.is_some_and(|n| end.rx.copied >= n) =>
             {
                 self.finished = Some(now);
+                self.wake = None;
             }
             App::Request { request, response, think, count } => match side {
                 Side::Server => {
@@ -128,9 +132,10 @@ impl Application {
     pub fn handle_wake(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
         self.wake = None;
         match self.app {
+            // It ends when what was sent has arrived: the caller lets the server's side look.
             App::Bulk { .. } => {
                 client.truncate();
-                self.finished = Some(now);
+                self.total = Some(client.tx.s.snd_nxt);
             }
             App::Request { request, .. } => {
                 self.asked += 1;
@@ -140,6 +145,7 @@ impl Application {
                 if now >= self.phase_end {
                     self.on = !self.on;
                     self.phase_end = now + if self.on { on } else { off };
+                    self.total = Some(0);
                     if !self.on {
                         client.truncate();
                     } else if rate.is_none() {
@@ -149,7 +155,10 @@ impl Application {
                 self.wake = Some(self.phase_end);
                 if let (true, Some(rate)) = (self.on, rate) {
                     let until = (now + WRITE_INTERVAL).min(self.phase_end);
-                    client.write(now, rate.bytes_in(until.since(now)).get(), true, out);
+                    // By the burst's begin, so that fractions of a byte add up.
+                    let due = rate.bytes_in((until + on).since(self.phase_end)).get();
+                    client.write(now, due - self.total.unwrap_or(0), true, out);
+                    self.total = Some(due);
                     self.wake = Some(until);
                 }
             }

@@ -125,6 +125,8 @@ pub struct Limits {
     pub timestamps: bool,
     /// SACK negotiated.
     pub sack: bool,
+    /// This end's SYN offers timestamps and SACK (a SYN-ACK has what was negotiated).
+    pub offers: (bool, bool),
     /// ECN negotiated.
     pub ecn: bool,
     /// Fixed receive window, bytes.
@@ -162,6 +164,7 @@ impl Stack {
             mss: clamp(self).min(clamp(peer)).saturating_sub(options).max(1),
             timestamps,
             sack: self.sack.unwrap_or(true) && peer.sack.unwrap_or(true),
+            offers: (has_timestamps(self), self.sack.unwrap_or(true)),
             ecn: self.ecn.unwrap_or(false) && peer.ecn.unwrap_or(false),
             receive_window: self.receive_window.map(Bytes::get),
             receive_buffer: self.receive_buffer.map_or(6 << 20, Bytes::get),

@@ -186,21 +186,61 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts packets larger than `mss` bytes; the list of sent packets is rebuilt in their order.
-    pub fn split(&mut self, mss: u32) {
+    /// Cuts packets larger than `mss` bytes and calls `cut` on each piece; numbers change.
+    pub fn split(&mut self, mss: u32, mut cut: impl FnMut(&mut Sent)) {
         self.mss = mss as u64;
         let old = std::mem::take(&mut self.ring);
-        (self.head, self.tail) = (NONE, NONE);
         for mut p in old {
-            p.flags &= !flag::LINKED;
+            if p.len <= mss {
+                self.ring.push_back(p);
+                continue;
+            }
             let end = p.end();
             while p.seq < end {
                 let mut piece = p.clone();
                 piece.len = mss.min((end - p.seq) as u32);
                 p.seq += piece.len as u64;
-                self.push(piece);
+                cut(&mut piece);
+                self.ring.push_back(piece);
             }
         }
+        self.relink();
+    }
+
+    /// Threads the list of sent packets anew: those whose delivery is open, neither SACKed nor
+    /// lost and not yet sent again, in the order they were sent.
+    pub fn relink(&mut self) {
+        (self.head, self.tail) = (NONE, NONE);
+        let mut order: Vec<u32> = self.numbers().collect();
+        order.sort_by_key(|&n| (self.get(n).at, self.get(n).seq));
+        for n in order {
+            let p = self.get_mut(n);
+            p.flags &= !flag::LINKED;
+            if !p.is(flag::SACKED) && (!p.is(flag::LOST) || p.is(flag::RETRANS)) {
+                self.link(n);
+            }
+        }
+    }
+
+    /// How many packets are SACKed, marked lost, and have a retransmission in flight.
+    pub fn counts(&self) -> (u32, u32, u32) {
+        let count = |bit| self.ring.iter().filter(|p| p.is(bit)).count() as u32;
+        (count(flag::SACKED), count(flag::LOST), count(flag::RETRANS))
+    }
+
+    /// Panics unless packets follow each other without a gap and the list holds those, and only
+    /// those, that are linked, in the order they were sent.
+    pub fn check(&self) {
+        for (a, b) in self.ring.iter().zip(self.ring.iter().skip(1)) {
+            assert_eq!(a.end(), b.seq, "a gap between packets");
+        }
+        let (mut at, mut listed, mut last) = (self.oldest_sent(), 0, Time::ZERO);
+        while let Some(n) = at {
+            let p = self.get(n);
+            assert!(p.is(flag::LINKED) && p.at >= last, "packet {n} out of order in the list");
+            (at, listed, last) = (self.sent_after(n), listed + 1, p.at);
+        }
+        assert_eq!(listed, self.ring.iter().filter(|p| p.is(flag::LINKED)).count(), "the list is torn");
     }
 
     /// Number of the first packet that ends after `seq`; [`Scoreboard::end`] when none does.
@@ -305,6 +345,20 @@ mod tests {
         b.push(Sent::new(307, 100));
         let found: Vec<u32> = [0, 99, 100, 306, 307, 406, 407].iter().map(|&s| b.find(s)).collect();
         assert_eq!(found, [0, 0, 1, 3, 4, 4, 5]);
+    }
+
+    #[test]
+    fn a_split_keeps_the_stream_and_the_send_order() {
+        let mut b = filled(3);
+        b.get_mut(0).at = Time::from_nanos(7); // sent again, after the others
+        b.get_mut(1).flags |= flag::SACKED;
+        b.push(Sent { at: Time::from_nanos(9), ..Sent::new(300, 40) });
+        let mut cuts = 0;
+        b.split(60, |_| cuts += 1);
+        b.check();
+        assert_eq!((cuts, b.len()), (6, 7));
+        let listed: Vec<u64> = order(&b).iter().map(|&n| b.get(n).seq).collect();
+        assert_eq!(listed, [200, 260, 0, 60, 300]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct Segment {
     pub len: u32,
     /// Receive window, bytes, after scaling.
     pub window: u32,
-    /// Timestamp value, milliseconds (RFC 7323); 0 = no timestamps.
+    /// Timestamp value, milliseconds (RFC 7323); 0 = no timestamps on this segment.
     pub ts_val: u32,
     /// Timestamp echo reply.
     pub ts_ecr: u32,
@@ -64,6 +64,8 @@ pub struct Segment {
     pub sack: [SackBlock; 4],
     /// How many SACK blocks.
     pub sacks: u8,
+    /// A SYN's "SACK permitted" (RFC 2018 section 2).
+    pub sack_ok: bool,
     /// Flags.
     pub flags: Flags,
     /// Sent as ECN-capable.
@@ -75,11 +77,33 @@ pub struct Segment {
 impl path::Body for Segment {}
 
 impl Segment {
+    /// All zero.
+    pub const BLANK: Segment = Segment {
+        seq: 0,
+        ack: 0,
+        sent: Time::ZERO,
+        len: 0,
+        window: 0,
+        ts_val: 0,
+        ts_ecr: 0,
+        sack: [(0, 0); 4],
+        sacks: 0,
+        flags: Flags(0),
+        ect: false,
+        ce: false,
+    };
+
     /// Size on the wire as an IPv4 packet, bytes.
     pub fn ip_bytes(&self) -> u32 {
         let mut n = HEADER + self.len;
         if self.flags.has(Flags::SYN) {
-            return n + 20; // MSS, SACK permitted, timestamps, window scale: 4 + 2 + 10 + 1 + 3
+            // MSS 4 and window scale 3 + NOP; Linux lets SACK permitted take the place of the two
+            // NOPs before timestamps (10 + 2), else it has two of its own.
+            return n + match (self.ts_val != 0, self.sack_ok) {
+                (true, _) => 20,
+                (false, true) => 12,
+                (false, false) => 8,
+            };
         }
         if self.ts_val != 0 {
             n += TIMESTAMP_OPTION;
@@ -95,5 +119,39 @@ impl Segment {
         self.sack[..self.sacks as usize]
             .iter()
             .map(|&(s, e)| (self.ack.wrapping_add_signed(s as i64), self.ack.wrapping_add_signed(e as i64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9293 section 3.1, RFC 7323 appendix A, RFC 2018 section 3, laid out as Linux does.
+    #[test]
+    fn sizes_are_those_on_the_wire() {
+        let plain = Segment {
+            seq: 0,
+            ack: 0,
+            sent: Time::ZERO,
+            len: 0,
+            window: 0,
+            ts_val: 0,
+            ts_ecr: 0,
+            sack: [(0, 0); 4],
+            sacks: 0,
+            sack_ok: false,
+            flags: Flags::ACK,
+            ect: false,
+            ce: false,
+        };
+        let stamped = Segment { ts_val: 1, ..plain.clone() };
+        assert_eq!(plain.ip_bytes(), 40);
+        assert_eq!(stamped.ip_bytes(), 52);
+        assert_eq!(Segment { len: 1448, ..stamped.clone() }.ip_bytes(), 1500);
+        assert_eq!(Segment { sacks: 1, ..stamped.clone() }.ip_bytes(), 64);
+        assert_eq!(Segment { sacks: 4, ..plain.clone() }.ip_bytes(), 76);
+        let syn = |s: &Segment, sack_ok| Segment { flags: Flags::SYN, sack_ok, ..s.clone() }.ip_bytes();
+        assert_eq!((syn(&stamped, true), syn(&stamped, false)), (60, 60));
+        assert_eq!((syn(&plain, true), syn(&plain, false)), (52, 48));
     }
 }

@@ -74,8 +74,7 @@ impl Tcp {
         self.syn_tries += 1;
         self.syn_timer = Some(now + Span::from_secs(1) * (1 << backoff));
         let flags = if self.state == State::SynReceived { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
-        let seg = self.segment(now, 0, 0, flags);
-        out.push(seg);
+        self.append(now, 0, 0, flags, false, out);
     }
 
     fn establish(&mut self, now: Time, window: u64) {
@@ -85,28 +84,21 @@ impl Tcp {
         self.tx.establish(now, rtt, window);
     }
 
-    /// A segment with this end's ACK, window, SACKs and timestamps.
+    /// Appends a segment with this end's ACK, window, SACKs and timestamps. Built where it will
+    /// lie: a copy of fields just written would wait for them.
     #[inline]
-    fn segment(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
-        let mut seg = Segment {
-            seq,
-            ack: 0,
-            sent: now,
-            len,
-            window: 0,
-            ts_val: if self.limits.timestamps { timestamp(now) } else { 0 },
-            ts_ecr: 0,
-            sack: [(0, 0); 4],
-            sacks: 0,
-            flags,
-            ect: false,
-            ce: false,
-        };
-        self.rx.stamp(&mut seg);
-        if self.rx.echo {
-            seg.flags = seg.flags.with(Flags::ECE);
+    fn append(&mut self, now: Time, seq: u64, len: u32, flags: Flags, ect: bool, out: &mut Vec<Segment>) {
+        out.push(Segment::BLANK);
+        let Some(seg) = out.last_mut() else { return };
+        seg.seq = seq;
+        seg.sent = now;
+        seg.len = len;
+        if self.limits.timestamps {
+            seg.ts_val = timestamp(now);
         }
-        seg
+        seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
+        seg.ect = ect;
+        self.rx.stamp(seg);
     }
 
     /// Turns what the sender let out into segments.
@@ -118,16 +110,13 @@ impl Tcp {
         let mut scratch = std::mem::take(&mut self.scratch);
         for o in scratch.drain(..) {
             let flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
-            let mut seg = self.segment(now, o.seq, o.len, flags);
-            seg.ect = self.limits.ecn && o.new;
-            out.push(seg);
+            self.append(now, o.seq, o.len, flags, self.limits.ecn && o.new, out);
         }
         self.scratch = scratch;
     }
 
     fn send_ack(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let seg = self.segment(now, self.tx.s.snd_nxt, 0, Flags::ACK);
-        out.push(seg);
+        self.append(now, self.tx.s.snd_nxt, 0, Flags::ACK, false, out);
     }
 
     /// A segment arrives.

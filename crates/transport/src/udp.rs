@@ -68,6 +68,7 @@ fn datagram(number: u64, payload: u32, sent: Time) -> Segment {
         ts_ecr: 0,
         sack: [(0, 0); 4],
         sacks: 0,
+        sack_ok: false,
         flags: Flags::default(),
         ect: false,
         ce: false,

@@ -147,7 +147,8 @@ count = {flows}
             let goodput = out.variant.total_goodput_mbps;
             (low, high) = (low.min(goodput), high.max(goodput));
             mean.goodput += goodput / n;
-            mean.retransmits += out.variant.flows.iter().map(|f| f.retransmitted_packets as f64).sum::<f64>() / n;
+            mean.retransmits +=
+                out.variant.flows.iter().map(|f| f.retransmitted_packets as f64).sum::<f64>() / n;
             let samples = out.flow_series.iter().flat_map(|s| &s.srtt_ms).filter(|r| !r.is_nan());
             let (sum, count) = samples.fold((0.0, 0.0), |(s, c), r| (s + r, c + 1.0));
             mean.rtt_ms += sum / count / n;

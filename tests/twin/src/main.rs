@@ -39,7 +39,9 @@ fn table(title: &str, rows: &[Row]) {
         quantile(&errors, 1.0) * 100.0,
         quantile(&rtts, 0.5) * 100.0,
     );
-    println!("| cell | goodput Mbit/s: kernel | simulator | error | spread: kernel | simulator | retransmissions: kernel | simulator | RTT ms: kernel | simulator |");
+    println!(
+        "| cell | goodput Mbit/s: kernel | simulator | error | spread: kernel | simulator | retransmissions: kernel | simulator | RTT ms: kernel | simulator |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (cell, kernel, sim) in rows {
         println!(

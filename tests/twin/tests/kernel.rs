@@ -28,7 +28,8 @@ fn pacing_decides_what_a_small_bucket_carries() {
     // Ten times as much through a bucket of three packets, on the kernel and here.
     let rows = cells(true);
     let of = |paced| {
-        rows.iter().find(|(c, _)| c.kind == "police" && c.burst.get() == 4500 && c.cc == "cubic" && c.paced == paced)
+        rows.iter()
+            .find(|(c, _)| c.kind == "police" && c.burst.get() == 4500 && c.cc == "cubic" && c.paced == paced)
     };
     let ((paced, k1), (bursty, k2)) = (of(true).expect("measured"), of(false).expect("measured"));
     assert!(k1.goodput / k2.goodput > 8.0);

@@ -2,6 +2,7 @@
 //! SACK tagging, cumulative part, RTT, tail loss probe, recovery, timers, delivery rate
 //! (draft-cheng-iccrg-delivery-rate-estimation), congestion control, retransmissions, new data.
 
+use super::output::Write;
 use super::{Outgoing, Sender, Timer};
 use crate::receive::timestamp;
 use crate::scoreboard::{Brief, flag};
@@ -26,11 +27,13 @@ pub struct AckInfo {
     pub(super) set_timer: bool,
     pub(super) lost_retrans: bool,
     maybe_delayed: bool,
-    prior_una: u64,
-    /// Lowest never-retransmitted byte delivered below the highest SACK: reordering.
-    reord: Option<u64>,
-    first_sacked: Option<Time>,
-    last_sacked: Option<Time>,
+    pub(super) prior_una: u64,
+    /// The highest SACKed byte before this ACK.
+    prior_sack_end: u64,
+    /// Lowest never-retransmitted byte SACKed below the highest SACK: reordering.
+    pub(super) reord: Option<u64>,
+    pub(super) first_sacked: Option<Time>,
+    pub(super) last_sacked: Option<Time>,
     prior_sacked: u32,
     /// Timestamp echoed, 0 = none.
     pub(super) ts_ecr: u32,
@@ -69,7 +72,7 @@ impl Sender {
         if ack > self.s.snd_nxt {
             return;
         }
-        if self.board.is_empty() && self.s.snd_nxt == self.write_seq {
+        if self.board.is_empty() && self.s.snd_nxt == self.write_seq && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
             self.snd_wnd = seg.window as u64;
             self.window_from = seg.seq;
@@ -77,6 +80,7 @@ impl Sender {
         }
         let mut a = AckInfo {
             prior_una: self.s.snd_una,
+            prior_sack_end: self.highest_sacked(),
             has_data: seg.len > 0,
             ece: self.ecn && seg.flags.has(Flags::ECE),
             ts_ecr: seg.ts_ecr,
@@ -89,8 +93,9 @@ impl Sender {
             // Old: its SACKs may still tell something.
             if seg.sacks > 0 && !self.board.is_empty() {
                 self.tag_sacks(seg, &mut a);
-                if self.recover(&mut a, 0) == Resend::Lost {
-                    self.write_lost(out);
+                match self.recover(&mut a, 0) {
+                    Resend::Lost => self.write_lost(out),
+                    _ => {}
                 }
             }
             return;
@@ -101,6 +106,14 @@ impl Sender {
         }
         self.update_window(seg, &mut a);
         if self.board.is_empty() {
+            if seg.sacks > 0 {
+                // A late D-SACK may still undo a reduction, or clear the tail loss probe.
+                self.tag_sacks(seg, &mut a);
+                if a.dsack {
+                    self.recover(&mut a, 0);
+                }
+            }
+            self.process_tlp_ack(ack, &a);
             if self.snd_wnd > 0 && matches!(self.timer, Some((Timer::Retransmit, _))) {
                 self.timer = None; // the closed window opened
                 self.backoff = 0;
@@ -112,12 +125,10 @@ impl Sender {
             self.tag_sacks(seg, &mut a);
         }
         self.clean(&mut a);
-        if self.linux {
-            self.update_reorder_window();
+        if self.linux && a.rate.valid {
+            self.update_reorder_window(a.rate.prior_delivered);
         }
-        if self.tlp_high_seq.is_some() {
-            self.process_tlp_ack(ack, &a);
-        }
+        self.process_tlp_ack(ack, &a);
         let mut resend = Resend::Nothing;
         let not_dup = a.has_data || a.win_update || a.data_acked;
         let alert = a.data_sacked || a.ece || a.dsack;
@@ -136,7 +147,7 @@ impl Sender {
             Resend::Nothing => {}
             Resend::Lost => self.write_lost(out),
             Resend::New => {
-                self.write_new(out, false);
+                self.write_new(out, Write::Push);
                 if self.s.snd_nxt <= self.high_seq {
                     self.frto = false;
                     self.write_lost(out);
@@ -157,121 +168,13 @@ impl Sender {
         self.s.snd_una = seg.ack;
     }
 
-    /// Tags what SACK blocks report, skipping what the previous ACK's blocks had.
-    fn tag_sacks(&mut self, seg: &Segment, a: &mut AckInfo) {
-        let mut blocks = [(0u64, 0u64); 4];
-        let n = seg.sacks as usize;
-        for (slot, r) in blocks.iter_mut().zip(seg.sack_ranges()) {
-            *slot = r;
-        }
-        let mut first = 0;
-        // RFC 2883 section 4: a first block below the ACK, or inside the second, is a D-SACK.
-        let (s, e) = blocks[0];
-        if s < seg.ack || (n > 1 && s >= blocks[1].0 && e <= blocks[1].1) {
-            first = 1;
-            self.handle_dsack(s, e, a);
-        }
-        blocks[first..n].sort_unstable();
-        let cache = self.sack_cache;
-        for &(s, e) in &blocks[first..n] {
-            let e = e.min(self.s.snd_nxt);
-            let mut at = s.max(self.s.snd_una);
-            while at < e {
-                match cache.iter().filter(|c| c.0 < c.1 && c.1 > at && c.0 < e).min_by_key(|c| c.0) {
-                    Some(&(cs, ce)) => {
-                        if cs > at {
-                            self.tag_range(at, cs, a);
-                        }
-                        at = at.max(ce);
-                    }
-                    None => {
-                        self.tag_range(at, e, a);
-                        at = e;
-                    }
-                }
-            }
-        }
-        self.sack_cache = [(0, 0); 4];
-        self.sack_cache[..n - first].copy_from_slice(&blocks[first..n]);
-        if let Some(low) = a.reord
-            && self.s.state != CaState::Loss
-        {
-            self.check_reordering(low);
-        }
-    }
-
-    /// Every packet wholly inside `start..end` is SACKed.
-    fn tag_range(&mut self, start: u64, end: u64, a: &mut AckInfo) {
-        let mut n = self.board.find(start);
-        while n != self.board.end() {
-            let p = self.board.get(n);
-            if p.end() > end {
-                break;
-            }
-            if p.seq >= start && !p.is(flag::SACKED) {
-                self.tag(n, a);
-            }
-            n = n.wrapping_add(1);
-        }
-        self.highest_sack = self.highest_sack.max(end);
-    }
-
-    fn tag(&mut self, n: u32, a: &mut AckInfo) {
-        let p = self.board.get(n).brief();
-        self.rack_advance(&p);
-        if p.is(flag::RETRANS) {
-            // Not marked lost: the retransmission may still be in flight.
-            if p.is(flag::LOST) {
-                self.board.get_mut(n).flags &= !(flag::LOST | flag::RETRANS);
-                self.lost_out -= 1;
-                self.retrans_out -= 1;
-            }
-        } else {
-            if !p.is(flag::EVER_RETRANS) {
-                if p.seq < self.highest_sack {
-                    a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
-                }
-                if p.end() <= self.high_seq {
-                    a.orig_sacked = true;
-                }
-                a.first_sacked.get_or_insert(p.at);
-                a.last_sacked = Some(p.at);
-            }
-            if p.is(flag::LOST) {
-                self.board.get_mut(n).flags &= !flag::LOST;
-                self.lost_out -= 1;
-            }
-        }
-        self.sample_delivery(n, a);
-        self.board.get_mut(n).flags |= flag::SACKED | flag::SAMPLED;
-        self.board.unlink(n);
-        a.data_sacked = true;
-        self.sacked_out += 1;
-        self.s.delivered += 1;
-    }
-
-    /// A D-SACK: a retransmission was not needed (RFC 3708 in spirit).
-    fn handle_dsack(&mut self, start: u64, end: u64, a: &mut AckInfo) {
-        a.dsack = true;
-        if self.tlp_high_seq == Some(end) && self.tlp_retrans {
-            a.dsack_tlp = true;
-        }
-        self.rack.dsack_seen = true;
-        if let Some(marker) = self.undo_marker
-            && self.undo_retrans > 0
-            && end > marker
-        {
-            let packets = (end - start).div_ceil(self.s.mss as u64) as i64;
-            self.undo_retrans = (self.undo_retrans - packets).max(0);
-        }
-    }
-
     /// Removes what is cumulatively acknowledged (`tcp_clean_rtx_queue`).
     fn clean(&mut self, a: &mut AckInfo) {
         let now = self.s.now;
         let una = self.s.snd_una;
-        let prior_highest = self.highest_sack;
         let (mut first_acked, mut last_acked) = (None, None);
+        // The lowest byte acknowledged that was sent once and not SACKed.
+        let mut low = u64::MAX;
         let mut acked = 0u32;
         while let Some(p) = self.board.front() {
             if p.end() > una {
@@ -288,16 +191,14 @@ impl Sender {
             } else if !p.is(flag::SACKED) {
                 last_acked = Some(p.at);
                 first_acked.get_or_insert(p.at);
-                if p.seq < prior_highest {
-                    a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
-                }
+                low = low.min(p.seq);
                 if p.end() <= self.high_seq {
                     a.orig_sacked = true;
                 }
             }
             if p.is(flag::SACKED) {
                 self.sacked_out -= 1;
-            } else {
+            } else if self.sack {
                 self.s.delivered += 1;
                 if !self.is_spurious(&p, a) {
                     self.rack_advance(&p);
@@ -320,10 +221,10 @@ impl Sender {
         if acked > 0 {
             a.set_timer = true;
             if !self.sack {
-                self.sacked_out = self.sacked_out.min(self.packets_out());
-            } else if let Some(low) = a.reord
-                && low < prior_highest
-            {
+                self.remove_dup_acks(acked);
+                // Which of them was delivered, a retransmission or an original, nobody told.
+                a.orig_sacked &= !a.retrans_acked;
+            } else if low < a.prior_sack_end {
                 self.check_reordering(low);
             }
         } else if let (Some(first), Some(head)) = (a.first_sacked, self.board.front()) {
@@ -353,8 +254,12 @@ impl Sender {
             seq_rtt = Some(now.since(first));
             ca_rtt = Some(now.since(last));
             let advance = self.s.snd_una - a.prior_una;
-            a.maybe_delayed =
-                acked == 1 && a.prior_sacked == 0 && advance < self.s.mss as u64 && !a.data_sacked;
+            // A lone runt over the round trip, most likely.
+            a.maybe_delayed = acked == 1
+                && a.prior_sacked == 0
+                && advance < self.s.mss as u64
+                && a.rate.prior_delivered + 1 == self.s.delivered
+                && !(a.data_sacked || a.ece || a.dsack);
         }
         if let (Some(first), Some(last)) = (a.first_sacked, a.last_sacked) {
             ca_rtt = Some(now.since(last));
@@ -377,7 +282,7 @@ impl Sender {
     }
 
     /// The newest delivered packet carries the sample (`tcp_rate_skb_delivered`).
-    fn sample_delivery(&mut self, n: u32, a: &mut AckInfo) {
+    pub(super) fn sample_delivery(&mut self, n: u32, a: &mut AckInfo) {
         let p = self.board.get(n);
         if p.is(flag::SAMPLED) {
             return;

@@ -97,14 +97,11 @@ impl Sender {
     /// The reordering timer fired (section 6.3).
     pub(super) fn handle_reorder_timeout(&mut self, out: &mut Vec<Outgoing>) {
         let (prior, lost) = (self.in_flight(), self.s.lost);
-        self.timer = None;
-        if let Some(wait) = self.detect_losses() {
-            self.arm(Timer::Reorder, wait + TIMEOUT_MIN);
-        }
+        self.detect_losses();
         if self.in_flight() != prior {
             if self.s.state != CaState::Recovery {
                 self.enter_recovery(false);
-                if !self.owns_window {
+                if self.linux && !self.owns_window {
                     let newly = (self.s.lost - lost) as u32;
                     self.reduce(1, newly, false);
                 }
@@ -112,7 +109,6 @@ impl Sender {
             self.write_lost(out);
         }
         if !matches!(self.timer, Some((Timer::Retransmit, _))) {
-            self.timer = self.timer.or(Some((Timer::Reorder, self.s.now)));
             self.rearm_rto();
         }
     }
@@ -122,36 +118,20 @@ impl Sender {
         self.rack.advanced = true;
     }
 
-    /// Section 6.2 step 4: the window widens by a quarter RTT for each round with a D-SACK.
-    pub(super) fn update_reorder_window(&mut self) {
-        if !self.rack.dsack_seen || self.s.delivered < self.rack.dsack_round {
-            return;
+    /// Section 6.2 step 4: the window widens by a quarter RTT for each round with a D-SACK, and
+    /// falls back [`PERSIST`] recoveries after the last. `prior_delivered` is what was delivered
+    /// when the newest packet of this ACK was sent.
+    pub(super) fn update_reorder_window(&mut self, prior_delivered: u64) {
+        let r = &mut self.rack;
+        // The same round still: not again.
+        r.dsack_seen &= prior_delivered >= r.dsack_round;
+        if r.dsack_seen {
+            r.dsack_seen = false;
+            r.steps = (r.steps + 1).min(255);
+            r.dsack_round = self.s.delivered;
+            r.persist = PERSIST;
+        } else if r.persist == 0 {
+            r.steps = 1;
         }
-        self.rack.dsack_seen = false;
-        self.rack.steps = (self.rack.steps + 1).min(255);
-        self.rack.dsack_round = self.s.delivered + self.in_flight() as u64;
-        self.rack.persist = PERSIST;
-    }
-
-    /// A recovery ended: the widened window wears off.
-    pub(super) fn rack_persist(&mut self) {
-        if self.rack.persist == 0 {
-            self.rack.steps = 1;
-        } else {
-            self.rack.persist -= 1;
-        }
-    }
-
-    /// Reordering was seen below the highest SACK (`tcp_check_sack_reordering`).
-    pub(super) fn check_reordering(&mut self, low: u64) {
-        if low >= self.highest_sack {
-            return;
-        }
-        let mss = self.s.mss as u64;
-        let metric = self.highest_sack - low;
-        if metric > self.reordering as u64 * mss {
-            self.reordering = (metric.div_ceil(mss) as u32).min(300);
-        }
-        self.rack.reordering_seen = true;
     }
 }
