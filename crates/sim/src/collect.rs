@@ -1,6 +1,7 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
 use crate::flows::{Flows, Kind};
+use crate::limits::Limits;
 use crate::network::Network;
 use result::{
     Clock, DelaySummary, Element, ElementSeries, Flow, FlowSeries, Histogram, Outcome, Variant, jain,
@@ -91,9 +92,11 @@ impl Collector {
         scenario: &Scenario,
         flows: &Flows,
         network: &Network,
+        only: Option<usize>,
         sampled: bool,
     ) -> Outcome {
         let end = Time::ZERO + scenario.duration;
+        let limits = Limits::new(scenario, only);
         let host = |i: u32| scenario.hosts[i as usize].name.clone();
         let mut summary = Vec::new();
         for (flow, rtts) in flows.flows.iter().zip(&self.rtts) {
@@ -106,10 +109,14 @@ impl Collector {
                 goodput_mbps: mbps(delivered, flows.measured(flow, end)),
                 rtt_ms: rtts.summary(),
                 delivered_bytes: delivered,
+                limit_mbps: limits.flows.get(flow.of as usize).copied().flatten(),
                 ..Flow::default()
             };
             match &flow.kind {
-                Kind::Udp(u) => f.sent_packets = u.source.sent,
+                Kind::Udp(u) => {
+                    f.sent_packets = u.source.sent;
+                    f.lost_packets = Some(network.lost[u.number as usize]);
+                }
                 Kind::Tcp(t) => {
                     for leg in t.legs.clone() {
                         for side in 0..2 {
@@ -119,6 +126,8 @@ impl Collector {
                             f.timeouts += s.timeouts;
                         }
                     }
+                    let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
+                    f.lost_packets = Some(network.lost[ends].iter().sum());
                     f.completed = t.app.counts_exchanges().then_some(t.app.completed);
                 }
             }
@@ -131,6 +140,7 @@ impl Collector {
             clock: Clock::Sim,
             duration_s: scenario.duration.as_secs_f64(),
             total_goodput_mbps: all.iter().sum(),
+            limit_mbps: limits.all,
             jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
             flows: summary,
             elements: elements(network),
@@ -147,7 +157,6 @@ fn elements(network: &Network) -> Vec<Element> {
     for way in &network.ways {
         for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
             let a = way.chain.account(i);
-            debug_assert!(a.balances(), "{name}: {a:?}");
             list.push(Element {
                 name: format!("{}.{name}", way.name),
                 kind: (*kind).into(),

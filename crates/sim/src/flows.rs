@@ -21,6 +21,8 @@ pub struct TcpFlow {
 /// A datagram flow.
 pub struct UdpFlow {
     pub source: UdpSource,
+    /// Its directed flow number.
+    pub number: u32,
     pub received: u64,
     pub received_bytes: u64,
 }
@@ -34,6 +36,8 @@ pub enum Kind {
 /// One flow of the result.
 pub struct Flow {
     pub name: String,
+    /// Which of the scenario's flows it is (one of).
+    pub of: u32,
     pub from: u32,
     pub to: u32,
     pub cc: String,
@@ -76,6 +80,8 @@ fn mtu_of(scenario: &Scenario, from: usize, to: usize) -> u32 {
     stages
         .filter_map(|s| match &s.stage {
             path::Stage::Link(link) => link.mtu,
+            path::Stage::RateTrace(link) => link.mtu,
+            path::Stage::Handover(link) => link.mtu,
             _ => None,
         })
         .fold(MTU, u32::min)
@@ -116,7 +122,8 @@ impl Builder<'_> {
         self.out.established.push(None);
     }
 
-    fn add(&mut self, f: &scenario::Flow, i: u32) {
+    fn add(&mut self, of: u32, i: u32) {
+        let f = &self.scenario.flows[of as usize];
         let index = self.out.flows.len();
         let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
         let start = Time::ZERO + f.start + f.stagger * i as u64;
@@ -125,7 +132,7 @@ impl Builder<'_> {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
                 let source = UdpSource::new(*rate, size.unwrap_or(MTU), *arrival, start, *duration, stream);
                 self.udp.push((index as u32, f.to as u32));
-                Kind::Udp(UdpFlow { source, received: 0, received_bytes: 0 })
+                Kind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
             }
             app => {
                 let first = self.out.owner.len() as u32;
@@ -163,6 +170,7 @@ impl Builder<'_> {
         let cc = if matches!(kind, Kind::Udp(_)) { "udp".into() } else { f.cc.clone() };
         self.out.flows.push(Flow {
             name,
+            of,
             from: f.from as u32,
             to: f.to as u32,
             cc,
@@ -190,22 +198,18 @@ impl Flows {
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 for n in 0..f.count {
-                    b.add(f, n);
+                    b.add(i as u32, n);
                 }
             }
         }
         for (flow, to) in std::mem::take(&mut b.udp) {
+            if let Kind::Udp(u) = &mut b.out.flows[flow as usize].kind {
+                u.number = b.out.of.len() as u32;
+            }
             b.out.of.push(flow);
             b.out.destination.push(to);
         }
         b.out
-    }
-
-    /// The directed flow number of a datagram flow.
-    pub fn udp_number(&self, flow: u32) -> u32 {
-        let base = self.ends.len();
-        let at = self.of[base..].iter().position(|&f| f == flow);
-        (base + at.unwrap_or(0)) as u32
     }
 
     /// Payload delivered to the receiving application so far. An exchange counts both ways.

@@ -7,7 +7,9 @@
 mod agenda;
 mod collect;
 mod flows;
+mod limits;
 mod network;
+mod relayed;
 mod run;
 
 pub use run::{Options, Tap, run};

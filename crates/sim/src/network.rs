@@ -3,9 +3,12 @@
 
 use path::{Chain, Outbox, Packet};
 use scenario::Scenario;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::Segment;
 use units::Time;
+
+/// Incomplete packets remembered; older ones have no fragment still under way.
+const REMEMBERED: usize = 1024;
 
 /// A packet that reached a host.
 pub struct Arrival {
@@ -34,8 +37,16 @@ pub struct Network {
     pub arrivals: VecDeque<Arrival>,
     /// Packets too big for the path: (packet, mtu).
     pub bounced: Vec<(Packet<Segment>, u32)>,
-    /// Fragments seen of packets that no tunnel end has joined.
-    partial: BTreeMap<u64, u8>,
+    /// Fragments seen (one bit each) of packets that no tunnel end has joined.
+    partial: BTreeMap<u64, u64>,
+    /// Data packets the path dropped, of each directed flow.
+    pub lost: Vec<u64>,
+    /// Packets whose loss was counted by one of their fragments.
+    torn: BTreeSet<u64>,
+    /// Packets handed on by hosts in the middle.
+    pub forwarded: u64,
+    /// Packets with nowhere to go.
+    pub stranded: u64,
     /// Ways whose deadline may have moved.
     pub touched: Vec<u32>,
 }
@@ -65,6 +76,10 @@ impl Network {
             arrivals: VecDeque::new(),
             bounced: Vec::new(),
             partial: BTreeMap::new(),
+            lost: Vec::new(),
+            torn: BTreeSet::new(),
+            forwarded: 0,
+            stranded: 0,
             touched: Vec::new(),
         }
     }
@@ -84,6 +99,7 @@ impl Network {
         let to = self.destination[packet.flow as usize];
         let way = self.next[host as usize * self.hosts + to as usize];
         if way == u32::MAX {
+            self.stranded += 1;
             return;
         }
         self.ways[way as usize].chain.handle_packet(now, packet, &mut self.outbox);
@@ -115,7 +131,9 @@ impl Network {
             for (_, packet) in self.outbox.sent.drain(..) {
                 self.arrivals.push_back(Arrival { host, packet });
             }
-            self.outbox.dropped.clear();
+            if !self.outbox.dropped.is_empty() {
+                self.count_lost();
+            }
             for (_, packet, mtu) in self.outbox.bounced.drain(..) {
                 self.bounced.push((packet, mtu));
             }
@@ -123,15 +141,57 @@ impl Network {
         self.touched.push(way);
     }
 
+    /// Data packets that were dropped, each once however many fragments of it.
+    fn count_lost(&mut self) {
+        for (_, packet, _) in self.outbox.dropped.drain(..) {
+            if packet.body.len == 0 {
+                continue;
+            }
+            if packet.fragment.is_some() {
+                if !self.torn.insert(packet.id) {
+                    continue;
+                }
+                if self.torn.len() > REMEMBERED {
+                    self.torn.pop_first();
+                }
+            }
+            self.lost[packet.flow as usize] += 1;
+        }
+    }
+
+    /// Conservation: what entered an element left it, was dropped or is held, and what an element
+    /// handed on entered the next. `sent` packets entered the network.
+    pub fn check(&self, sent: u64) {
+        let mut entered = self.stranded;
+        for way in &self.ways {
+            for i in 0..way.chain.len() {
+                let a = way.chain.account(i);
+                assert!(a.balances(), "{} element {i}: {a:?}", way.name);
+                if i > 0 {
+                    let passed = way.chain.account(i - 1).passed;
+                    assert_eq!(passed, a.packets_in, "{} into element {i}", way.name);
+                }
+            }
+            if way.chain.is_empty() {
+                return; // keeps no books
+            }
+            entered += way.chain.account(0).packets_in;
+        }
+        assert_eq!(entered, sent + self.forwarded, "packets into the network");
+    }
+
     /// Whether a packet is whole: true at once, or with its last fragment.
     pub fn is_whole(&mut self, packet: &Packet<Segment>) -> bool {
         let Some(f) = packet.fragment else { return true };
+        // A copy of a fragment completes nothing. More than 64 fragments nothing here makes.
         let seen = self.partial.entry(packet.id).or_insert(0);
-        *seen += 1;
-        if *seen < f.count {
-            return false;
+        *seen |= 1 << (f.index & 63);
+        let whole = seen.count_ones() >= f.count.min(64) as u32;
+        if whole {
+            self.partial.remove(&packet.id);
+        } else if self.partial.len() > REMEMBERED {
+            self.partial.pop_first(); // RFC 791's timeout
         }
-        self.partial.remove(&packet.id);
-        true
+        whole
     }
 }

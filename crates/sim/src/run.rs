@@ -7,13 +7,23 @@ use crate::network::{Arrival, Network};
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
-use transport::{Segment, Side, pump};
+use transport::{Segment, Side, Tcp};
 use units::{Span, Time};
 
-/// Sees the packets that pass hosts.
+/// Sees every packet where a capture on a host's interfaces would: when it leaves the host it
+/// begins at, and when it arrives at a host, be it its destination or one that hands it on (what
+/// that host sends on is not shown again; it leaves at the same time).
+///
+/// Called in order of time, and for packets of one time in the order they were handled. The packet
+/// is as it is there: marked ([`Packet::ecn`], [`Packet::dscp`]), as large as the tunnels it is
+/// still in make it, one fragment of several ([`Packet::fragment`], each shown for itself) or a
+/// copy (the same [`Packet::id`]). Packets that are lost are shown only where they left.
 pub trait Tap {
     /// `host` sent (`outgoing`) or received this packet, which goes from host `from` to host `to`;
-    /// all three are indexes of the scenario's hosts.
+    /// all three are indexes of the scenario's hosts. With relays, `from` and `to` are the ends of
+    /// the connection the packet belongs to. [`Packet::flow`] tells connections and directions
+    /// apart: connection c has 2c from the end that opened it and 2c + 1 back; datagram flows
+    /// have numbers after those.
     fn packet(
         &mut self,
         now: Time,
@@ -41,20 +51,20 @@ pub struct Options<'a> {
 /// Events between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
 
-struct Run<'a> {
-    now: Time,
+pub(crate) struct Run<'a> {
+    pub(crate) now: Time,
     /// Counts settings of deadlines, for first-in first-out ties.
-    order: u64,
+    pub(crate) order: u64,
     network: Network,
-    flows: Flows,
+    pub(crate) flows: Flows,
     collector: Collector,
     /// Deadlines of ways, and one more: the sampler's.
     near: Agenda,
     /// Deadlines of connection ends, then of flows (applications and datagram sources).
-    far: Agenda,
+    pub(crate) far: Agenda,
     next_id: u64,
     segments: Vec<Segment>,
-    others: Vec<Segment>,
+    pub(crate) others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
     options: Options<'a>,
 }
@@ -64,6 +74,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let mut network = Network::new(scenario, options.seed);
     let flows = Flows::new(scenario, options.seed, options.only_flow);
     network.destination = flows.destination.clone();
+    network.lost = vec![0; network.destination.len()];
     let mut targets = network.destination.clone();
     targets.sort_unstable();
     targets.dedup();
@@ -90,8 +101,13 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let sampled = !scenario.sample.is_zero();
     run.begin(sampled);
     run.play(Time::ZERO + scenario.duration, scenario.sample);
-    let Run { collector, flows, network, .. } = run;
-    collector.finish(variant, scenario, &flows, &network, sampled)
+    let only = run.options.only_flow;
+    let Run { collector, flows, network, next_id, .. } = run;
+    if cfg!(debug_assertions) {
+        network.check(next_id);
+        flows.ends.iter().for_each(Tcp::check);
+    }
+    collector.finish(variant, scenario, &flows, &network, only, sampled)
 }
 
 impl Run<'_> {
@@ -180,7 +196,7 @@ impl Run<'_> {
             Kind::Udp(u) => {
                 u.source.handle_wake(now, &mut out);
                 let wake = u.source.next_wake();
-                let number = self.flows.udp_number(index);
+                let number = u.number;
                 self.emit_as(index, number, true, &mut out);
                 wake
             }
@@ -189,6 +205,9 @@ impl Run<'_> {
                 let end = &mut self.flows.ends[client as usize];
                 if flow.started {
                     t.app.handle_wake(now, end, &mut out);
+                    // What it stopped may have arrived already.
+                    let server = &mut self.flows.ends[2 * t.legs.end as usize - 1];
+                    t.app.handle_progress(now, Side::Server, server, &mut self.others);
                 } else {
                     flow.started = true;
                     t.app.start(now, end, &mut out);
@@ -207,7 +226,7 @@ impl Run<'_> {
 
     /// Sends an end's segments.
     #[inline]
-    fn emit(&mut self, end: u32, out: &mut Vec<Segment>) {
+    pub(crate) fn emit(&mut self, end: u32, out: &mut Vec<Segment>) {
         if !out.is_empty() {
             let flow = self.flows.of[end as usize];
             self.emit_as(flow, end, false, out);
@@ -239,7 +258,7 @@ impl Run<'_> {
 
     /// Lets the end's deadline follow its next wake-up; a later one is left to an early wake.
     #[inline]
-    fn arm_end(&mut self, end: u32) {
+    pub(crate) fn arm_end(&mut self, end: u32) {
         let Some(wake) = self.flows.ends[end as usize].next_wake() else { return };
         if self.far.deadline(end).is_none_or(|t| wake < t) {
             self.order += 1;
@@ -275,6 +294,7 @@ impl Run<'_> {
             tap.packet(self.now, host as usize, false, &packet, from as usize, to as usize);
         }
         if host != to {
+            self.network.forwarded += 1;
             self.network.send(self.now, host, packet);
             return;
         }
@@ -329,65 +349,6 @@ impl Run<'_> {
         }
         self.segments = out;
         self.arm_end(end);
-    }
-
-    /// A flow with relays: the ends' application looks, and the relays pass bytes on.
-    fn handle_relayed(&mut self, flow_index: u32, end: u32) {
-        let now = self.now;
-        let Kind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
-        let legs = t.legs.clone();
-        let (client, server) = (2 * legs.start, 2 * legs.end - 1);
-        let mut out = std::mem::take(&mut self.others);
-        let side = if end == client { Some(Side::Client) } else { (end == server).then_some(Side::Server) };
-        if let Some(side) = side {
-            t.app.handle_progress(now, side, &mut self.flows.ends[end as usize], &mut out);
-            let wake = t.app.next_wake();
-            self.order += 1;
-            self.far.set(self.flows.ends.len() as u32 + flow_index, wake, self.order);
-            self.emit(end, &mut out);
-        }
-        // The relay next to this end: its two ends are numbered one after the other.
-        let connection = end / 2;
-        let inner = if end % 2 == 1 { connection + 1 < legs.end } else { connection > legs.start };
-        let far_side = if end % 2 == 1 { connection + 1 } else { connection };
-        if inner {
-            let (here, there) = (2 * far_side - 1, 2 * far_side);
-            if self.flows.ends[here as usize].is_established()
-                && self.flows.established[far_side as usize].is_none()
-            {
-                self.open_leg(there);
-            }
-            let Kind::Tcp(t) = &self.flows.flows[flow_index as usize].kind else { return };
-            let buffer = t.buffers[(far_side - legs.start - 1) as usize];
-            self.relay(buffer, here, there, &mut out);
-            self.relay(buffer, there, here, &mut out);
-        }
-        self.others = out;
-    }
-
-    /// Begins a relay's onward connection, once.
-    fn open_leg(&mut self, client: u32) {
-        if self.far.deadline(client).is_some() || self.flows.ends[client as usize].next_wake().is_some() {
-            return;
-        }
-        let mut out = Vec::new();
-        self.flows.ends[client as usize].connect(self.now, &mut out);
-        self.emit(client, &mut out);
-        self.arm_end(client);
-    }
-
-    fn relay(&mut self, buffer: u64, from: u32, to: u32, out: &mut Vec<Segment>) {
-        let mut to_out = Vec::new();
-        let (low, high) = (from.min(to) as usize, from.max(to) as usize);
-        let (a, b) = self.flows.ends.split_at_mut(high);
-        let (first, second) = (&mut a[low], &mut b[0]);
-        let (source, sink) = if from < to { (first, second) } else { (second, first) };
-        if pump(self.now, buffer, source, sink, out, &mut to_out) > 0 {
-            self.emit(from, out);
-            self.emit(to, &mut to_out);
-            self.arm_end(from);
-            self.arm_end(to);
-        }
     }
 
     /// The sender of directed flow `number` learns that its packets are too big.

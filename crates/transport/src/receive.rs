@@ -12,8 +12,11 @@
 //! | the application's reads count at once; an ACK that waits for them waits 30 µs | a process wakes up, some 10 to 50 µs later |
 //! | the RFC profile delays ACKs by RFC 1122 4.2.3.2 and never compresses | – |
 
+mod gaps;
+mod window;
+
 use crate::config::{Limits, Profile};
-use crate::segment::{SackBlock, Segment};
+use crate::segment::{Flags, Segment};
 use units::{Span, Time, earliest};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -39,7 +42,10 @@ const BUFFER_INITIAL: u64 = 131_072;
 pub struct Receiver {
     linux: bool,
     sack: bool,
+    /// What full segments seem to hold (`rcv_mss`).
     mss: u64,
+    full_mss: u64,
+    last_len: u32,
     delayed_ack: Span,
     fixed: Option<u64>,
     buffer_max: u64,
@@ -87,6 +93,9 @@ pub struct Receiver {
     clamp: u64,
     rtt: Option<Span>,
     last_ecr: u32,
+    /// Without timestamps: a window's worth has come when this is received, since then.
+    rtt_seq: u64,
+    rtt_from: Time,
     space: u64,
     space_seq: u64,
     space_time: Time,
@@ -104,6 +113,8 @@ impl Receiver {
             linux: limits.profile == Profile::Linux,
             sack: limits.sack,
             mss,
+            full_mss: mss,
+            last_len: 0,
             delayed_ack: limits.delayed_ack,
             fixed: limits.receive_window,
             buffer_max: limits.receive_buffer,
@@ -136,6 +147,8 @@ impl Receiver {
             clamp,
             rtt: None,
             last_ecr: 0,
+            rtt_seq: 0,
+            rtt_from: Time::ZERO,
             space: window.min(10 * mss),
             space_seq: 0,
             space_time: Time::ZERO,
@@ -179,15 +192,19 @@ impl Receiver {
         let end = seg.seq + seg.len as u64;
         self.dsack = None;
         self.pending = true;
+        if seg.len as u64 != self.mss {
+            self.measure_mss(seg.len);
+        }
+        self.last_len = seg.len;
         if end <= self.rcv_nxt {
             // Already had: D-SACK (RFC 2883 section 4.1), acknowledged at once.
             self.dsack = Some((seg.seq, end));
-            self.be_quick();
+            self.be_quick(MAX_QUICK);
             return self.decide(now, srtt);
         }
         if seg.seq >= self.rcv_nxt + self.window_left() || end > self.rcv_nxt + self.window_left() + self.mss
         {
-            self.be_quick(); // outside the window, a probe of a closed one
+            self.be_quick(MAX_QUICK); // outside the window, a probe of a closed one
             self.now = true;
             return self.decide(now, srtt);
         }
@@ -218,90 +235,58 @@ impl Receiver {
         self.decide(now, srtt)
     }
 
+    /// Whether a segment without data is from before the last ACK: a window probe.
+    pub fn is_old(&self, seg: &Segment) -> bool {
+        seg.seq < self.acked_to
+    }
+
+    /// RFC 3168 section 6.1.3: echoes a mark until the sender says CWR. Both may find it with a
+    /// window of one packet, so that ACKs must not wait (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
+    pub fn handle_marks(&mut self, seg: &Segment) {
+        if seg.flags.has(Flags::CWR) {
+            self.echo = false;
+            self.now |= seg.len > 0;
+        }
+        if seg.ce && !self.echo {
+            self.echo = true;
+            self.be_quick(2);
+        }
+    }
+
+    /// Panics unless the ranges out of order are disjoint, in order and beyond what is in order.
+    pub fn check(&self) {
+        assert!(self.copied <= self.rcv_nxt && self.acked_to <= self.rcv_nxt, "sequence");
+        let mut last = self.rcv_nxt;
+        for &(s, e) in &self.gaps {
+            assert!(s > last && s < e, "gaps {:?} after {}", self.gaps, self.rcv_nxt);
+            last = e;
+        }
+        assert_eq!(self.held, self.gaps.iter().map(|g| g.1 - g.0).sum::<u64>(), "held");
+    }
+
     /// A segment without data where one was due (a window probe): answer at once.
     pub fn handle_probe(&mut self) {
         self.pending = true;
         self.now = true;
     }
 
-    /// Bytes the sender may still send beyond `rcv_nxt` by the last window told.
-    fn window_left(&self) -> u64 {
-        (self.acked_to + self.window).saturating_sub(self.rcv_nxt)
+    /// Full segments may hold less than was agreed: a smaller path MTU, half a small window. Two
+    /// alike in a row are believed, one larger at once (`tcp_measure_rcv_mss`).
+    #[cold]
+    fn measure_mss(&mut self, len: u32) {
+        let n = (len as u64).min(self.full_mss);
+        if n > self.mss || (len == self.last_len && len >= 536) {
+            self.mss = n;
+        }
     }
 
-    fn be_quick(&mut self) {
+    /// Acknowledges at once `most` times, or fewer if the window is small.
+    fn be_quick(&mut self, most: u32) {
         if self.linux {
             let n = (self.window / (2 * self.mss)).max(2) as u32;
-            self.quick = self.quick.max(n.min(MAX_QUICK));
+            self.quick = self.quick.max(n.min(most));
         } else {
             self.now = true;
-        }
-    }
-
-    /// Moves what has become in order out of the gaps.
-    fn fill(&mut self) {
-        let mut eaten = 0;
-        for &(s, e) in &self.gaps {
-            if s > self.rcv_nxt {
-                break;
-            }
-            self.rcv_nxt = self.rcv_nxt.max(e);
-            self.held -= e - s;
-            eaten += 1;
-        }
-        if eaten > 0 {
-            self.gaps.drain(..eaten);
-            let (nxt, n) = (self.rcv_nxt, self.recents);
-            let mut kept = 0;
-            for i in 0..n {
-                if self.recent[i].0 >= nxt {
-                    self.recent[kept] = self.recent[i];
-                    kept += 1;
-                }
-            }
-            self.recents = kept;
-        }
-    }
-
-    /// Adds an out-of-order range and moves its block to the front (RFC 2018 section 4).
-    fn insert(&mut self, seq: u64, end: u64) {
-        let at = self.gaps.partition_point(|&(_, e)| e < seq);
-        let (mut s, mut e) = (seq, end);
-        let mut until = at;
-        while until < self.gaps.len() && self.gaps[until].0 <= end {
-            let (gs, ge) = self.gaps[until];
-            if gs <= seq && end <= ge {
-                self.dsack = Some((seq, end)); // had all of it (RFC 2883 section 4.2)
-                self.be_quick();
-            }
-            (s, e) = (s.min(gs), e.max(ge));
-            self.held -= ge - gs;
-            until += 1;
-        }
-        self.gaps.splice(at..until, [(s, e)]);
-        self.held += e - s;
-        let n = self.recents;
-        let mut kept = [(s, e); 4];
-        let mut count = 1;
-        for &(bs, be) in &self.recent[..n] {
-            if (be < s || bs > e) && count < 4 {
-                kept[count] = (bs, be);
-                count += 1;
-            }
-        }
-        (self.recent, self.recents) = (kept, count);
-    }
-
-    /// The round trip from this end: how long until the peer echoed our timestamp.
-    fn measure_rtt(&mut self, now: Time, seg: &Segment) {
-        if seg.ts_ecr != 0 && seg.ts_ecr != self.last_ecr && seg.len as u64 >= self.mss {
-            self.last_ecr = seg.ts_ecr;
-            let ms = timestamp(now).wrapping_sub(seg.ts_ecr).max(1) as u64;
-            let sample = Span::from_millis(ms);
-            self.rtt = Some(match self.rtt {
-                Some(old) => Span::from_nanos(old.as_nanos() - old.as_nanos() / 8 + sample.as_nanos() / 8),
-                None => sample,
-            });
         }
     }
 
@@ -312,79 +297,9 @@ impl Receiver {
             Some(t) => now.since(t) > srtt.unwrap_or(Span::ZERO) + Span::from_millis(200),
         };
         if paused && self.linux {
-            self.be_quick();
+            self.be_quick(MAX_QUICK);
         }
         self.last_data = Some(now);
-    }
-
-    /// `tcp_grow_window`: the window may open by two segments for each one received.
-    fn grow(&mut self, len: u64) {
-        if len < 128 || self.fixed.is_some() {
-            return;
-        }
-        if self.ratio == RATIO_INITIAL {
-            self.ratio = RATIO_MEASURED;
-            self.clamp = self.buffer * self.ratio / 256;
-        }
-        let room = self.clamp.min(self.free()).saturating_sub(self.ssthresh);
-        if room > 0 {
-            self.ssthresh += room.min((2 * self.mss).max(2 * len));
-            self.quick |= self.linux as u32;
-        }
-    }
-
-    /// Window the buffer has room for.
-    fn free(&self) -> u64 {
-        (self.buffer * self.ratio / 256).saturating_sub(self.readable() + self.held)
-    }
-
-    /// The application reads `n` bytes. True when the window opened enough to say so at once.
-    pub fn read(&mut self, now: Time, n: u64) -> bool {
-        self.copied += n.min(self.readable());
-        self.right_size(now);
-        // Silly window avoidance, receiver's side (RFC 1122 section 4.2.3.3).
-        let opened = self.select_window().saturating_sub(self.window_left());
-        self.window_left() < self.mss.min(self.window.max(1)) && opened >= self.mss
-    }
-
-    /// Dynamic right-sizing, once a round trip (`tcp_rcv_space_adjust`).
-    fn right_size(&mut self, now: Time) {
-        let Some(rtt) = self.rtt else { return };
-        if now.since(self.space_time) < rtt || self.fixed.is_some() {
-            return;
-        }
-        let copied = (self.copied - self.space_seq).saturating_sub(self.readable());
-        if copied > self.space {
-            let mut win = 2 * copied;
-            win += 2 * (win as u128 * (copied - self.space) as u128 / self.space.max(1) as u128) as u64;
-            if let Some(&(_, e)) = self.gaps.last() {
-                win += e - self.rcv_nxt;
-            }
-            self.space = copied;
-            let buffer = (win * 256 / self.ratio).min(self.buffer_max);
-            if buffer > self.buffer {
-                self.buffer = buffer;
-                self.clamp = buffer * self.ratio / 256;
-            }
-        }
-        self.space_seq = self.copied;
-        self.space_time = now;
-    }
-
-    /// The window an ACK would tell now (`__tcp_select_window`).
-    fn select_window(&self) -> u64 {
-        self.select_window_with(0)
-    }
-
-    /// The same with `unread` bytes not yet read that otherwise count as read.
-    fn select_window_with(&self, unread: u64) -> u64 {
-        match self.fixed {
-            Some(w) => w.saturating_sub(self.readable()),
-            None => {
-                let free = self.free().saturating_sub(unread).min(self.ssthresh);
-                if free < self.mss { 0 } else { free }
-            }
-        }
     }
 
     /// `__tcp_ack_snd_check`: at once, compressed, or delayed.
@@ -430,8 +345,10 @@ impl Receiver {
     }
 
     /// Writes what an ACK (or any outgoing segment) tells of this half. The debt is paid.
+    /// `room` is what SACK blocks may take without the packet growing beyond a full one (Linux
+    /// makes the payload smaller instead).
     #[inline]
-    pub fn stamp(&mut self, seg: &mut Segment) {
+    pub fn stamp(&mut self, seg: &mut Segment, room: u32) {
         let window = self.select_window().max(self.window_left());
         self.window = window;
         self.acked_to = self.rcv_nxt;
@@ -448,29 +365,8 @@ impl Receiver {
         self.compressed = 0;
         self.unread = 0;
         if self.sack && (self.recents > 0 || self.dsack.is_some()) {
-            self.stamp_sacks(seg);
+            self.stamp_sacks(seg, room);
         }
-    }
-
-    fn stamp_sacks(&mut self, seg: &mut Segment) {
-        let ack = self.rcv_nxt;
-        let block = |(s, e): (u64, u64)| -> SackBlock {
-            ((s as i64 - ack as i64) as i32, (e as i64 - ack as i64) as i32)
-        };
-        let most = if seg.ts_val != 0 { 3 } else { 4 };
-        let mut n = 0;
-        if let Some(d) = self.dsack.take() {
-            seg.sack[n] = block(d);
-            n += 1;
-        }
-        for &r in &self.recent[..self.recents] {
-            if n == most {
-                break;
-            }
-            seg.sack[n] = block(r);
-            n += 1;
-        }
-        seg.sacks = n as u8;
     }
 }
 

@@ -88,6 +88,7 @@ impl Segment {
         ts_ecr: 0,
         sack: [(0, 0); 4],
         sacks: 0,
+        sack_ok: false,
         flags: Flags(0),
         ect: false,
         ce: false,

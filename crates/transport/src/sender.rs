@@ -4,14 +4,18 @@
 //! recovery, rate sample, congestion control), [`recovery`] holds the state machine
 //! Open/Disorder/CWR/Recovery/Loss with PRR and undo, [`rack`] marks losses by time, [`timers`] the
 //! RTO and the tail loss probe, [`output`] decides what leaves when, [`rfc`] replaces loss marking for
-//! stacks that only count duplicate ACKs. State is named as in `struct tcp_sock`.
+//! stacks that only count duplicate ACKs, [`sack`] reads SACK blocks, [`usage`] judges how much of the
+//! window was used, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
 
 mod ack;
+mod mtu;
 mod output;
 mod rack;
 mod recovery;
 mod rfc;
+mod sack;
 mod timers;
+mod usage;
 
 use crate::config::{Limits, Profile};
 use crate::rtt::Rtt;
@@ -20,6 +24,9 @@ use congestion::{CaState, Controller, Socket, Window};
 use units::{Span, Time, earliest};
 
 pub use ack::AckInfo;
+
+/// `TCP_MSS_DEFAULT` (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u64 = 536;
 
 /// Which of the retransmission timers is armed (only one ever is, `icsk_pending`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +124,8 @@ pub struct Sender {
     sack_cache: [(u64, u64); 4],
     retransmit_hint: Option<u32>,
     reordering: u32,
-    dup_acks: u32,
+    /// Duplicates the peer reported so far (`dsack_dups`).
+    dsacks: u64,
 
     high_seq: u64,
     prior_ssthresh: u32,
@@ -183,7 +191,7 @@ impl Sender {
             sack_cache: [(0, 0); 4],
             retransmit_hint: None,
             reordering: 3,
-            dup_acks: 0,
+            dsacks: 0,
             high_seq: 0,
             prior_ssthresh: 0,
             undo_marker: None,
@@ -215,6 +223,9 @@ impl Sender {
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;
         self.snd_wnd = window;
+        // Half the window at most, so that two segments fit (`tcp_bound_to_half_wnd`).
+        let half = if window > DEFAULT_MSS { window / 2 } else { window };
+        self.s.mss = (self.s.mss as u64).min(half.max(1)) as u32;
         self.s.delivered = 1; // the SYN counts, as in the kernel
         self.s.delivered_time = now;
         self.first_sent = now;
@@ -251,6 +262,22 @@ impl Sender {
     /// Bytes written and not yet acknowledged.
     pub fn unacked(&self) -> u64 {
         self.write_seq - self.s.snd_una
+    }
+
+    /// Panics unless the counters are those of the scoreboard's flags.
+    pub fn check(&self) {
+        self.board.check();
+        let (sacked, lost, retrans) = self.board.counts();
+        assert_eq!(self.lost_out, lost, "lost_out");
+        assert_eq!(self.retrans_out, retrans, "retrans_out");
+        if self.sack {
+            assert_eq!(self.sacked_out, sacked, "sacked_out");
+        }
+        assert!(self.sacked_out + self.lost_out <= self.packets_out(), "left_out > packets_out");
+        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.write_seq, "sequence");
+        assert_eq!(self.board.front().map_or(self.s.snd_nxt, |p| p.seq), self.s.snd_una, "snd_una");
+        assert!(self.w.cwnd >= 1, "cwnd");
+        assert!(self.board.is_empty() || self.timer.is_some(), "data outstanding and no timer");
     }
 
     /// When the sender must act next.

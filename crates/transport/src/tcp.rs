@@ -6,14 +6,16 @@
 //!
 //! The connection is never closed: a run ends when its scenario does, so there is no FIN.
 
-use crate::config::Limits;
+use crate::config::{Limits, Profile};
 use crate::receive::{Receiver, timestamp};
 use crate::segment::{Flags, Segment};
 use crate::sender::{Outgoing, Sender};
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
-/// SYN timeouts that do not back off (`tcp_syn_linear_timeouts`).
+/// Bytes a TCP header has for options (RFC 9293 section 3.1).
+const MOST_OPTIONS: u32 = 40;
+/// Timeouts of a Linux SYN that do not back off (`tcp_syn_linear_timeouts`).
 const SYN_LINEAR: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +37,6 @@ pub struct Tcp {
     syn_sent: Time,
     syn_tries: u32,
     syn_timer: Option<Time>,
-    peer_window: u64,
     scratch: Vec<Outgoing>,
 }
 
@@ -50,7 +51,6 @@ impl Tcp {
             syn_sent: Time::ZERO,
             syn_tries: 0,
             syn_timer: None,
-            peer_window: 0,
             scratch: Vec::new(),
         }
     }
@@ -70,18 +70,37 @@ impl Tcp {
         if self.syn_tries == 0 {
             self.syn_sent = now;
         }
-        let backoff = self.syn_tries.saturating_sub(SYN_LINEAR).min(6);
+        let linear = if self.state == State::SynSent && self.limits.profile == Profile::Linux {
+            SYN_LINEAR
+        } else {
+            0
+        };
+        let backoff = self.syn_tries.saturating_sub(linear).min(6);
         self.syn_tries += 1;
         self.syn_timer = Some(now + Span::from_secs(1) * (1 << backoff));
         let flags = if self.state == State::SynReceived { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         self.append(now, 0, 0, flags, false, out);
     }
 
-    fn establish(&mut self, now: Time, window: u64) {
+    /// The handshake ends with `seg`. Its round trip is measured if it was sent once (Karn), or by
+    /// its timestamp. RFC 5681 section 3.1: after a lost SYN the window is one segment; Linux lets
+    /// one loss pass, as its first timeout is short (RFC 6298 section 5.7).
+    fn establish(&mut self, now: Time, seg: &Segment) {
         self.state = State::Established;
         self.syn_timer = None;
-        let rtt = (self.syn_tries == 1).then(|| now.since(self.syn_sent));
-        self.tx.establish(now, rtt, window);
+        let linux = self.limits.profile == Profile::Linux;
+        let rtt = match self.syn_tries {
+            1 => Some(now.since(self.syn_sent)),
+            _ if self.limits.timestamps && seg.ts_ecr != 0 => {
+                let ms = timestamp(now).wrapping_sub(seg.ts_ecr).max(1);
+                Some(Span::from_millis(ms as u64))
+            }
+            _ => None,
+        };
+        if self.syn_tries > 1 + linux as u32 {
+            self.tx.w.cwnd = 1;
+        }
+        self.tx.establish(now, rtt, seg.window as u64);
     }
 
     /// Appends a segment with this end's ACK, window, SACKs and timestamps. Built where it will
@@ -93,12 +112,19 @@ impl Tcp {
         seg.seq = seq;
         seg.sent = now;
         seg.len = len;
-        if self.limits.timestamps {
+        let mut timestamps = self.limits.timestamps;
+        if flags.has(Flags::SYN) {
+            let offer = !flags.has(Flags::ACK);
+            timestamps |= offer && self.limits.offers.0;
+            seg.sack_ok = self.limits.sack || offer && self.limits.offers.1;
+        }
+        if timestamps {
             seg.ts_val = timestamp(now);
         }
         seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         seg.ect = ect;
-        self.rx.stamp(seg);
+        let room = if len == 0 { MOST_OPTIONS } else { self.tx.s.mss.saturating_sub(len) };
+        self.rx.stamp(seg, room);
     }
 
     /// Turns what the sender let out into segments.
@@ -133,15 +159,14 @@ impl Tcp {
         self.rx.note_timestamp(seg);
         self.tx.handle_ack(now, seg, &mut self.scratch);
         self.flush(now, out);
-        if seg.flags.has(Flags::CWR) {
-            self.rx.echo = false;
+        if self.limits.ecn {
+            self.rx.handle_marks(seg);
         }
-        self.rx.echo |= seg.ce && self.limits.ecn;
         if seg.len > 0 {
             if self.rx.handle_data(now, seg, self.tx.s.srtt) {
                 self.send_ack(now, out);
             }
-        } else if seg.seq < self.rx.rcv_nxt {
+        } else if self.rx.is_old(seg) {
             self.rx.handle_probe();
             self.send_ack(now, out);
         }
@@ -152,20 +177,19 @@ impl Tcp {
         match self.state {
             State::Closed | State::SynReceived if syn => {
                 // A repeated SYN means our answer was lost or late.
-                self.rx.establish(now, seg.ts_val);
-                self.peer_window = seg.window as u64;
+                self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.state = State::SynReceived;
                 self.send_syn(now, out);
             }
             State::SynSent if syn && seg.flags.has(Flags::ACK) => {
-                self.rx.establish(now, seg.ts_val);
-                self.establish(now, seg.window as u64);
+                self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
+                self.establish(now, seg);
                 self.send_ack(now, out);
                 self.tx.push(now, &mut self.scratch);
                 self.flush(now, out);
             }
             State::SynReceived => {
-                self.establish(now, seg.window as u64);
+                self.establish(now, seg);
                 self.tx.push(now, &mut self.scratch);
                 self.flush(now, out);
             }
@@ -212,6 +236,13 @@ impl Tcp {
         if self.rx.read(now, n) {
             self.send_ack(now, out);
         }
+    }
+
+    /// Panics unless the sender's counters agree with its scoreboard and its two halves are in
+    /// a possible state. For tests, after every step.
+    pub fn check(&self) {
+        self.tx.check();
+        self.rx.check();
     }
 
     /// The path turned out to carry IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).

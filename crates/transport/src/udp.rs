@@ -1,7 +1,7 @@
 //! A datagram source at a constant or Poisson rate, and what its sink counts.
 
 use crate::config::Arrival;
-use crate::segment::{Flags, Segment, UDP_HEADER};
+use crate::segment::{Segment, UDP_HEADER};
 use units::{Rate, Span, Stream, Time};
 
 /// A source of datagrams.
@@ -58,19 +58,5 @@ impl UdpSource {
 }
 
 fn datagram(number: u64, payload: u32, sent: Time) -> Segment {
-    Segment {
-        seq: number,
-        ack: 0,
-        sent,
-        len: payload,
-        window: 0,
-        ts_val: 0,
-        ts_ecr: 0,
-        sack: [(0, 0); 4],
-        sacks: 0,
-        sack_ok: false,
-        flags: Flags::default(),
-        ect: false,
-        ce: false,
-    }
+    Segment { seq: number, sent, len: payload, ..Segment::BLANK }
 }

@@ -17,6 +17,19 @@ const TSO_RTT_LOG: u32 = 9;
 /// The first packets of a connection are not paced.
 const UNPACED: u64 = 10;
 
+/// On what terms new data may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Write {
+    /// Window, Nagle and deferral permitting.
+    Normal,
+    /// Without Nagle's algorithm (F-RTO).
+    Push,
+    /// One packet at least, whatever the congestion window says (tail loss probe).
+    Probe,
+    /// Even less than a segment, if the receiver's window has room for no more.
+    Override,
+}
+
 impl Sender {
     /// Largest burst now, packets.
     fn tso_segs(&self) -> u32 {
@@ -66,9 +79,9 @@ impl Sender {
         (cwnd - flight).min((cwnd >> 1).max(1))
     }
 
-    /// Sends new data as far as allowed. `probe`: force out one packet, a tail loss probe.
-    /// True if something left.
-    pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, probe: bool) -> bool {
+    /// Sends new data as far as allowed. True if something left.
+    pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
+        let probe = how == Write::Probe;
         if self.s.snd_nxt == self.write_seq {
             return false;
         }
@@ -81,7 +94,6 @@ impl Sender {
         let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
-        let mut deferred = false;
         while self.s.snd_nxt < self.write_seq {
             if self.pacing_blocks() {
                 break;
@@ -99,18 +111,19 @@ impl Sender {
                 break;
             }
             let window = self.snd_wnd.saturating_sub(outstanding);
-            if window < left.min(mss) {
+            if window < left.min(mss) && (how != Write::Override || window == 0) {
                 break;
             }
             let most = left.min(window).min(quota as u64 * mss);
             let burst = if most >= mss { most - most % mss } else { most };
-            // Minshall's Nagle: one small packet at a time.
-            let tail_closes = self.closed && burst == left;
-            if burst < mss && !tail_closes && self.small_end > self.s.snd_una {
+            // Minshall's Nagle: one small packet at a time, unless nothing follows it.
+            let nagle = how == Write::Normal && !(self.closed && burst == left);
+            if burst < mss && nagle && self.small_end > self.s.snd_una {
                 break;
             }
             if left > mss && !probe && self.defers(left, window, max_segs) {
-                (cwnd_limited, deferred) = (true, true);
+                let room = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
+                cwnd_limited |= room < window;
                 break;
             }
             sent += self.send_burst(burst, out);
@@ -119,7 +132,7 @@ impl Sender {
             }
         }
         cwnd_limited |= self.in_flight() >= self.w.cwnd;
-        if sent > 0 || cwnd_limited || deferred {
+        if sent > 0 || cwnd_limited {
             self.validate_cwnd(cwnd_limited);
         }
         if sent > 0 {
@@ -224,7 +237,10 @@ impl Sender {
             if self.pacing_blocks() {
                 break;
             }
-            let room = self.w.cwnd.saturating_sub(self.in_flight());
+            // The first goes at once, whatever is in flight (RFC 6675 section 5 step 4.3); PRR has
+            // the window say so.
+            let forced = !self.linux && self.in_reduction() && self.prr_out == 0;
+            let room = self.w.cwnd.saturating_sub(self.in_flight()).max(forced as u32);
             if room == 0 {
                 break;
             }
@@ -287,95 +303,9 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// Remembers whether the window was the limit (`tcp_cwnd_validate`, RFC 7661 in spirit).
-    fn validate_cwnd(&mut self, limited: bool) {
-        let out = self.packets_out();
-        if self.s.snd_una >= self.usage_seq
-            || limited
-            || (!self.s.is_cwnd_limited && out > self.max_packets_out)
-        {
-            self.s.is_cwnd_limited = limited;
-            self.max_packets_out = out;
-            self.usage_seq = self.s.snd_nxt;
-        }
-        if self.is_cwnd_limited() {
-            self.cwnd_used = 0;
-            self.cwnd_stamp = self.s.now;
-        } else {
-            self.cwnd_used = self.cwnd_used.max(out);
-            if self.s.now.since(self.cwnd_stamp) >= self.rto() && !self.owns_window {
-                self.application_limited();
-            }
-        }
-    }
-
-    /// `tcp_is_cwnd_limited`: in slow start the window may grow to twice what was used.
-    pub(super) fn is_cwnd_limited(&self) -> bool {
-        self.s.is_cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out)
-    }
-
-    /// RFC 2861: a window unused for an RTO decays towards what was used.
-    fn application_limited(&mut self) {
-        if self.s.state == CaState::Open {
-            let used = self.cwnd_used.max(self.initial_window);
-            if used < self.w.cwnd {
-                self.w.ssthresh = self.current_ssthresh();
-                self.w.cwnd = (self.w.cwnd + used) / 2;
-            }
-            self.cwnd_used = 0;
-        }
-        self.cwnd_stamp = self.s.now;
-    }
-
-    /// RFC 5681 section 4.1: after an idle RTO the window decays by half per RTO, to the initial one.
-    fn restart_after_idle(&mut self) {
-        let Some(last) = self.s.last_sent else { return };
-        let rto = self.rto();
-        let mut idle = self.s.now.since(last);
-        if idle <= rto || self.owns_window {
-            return;
-        }
-        self.cc.cwnd_event(&self.s, &mut self.w, Event::CwndRestart);
-        self.w.ssthresh = self.current_ssthresh();
-        let floor = self.initial_window.min(self.w.cwnd);
-        while idle > rto && self.w.cwnd > floor {
-            idle = idle - rto;
-            self.w.cwnd >>= 1;
-        }
-        self.w.cwnd = self.w.cwnd.max(floor);
-        self.cwnd_stamp = self.s.now;
-        self.cwnd_used = 0;
-    }
-
-    /// The pacing rate of controllers that set none: 200 % of cwnd / srtt in slow start, else
-    /// 120 % (`tcp_update_pacing_rate`).
-    pub(super) fn update_pacing_rate(&mut self) {
-        if self.owns_window {
-            return;
-        }
-        let Some(srtt) = self.rtt.smoothed() else {
-            self.w.pacing_rate = u64::MAX;
-            return;
-        };
-        let percent: u64 = if self.w.cwnd < self.w.ssthresh / 2 { 200 } else { 120 };
-        let window = self.w.cwnd.max(self.packets_out()) as u128 * self.s.mss as u128;
-        let rate = window * percent as u128 * 10_000_000 / srtt.as_nanos() as u128;
-        self.w.pacing_rate = (rate as u64).min(self.s.max_pacing_rate);
-    }
-
-    /// The application has nothing more to send now: samples until then are limited by it
-    /// (`tcp_rate_check_app_limited`).
-    pub(super) fn check_app_limited(&mut self) {
-        if self.write_seq - self.s.snd_nxt < self.s.mss as u64
-            && self.in_flight() < self.w.cwnd
-            && self.lost_out <= self.retrans_out
-        {
-            self.s.app_limited = (self.s.delivered + self.in_flight() as u64).max(1);
-        }
-    }
-
     /// The application wrote `n` bytes more.
     pub(crate) fn write(&mut self, n: u64, last: bool) {
+        self.check_app_limited();
         self.write_seq += n;
         self.closed = last;
     }
@@ -387,34 +317,10 @@ impl Sender {
         self.check_app_limited();
     }
 
-    /// A smaller path MTU was learned (RFC 1191 section 6.4): packets outstanding that are larger
-    /// are cut and marked lost without a reduction, then sent again.
-    pub(crate) fn reduce_mss(&mut self, now: Time, mss: u32, out: &mut Vec<Outgoing>) {
-        let mss = mss.max(64);
-        if mss >= self.s.mss {
-            return;
-        }
-        self.s.now = now;
-        self.s.mss = mss;
-        self.board.split(mss);
-        (self.sacked_out, self.lost_out, self.retrans_out) = (0, 0, 0);
-        self.retransmit_hint = None;
-        for n in self.board.numbers() {
-            let p = self.board.get_mut(n);
-            p.flags &= !(flag::LOST | flag::RETRANS);
-            if p.is(flag::SACKED) {
-                self.sacked_out += 1;
-            } else {
-                self.mark_lost(n);
-            }
-        }
-        self.write_lost(out);
-    }
-
     /// Sends what may go, new data only.
     pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
-        self.write_new(out, false);
+        self.write_new(out, Write::Normal);
         if self.board.is_empty() && self.s.snd_nxt < self.write_seq && self.timer.is_none() {
             self.arm(Timer::Retransmit, self.rto()); // probe of a closed window
         }
@@ -426,6 +332,6 @@ impl Sender {
         if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
             self.write_lost(out);
         }
-        self.write_new(out, false);
+        self.write_new(out, Write::Normal);
     }
 }

@@ -65,6 +65,9 @@ impl Sender {
             if p.is(flag::LOST) && !p.is(flag::RETRANS) {
                 continue;
             }
+            if p.is(flag::EVER_RETRANS) && p.at == self.rack.sent {
+                continue; // sent at the same moment: its number does not tell which came first
+            }
             if !sent_after(self.rack.sent, self.rack.end_seq, p.at, p.end()) {
                 break;
             }

@@ -6,6 +6,8 @@
 //! |---|---|
 //! | no MTU probing, no FIN or SYN in recovery | present |
 //! | timestamps tick in ms | µs on routes that ask for it |
+//! | a packet whose loss is undone is watched by RACK again | it is not, until it is sent again |
+//! | an undone packet that is lost after all is sent again at once | only when its first retransmission is lost too |
 
 use super::ack::Resend;
 use super::{AckInfo, Sender};
@@ -69,6 +71,14 @@ impl Sender {
         self.cwr_due = self.ecn;
     }
 
+    /// What the RFCs without PRR do: the window falls at once (RFC 6675 section 5 step 4.2,
+    /// RFC 6582 section 3.2 step 2, RFC 3168 section 6.1.2).
+    fn fall_at_once(&mut self) {
+        if !self.linux && !self.owns_window {
+            self.w.cwnd = self.w.ssthresh;
+        }
+    }
+
     /// Proportional rate reduction (RFC 6937 section 3.1): the window falls to ssthresh over a
     /// round, by what is delivered; below it, it grows back no faster than slow start.
     pub(super) fn reduce(&mut self, acked_sacked: u32, losses: u32, una_advanced: bool) {
@@ -106,6 +116,10 @@ impl Sender {
 
     /// `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, ece: bool) {
+        // The clock of undo starts with the first retransmission.
+        if !self.any_retrans() {
+            self.retrans_stamp = None;
+        }
         self.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_reduction() {
@@ -116,10 +130,7 @@ impl Sender {
         }
         self.stats.recoveries += 1;
         self.set_state(CaState::Recovery);
-        if !self.linux && !self.owns_window {
-            // RFC 6675 section 5 step 4.2: straight to half.
-            self.w.cwnd = self.w.ssthresh;
-        }
+        self.fall_at_once();
     }
 
     /// RFC 3168 section 6.1.2: at most one reduction a round.
@@ -129,10 +140,11 @@ impl Sender {
             self.undo_marker = None;
             self.init_reduction();
             self.set_state(CaState::Cwr);
+            self.fall_at_once();
         }
     }
 
-    fn keep_open(&mut self) {
+    pub(super) fn keep_open(&mut self) {
         let disorder = self.sacked_out + self.lost_out > 0 || self.any_retrans();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.s.state != state {
@@ -158,9 +170,12 @@ impl Sender {
     }
 
     /// Eifel detection (RFC 3522): the ACK was caused by an original sent before the first
-    /// retransmission.
+    /// retransmission, or nothing was sent again yet (pacing held it back).
     fn packet_delayed(&self, a: &AckInfo) -> bool {
-        self.retrans_stamp.is_some_and(|t| a.ts_ecr != 0 && a.ts_ecr < t)
+        match self.retrans_stamp {
+            Some(first) => a.ts_ecr != 0 && a.ts_ecr < first,
+            None => self.linux && (self.sack || self.s.snd_una < self.high_seq),
+        }
     }
 
     fn may_undo(&self, a: &AckInfo) -> bool {
@@ -188,38 +203,38 @@ impl Sender {
         self.undo_marker = None;
         self.rack_reexamine();
         if unmark {
-            self.relink();
+            self.board.relink();
         }
     }
 
-    /// Packets RACK took off its list come back when their loss is undone.
-    fn relink(&mut self) {
-        let mut back: Vec<u32> =
-            self.board.numbers().filter(|&n| !self.board.get(n).is(flag::LINKED | flag::SACKED)).collect();
-        back.sort_by_key(|&n| self.board.get(n).at);
-        let linked: Vec<u32> =
-            std::iter::successors(self.board.oldest_sent(), |&n| self.board.sent_after(n)).collect();
-        let mut all = [back, linked].concat();
-        all.sort_by_key(|&n| (self.board.get(n).at, self.board.get(n).seq));
-        for n in all {
-            self.board.link(n);
-        }
-    }
-
-    fn try_undo_recovery(&mut self, a: &AckInfo) {
-        if self.may_undo(a) {
-            self.undo(false);
-        } else {
-            self.rack_persist();
+    /// Without SACK the state is held until something *above* `high_seq` is acknowledged, or
+    /// duplicate ACKs of what was sent twice would begin a false recovery (RFC 6582 section 4.1).
+    fn prevents_reopening(&mut self) -> bool {
+        if self.sack || self.s.snd_una != self.high_seq {
+            return false;
         }
         if !self.any_retrans() {
             self.retrans_stamp = None;
         }
+        true
+    }
+
+    /// The end of recovery. True: the state is held for now.
+    fn try_undo_recovery(&mut self, a: &AckInfo) -> bool {
+        if self.linux && self.may_undo(a) {
+            self.undo(false);
+        } else {
+            self.rack.persist = self.rack.persist.saturating_sub(1);
+        }
+        if self.prevents_reopening() {
+            return true;
+        }
         self.set_state(CaState::Open);
+        false
     }
 
     fn try_undo_dsack(&mut self) -> bool {
-        if self.undo_marker.is_some() && self.undo_retrans == 0 {
+        if self.linux && self.undo_marker.is_some() && self.undo_retrans == 0 {
             self.undo(false);
             return true;
         }
@@ -232,9 +247,8 @@ impl Sender {
         }
         self.undo(true);
         self.retransmits = 0;
-        if frto || self.sack {
+        if !self.prevents_reopening() && (frto || self.sack) {
             self.set_state(CaState::Open);
-            self.retrans_stamp = None;
         }
         true
     }
@@ -244,7 +258,7 @@ impl Sender {
         if self.undo_marker.is_none() || !self.packet_delayed(a) {
             return false;
         }
-        self.rack.reordering_seen = true;
+        self.check_reordering(a.prior_una);
         if self.retrans_out > 0 {
             return true;
         }
@@ -258,9 +272,11 @@ impl Sender {
 
     /// Loss marking by the profile's rules.
     fn identify_losses(&mut self, a: &mut AckInfo) {
+        if !self.sack {
+            return self.mark_by_dup_acks(a.una_advanced);
+        }
         if !self.linux {
-            self.mark_by_dup_acks();
-            return;
+            return self.mark_by_sacks();
         }
         let prior = self.retrans_out;
         if self.rack_mark_lost() {
@@ -271,7 +287,6 @@ impl Sender {
 
     /// The state machine (`tcp_fastretrans_alert`), for every ACK that is not plain progress in Open.
     pub(super) fn recover(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
-        self.count_dup(a, dup);
         if a.ece {
             self.prior_ssthresh = 0;
         }
@@ -284,8 +299,10 @@ impl Sender {
                     self.set_state(CaState::Open);
                 }
                 CaState::Recovery => {
-                    self.reset_dup();
-                    self.try_undo_recovery(a);
+                    self.reset_dup_acks();
+                    if self.try_undo_recovery(a) {
+                        return Resend::Nothing;
+                    }
                     self.end_reduction(); // to ssthresh, unless undone
                 }
                 _ => {}
@@ -293,7 +310,9 @@ impl Sender {
         }
         match self.s.state {
             CaState::Recovery => {
-                if a.una_advanced && self.linux && self.try_undo_partial(a) {
+                if !a.una_advanced {
+                    self.add_dup_acks(dup);
+                } else if self.linux && self.try_undo_partial(a) {
                     return Resend::Nothing;
                 }
                 if self.try_undo_dsack() {
@@ -313,18 +332,22 @@ impl Sender {
                 if !(self.s.state == CaState::Open || a.lost_retrans) {
                     return resend;
                 }
-                return match self.open_or_enter(a) {
+                return match self.open_or_enter(a, dup) {
                     Resend::Nothing => resend,
                     other => other,
                 };
             }
-            _ => return self.open_or_enter(a),
+            _ => return self.open_or_enter(a, dup),
         }
         Resend::Lost
     }
 
     /// From Open, Disorder or CWR: enter recovery if something is lost.
-    fn open_or_enter(&mut self, a: &mut AckInfo) -> Resend {
+    fn open_or_enter(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
+        if a.una_advanced {
+            self.reset_dup_acks();
+        }
+        self.add_dup_acks(dup);
         if self.s.state <= CaState::Disorder {
             self.try_undo_dsack();
         }
@@ -364,6 +387,11 @@ impl Sender {
         if recovered {
             self.try_undo_recovery(a);
             return Resend::Nothing;
+        }
+        if self.s.snd_nxt > self.high_seq {
+            self.add_dup_acks(dup); // what step 2.b sent was delivered
+        } else if a.una_advanced {
+            self.reset_dup_acks();
         }
         Resend::Lost
     }

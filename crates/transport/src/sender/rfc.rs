@@ -1,11 +1,14 @@
-//! Loss marking without RACK, for stacks that only count: RFC 6675 (SACK) and RFC 6582 (NewReno).
+//! Loss marking without RACK, for stacks that only count: RFC 6675 (SACK), and, for every stack
+//! that has no SACK, RFC 6582 (NewReno).
 //!
 //! With SACK a packet is lost when three packets above it are SACKed (RFC 6675 section 4, IsLost);
 //! without, the third duplicate ACK loses the first packet and each partial ACK the next
-//! (RFC 6582 section 3.2). Entering recovery sets cwnd to ssthresh at once; limited transmit
-//! (RFC 3042) follows from counting SACKed packets out of flight.
+//! (RFC 6582 section 3.2). Limited transmit (RFC 3042) follows from counting SACKed packets out of
+//! flight; without SACK each duplicate ACK counts as one, whichever it was (`tcp_add_reno_sack`),
+//! which is what RFC 6582 inflates the window for.
 
-use super::{AckInfo, Sender};
+use super::Sender;
+use super::sack::MAX_REORDERING;
 use crate::scoreboard::flag;
 use congestion::CaState;
 
@@ -14,48 +17,63 @@ const DUP_THRESHOLD: u32 = 3;
 
 impl Sender {
     /// Counts duplicate ACKs where there is no SACK: each means one packet left the network.
-    pub(super) fn count_dup(&mut self, a: &AckInfo, dup: u32) {
+    pub(super) fn add_dup_acks(&mut self, dup: u32) {
+        if self.sack || dup == 0 {
+            return;
+        }
+        let prior = self.sacked_out;
+        self.sacked_out += dup;
+        self.limit_dup_acks(0);
+        self.s.delivered += self.sacked_out.saturating_sub(prior) as u64;
+    }
+
+    /// `acked` packets were acknowledged: one filled the hole, the others had been counted.
+    pub(super) fn remove_dup_acks(&mut self, acked: u32) {
+        self.s.delivered += acked.saturating_sub(self.sacked_out).max(1) as u64;
+        self.sacked_out = self.sacked_out.saturating_sub(acked - 1);
+        self.limit_dup_acks(acked);
+    }
+
+    /// More duplicates than packets that could have caused them: the path reorders.
+    pub(super) fn limit_dup_acks(&mut self, more: u32) {
         if self.sack {
             return;
         }
-        if a.una_advanced {
-            let newly = ((self.s.snd_una - self.high_seq.min(self.s.snd_una)) > 0) as u32;
-            self.dup_acks = 0;
-            self.sacked_out = if newly > 0 { 0 } else { self.sacked_out.saturating_sub(1) };
-        } else if dup > 0 {
-            self.dup_acks += 1;
-            if self.sacked_out + self.lost_out < self.packets_out() {
-                self.sacked_out += 1;
-                self.s.delivered += 1;
+        let holes = self.lost_out.max(1).min(self.packets_out());
+        if self.sacked_out + holes > self.packets_out() {
+            self.sacked_out = self.packets_out() - holes;
+            if self.linux {
+                self.reordering = (self.packets_out() + more).clamp(1, MAX_REORDERING);
+                self.rack.reordering_seen = true;
             }
         }
     }
 
-    pub(super) fn reset_dup(&mut self) {
-        self.dup_acks = 0;
+    pub(super) fn reset_dup_acks(&mut self) {
         if !self.sack {
             self.sacked_out = 0;
         }
     }
 
-    /// Marks losses from counts.
-    pub(super) fn mark_by_dup_acks(&mut self) {
+    /// Marks the first packet lost: by the third duplicate ACK, or a partial ACK in recovery.
+    pub(super) fn mark_by_dup_acks(&mut self, una_advanced: bool) {
         if self.board.is_empty() {
             return;
         }
-        if !self.sack {
-            let partial = self.s.state == CaState::Recovery;
-            let first = self.board.first();
-            let head = self.board.get(first);
-            if !head.is(flag::LOST)
-                && (self.dup_acks >= DUP_THRESHOLD || (partial && !head.is(flag::RETRANS)))
-            {
-                self.sacked_out = self.sacked_out.min(self.packets_out() - 1);
-                self.mark_lost(first);
-            }
-            return;
+        let threshold = if self.linux { self.reordering } else { DUP_THRESHOLD };
+        let state = self.s.state;
+        let first = self.board.first();
+        if ((state < CaState::Recovery && self.sacked_out >= threshold)
+            || (state == CaState::Recovery && una_advanced))
+            && !self.board.get(first).is(flag::LOST)
+        {
+            self.mark_lost(first);
         }
-        if self.sacked_out < DUP_THRESHOLD {
+    }
+
+    /// Marks what has three SACKed packets above it.
+    pub(super) fn mark_by_sacks(&mut self) {
+        if self.board.is_empty() || self.sacked_out < DUP_THRESHOLD {
             return;
         }
         // From the top down: once three SACKed packets were passed, what follows is lost.

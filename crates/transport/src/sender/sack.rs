@@ -71,6 +71,7 @@ impl Sender {
     fn tag(&mut self, n: u32, a: &mut AckInfo) {
         let p = self.board.get(n).brief();
         self.rack_advance(&p);
+        let highest = self.highest_sacked();
         if p.is(flag::RETRANS) {
             // Not marked lost: the retransmission may still be in flight.
             if p.is(flag::LOST) {

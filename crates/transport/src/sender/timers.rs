@@ -1,6 +1,7 @@
 //! RTO (RFC 6298), tail loss probe (RFC 8985 section 7), RACK's reordering timer, window probe.
 //! Only one of them is armed at a time, as in the kernel (`icsk_pending`).
 
+use super::output::Write;
 use super::{Outgoing, Sender, Timer};
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
@@ -65,8 +66,11 @@ impl Sender {
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
             None => crate::rtt::RTO_INITIAL,
         };
+        // An RTO that comes sooner, and is not overdue, sets the time.
         let rto = if advancing_rto { self.rto() } else { self.rto_left() };
-        after = after.min(rto);
+        if rto > Span::from_nanos(1) {
+            after = after.min(rto);
+        }
         self.arm(Timer::Probe, after);
         true
     }
@@ -95,7 +99,9 @@ impl Sender {
             self.timer = None;
             return;
         }
-        if self.snd_wnd > 0 && self.write_new(out, false) {
+        // A window too small for a segment: what fits, rather than nothing for ever
+        // (RFC 9293 section 3.8.6.2.1, the override timeout).
+        if self.snd_wnd > 0 && self.write_new(out, Write::Override) {
             return;
         }
         out.push(Outgoing { seq: self.s.snd_una.saturating_sub(1), len: 0, cwr: false, new: false });
@@ -137,7 +143,6 @@ impl Sender {
         self.set_state(CaState::Loss);
         self.high_seq = self.s.snd_nxt;
         self.tlp_high_seq = None;
-        self.dup_acks = 0;
         self.cwr_due = self.ecn;
         self.frto = self.linux && (new_recovery || self.retransmits > 0);
     }
@@ -149,11 +154,12 @@ impl Sender {
         if reneged {
             self.sack_cache = [(0, 0); 4];
         }
+        self.reset_dup_acks();
         for n in self.board.numbers() {
             if reneged && self.board.get(n).is(flag::SACKED) {
                 self.board.get_mut(n).flags &= !flag::SACKED;
                 self.sacked_out -= 1;
-            } else if self.linux && n != first && !self.rack_expired(n, Span::ZERO) {
+            } else if self.linux && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
                 continue; // sent too recently to be given up
             }
             self.mark_lost(n);
@@ -170,7 +176,7 @@ impl Sender {
         let window = (self.s.snd_una + self.snd_wnd).saturating_sub(self.s.snd_nxt);
         let left = self.write_seq - self.s.snd_nxt;
         if left > 0 && window >= left.min(self.s.mss as u64) {
-            if !self.write_new(out, true) {
+            if !self.write_new(out, Write::Probe) {
                 self.rearm_rto();
                 return;
             }

@@ -1,0 +1,84 @@
+//! Reassembly and the SACK blocks that tell of it (RFC 2018, RFC 2883).
+
+use super::{MAX_QUICK, Receiver};
+use crate::segment::{SackBlock, Segment};
+
+impl Receiver {
+    /// Moves what has become in order out of the gaps.
+    pub(super) fn fill(&mut self) {
+        let mut eaten = 0;
+        for &(s, e) in &self.gaps {
+            if s > self.rcv_nxt {
+                break;
+            }
+            self.rcv_nxt = self.rcv_nxt.max(e);
+            self.held -= e - s;
+            eaten += 1;
+        }
+        if eaten > 0 {
+            self.gaps.drain(..eaten);
+            let (nxt, n) = (self.rcv_nxt, self.recents);
+            let mut kept = 0;
+            for i in 0..n {
+                if self.recent[i].0 >= nxt {
+                    self.recent[kept] = self.recent[i];
+                    kept += 1;
+                }
+            }
+            self.recents = kept;
+        }
+    }
+
+    /// Adds an out-of-order range and moves its block to the front (RFC 2018 section 4).
+    pub(super) fn insert(&mut self, seq: u64, end: u64) {
+        let at = self.gaps.partition_point(|&(_, e)| e < seq);
+        let (mut s, mut e) = (seq, end);
+        let mut until = at;
+        while until < self.gaps.len() && self.gaps[until].0 <= end {
+            let (gs, ge) = self.gaps[until];
+            if gs <= seq && end <= ge {
+                self.dsack = Some((seq, end)); // had all of it (RFC 2883 section 4.2)
+                self.be_quick(MAX_QUICK);
+            }
+            (s, e) = (s.min(gs), e.max(ge));
+            self.held -= ge - gs;
+            until += 1;
+        }
+        self.gaps.splice(at..until, [(s, e)]);
+        self.held += e - s;
+        let n = self.recents;
+        let mut kept = [(s, e); 4];
+        let mut count = 1;
+        for &(bs, be) in &self.recent[..n] {
+            if (be < s || bs > e) && count < 4 {
+                kept[count] = (bs, be);
+                count += 1;
+            }
+        }
+        (self.recent, self.recents) = (kept, count);
+    }
+
+    pub(super) fn stamp_sacks(&mut self, seg: &mut Segment, room: u32) {
+        let ack = self.rcv_nxt;
+        let block = |(s, e): (u64, u64)| -> SackBlock {
+            ((s as i64 - ack as i64) as i32, (e as i64 - ack as i64) as i32)
+        };
+        let most = ((room.saturating_sub(4) / 8) as usize).min(if seg.ts_val != 0 { 3 } else { 4 });
+        if most == 0 {
+            return;
+        }
+        let mut n = 0;
+        if let Some(d) = self.dsack.take() {
+            seg.sack[n] = block(d);
+            n += 1;
+        }
+        for &r in &self.recent[..self.recents] {
+            if n == most {
+                break;
+            }
+            seg.sack[n] = block(r);
+            n += 1;
+        }
+        seg.sacks = n as u8;
+    }
+}
