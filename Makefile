@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-sim
 
-.PHONY: test lint unit same-bytes wasm parquet bench fuzz docs setup
+.PHONY: test lint unit same-bytes wasm parquet bench fuzz docs setup netns
 
 test: setup lint unit wasm same-bytes parquet
 
@@ -39,6 +39,10 @@ bench:
 	$(CARGO) build -q --release -p longfat-bench
 	$(MAKE) -C benches/ns3
 	python3 benches/compare.py
+
+# The lab: namespaces and the kernel's own TCP, in real seconds, as root and on a quiet machine.
+netns:
+	$(CARGO) test -p longfat-lab --features kernel-tests -- --test-threads=1
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:

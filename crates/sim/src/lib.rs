@@ -5,6 +5,7 @@
 //! pending. Ties in time are served first-in first-out.
 
 mod agenda;
+mod cable;
 mod collect;
 mod flows;
 mod limits;

@@ -71,6 +71,8 @@ pub(crate) struct Run<'a> {
 
 /// Runs one variant of a scenario in virtual time.
 pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
+    let cabled = crate::cable::lay(scenario);
+    let scenario = cabled.as_ref().unwrap_or(scenario);
     let mut network = Network::new(scenario, options.seed);
     let flows = Flows::new(scenario, options.seed, options.only_flow);
     network.destination = flows.destination.clone();
@@ -351,7 +353,8 @@ impl Run<'_> {
         self.arm_end(end);
     }
 
-    /// The sender of directed flow `number` learns that its packets are too big.
+    /// The sender of directed flow `number` learns that its packets are too big: at once, the message
+    /// takes no time and is never lost. Datagram sources do not listen.
     fn bounce(&mut self, number: u32, mtu: u32) {
         if number as usize >= self.flows.ends.len() {
             return;

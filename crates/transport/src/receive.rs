@@ -208,7 +208,8 @@ impl Receiver {
             self.now = true;
             return self.decide(now, srtt);
         }
-        if seg.seq <= self.rcv_nxt {
+        let in_order = seg.seq <= self.rcv_nxt;
+        if in_order {
             if seg.seq < self.rcv_nxt {
                 self.dsack = Some((seg.seq, self.rcv_nxt));
             }
@@ -231,7 +232,10 @@ impl Receiver {
             self.insert(seg.seq, end);
         }
         self.measure_interval(now, srtt);
-        self.grow(seg.len as u64);
+        if self.sack || in_order {
+            // Without SACK only an ACK whose window stays the same is a duplicate.
+            self.grow(seg.len as u64);
+        }
         self.decide(now, srtt)
     }
 

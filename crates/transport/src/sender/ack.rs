@@ -93,9 +93,8 @@ impl Sender {
             // Old: its SACKs may still tell something.
             if seg.sacks > 0 && !self.board.is_empty() {
                 self.tag_sacks(seg, &mut a);
-                match self.recover(&mut a, 0) {
-                    Resend::Lost => self.write_lost(out),
-                    _ => {}
+                if self.recover(&mut a, 0) == Resend::Lost {
+                    self.write_lost(out);
                 }
             }
             return;

@@ -1,0 +1,295 @@
+//! Without privileges: the run in a forked process that is root of a user namespace of its own,
+//! the result back through a pipe.
+//!
+//! A thread cannot enter a user namespace, only a process with a single thread can: hence the
+//! fork. The child dies with its parent.
+
+use crate::Error;
+use crate::sys::{self, Forked};
+use result::{ElementSeries, FlowSeries, Outcome, Run, SCHEMA, read_json, to_json};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use units::Time;
+
+/// What the child tells, each with its length before it.
+enum Message {
+    Progress(Time),
+    Notice(String),
+    Done(Box<Outcome>),
+    Failed(Error),
+}
+
+/// Runs `work` in a process that has a user namespace of its own.
+pub fn run_apart(
+    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, Error>,
+    halt: &AtomicBool,
+    progress: &mut dyn FnMut(Time),
+    notice: &mut dyn FnMut(&str),
+) -> Result<Outcome, Error> {
+    let (reading, writing) = sys::pipe().map_err(Error::system("a pipe"))?;
+    let parent = std::process::id() as i32;
+    let pid = match sys::fork().map_err(Error::system("forking"))? {
+        Forked::Child => {
+            drop(reading);
+            sys::die_with_parent();
+            if sys::parent() == parent {
+                child(File::from(writing), work);
+            }
+            sys::exit_now(0)
+        }
+        Forked::Parent(pid) => pid,
+    };
+    drop(writing);
+    let mut reading = File::from(reading);
+    let outcome = loop {
+        if halt.load(Relaxed) {
+            break Err(Error::Stopped);
+        }
+        match receive(&mut reading) {
+            Ok(Message::Progress(now)) => progress(now),
+            Ok(Message::Notice(text)) => notice(&text),
+            Ok(Message::Done(outcome)) => break Ok(*outcome),
+            Ok(Message::Failed(error)) => break Err(error),
+            Err(_) => break Err(Error::Killed),
+        }
+    };
+    sys::reap(pid, true);
+    outcome
+}
+
+fn child(
+    mut pipe: File,
+    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, Error>,
+) {
+    let done = match sys::enter_new_user() {
+        Ok(()) => {
+            let mut notices = Vec::new();
+            let mut tell = |now| drop(send(&mut pipe, &Message::Progress(now)));
+            let done = work(&mut tell, &mut notices);
+            for text in notices {
+                drop(send(&mut pipe, &Message::Notice(text)));
+            }
+            done
+        }
+        Err(e) => Err(Error::Permission {
+            missing: "CAP_SYS_ADMIN".into(),
+            why: format!("it makes network namespaces; a user namespace instead was refused: {e}"),
+        }),
+    };
+    let last = match done {
+        Ok(outcome) => Message::Done(Box::new(outcome)),
+        Err(error) => Message::Failed(error),
+    };
+    drop(send(&mut pipe, &last));
+}
+
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn numbers<const N: usize, T: Copy>(&mut self, all: &[T], bytes: impl Fn(T) -> [u8; N]) {
+        self.0.extend_from_slice(&(all.len() as u64).to_ne_bytes());
+        all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
+    }
+    fn text(&mut self, text: &str) {
+        self.numbers(text.as_bytes(), |b| [b]);
+    }
+    fn texts<S: AsRef<str>>(&mut self, texts: &[S]) {
+        self.numbers(&[texts.len() as u64], u64::to_ne_bytes);
+        texts.iter().for_each(|t| self.text(t.as_ref()));
+    }
+}
+
+struct Parts<'a>(&'a [u8]);
+
+impl Parts<'_> {
+    fn numbers<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
+        let (count, rest) = self.0.split_first_chunk()?;
+        let len = usize::try_from(u64::from_ne_bytes(*count)).ok()?.checked_mul(N)?;
+        let (mine, rest) = rest.split_at_checked(len)?;
+        self.0 = rest;
+        Some(mine.chunks_exact(N).filter_map(|c| c.first_chunk()).map(|c| number(*c)).collect())
+    }
+    fn count(&mut self) -> Option<u64> {
+        self.numbers(u64::from_ne_bytes)?.first().copied()
+    }
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.numbers(|[b]| b)?).ok()
+    }
+    fn texts(&mut self) -> Option<Vec<String>> {
+        (0..self.count()?).map(|_| self.text()).collect()
+    }
+}
+
+fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
+    let mut b = Bytes::default();
+    match message {
+        Message::Progress(now) => {
+            b.text("progress");
+            b.numbers(&[now.as_nanos()], u64::to_ne_bytes);
+        }
+        Message::Notice(text) => {
+            b.text("notice");
+            b.text(text);
+        }
+        Message::Failed(error) => {
+            b.text("failed");
+            put_error(&mut b, error);
+        }
+        Message::Done(outcome) => {
+            b.text("done");
+            put_outcome(&mut b, outcome);
+        }
+    }
+    pipe.write_all(&(b.0.len() as u64).to_ne_bytes())?;
+    pipe.write_all(&b.0)
+}
+
+fn receive(pipe: &mut File) -> io::Result<Message> {
+    let mut len = [0; 8];
+    pipe.read_exact(&mut len)?;
+    let mut bytes = Vec::new();
+    pipe.take(u64::from_ne_bytes(len)).read_to_end(&mut bytes)?;
+    let mut p = Parts(&bytes);
+    let message = p.text().and_then(|kind| match kind.as_str() {
+        "progress" => Some(Message::Progress(Time::from_nanos(p.count()?))),
+        "notice" => Some(Message::Notice(p.text()?)),
+        "failed" => Some(Message::Failed(get_error(&mut p)?)),
+        _ => Some(Message::Done(Box::new(get_outcome(&mut p)?))),
+    });
+    message.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn put_error(b: &mut Bytes, error: &Error) {
+    match error {
+        Error::Permission { missing, why } => b.texts(&["permission", missing, why]),
+        Error::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
+        Error::Congestion { wanted, available } => {
+            let mut all = vec!["congestion", wanted];
+            all.extend(available.iter().map(String::as_str));
+            b.texts(&all);
+        }
+        Error::System { what, source } => {
+            let code = source.raw_os_error().unwrap_or(0).to_string();
+            b.texts(&["system", what, &code, &source.to_string()]);
+        }
+        Error::Stopped => b.texts(&["stopped"]),
+        Error::Killed => b.texts(&["killed"]),
+    }
+}
+
+fn get_error(p: &mut Parts) -> Option<Error> {
+    let mut t = p.texts()?.into_iter();
+    Some(match t.next()?.as_str() {
+        "permission" => Error::Permission { missing: t.next()?, why: t.next()? },
+        "unsupported" => Error::Unsupported { key: t.next()?, why: t.next()? },
+        "congestion" => Error::Congestion { wanted: t.next()?, available: t.collect() },
+        "system" => {
+            let what = t.next()?;
+            let source = match t.next()?.parse().ok()? {
+                0 => io::Error::other(t.next()?),
+                code => io::Error::from_raw_os_error(code),
+            };
+            Error::System { what, source }
+        }
+        "stopped" => Error::Stopped,
+        _ => Error::Killed,
+    })
+}
+
+fn put_outcome(b: &mut Bytes, o: &Outcome) {
+    let variants = vec![o.variant.clone()];
+    b.text(&to_json(&Run { schema: SCHEMA.into(), scenario: String::new(), seed: 0, variants }));
+    b.numbers(&[o.flow_series.len() as u64], u64::to_ne_bytes);
+    for s in &o.flow_series {
+        b.text(&s.name);
+        b.numbers(&s.time_s, f64::to_ne_bytes);
+        b.numbers(&s.delivered_bytes, u64::to_ne_bytes);
+        b.numbers(&s.cwnd, u32::to_ne_bytes);
+        b.numbers(&s.ssthresh, u32::to_ne_bytes);
+        b.numbers(&s.inflight, u32::to_ne_bytes);
+        b.numbers(&s.srtt_ms, f64::to_ne_bytes);
+        b.numbers(&s.rtt_ms, f64::to_ne_bytes);
+        b.numbers(&s.pacing_mbps, f64::to_ne_bytes);
+        b.numbers(&s.retransmitted, u64::to_ne_bytes);
+        b.numbers(&s.state, |b| [b]);
+        b.texts(&s.states);
+    }
+    b.numbers(&[o.element_series.len() as u64], u64::to_ne_bytes);
+    for s in &o.element_series {
+        b.text(&s.name);
+        b.numbers(&s.time_s, f64::to_ne_bytes);
+        b.numbers(&s.queue_packets, u64::to_ne_bytes);
+        b.numbers(&s.queue_bytes, u64::to_ne_bytes);
+        b.numbers(&s.tokens_bytes, f64::to_ne_bytes);
+        b.numbers(&s.dropped, u64::to_ne_bytes);
+    }
+}
+
+fn get_outcome(p: &mut Parts) -> Option<Outcome> {
+    let variant = read_json(&p.text()?).ok()?.variants.pop()?;
+    let mut o = Outcome { variant, ..Outcome::default() };
+    for _ in 0..p.count()? {
+        o.flow_series.push(FlowSeries {
+            name: p.text()?,
+            time_s: p.numbers(f64::from_ne_bytes)?,
+            delivered_bytes: p.numbers(u64::from_ne_bytes)?,
+            cwnd: p.numbers(u32::from_ne_bytes)?,
+            ssthresh: p.numbers(u32::from_ne_bytes)?,
+            inflight: p.numbers(u32::from_ne_bytes)?,
+            srtt_ms: p.numbers(f64::from_ne_bytes)?,
+            rtt_ms: p.numbers(f64::from_ne_bytes)?,
+            pacing_mbps: p.numbers(f64::from_ne_bytes)?,
+            retransmitted: p.numbers(u64::from_ne_bytes)?,
+            state: p.numbers(|[b]| b)?,
+            states: p.texts()?,
+        });
+    }
+    for _ in 0..p.count()? {
+        o.element_series.push(ElementSeries {
+            name: p.text()?,
+            time_s: p.numbers(f64::from_ne_bytes)?,
+            queue_packets: p.numbers(u64::from_ne_bytes)?,
+            queue_bytes: p.numbers(u64::from_ne_bytes)?,
+            tokens_bytes: p.numbers(f64::from_ne_bytes)?,
+            dropped: p.numbers(u64::from_ne_bytes)?,
+        });
+    }
+    Some(o)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_child_tells_arrives() {
+        let (reading, writing) = sys::pipe().unwrap();
+        let (mut reading, mut writing) = (File::from(reading), File::from(writing));
+        let mut o = Outcome::default();
+        o.variant.name = "v".into();
+        o.flow_series.push(FlowSeries {
+            name: "f".into(),
+            time_s: vec![0.0, 0.5],
+            state: vec![0, 1],
+            states: vec!["slow start".into(), "avoidance".into()],
+            ..FlowSeries::default()
+        });
+        o.element_series.push(ElementSeries { name: "e".into(), dropped: vec![3], ..Default::default() });
+        let error = Error::Congestion { wanted: "bbr3".into(), available: vec!["reno".into()] };
+        let said = error.to_string();
+        for m in [
+            Message::Progress(Time::from_nanos(7)),
+            Message::Notice("n".into()),
+            Message::Failed(error),
+            Message::Done(Box::new(o.clone())),
+        ] {
+            send(&mut writing, &m).unwrap();
+        }
+        assert!(matches!(receive(&mut reading), Ok(Message::Progress(t)) if t.as_nanos() == 7));
+        assert!(matches!(receive(&mut reading), Ok(Message::Notice(t)) if t == "n"));
+        assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == said));
+        assert!(matches!(receive(&mut reading), Ok(Message::Done(got)) if *got == o));
+    }
+}

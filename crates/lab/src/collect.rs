@@ -1,0 +1,88 @@
+//! The result of a run.
+
+use crate::engine::{self, Punctuality};
+use crate::host;
+use crate::plan::Plan;
+use result::{Clock, Flow, Outcome, Variant, jain};
+use scenario::Scenario;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use units::{Span, Time};
+
+fn mbps(bytes: u64, span: Span) -> f64 {
+    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
+}
+
+/// Summary and series, in the scenario's order.
+pub fn outcome(
+    name: &str,
+    scenario: &Scenario,
+    plan: &Plan,
+    engine: engine::Report,
+    hosts: Vec<host::Report>,
+) -> Outcome {
+    let end = Time::ZERO + scenario.duration;
+    let host = |i: usize| scenario.hosts[i].name.clone();
+    let mut flows = Vec::new();
+    for f in &plan.flows {
+        let delivered = f.delivered.load(Relaxed);
+        let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
+        let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
+        if rtt_ms.max > 0.0 {
+            rtt_ms.min = rtt_ms.min.min(min);
+        }
+        flows.push(Flow {
+            name: f.name.clone(),
+            from: host(f.from),
+            to: host(f.to),
+            cc: f.cc.clone(),
+            goodput_mbps: mbps(delivered, f.measured(end)),
+            sent_packets: f.sent.load(Relaxed),
+            retransmitted_packets: f.retransmitted.load(Relaxed),
+            rtt_ms,
+            timeouts: f.timeouts.load(Relaxed),
+            delivered_bytes: delivered,
+            completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
+            lost_packets: Some(f.lost.load(Relaxed)),
+            ..Flow::default()
+        });
+    }
+    let tcp: Vec<f64> = flows.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
+    let all: Vec<f64> = flows.iter().map(|f| f.goodput_mbps).collect();
+    let mut series: Vec<_> = hosts.into_iter().flat_map(|h| h.series).collect();
+    series.sort_by_key(|(flow, _)| *flow);
+    let sampled = !scenario.sample.is_zero();
+    Outcome {
+        variant: Variant {
+            name: name.into(),
+            clock: Clock::Kernel,
+            duration_s: scenario.duration.as_secs_f64(),
+            total_goodput_mbps: all.iter().sum(),
+            jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
+            flows,
+            elements: engine.elements,
+            ..Variant::default()
+        },
+        flow_series: if sampled { series.into_iter().map(|(_, s)| s).collect() } else { Vec::new() },
+        element_series: if sampled { engine.series } else { Vec::new() },
+    }
+}
+
+/// What is worth telling of the emulation.
+pub fn notices(p: &Punctuality, hosts: &[host::Report]) -> Vec<String> {
+    let late = p.late.summary();
+    let mut list = vec![format!(
+        "engine: {} packets, late median {:.3} ms, p99 {:.3} ms, most {:.3} ms; {:.2} s of CPU{}",
+        p.late.samples(),
+        late.p50,
+        late.p99,
+        late.max,
+        p.cpu.as_secs_f64(),
+        if p.real_time { "" } else { "; without real-time priority (CAP_SYS_NICE), so less punctual" },
+    )];
+    if p.refused > 0 {
+        list.push(format!("engine: the kernel refused {} packets", p.refused));
+    }
+    list.extend(hosts.iter().flat_map(|h| h.notices.iter().cloned()));
+    list
+}

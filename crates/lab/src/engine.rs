@@ -1,0 +1,325 @@
+//! The path: packets read from TUN devices, moved through the chains of elements, written out.
+//!
+//! One thread serves all links. It sleeps in `ppoll` until a packet comes or an element is due, and
+//! looks again and again only for the last [`SPIN`] before that. A late wake-up delays a packet,
+//! never the schedule: elements stamp what they send with the time it was due.
+
+use crate::clock::Clock;
+use crate::join::Joiner;
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::sys;
+use crate::wire::{self, Pool, VIRTIO, Wire};
+use path::{Chain, Outbox, Packet};
+use result::{DelaySummary, Element, ElementSeries, Histogram};
+use scenario::Scenario;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use units::{Span, Time, earliest};
+
+/// How long before a deadline the engine stops sleeping. Measured at 100 Mbit/s: with 0, 5, 10, 25 µs
+/// packets are late by a median of 7, 2, 1, 1 µs, and the engine uses 19, 20, 22, 36 % of a core.
+const SPIN: Duration = Duration::from_micros(8);
+/// Above so many packets in a [`WINDOW`] (40,000 a second), segments that leave together are joined.
+const DENSE: u32 = 400;
+const WINDOW: Span = Span::from_millis(10);
+/// Packets read from one device before the others have their turn.
+const BATCH: usize = 64;
+/// Real-time priority, where permitted.
+const PRIORITY: i32 = 20;
+/// The longest sleep: how soon a stop is seen.
+const NAP: Duration = Duration::from_millis(50);
+
+/// One direction of a link.
+struct Way {
+    name: String,
+    kinds: Vec<&'static str>,
+    chain: Chain<Wire>,
+    /// Where its packets come from, and where they go.
+    from: RawFd,
+    to: RawFd,
+    /// Fragments of packets that no tunnel end has joined: how many came, and the bytes.
+    partial: BTreeMap<u64, (u8, Wire)>,
+}
+
+/// How punctual the engine was, and what it lost.
+#[derive(Clone, Debug, Default)]
+pub struct Punctuality {
+    /// From due to delivered.
+    pub late: Histogram,
+    /// Packets the kernel refused.
+    pub refused: u64,
+    /// CPU time of the engine.
+    pub cpu: Span,
+    /// Whether it ran with real-time priority.
+    pub real_time: bool,
+}
+
+/// What the engine leaves.
+pub struct Report {
+    pub elements: Vec<Element>,
+    pub series: Vec<ElementSeries>,
+    pub punctuality: Punctuality,
+}
+
+/// The path's engine.
+pub struct Engine<'a> {
+    plan: &'a Plan,
+    ways: Vec<Way>,
+    clock: Clock,
+    end: Time,
+    sample: Option<Span>,
+    next_sample: Time,
+    series: Vec<ElementSeries>,
+    outbox: Outbox<Wire>,
+    pool: Pool,
+    next_id: u64,
+    frame: Vec<u8>,
+    batch: Vec<Packet<Wire>>,
+    joiner: Joiner,
+    /// Where the window began, packets since, and whether those before were many.
+    window: (Time, u32, bool),
+    punctuality: Punctuality,
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(
+        scenario: &Scenario,
+        network: &Network,
+        plan: &'a Plan,
+        seed: u64,
+        clock: Clock,
+    ) -> Engine<'a> {
+        let mut ways = Vec::new();
+        for (link, [a, b]) in scenario.links.iter().zip(&network.tuns) {
+            let (a, b) = (a.as_raw_fd(), b.as_raw_fd());
+            let directions = [("forward", &link.forward, a, b), ("backward", &link.backward, b, a)];
+            for (direction, stages, from, to) in directions {
+                let name = format!("{}.{direction}", link.name);
+                let mut chain = Chain::default();
+                for s in stages {
+                    chain.push(s.name.clone(), s.stage.build(seed, &format!("{name}.{}", s.name)));
+                }
+                let kinds = stages.iter().map(|s| s.stage.kind()).collect();
+                ways.push(Way { name, kinds, chain, from, to, partial: BTreeMap::new() });
+            }
+        }
+        let series = ways.iter().flat_map(|w| {
+            let name = |n: &str| format!("{}.{n}", w.name);
+            w.chain.names().map(move |n| ElementSeries { name: name(n), ..ElementSeries::default() })
+        });
+        Engine {
+            plan,
+            series: series.collect(),
+            ways,
+            clock,
+            end: Time::ZERO + scenario.duration,
+            sample: (!scenario.sample.is_zero()).then_some(scenario.sample),
+            next_sample: Time::ZERO,
+            outbox: Outbox::default(),
+            pool: Pool::default(),
+            next_id: 0,
+            frame: vec![0; VIRTIO + 65_536],
+            batch: Vec::new(),
+            joiner: Joiner::default(),
+            window: (Time::ZERO, 0, false),
+            punctuality: Punctuality::default(),
+        }
+    }
+
+    /// Moves packets until the scenario's end, or until told to stop.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Report> {
+        self.punctuality.real_time = sys::be_punctual(Some(PRIORITY));
+        let cpu = sys::thread_cpu();
+        let fds: Vec<RawFd> = self.ways.iter().map(|w| w.from).collect();
+        let mut ready = vec![true; fds.len()];
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if now >= self.end {
+                break;
+            }
+            self.wake(now);
+            self.sample(now);
+            let wake = self.ways.iter().fold(None, |t, w| earliest(t, w.chain.next_wake()));
+            let wake = earliest(wake, Some(self.end));
+            let wake = earliest(wake, self.sample.map(|_| self.next_sample)).unwrap_or(self.end);
+            let wait = self.clock.until(wake).saturating_sub(SPIN).min(NAP);
+            sys::poll_readable(&fds, &mut ready, wait)?;
+            for (way, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
+                self.read(way)?;
+            }
+        }
+        for way in 0..self.ways.len() {
+            self.ways[way].chain.catch_up(self.end, &mut self.outbox);
+            self.deliver(way);
+        }
+        self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
+        let elements = self.elements();
+        Ok(Report { elements, series: self.series, punctuality: self.punctuality })
+    }
+
+    fn wake(&mut self, now: Time) {
+        for way in 0..self.ways.len() {
+            if self.ways[way].chain.next_wake().is_some_and(|t| t <= now) {
+                self.ways[way].chain.handle_wake(now, &mut self.outbox);
+                self.deliver(way);
+            }
+        }
+    }
+
+    /// Reads what one device has; stops for what is due.
+    fn read(&mut self, way: usize) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let n = match sys::read(self.ways[way].from, &mut self.frame) {
+                Ok(n) => n,
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => break,
+                Err(e) => return Err(e),
+            };
+            let now = self.clock.now().min(self.end);
+            let batch = &mut self.batch;
+            wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
+            let mut batch = std::mem::take(&mut self.batch);
+            for packet in batch.drain(..) {
+                self.ways[way].chain.handle_packet(now, packet, &mut self.outbox);
+            }
+            self.batch = batch;
+            self.deliver(way);
+            if self.ways.iter().any(|w| w.chain.next_wake().is_some_and(|t| t <= now)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes out what left a chain.
+    fn deliver(&mut self, way: usize) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        let w = &mut self.ways[way];
+        let p = &mut self.punctuality;
+        let now = self.clock.now();
+        self.window.1 += self.outbox.sent.len() as u32;
+        if now.since(self.window.0) >= WINDOW {
+            self.window = (now, 0, self.window.1 >= DENSE);
+        }
+        let dense = self.window.2;
+        for (due, mut packet) in self.outbox.sent.drain(..) {
+            if packet.fragment.is_some() && !w.is_whole(&mut packet) {
+                continue;
+            }
+            wire::write_marks(&mut packet);
+            let frame = &packet.body.0;
+            if dense {
+                p.late.record(now.since(due));
+                if !self.joiner.add(frame) {
+                    p.refused += u64::from(sys::write(w.to, self.joiner.finish()).is_err());
+                    self.joiner.clear();
+                    self.joiner.add(frame);
+                }
+            } else {
+                p.late.record(self.clock.now().since(due));
+                p.refused += u64::from(sys::write(w.to, frame).is_err());
+            }
+            self.pool.give(packet.body);
+        }
+        if dense {
+            let last = self.joiner.finish();
+            p.refused += u64::from(!last.is_empty() && sys::write(w.to, last).is_err());
+            self.joiner.clear();
+        }
+        for (_, packet, _) in self.outbox.dropped.drain(..) {
+            // Of a fragmented packet the first piece counts: it has the ports.
+            if let Some(flow) = wire::data_ports(packet.body.ip()).and_then(|p| self.plan.flow_of(p)) {
+                flow.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            self.pool.give(packet.body);
+        }
+        for (_, packet, mtu) in self.outbox.bounced.drain(..) {
+            if let Some(icmp) = wire::too_big(packet.body.ip(), mtu)
+                && sys::write(w.from, &icmp).is_err()
+            {
+                p.refused += 1;
+            }
+            self.pool.give(packet.body);
+        }
+    }
+
+    /// Gauges of all elements, at the times the scenario wants them.
+    fn sample(&mut self, now: Time) {
+        let Some(interval) = self.sample else { return };
+        if now < self.next_sample {
+            return;
+        }
+        for way in 0..self.ways.len() {
+            self.ways[way].chain.catch_up(now, &mut self.outbox);
+            self.deliver(way);
+        }
+        // Woken too late for several: they are all as it is now.
+        while self.next_sample <= now {
+            let t = self.next_sample.as_secs_f64();
+            let mut series = self.series.iter_mut();
+            for way in &self.ways {
+                for i in 0..way.chain.len() {
+                    let Some(s) = series.next() else { break };
+                    let gauge = way.chain.gauge(i, now);
+                    s.time_s.push(t);
+                    s.queue_packets.push(gauge.queue_packets);
+                    s.queue_bytes.push(gauge.queue_bytes);
+                    s.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
+                    s.dropped.push(way.chain.account(i).dropped);
+                }
+            }
+            self.next_sample += interval;
+        }
+    }
+
+    fn elements(&self) -> Vec<Element> {
+        let mut list = Vec::new();
+        for way in &self.ways {
+            for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
+                let a = way.chain.account(i);
+                debug_assert!(a.balances(), "{name}: {a:?}");
+                list.push(Element {
+                    name: format!("{}.{name}", way.name),
+                    kind: (*kind).into(),
+                    passed_packets: a.passed,
+                    dropped_packets: a.dropped,
+                    marked_packets: a.marked,
+                    max_queue_packets: a.max_queue,
+                    delay_ms: DelaySummary {
+                        mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
+                        max: a.delay_max.as_millis_f64(),
+                    },
+                });
+            }
+        }
+        list
+    }
+}
+
+/// Sets of fragments kept at a way's end, at most; the oldest packet gives way.
+const MOST_PARTIAL: usize = 1024;
+
+impl Way {
+    /// Whether a fragment is its packet's last to arrive; then it has the whole packet's bytes.
+    fn is_whole(&mut self, packet: &mut Packet<Wire>) -> bool {
+        let Some(fragment) = packet.fragment else { return true };
+        let set = self.partial.entry(packet.id).or_default();
+        set.0 += 1;
+        if !packet.body.0.is_empty() {
+            set.1 = std::mem::take(&mut packet.body);
+        }
+        if set.0 < fragment.count {
+            if self.partial.len() > MOST_PARTIAL {
+                self.partial.pop_first();
+            }
+            return false;
+        }
+        packet.body = self.partial.remove(&packet.id).unwrap_or_default().1;
+        true
+    }
+}

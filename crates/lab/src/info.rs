@@ -1,0 +1,79 @@
+//! `TCP_INFO` (linux/tcp.h), read by offset: newer kernels append to it, older ones end earlier.
+
+use crate::sys::Socket;
+
+/// What we want of a connection's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Info {
+    pub ca_state: u8,
+    pub cwnd: u32,
+    pub ssthresh: u32,
+    pub inflight: u32,
+    /// Smoothed RTT, µs; 0 before the first sample.
+    pub rtt_us: u32,
+    /// Smallest RTT, µs.
+    pub min_rtt_us: u32,
+    /// Bytes per second.
+    pub pacing_rate: u64,
+    pub bytes_acked: u64,
+    /// Data segments sent, retransmissions included.
+    pub data_segs_out: u32,
+    pub total_retrans: u32,
+    /// Retransmission timeouts (kernel 6.7 and later).
+    pub total_rto: u16,
+    /// BBR's gains (pacing, window), 256 = 1; only when asked for.
+    pub bbr: Option<(u32, u32)>,
+}
+
+const TCP_CC_INFO: i32 = 26;
+
+impl Info {
+    /// Of a connection; `None` when the kernel says no.
+    pub fn of(socket: &Socket, bbr: bool) -> Option<Info> {
+        let mut b = [0u8; 256];
+        socket.get_bytes(libc::IPPROTO_TCP, libc::TCP_INFO, &mut b).ok()?;
+        let u16 = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
+        let u32 = |at: usize| u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let u64 = |at: usize| b[at..at + 8].first_chunk().map_or(0, |c| u64::from_ne_bytes(*c));
+        let (unacked, sacked, lost, retrans) = (u32(24), u32(28), u32(32), u32(36));
+        let mut info = Info {
+            ca_state: b[1],
+            cwnd: u32(80),
+            ssthresh: if u32(76) >= i32::MAX as u32 { u32::MAX } else { u32(76) },
+            inflight: (unacked + retrans).saturating_sub(sacked + lost),
+            rtt_us: u32(68),
+            min_rtt_us: u32(148),
+            pacing_rate: u64(104),
+            bytes_acked: u64(120),
+            data_segs_out: u32(156),
+            total_retrans: u32(100),
+            total_rto: u16(240),
+            bbr: None,
+        };
+        let mut cc = [0u8; 64];
+        if bbr && socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc).is_ok_and(|n| n >= 20) {
+            let at = |i: usize| u32::from_ne_bytes([cc[i], cc[i + 1], cc[i + 2], cc[i + 3]]);
+            info.bbr = Some((at(12), at(16)));
+        }
+        Some(info)
+    }
+
+    /// The state's name, as the simulator's series have it.
+    pub fn state(&self) -> &'static str {
+        match (self.ca_state, self.bbr) {
+            (4, _) => "loss",
+            // BBR: by the gains of its modes (2/ln 2, its inverse, 1 and 2).
+            (_, Some((pacing, window))) => match (pacing, window) {
+                (p, w) if p > 512 && w > 512 => "STARTUP",
+                (p, w) if p < 128 && w > 512 => "DRAIN",
+                (_, w) if w <= 256 => "PROBE_RTT",
+                _ => "PROBE_BW",
+            },
+            (1, _) => "disorder",
+            (2, _) => "cwr",
+            (3, _) => "recovery",
+            _ if self.cwnd < self.ssthresh => "slow start",
+            _ => "avoidance",
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Segments that leave a path at the same moment, joined into one super-packet again.
+//!
+//! One write then carries up to 64 kB. What the receiver sees is what a network card with receive
+//! offload would show it, with fewer ACKs than packets; so the engine joins only when packets are
+//! too many to be written one by one, and the simulator's way (none) holds below that.
+
+use crate::wire::{VIRTIO, finish_join, same_stream};
+
+/// The most bytes of an IP packet.
+const MOST: usize = 65_535;
+
+/// A super-packet in the making.
+#[derive(Default)]
+pub struct Joiner {
+    bytes: Vec<u8>,
+    /// Bytes of IP and TCP header; payload of the first segment; segments.
+    headers: usize,
+    gso: usize,
+    count: usize,
+    closed: bool,
+}
+
+impl Joiner {
+    /// Adds a segment if it continues what is there, or if nothing is; else false.
+    pub fn add(&mut self, frame: &[u8]) -> bool {
+        if self.bytes.is_empty() {
+            self.bytes.extend_from_slice(frame);
+            self.count = 1;
+            self.closed = true;
+            if let Some(headers) = same_stream(frame, frame, 0) {
+                self.headers = headers;
+                self.gso = frame.len() - VIRTIO - headers;
+                self.closed = self.gso == 0;
+            }
+            return true;
+        }
+        if self.closed {
+            return false;
+        }
+        let sent = self.bytes.len() - VIRTIO - self.headers;
+        let Some(headers) = same_stream(&self.bytes, frame, sent) else { return false };
+        let len = frame.len() - VIRTIO - headers;
+        if headers != self.headers || len == 0 || len > self.gso || self.bytes.len() + len - VIRTIO > MOST {
+            return false;
+        }
+        self.bytes.extend_from_slice(&frame[VIRTIO + headers..]);
+        self.count += 1;
+        // FIN and PSH end it, as does a short segment.
+        let flags = frame[VIRTIO + (frame[VIRTIO] & 15) as usize * 4 + 13] & 0x09;
+        let at = VIRTIO + (self.bytes[VIRTIO] & 15) as usize * 4 + 13;
+        self.bytes[at] |= flags;
+        self.closed = len < self.gso || flags != 0;
+        true
+    }
+
+    /// What there is, ready to be written; empty when nothing. Call [`Joiner::clear`] after.
+    pub fn finish(&mut self) -> &[u8] {
+        if self.count > 1 {
+            finish_join(&mut self.bytes, self.headers, self.gso);
+        }
+        &self.bytes
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Pool, receive, tests::super_packet};
+
+    #[test]
+    fn what_was_cut_is_joined_again() {
+        let whole = super_packet(2500, 1000);
+        let mut joiner = Joiner::default();
+        receive(&whole, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
+        let joined = joiner.finish();
+        // IP from total length on, TCP up to the checksum, all payload; the checksums are ours.
+        let ip = VIRTIO;
+        assert_eq!(joined.len(), whole.len());
+        assert_eq!(joined[ip..ip + 8], whole[ip..ip + 8]);
+        assert_eq!(crate::wire::checksum(&joined[ip..ip + 20]), 0);
+        assert_eq!(joined[ip + 20..ip + 36], whole[ip + 20..ip + 36]);
+        assert_eq!(joined[ip + 40..], whole[ip + 40..]);
+        assert_eq!((joined[1], joined[4..6].to_vec()), (1, 1000u16.to_ne_bytes().to_vec()));
+    }
+
+    #[test]
+    fn a_gap_or_another_flow_is_not_joined() {
+        let mut frames = Vec::new();
+        receive(&super_packet(3000, 1000), &mut Pool::default(), &mut 0, |p| frames.push(p.body.0));
+        let mut joiner = Joiner::default();
+        assert!(joiner.add(&frames[0]));
+        assert!(!joiner.add(&frames[2]), "the second is missing");
+        let mut other = frames[1].clone();
+        other[VIRTIO + 20] ^= 1;
+        assert!(!joiner.add(&other), "another port");
+        let mut marked = frames[1].clone();
+        marked[VIRTIO + 1] |= 3;
+        assert!(!joiner.add(&marked), "another mark");
+        assert!(joiner.add(&frames[1]));
+        assert!(joiner.add(&frames[2]));
+        joiner.clear();
+        assert!(joiner.finish().is_empty());
+    }
+}

@@ -1,0 +1,46 @@
+//! The real clock: a scenario on this machine's kernel.
+//!
+//! Each host is a network namespace, each link a pair of TUN devices with the same
+//! [`path::Chain`]s between them that the simulator drives, and the ends are the kernel's own TCP.
+//! [`run`] yields the same [`result::Outcome`] as the simulator.
+//!
+//! Everything it makes (namespaces, devices, sockets) is held by descriptors and threads of this
+//! process alone, and so is gone when the process is, however it ends. Traffic stays within the
+//! namespaces. The caller's own namespaces are not touched.
+//!
+//! As root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN; without, in a user namespace where the system
+//! allows it and `/dev/net/tun` is open to all (then without real-time priority, and windows bounded by
+//! `net.core.rmem_max`).
+//!
+//! The engine hands every packet over alone, as a wire without receive offload does. Above 40,000
+//! packets a second segments that leave a link at the same moment are joined.
+//!
+//! How numbers differ in origin from the simulator's:
+//!
+//! | number | here |
+//! |---|---|
+//! | `rtt_ms` | the kernel's smoothed RTT, looked at every millisecond in which something was acknowledged; `min` is the kernel's own |
+//! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
+//! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
+//! | `limit_mbps` | left to the caller |
+//! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
+
+mod apart;
+mod app;
+mod clock;
+mod collect;
+mod engine;
+mod error;
+mod host;
+mod info;
+mod join;
+mod netlink;
+mod network;
+mod options;
+mod plan;
+mod run;
+mod sys;
+mod wire;
+
+pub use error::Error;
+pub use run::{Options, run};

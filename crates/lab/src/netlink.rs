@@ -1,0 +1,141 @@
+//! As much rtnetlink as setting up a namespace takes: link up, address, route.
+
+use crate::sys::Socket;
+use std::io;
+use std::net::Ipv4Addr;
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const NLMSG_ERROR: u16 = 2;
+const REQUEST_ACK: u16 = 1 | 4;
+const CREATE: u16 = 0x400;
+
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTAX_INITCWND: u16 = 11;
+const IFF_UP: u32 = 1;
+
+/// A request to the kernel, in the calling thread's namespace.
+struct Request(Vec<u8>);
+
+impl Request {
+    fn new(kind: u16, flags: u16, fixed: &[u8]) -> Request {
+        let mut bytes = vec![0; 16];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(REQUEST_ACK | flags).to_ne_bytes());
+        bytes.extend_from_slice(fixed);
+        Request(bytes)
+    }
+
+    fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
+        self.0.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.0.extend_from_slice(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// Sends it; what the kernel answers besides the acknowledgement.
+    fn send(mut self, socket: &Socket) -> io::Result<Vec<u8>> {
+        let len = self.0.len() as u32;
+        self.0[0..4].copy_from_slice(&len.to_ne_bytes());
+        socket.send(&self.0)?;
+        let mut answer = Vec::new();
+        let mut buffer = vec![0u8; 65_536];
+        loop {
+            let n = socket.recv(&mut buffer)?;
+            let mut rest = &buffer[..n.min(buffer.len())];
+            while rest.len() >= 16 {
+                let len = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
+                let Some(message) = rest.get(16..len) else { break };
+                if kind == NLMSG_ERROR {
+                    let code = message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b));
+                    return if code == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-code)) };
+                }
+                answer.extend_from_slice(message);
+                rest = &rest[len.next_multiple_of(4).min(rest.len())..];
+            }
+        }
+    }
+}
+
+/// `ifinfomsg`.
+fn link(index: u32, flags: u32) -> Vec<u8> {
+    let mut m = vec![0; 4];
+    m.extend_from_slice(&index.to_ne_bytes());
+    m.extend_from_slice(&flags.to_ne_bytes());
+    m.extend_from_slice(&flags.to_ne_bytes());
+    m
+}
+
+/// A connection to the namespace's rtnetlink.
+pub struct Netlink(Socket);
+
+impl Netlink {
+    pub fn new() -> io::Result<Netlink> {
+        Socket::netlink().map(Netlink)
+    }
+
+    /// The index of the device of this name.
+    pub fn index(&self, name: &str) -> io::Result<u32> {
+        let mut name = name.as_bytes().to_vec();
+        name.push(0);
+        let answer = Request::new(RTM_GETLINK, 0, &link(0, 0)).attribute(IFLA_IFNAME, &name).send(&self.0)?;
+        let index = answer.get(4..8).and_then(|b| b.first_chunk());
+        index.map(|b| u32::from_ne_bytes(*b)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Brings a device up, as it is.
+    pub fn up(&self, index: u32) -> io::Result<()> {
+        Request::new(RTM_NEWLINK, 0, &link(index, IFF_UP)).send(&self.0).map(drop)
+    }
+
+    /// Sets a device up: MTU, queue, segments of a burst (0: as many as it likes).
+    pub fn configure(&self, index: u32, mtu: u32, queue: u32, segments: u32) -> io::Result<()> {
+        let mut request = Request::new(RTM_NEWLINK, 0, &link(index, IFF_UP))
+            .attribute(IFLA_MTU, &mtu.to_ne_bytes())
+            .attribute(IFLA_TXQLEN, &queue.to_ne_bytes());
+        if segments > 0 {
+            request = request.attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
+        }
+        request.send(&self.0).map(drop)
+    }
+
+    /// Gives a device an address of its own, /32.
+    pub fn address(&self, index: u32, address: Ipv4Addr) -> io::Result<()> {
+        let mut m = vec![libc::AF_INET as u8, 32, 0, 0];
+        m.extend_from_slice(&index.to_ne_bytes());
+        Request::new(RTM_NEWADDR, CREATE, &m)
+            .attribute(IFA_LOCAL, &address.octets())
+            .attribute(IFA_ADDRESS, &address.octets())
+            .send(&self.0)
+            .map(drop)
+    }
+
+    /// Packets to `to` leave by the device, ours from `from`.
+    pub fn route(&self, to: Ipv4Addr, index: u32, from: Ipv4Addr, window: Option<u32>) -> io::Result<()> {
+        // rtmsg: family, lengths of destination and source, tos, table main, protocol static,
+        // scope link, type unicast, flags.
+        let m = [libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
+        let mut request = Request::new(RTM_NEWROUTE, CREATE, &m)
+            .attribute(RTA_DST, &to.octets())
+            .attribute(RTA_OIF, &index.to_ne_bytes())
+            .attribute(RTA_PREFSRC, &from.octets());
+        if let Some(window) = window {
+            let metric = Request(Vec::new()).attribute(RTAX_INITCWND, &window.to_ne_bytes()).0;
+            request = request.attribute(RTA_METRICS, &metric);
+        }
+        request.send(&self.0).map(drop)
+    }
+}

@@ -1,0 +1,188 @@
+//! The hosts of a scenario as network namespaces, and the TUN devices between them.
+//!
+//! A namespace lives as long as a descriptor of it or a thread in it; a TUN device as long as its
+//! descriptor. All belong to this process, so they vanish with it, however it ends.
+
+use crate::Error;
+use crate::netlink::Netlink;
+use crate::sys;
+use path::Stage;
+use scenario::{Link, Scenario};
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use transport::{Profile, Stack};
+
+/// IP packets are at most this big where no link says otherwise.
+const MTU: u32 = 1500;
+/// Packets a TUN device holds for the engine: more than any socket may have below it.
+const TUN_QUEUE: u32 = 5000;
+
+/// The running hosts.
+pub struct Network {
+    /// A namespace for each host of the scenario.
+    pub namespaces: Vec<OwnedFd>,
+    /// For each link its devices at the first and the second host.
+    pub tuns: Vec<[OwnedFd; 2]>,
+}
+
+/// A host's address, the one that captures of the simulator show too.
+pub fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
+}
+
+/// The name of a link's device.
+fn device(link: usize) -> String {
+    format!("tun{link}")
+}
+
+fn mtu(link: &Link) -> u32 {
+    let stages = link.forward.iter().chain(&link.backward);
+    stages
+        .filter_map(|s| match &s.stage {
+            Stage::Link(link) => link.mtu,
+            _ => None,
+        })
+        .fold(MTU, u32::min)
+}
+
+impl Network {
+    /// Makes namespaces, devices, addresses and routes. The calling thread stays where it is.
+    pub fn build(scenario: &Scenario) -> Result<Network, Error> {
+        if 2 * scenario.links.len() > sys::MOST_POLLED {
+            return Err(Error::unsupported("links", format!("at most {}", sys::MOST_POLLED / 2)));
+        }
+        let mut namespaces = Vec::new();
+        let mut ends: Vec<[Option<OwnedFd>; 2]> = scenario.links.iter().map(|_| [None, None]).collect();
+        for host in 0..scenario.hosts.len() {
+            // A thread of its own, which leaves its namespace behind.
+            let made = std::thread::scope(|s| s.spawn(|| make_host(scenario, host)).join());
+            let (namespace, devices) = made.unwrap_or(Err(Error::Killed))?;
+            namespaces.push(namespace);
+            for (link, side, fd) in devices {
+                ends[link][side] = Some(fd);
+            }
+        }
+        let tuns = ends.into_iter().filter_map(|[a, b]| Some([a?, b?])).collect();
+        Ok(Network { namespaces, tuns })
+    }
+}
+
+type Devices = Vec<(usize, usize, OwnedFd)>;
+
+fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Error> {
+    let name = &scenario.hosts[host].name;
+    let stack = &scenario.hosts[host].stack;
+    sys::enter_new_network().map_err(namespace_error)?;
+    let namespace = sys::own_network().map_err(Error::system("its namespace"))?;
+    let failed = |what: &str| Error::system(format!("host {name}: {what}"));
+    settings(name, stack)?;
+    let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
+    let own = address(host);
+    let segments = if stack.tso == Some(false) { 1 } else { 0 };
+    let loopback = netlink.index("lo").map_err(failed("finding lo"))?;
+    netlink.up(loopback).and_then(|()| netlink.address(loopback, own)).map_err(failed("lo"))?;
+    let mut devices = Vec::new();
+    let mut indexes = vec![0; scenario.links.len()];
+    for (i, link) in scenario.links.iter().enumerate() {
+        let Some(side) = link.between.iter().position(|&h| h == host) else { continue };
+        let tun = sys::open_tun(&device(i)).map_err(tun_error)?;
+        let index = netlink.index(&device(i)).map_err(failed("finding its TUN device"))?;
+        netlink.configure(index, mtu(link), TUN_QUEUE, segments).map_err(failed("its TUN device"))?;
+        indexes[i] = index;
+        devices.push((i, side, tun));
+    }
+    for to in 0..scenario.hosts.len() {
+        if let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) {
+            netlink
+                .route(address(to), indexes[hop.link], own, stack.initial_window)
+                .map_err(failed("a route"))?;
+        }
+    }
+    Ok((namespace, devices))
+}
+
+fn namespace_error(source: io::Error) -> Error {
+    if source.kind() != io::ErrorKind::PermissionDenied {
+        return Error::System { what: "making a network namespace".into(), source };
+    }
+    Error::Permission {
+        missing: "CAP_SYS_ADMIN".into(),
+        why: "a network namespace for each host needs it".into(),
+    }
+}
+
+fn tun_error(source: io::Error) -> Error {
+    let why = match source.kind() {
+        io::ErrorKind::PermissionDenied if sys::has_capability(12) => {
+            "this user may not open the device that makes TUN interfaces (usually mode 0666)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            return Error::Permission {
+                missing: "CAP_NET_ADMIN".into(),
+                why: "making TUN devices needs it".into(),
+            };
+        }
+        io::ErrorKind::NotFound => "there is no such device (modprobe tun)",
+        _ => return Error::System { what: "making a TUN device".into(), source },
+    };
+    Error::Permission { missing: "access to /dev/net/tun".into(), why: why.into() }
+}
+
+/// The namespace's settings, as the stack of the scenario says; what it leaves open is what the
+/// simulator takes, not what this machine happens to have.
+fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
+    let set =
+        |key: &str, value: &str| -> io::Result<()> { fs::write(format!("/proc/sys/net/ipv4/{key}"), value) };
+    let must = |key: &str, value: String| {
+        set(key, &value).map_err(Error::system(format!("host {host}: net.ipv4.{key} = {value}")))
+    };
+    let flag = |on: bool| u8::from(on).to_string();
+    let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+    let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    must("ip_forward", "1".into())?;
+    for key in ["rp_filter", "send_redirects", "accept_redirects"] {
+        must(&format!("conf/all/{key}"), "0".into())?;
+        must(&format!("conf/default/{key}"), "0".into())?;
+    }
+    must("tcp_no_metrics_save", "1".into())?;
+    must("tcp_slow_start_after_idle", "1".into())?;
+    // A socket that begins with BBR stays paced, whatever is chosen later; Reno paces nothing.
+    must("tcp_congestion_control", "reno".into())?;
+    must("tcp_timestamps", flag(stack.timestamps != Some(false)))?;
+    must("tcp_sack", flag(stack.sack != Some(false)))?;
+    must("tcp_ecn", flag(stack.ecn == Some(true)))?;
+    // The kernel takes no maximum below the 4096 B minimum.
+    let receive = stack.receive_buffer.map_or(6 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
+    let send = stack.send_buffer.map_or(4 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
+    must("tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)))?;
+    must("tcp_wmem", format!("4096 {} {send}", send.min(16_384)))?;
+    if let Some(min) = stack.rto_min {
+        must("tcp_rto_min_us", min.as_micros().max(1).to_string())?;
+    }
+    Ok(())
+}
+
+/// What of a scenario the kernel cannot do.
+pub fn check(scenario: &Scenario) -> Result<(), Error> {
+    for host in &scenario.hosts {
+        if host.stack.profile == Profile::Rfc {
+            let why = "the kernel's TCP is Linux; run it with --on sim, or say profile = \"linux\"";
+            return Err(Error::unsupported(format!("hosts.{}.stack.profile = \"rfc\"", host.name), why));
+        }
+    }
+    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let available: Vec<String> = list.split_whitespace().map(str::to_string).collect();
+    let of_flows = scenario.flows.iter().filter(|f| !matches!(f.app, transport::App::Udp { .. }));
+    let wanted = of_flows.flat_map(|f| {
+        let relays = f.via.iter().filter_map(|&r| scenario.relays[r].cc.as_deref());
+        std::iter::once(f.cc.as_str()).chain(relays)
+    });
+    for cc in wanted {
+        if !available.iter().any(|a| a == cc) {
+            return Err(Error::Congestion { wanted: cc.into(), available });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Socket options of a connection, from the host's stack and the flow.
+
+use crate::Error;
+use crate::plan::{Flow, Leg};
+use crate::sys::Socket;
+use std::io;
+use transport::Stack;
+
+const TCP_DELACK_MAX_US: i32 = 46;
+
+/// Prepares a socket before it connects or listens; accepted connections inherit all of it.
+pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bool) -> Result<(), Error> {
+    let failed = |what: &str| Error::system(format!("flow {}: {what}", flow.name));
+    let tcp = |name: i32, value: u64| socket.set(libc::IPPROTO_TCP, name, value.min(i32::MAX as u64) as u32);
+    let cc = &leg.cc[usize::from(!opens)];
+    // Before the connection is made: a control that is replaced later (BBR) leaves pacing on.
+    socket
+        .set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, cc.as_bytes())
+        .map_err(failed(&format!("congestion control {cc}")))?;
+    socket.reset_on_close().map_err(failed("SO_LINGER"))?;
+    mark(socket, flow).map_err(failed("dscp"))?;
+    if let Some(mss) = stack.mss {
+        tcp(libc::TCP_MAXSEG, mss as u64).map_err(failed("mss"))?;
+    }
+    if let Some(window) = stack.receive_window {
+        // The clamp is what is announced; the buffer must only never be what limits it.
+        let buffer = (window.get() * 4).clamp(65_536, 1 << 30) as u32;
+        if receive_buffer(socket, buffer).map_err(failed("receive_window"))? / 2 < window.get() as u32 {
+            let why = "this user's largest buffer (net.core.rmem_max) is too small for it; as root it works";
+            return Err(Error::unsupported("receive_window", why));
+        }
+        tcp(libc::TCP_WINDOW_CLAMP, window.get()).map_err(failed("receive_window"))?;
+    }
+    if let Some(delay) = stack.delayed_ack {
+        tcp(TCP_DELACK_MAX_US, delay.as_micros()).map_err(|_| {
+            Error::unsupported("delayed_ack", "this kernel lacks TCP_DELACK_MAX_US (Linux 6.15 and later)")
+        })?;
+    }
+    // SO_MAX_PACING_RATE turns the kernel's own pacing on, whatever the congestion control.
+    let rate = flow.max_pacing_rate.map(|r| (r.as_bps() / 8).max(1));
+    if let Some(rate) = rate.or(stack.pacing.unwrap_or(false).then_some(u64::MAX >> 1)) {
+        socket
+            .set_bytes(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())
+            .map_err(failed("pacing"))?;
+    }
+    Ok(())
+}
+
+/// Asks for a receive buffer; root may have any size. What the kernel gives.
+pub fn receive_buffer(socket: &Socket, bytes: u32) -> io::Result<u32> {
+    if socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {
+        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
+    }
+    let mut got = [0; 4];
+    socket.get_bytes(libc::SOL_SOCKET, libc::SO_RCVBUF, &mut got)?;
+    Ok(u32::from_ne_bytes(got))
+}
+
+/// Whether the kernel paces a connection prepared so.
+pub fn is_paced(stack: &Stack, flow: &Flow, leg: &Leg) -> bool {
+    leg.cc[0].starts_with("bbr") || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
+}
+
+/// Sets the codepoint.
+pub fn mark(socket: &Socket, flow: &Flow) -> io::Result<()> {
+    if flow.dscp == 0 {
+        return Ok(());
+    }
+    socket.set(libc::IPPROTO_IP, libc::IP_TOS, (flow.dscp as u32) << 2)
+}

@@ -1,0 +1,160 @@
+//! A scenario's flows as legs of TCP connections and datagram streams, and what their threads share.
+
+use crate::Error;
+use result::Histogram;
+use scenario::Scenario;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use transport::App;
+use units::{Bytes, Rate, Span, Time};
+
+/// First port; each leg and datagram flow listens on its own.
+const FIRST_PORT: u16 = 5201;
+/// Below the ports that clients get.
+const MOST: usize = 32_768 - FIRST_PORT as usize;
+
+/// No time yet.
+const NEVER: u64 = u64::MAX;
+
+/// A connection of a flow, or its datagrams.
+pub struct Leg {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Whether it begins at the flow's `from` and ends at its `to`.
+    pub first: bool,
+    pub last: bool,
+    pub from: usize,
+    pub to: usize,
+    pub port: u16,
+    /// Congestion control of the side that opens and of the other.
+    pub cc: [String; 2],
+    /// Bytes the relay at its end holds for each direction.
+    pub buffer: u64,
+}
+
+/// One flow of the result, and what its threads report.
+pub struct Flow {
+    pub name: String,
+    pub from: usize,
+    pub to: usize,
+    pub cc: String,
+    pub dscp: u8,
+    pub start: Time,
+    pub app: App,
+    pub max_pacing_rate: Option<Rate>,
+    pub delivered: AtomicU64,
+    pub established: AtomicU64,
+    pub finished: AtomicU64,
+    pub completed: AtomicU64,
+    pub sent: AtomicU64,
+    pub retransmitted: AtomicU64,
+    pub timeouts: AtomicU64,
+    /// Data packets the path dropped.
+    pub lost: AtomicU64,
+    /// The kernel's own smallest RTT, ns.
+    pub min_rtt: AtomicU64,
+    /// Smoothed RTT, once a tick in which something was acknowledged; for datagrams one-way delay.
+    pub rtts: Mutex<Histogram>,
+}
+
+impl Flow {
+    pub fn is_udp(&self) -> bool {
+        matches!(self.app, App::Udp { .. })
+    }
+    pub fn counts_exchanges(&self) -> bool {
+        matches!(self.app, App::Request { .. })
+    }
+    /// Notes a time, the first time it is told.
+    pub fn note(cell: &AtomicU64, now: Time) {
+        let _ = cell.compare_exchange(NEVER, now.as_nanos(), Relaxed, Relaxed);
+    }
+    fn time(cell: &AtomicU64) -> Option<Time> {
+        Some(cell.load(Relaxed)).filter(|&t| t != NEVER).map(Time::from_nanos)
+    }
+    /// Adds a sample.
+    pub fn record(&self, sample: Span) {
+        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
+    }
+    /// Over which its goodput counts.
+    pub fn measured(&self, end: Time) -> Span {
+        if self.is_udp() {
+            return end.since(self.start);
+        }
+        let from = Flow::time(&self.established).unwrap_or(self.start);
+        Flow::time(&self.finished).unwrap_or(end).since(from)
+    }
+}
+
+/// Everything that is to flow.
+pub struct Plan {
+    pub flows: Vec<Flow>,
+    pub legs: Vec<Leg>,
+}
+
+impl Plan {
+    /// Of the scenario's flows, or of that one alone.
+    pub fn new(scenario: &Scenario, only: Option<usize>) -> Result<Plan, Error> {
+        let mut plan = Plan { flows: Vec::new(), legs: Vec::new() };
+        for (i, f) in scenario.flows.iter().enumerate() {
+            if only.is_none_or(|o| o == i) {
+                for n in 0..f.count {
+                    plan.add(scenario, f, n)?;
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The flow that one of these ports belongs to.
+    pub fn flow_of(&self, ports: [u16; 2]) -> Option<&Flow> {
+        let leg = |port: u16| self.legs.get(port.checked_sub(FIRST_PORT)? as usize);
+        ports.into_iter().find_map(leg).map(|leg| &self.flows[leg.flow])
+    }
+
+    fn add(&mut self, scenario: &Scenario, f: &scenario::Flow, n: u32) -> Result<(), Error> {
+        let udp = matches!(f.app, App::Udp { .. });
+        let flow = self.flows.len();
+        let mut at = f.from;
+        let mut cc = f.cc.clone();
+        let stops = f.via.iter().map(|&r| Some(&scenario.relays[r])).chain([None]);
+        for (i, relay) in stops.enumerate() {
+            let to = relay.map_or(f.to, |r| r.host);
+            if self.legs.len() >= MOST {
+                return Err(Error::unsupported("flows", format!("more than {MOST} connections")));
+            }
+            self.legs.push(Leg {
+                flow,
+                first: i == 0,
+                last: relay.is_none(),
+                from: at,
+                to,
+                port: FIRST_PORT + self.legs.len() as u16,
+                cc: [cc, f.cc.clone()],
+                buffer: relay.map_or(0, |r| Bytes::get(r.buffer).max(1)),
+            });
+            at = to;
+            cc = relay.and_then(|r| r.cc.clone()).unwrap_or_else(|| f.cc.clone());
+        }
+        self.flows.push(Flow {
+            name: if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, n + 1) },
+            from: f.from,
+            to: f.to,
+            cc: if udp { "udp".into() } else { f.cc.clone() },
+            dscp: f.dscp,
+            start: Time::ZERO + f.start + f.stagger * n as u64,
+            app: f.app.clone(),
+            max_pacing_rate: f.max_pacing_rate,
+            delivered: AtomicU64::new(0),
+            established: AtomicU64::new(NEVER),
+            finished: AtomicU64::new(NEVER),
+            completed: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            retransmitted: AtomicU64::new(0),
+            timeouts: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            min_rtt: AtomicU64::new(NEVER),
+            rtts: Mutex::default(),
+        });
+        Ok(())
+    }
+}

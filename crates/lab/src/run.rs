@@ -1,0 +1,129 @@
+//! One variant on the kernel, from namespaces to result.
+
+use crate::Error;
+use crate::apart::run_apart;
+use crate::clock::Clock;
+use crate::collect;
+use crate::engine::Engine;
+use crate::host::{self, Host};
+use crate::network::{self, Network};
+use crate::plan::Plan;
+use crate::sys;
+use result::Outcome;
+use scenario::Scenario;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+use units::Time;
+
+/// What a run takes besides its scenario.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Seed of every random stream of path elements and datagram sources.
+    pub seed: u64,
+    /// Run this flow alone (an index of the scenario's flows).
+    pub only_flow: Option<usize>,
+    /// Is told the time now and then.
+    pub progress: Option<&'a mut dyn FnMut(Time)>,
+    /// Is told what a user may want to know of the emulation: lost packets, late wake-ups.
+    pub notice: Option<&'a mut dyn FnMut(&str)>,
+    /// Ends the run with [`Error::Stopped`] when set.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+/// Time between preparing a run and its begin.
+const LEAD: Duration = Duration::from_millis(30);
+/// Between two reports of progress.
+const REPORT: Duration = Duration::from_millis(50);
+
+/// Stops the threads when the run fails or panics.
+struct StopGuard<'a>(&'a AtomicBool);
+
+impl Drop for StopGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Runs one variant of a scenario on the kernel, in real time. Without privileges it tries a user
+/// namespace, in a process of its own.
+///
+/// # Errors
+/// Missing permissions, what the kernel cannot do, failed system calls.
+pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outcome, Error> {
+    network::check(scenario)?;
+    let Options { seed, only_flow, progress, notice, stop } = options;
+    let plan = Plan::new(scenario, only_flow)?;
+    let progress: &mut dyn FnMut(Time) = match progress {
+        Some(report) => report,
+        None => &mut |_| (),
+    };
+    let notice: &mut dyn FnMut(&str) = match notice {
+        Some(notice) => notice,
+        None => &mut |_| (),
+    };
+    let never = AtomicBool::new(false);
+    let halt = stop.unwrap_or(&never);
+    if sys::has_capability(CAP_SYS_ADMIN) && sys::has_capability(CAP_NET_ADMIN) {
+        return run_here(variant, scenario, &plan, seed, halt, progress, notice);
+    }
+    let work = |progress: &mut dyn FnMut(Time), notices: &mut Vec<String>| {
+        run_here(variant, scenario, &plan, seed, halt, progress, &mut |n| notices.push(n.into()))
+    };
+    run_apart(work, halt, progress, notice)
+}
+
+fn run_here(
+    variant: &str,
+    scenario: &Scenario,
+    plan: &Plan,
+    seed: u64,
+    halt: &AtomicBool,
+    progress: &mut dyn FnMut(Time),
+    notice: &mut dyn FnMut(&str),
+) -> Result<Outcome, Error> {
+    let network = Network::build(scenario)?;
+    let stop = AtomicBool::new(false);
+    let end = Time::ZERO + scenario.duration;
+    let (engine, hosts) = thread::scope(|s| {
+        let _guard = StopGuard(&stop);
+        let stop = &stop;
+        let clock = Clock::start_in(LEAD);
+        let engine = Engine::new(scenario, &network, plan, seed, clock);
+        let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
+        let busy = |h: usize| plan.legs.iter().any(|l| l.from == h || l.to == h);
+        let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
+        let hosts: Vec<_> = namespaces
+            .map(|(h, namespace)| {
+                let namespace = namespace.as_fd();
+                s.spawn(move || -> Result<host::Report, Error> {
+                    sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
+                    Host::new(scenario, plan, h, seed, clock)?.run(stop)
+                })
+            })
+            .collect();
+        while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
+            thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
+            if halt.load(Relaxed) {
+                stop.store(true, Relaxed);
+            }
+            progress(clock.now().min(end));
+        }
+        // A thread that ended early has failed: the others need not go on.
+        if clock.now() < end {
+            stop.store(true, Relaxed);
+        }
+        let hosts: Vec<_> = hosts.into_iter().map(|h| h.join().unwrap_or(Err(Error::Killed))).collect();
+        let hosts = hosts.into_iter().collect::<Result<Vec<_>, Error>>()?;
+        let engine = engine.join().unwrap_or(Err(Error::Killed))?;
+        if halt.load(Relaxed) {
+            return Err(Error::Stopped);
+        }
+        Ok::<_, Error>((engine, hosts))
+    })?;
+    collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
+    Ok(collect::outcome(variant, scenario, plan, engine, hosts))
+}

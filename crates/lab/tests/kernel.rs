@@ -1,0 +1,361 @@
+//! The lab on the real kernel. Needs root (or user namespaces and an open /dev/net/tun) and says so
+//! aloud where it has neither. One test at a time: two runs on one machine disturb each other.
+
+use lab::{Error, Options};
+use result::{Clock, Outcome};
+use scenario::{Experiment, Scenario};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn scenario(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[]).expect("a valid scenario").variants.remove(0).scenario
+}
+
+/// `None`, said aloud, where this machine does not let us.
+fn run(text: &str) -> Option<Outcome> {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut notice = |text: &str| eprintln!("  {text}");
+    let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+    match lab::run("test", &scenario(text), options) {
+        Ok(outcome) => Some(outcome),
+        Err(e @ Error::Permission { .. }) => {
+            eprintln!("SKIPPED, this needs root: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn near(got: f64, want: f64, within: f64) {
+    assert!((got / want - 1.0).abs() <= within, "{got} is not within {within} of {want}");
+}
+
+const CLEAN: &str = r#"
+duration = "4s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", name = "wire", rate = "20Mbit/s", delay = "10ms" }]
+backward = [{ kind = "delay", delay = "10ms" }]
+[flows.f]
+from = "a"
+to = "b"
+"#;
+
+/// 1448 of each 1500 B packet are payload (RFC 9293, timestamps); slow start costs a little.
+#[test]
+fn a_clean_link_carries_its_rate() {
+    let Some(o) = run(CLEAN) else { return };
+    let f = &o.variant.flows[0];
+    assert_eq!(o.variant.clock, Clock::Kernel);
+    near(f.goodput_mbps, 20.0 * 1448.0 / 1500.0, 0.01);
+    assert_eq!((f.retransmitted_packets, f.timeouts), (0, 0));
+    assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
+    let names: Vec<&str> = o.variant.elements.iter().map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["path.forward.wire", "path.backward.delay"]);
+    // Series: one point each 10 ms, like the simulator's.
+    let s = &o.flow_series[0];
+    assert!(s.time_s.len() >= 399 && s.time_s.len() <= 401, "{}", s.time_s.len());
+    assert!(s.cwnd.last() > s.cwnd.first() && s.states.iter().any(|s| s == "slow start"));
+    assert!(s.pacing_mbps.iter().all(|p| p.is_nan()), "CUBIC is not paced unless the stack says so");
+    assert!(o.element_series[0].queue_packets.iter().any(|&q| q > 0));
+}
+
+/// Measured on Linux 6.18 by an independent emulator: 9.60 Mbit/s, 221 retransmissions, paced.
+#[test]
+fn a_policer_as_an_independent_emulator_measured_it() {
+    let text = r#"
+        duration = "10s"
+        [hosts.a]
+        stack = { pacing = true }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "policer", rate = "10Mbit/s", burst = "32kB" }, { kind = "delay", delay = "10ms" }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    near(f.goodput_mbps, 9.60, 0.03);
+    near(f.retransmitted_packets as f64, 221.0, 0.35);
+    near(f.rtt_ms.mean, 20.5, 0.03);
+    assert!(o.flow_series[0].pacing_mbps.iter().any(|p| !p.is_nan()));
+}
+
+/// Pacing is off unless asked for, though this machine's default may be BBR: a bucket of four
+/// packets carries 0.8 Mbit/s of unpaced CUBIC and 6.4 of paced.
+#[test]
+fn an_unpaced_sender_is_unpaced() {
+    let text = r#"
+        duration = "8s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }, { kind = "delay", delay = "30ms" }]
+        backward = [{ kind = "delay", delay = "30ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    assert!(o.variant.flows[0].goodput_mbps < 2.0, "{:?}", o.variant.flows[0]);
+}
+
+#[test]
+fn datagrams_meet_the_delay_beside_a_bulk_flow() {
+    let text = r#"
+        duration = "3s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "delay", delay = "20ms" }]
+        backward = [{ kind = "delay", delay = "20ms" }]
+        [flows.ping]
+        from = "a"
+        to = "b"
+        app = { kind = "udp", rate = "160kbit/s", size = 200 }
+        [flows.load]
+        from = "b"
+        to = "a"
+        max_pacing_rate = "50Mbit/s"
+    "#;
+    let Some(o) = run(text) else { return };
+    let (ping, load) = (&o.variant.flows[0], &o.variant.flows[1]);
+    assert_eq!(ping.sent_packets, 300);
+    assert!(ping.rtt_ms.min >= 20.0 && ping.rtt_ms.p50 < 20.5, "{:?}", ping.rtt_ms);
+    near(load.goodput_mbps, 50.0, 0.06);
+}
+
+#[test]
+fn two_hops_a_relay_and_every_kind_of_flow() {
+    let text = r#"
+        duration = "4s"
+        [links.lan]
+        between = ["client", "router"]
+        forward = [{ kind = "delay", delay = "1ms" }]
+        backward = [{ kind = "delay", delay = "1ms" }]
+        [links.wan]
+        between = ["router", "server"]
+        forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms" }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [relays.pep]
+        host = "router"
+        buffer = "200kB"
+        cc = "reno"
+        [flows.split]
+        from = "client"
+        to = "server"
+        via = ["pep"]
+        [flows.rpc]
+        from = "server"
+        to = "client"
+        app = { kind = "request", request = "1kB", response = "1kB", count = 3 }
+        [flows.file]
+        from = "server"
+        to = "client"
+        count = 2
+        stagger = "100ms"
+        app = { kind = "bulk", bytes = "200kB" }
+        [flows.burst]
+        from = "server"
+        to = "client"
+        app = { kind = "onoff", on = "100ms", off = "400ms", rate = "5Mbit/s" }
+        [flows.voip]
+        from = "client"
+        to = "server"
+        dscp = 46
+        app = { kind = "udp", rate = "100kbit/s", size = 200, arrival = "poisson" }
+    "#;
+    let Some(o) = run(text) else { return };
+    let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of this name");
+    assert!(flow("split").goodput_mbps > 15.0, "{:?}", flow("split"));
+    // The relay answers the client: its RTT is that of the first link.
+    assert!(flow("split").rtt_ms.min < 5.0);
+    assert_eq!(flow("rpc").completed, Some(3));
+    assert_eq!(flow("file-1").delivered_bytes, 200_000);
+    assert_eq!(flow("file-2").delivered_bytes, 200_000);
+    // 200 kB unacknowledged at most: about 140 packets, and the other flows' ACKs.
+    let queue = o.variant.elements.iter().find(|e| e.name == "wan.forward.link").expect("the link");
+    assert!(queue.dropped_packets == 0 && queue.max_queue_packets < 600, "{queue:?}");
+    // Eight bursts of 62,500 B.
+    near(flow("burst").delivered_bytes as f64, 8.0 * 62_500.0, 0.05);
+    assert!(flow("voip").rtt_ms.min >= 11.0);
+}
+
+#[test]
+fn oversized_packets_come_back_and_fragments_are_joined() {
+    let text = |fragment: bool| {
+        format!(
+            r#"
+            duration = "2s"
+            [links.path]
+            between = ["a", "b"]
+            forward = [
+                {{ kind = "tunnel", overhead = "esp-aes-gcm", mtu = 1500, fragment = {fragment} }},
+                {{ kind = "delay", delay = "5ms" }},
+            ]
+            backward = [{{ kind = "delay", delay = "5ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            app = {{ kind = "bulk", bytes = "1MB" }}
+            "#
+        )
+    };
+    for fragment in [false, true] {
+        let Some(o) = run(&text(fragment)) else { return };
+        let (f, tunnel) = (&o.variant.flows[0], &o.variant.elements[0]);
+        assert_eq!(f.delivered_bytes, 1_000_000, "fragment = {fragment}: {f:?}");
+        if fragment {
+            assert!(tunnel.passed_packets > 1300, "{tunnel:?}");
+        } else {
+            assert!(tunnel.dropped_packets > 0, "{tunnel:?}");
+        }
+    }
+}
+
+#[test]
+fn ecn_marks_reach_the_sender() {
+    let text = r#"
+        duration = "3s"
+        [hosts.a]
+        stack = { ecn = true }
+        [hosts.b]
+        stack = { ecn = true }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms", queue = { kind = "codel", ecn = true } }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    assert!(o.variant.elements[0].marked_packets > 0, "{:?}", o.variant.elements[0]);
+    assert_eq!(o.variant.flows[0].retransmitted_packets, 0);
+    near(o.variant.flows[0].goodput_mbps, 9.6, 0.05);
+}
+
+#[test]
+fn a_fixed_window_bounds_the_flow() {
+    let text = r#"
+        duration = "3s"
+        [hosts.b]
+        stack = { receive_window = "64000B" }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "delay", delay = "20ms" }]
+        backward = [{ kind = "delay", delay = "20ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    // Window / RTT; whole segments only, and the first round trips cost a little.
+    near(o.variant.flows[0].goodput_mbps, 64_000.0 * 8.0 / 0.04 / 1e6, 0.06);
+}
+
+#[test]
+fn every_key_of_a_stack_is_taken() {
+    let text = r#"
+        duration = "2s"
+        [hosts.a]
+        stack = { initial_window = 20, mss = 1200, timestamps = false, sack = false, rto_min = "100ms", tso = false, send_buffer = "1MB" }
+        [hosts.b]
+        stack = { delayed_ack = "10ms", receive_buffer = "2MB" }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "delay", delay = "100ms" }]
+        backward = [{ kind = "delay", delay = "100ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        app = { kind = "bulk", bytes = "24kB" }
+    "#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    // 20 segments of 1200 B in one round trip, which ends 400 ms after the start; ten of 1448 take two.
+    assert_eq!((f.sent_packets, f.delivered_bytes), (20, 24_000), "{f:?}");
+    near(f.goodput_mbps, 24_000.0 * 8.0 / 0.2 / 1e6, 0.1);
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut progress = |now: units::Time| {
+        if now.as_micros() > 200_000 {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    let options = Options { progress: Some(&mut progress), stop: Some(&stop), ..Options::default() };
+    match lab::run("test", &scenario(CLEAN), options) {
+        Err(Error::Permission { .. }) => eprintln!("SKIPPED, this needs root"),
+        got => assert!(matches!(got, Err(Error::Stopped)), "{got:?}"),
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_named() {
+    let of =
+        |text: &str| lab::run("test", &scenario(text), Options::default()).expect_err("an error").to_string();
+    let rfc = of(&format!("{CLEAN}\n[hosts.a]\nstack = {{ profile = \"rfc\" }}"));
+    assert!(rfc.contains("hosts.a.stack.profile") && rfc.contains("--on sim"), "{rfc}");
+    let mut s = scenario(CLEAN);
+    s.flows[0].cc = "nonesuch".into();
+    let e = lab::run("test", &s, Options::default()).expect_err("an error").to_string();
+    assert!(e.contains("nonesuch") && e.contains("reno"), "{e}");
+}
+
+/// Network namespaces of all processes, and of all threads.
+fn namespaces() -> std::collections::BTreeSet<String> {
+    let mut all = std::collections::BTreeSet::new();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for task in std::fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
+            if let Ok(ns) = std::fs::read_link(task.path().join("ns/net")) {
+                all.insert(ns.display().to_string());
+            }
+        }
+    }
+    all
+}
+
+/// `kill -9` at some moment of a run: nothing is left behind. The child is this test, told by the environment.
+#[test]
+fn nothing_is_left_behind() {
+    if std::env::var_os("LAB_TEST_CHILD").is_some() {
+        let endless = CLEAN.replace("4s", "60s");
+        let _ = lab::run("test", &scenario(&endless), Options::default());
+        return;
+    }
+    if run(&CLEAN.replace("4s", "100ms")).is_none() {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let before = namespaces();
+    for delay in [5, 20, 60, 150, 400] {
+        let mut child = Command::new(std::env::current_exe().expect("this test's file"))
+            .args(["nothing_is_left_behind", "--exact", "--nocapture"])
+            .env("LAB_TEST_CHILD", "1")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a child");
+        std::thread::sleep(Duration::from_millis(delay));
+        if delay == 400 {
+            let tasks: Vec<_> =
+                std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("tasks").collect();
+            assert!(tasks.len() > 3, "it runs: engine and hosts");
+        }
+        child.kill().expect("kill -9");
+        child.wait().expect("its end");
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let after = namespaces();
+    let left: Vec<_> = after.difference(&before).collect();
+    assert!(left.is_empty(), "namespaces left behind: {left:?}");
+    let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    assert!(!devices.contains("tun0:"), "the machine's own namespace was touched: {devices}");
+}

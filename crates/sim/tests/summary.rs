@@ -1,0 +1,87 @@
+//! What the summary says of flows: packets lost, and the limits they met.
+
+mod common;
+
+use common::*;
+
+/// Losses are counted for the flow they happen to: data packets, not ACKs.
+#[test]
+fn lost_packets_are_the_flows_own() {
+    let text = r#"duration = "20s"
+sample = "0s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "loss", probability = 0.01 }, { kind = "link", rate = "20Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 20 } }]
+backward = [{ kind = "loss", probability = 0.05 }, { kind = "delay", delay = "10ms" }]
+[flows]
+tcp = { from = "a", to = "b" }
+udp = { from = "a", to = "b", app = { kind = "udp", rate = "5Mbit/s" } }
+"#;
+    let o = run(text);
+    let lost = |name| flow(&o, name).lost_packets.unwrap();
+    let dropped: u64 = ["forward.loss", "forward.link"].iter().map(|e| element(&o, e).dropped_packets).sum();
+    println!("lost: tcp {}, udp {}, dropped {dropped}", lost("tcp"), lost("udp"));
+    assert!(lost("tcp") > 50 && lost("udp") > 50);
+    // The SYN may be among the dropped.
+    assert!(dropped - (lost("tcp") + lost("udp")) <= 1);
+    // Each loss is sent again, some a second time in vain.
+    let tcp = flow(&o, "tcp");
+    assert!(tcp.retransmitted_packets >= lost("tcp") - 20, "{} {}", tcp.retransmitted_packets, lost("tcp"));
+    let udp = flow(&o, "udp");
+    let under_way = udp.sent_packets - udp.delivered_bytes / 1472 - lost("udp");
+    assert!(under_way < 20 + 6, "{under_way}");
+}
+
+fn limits(stages: &str, flows: &str) -> (Option<f64>, Vec<Option<f64>>) {
+    let o = run(&path("duration = \"100ms\"\nsample = \"0s\"", stages, 10.0, flows));
+    (o.variant.limit_mbps, o.variant.flows.iter().map(|f| f.limit_mbps).collect())
+}
+
+#[test]
+fn the_tightest_limit() {
+    let one = bulk("cubic");
+    let link = "{ kind = \"link\", rate = \"100Mbit/s\" }";
+    let with = |more: &str| limits(&format!("{link}, {more}"), &one);
+    let all = |x: f64| (Some(x), vec![Some(x)]);
+    assert_eq!(limits("", &one), (None, vec![None]));
+    assert_eq!(limits(link, &one), all(100.0));
+    assert_eq!(with("{ kind = \"shaper\", rate = \"20Mbit/s\" }"), all(20.0));
+    assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\" }"), all(30.0));
+    // A policer that only marks limits nothing; a two-rate one drops above its peak.
+    assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\", red = { dscp = 8 } }"), all(100.0));
+    let two = "{ kind = \"policer\", meter = \"trtcm\", rate = \"30Mbit/s\", peak_rate = \"40Mbit/s\" }";
+    assert_eq!(with(two), all(40.0));
+    let htb = "{ kind = \"htb\", classes = [{ name = \"root\", rate = \"25Mbit/s\" }, { name = \"x\", parent = \"root\", rate = \"5Mbit/s\", ceil = \"25Mbit/s\" }] }";
+    assert_eq!(with(htb), all(25.0));
+    // What changes is no limit to measure against.
+    let trace = "{ kind = \"rate-trace\", steps = [{ at = \"0s\", rate = \"10Mbit/s\" }, { at = \"1s\", rate = \"50Mbit/s\" }] }";
+    assert_eq!(with(trace), (None, vec![None]));
+    // Each flow has a bucket of its own: no limit of all together.
+    let each = "{ kind = \"policer\", rate = \"5Mbit/s\", per_flow = true }";
+    assert_eq!(with(each), (Some(100.0), vec![Some(5.0)]));
+}
+
+/// Limits that not all flows meet are theirs alone; the direction that carries more counts.
+#[test]
+fn limits_belong_to_ways() {
+    let text = r#"duration = "100ms"
+sample = "0s"
+[links.access]
+between = ["a", "r"]
+forward = [{ kind = "link", rate = "10Mbit/s" }]
+backward = [{ kind = "link", rate = "80Mbit/s" }]
+[links.wan]
+between = ["r", "b"]
+forward = [{ kind = "link", rate = "50Mbit/s" }]
+backward = [{ kind = "link", rate = "60Mbit/s" }]
+[flows]
+up = { from = "a", to = "b" }
+middle = { from = "r", to = "b" }
+"#;
+    let o = run(text);
+    assert_eq!(o.variant.limit_mbps, Some(50.0));
+    assert_eq!((flow(&o, "up").limit_mbps, flow(&o, "middle").limit_mbps), (Some(10.0), Some(50.0)));
+    let down = "down = { from = \"a\", to = \"b\", app = { kind = \"request\", request = \"1kB\", response = \"1MB\" } }\n";
+    let o = run(&(text.to_string() + down));
+    assert_eq!((flow(&o, "down").limit_mbps, o.variant.limit_mbps), (Some(60.0), None));
+}
