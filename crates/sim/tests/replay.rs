@@ -1,4 +1,4 @@
-//! Same seed, same bytes; each element and each flow draws from a stream of its own; and a thousand
+//! Same seed, same bytes; each element and each flow draws from a stream of its own; and a hundred
 //! small worlds in which the books must balance.
 
 mod common;
@@ -179,7 +179,7 @@ fn congestion_names() -> Vec<&'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Two seconds of any small world: no panic, the books balance (debug assertions at the run's
     /// end), nothing is delivered that was not sent, and a second run gives the same bytes.

@@ -49,6 +49,8 @@ pub struct Pair {
     pub client: Tcp,
     pub server: Tcp,
     delay: Span,
+    /// The time each packet occupies the wire.
+    pub gap: Span,
     wire: Wire,
     pending: BTreeMap<(Time, u64), Event>,
     order: u64,
@@ -65,7 +67,7 @@ pub struct Pair {
 
 /// 50 ms there and back.
 pub const RTT: Span = Span::from_millis(50);
-/// The time each packet occupies the wire.
+/// 10 µs for a packet: about 1 Gbit/s.
 const GAP: Span = Span::from_micros(10);
 /// Payload of a full packet with timestamps.
 pub const MSS: u64 = 1448;
@@ -94,6 +96,7 @@ impl Pair {
             client: tcp(client, server, cc),
             server: tcp(server, client, cc),
             delay: RTT / 2,
+            gap: GAP,
             wire: Box::new(|_| Fate::Arrive),
             pending: BTreeMap::new(),
             order: 0,
@@ -166,7 +169,7 @@ impl Pair {
         let fate = (self.wire)(&seen);
         let mut segment = seen.segment.clone();
         self.log.push(seen);
-        self.free[side] = self.free[side].max(self.now) + GAP;
+        self.free[side] = self.free[side].max(self.now) + self.gap;
         let due = self.free[side] + self.delay;
         match fate {
             Fate::Arrive => self.plan(due, Event::Arrive(forward, segment)),

@@ -1,0 +1,74 @@
+//! When the receiving half acknowledges, and how its window opens.
+
+mod pair;
+
+use pair::*;
+use transport::{Profile, Stack};
+use units::Span;
+
+/// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
+/// second; RFC 5681 section 4.2 every second from the start.
+#[test]
+fn acks_for_every_second_segment() {
+    for (profile, quick) in [(Profile::Linux, 16), (Profile::Rfc, 0)] {
+        let stack = Stack { profile, receive_window: Some(units::Bytes::new(1 << 20)), ..Stack::default() };
+        let mut pair = Pair::with("reno", &stack, &stack);
+        pair.gap = Span::from_micros(100); // the reader keeps up
+        let mut pair = pair.sending(100 * MSS);
+        pair.finish();
+        let acks = pair.acks().count() as f64;
+        let packets = pair.data().count() as f64;
+        let expect = quick as f64 + (packets - quick as f64) / 2.0;
+        assert!((acks - expect).abs() <= 2.0, "{profile:?}: {acks} ACKs, not {expect}");
+    }
+}
+
+/// A lone segment's ACK waits 40 ms (Linux, past its quick ACKs) or 200 ms (RFC 1122 section
+/// 4.2.3.2: less than 500). In Linux not that of a marked one: the sender's window may be down to
+/// one packet (`tcp_ecn_check_ce`).
+#[test]
+fn a_lone_segment_waits() {
+    for (profile, mark, wait) in
+        [(Profile::Linux, false, 40), (Profile::Linux, true, 0), (Profile::Rfc, false, 200)]
+    {
+        let window = Some(units::Bytes::new(1 << 20));
+        let stack = Stack { profile, ecn: Some(true), receive_window: window, ..Stack::default() };
+        let mut pair = Pair::with("reno", &stack, &stack).sending(100 * MSS);
+        pair.finish();
+        let begin = pair.now;
+        pair.wire(move |s| if mark && s.forward { Fate::Marked } else { Fate::Arrive });
+        pair.write(MSS);
+        pair.finish();
+        let took = pair.now.since(begin);
+        assert!(took >= RTT + ms(wait) && took < RTT + ms(wait + 1), "{profile:?}: {took}");
+    }
+}
+
+/// Dynamic right-sizing needs the round trip, and has it without timestamps too: the time in which
+/// a window's worth comes. The window leaves its first 64 kB.
+#[test]
+fn the_window_opens_with_and_without_timestamps() {
+    for timestamps in [true, false] {
+        let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
+        let mut pair = Pair::with("cubic", &stack, &stack).sending(u32::MAX as u64);
+        pair.run(Span::from_secs(3));
+        let window = pair.log.iter().rev().find(|s| !s.forward).map(|s| s.segment.window);
+        assert!(window.is_some_and(|w| w > 1_000_000), "timestamps {timestamps}: {window:?}");
+    }
+}
+
+/// RFC 5681 section 4.2: what comes out of order, and what fills a gap, is acknowledged at once.
+#[test]
+fn gaps_are_told_at_once() {
+    let mut pair = Pair::with("reno", &Stack::default(), &Stack::default());
+    pair.wire(lose(&[50]));
+    let mut pair = pair.sending(200 * MSS);
+    pair.finish();
+    let (lost, next) = (49 * MSS, 50 * MSS);
+    let gap = pair.acks().find(|s| s.segment.sacks > 0).unwrap();
+    assert_eq!(gap.segment.sack_ranges().next(), Some((next, next + MSS)));
+    let filled = pair.acks().find(|s| s.segment.ack > lost).unwrap();
+    let resent = pair.resent()[0].at;
+    assert!(filled.at.since(resent) <= RTT / 2 + ms(1));
+    assert!(filled.segment.ack > next, "with all that waited behind it");
+}
