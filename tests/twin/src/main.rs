@@ -1,14 +1,14 @@
 //! Prints `docs/fidelity.md`: every measured cell beside its simulation, worst first.
 
-use twin::{Cell, Outcome, cells, error, quantile, share_within};
+use twin::{Cell, Outcome, error, quantile, recorded, share_within};
 
 const HEAD: &str = include_str!("../fidelity-head.md");
 
 type Row = (Cell, Outcome, Outcome);
 
-fn simulate(exact: bool) -> Result<Vec<Row>, String> {
+fn simulate(cells: Vec<(Cell, Outcome)>) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for (cell, kernel) in cells(exact) {
+    for (cell, kernel) in cells {
         let simulated = cell.simulate()?;
         rows.push((cell, kernel, simulated));
     }
@@ -61,7 +61,7 @@ fn table(title: &str, rows: &[Row]) {
 }
 
 fn main() {
-    match (simulate(false), simulate(true)) {
+    match (simulate(recorded::wall_clock()), simulate(recorded::exact())) {
         (Ok(clock), Ok(exact)) => {
             print!("{HEAD}");
             table("Through an emulator in wall-clock time", &clock);

@@ -1,15 +1,14 @@
 //! The aims of `docs/fidelity.md`, held.
 
-use twin::{cells, error, quantile, share_within};
+use twin::{Cell, Outcome, error, quantile, recorded, share_within};
 
-fn errors(exact: bool) -> Vec<f64> {
-    let rows = cells(exact);
+fn errors(rows: &[(Cell, Outcome)]) -> Vec<f64> {
     rows.iter().map(|(cell, kernel)| error(&cell.simulate().expect("parses"), kernel).abs()).collect()
 }
 
 #[test]
 fn goodput_of_the_wall_clock_cells() {
-    let e = errors(false);
+    let e = errors(&recorded::wall_clock());
     assert_eq!(e.len(), 34);
     assert!(quantile(&e, 0.5) <= 0.03, "median {}", quantile(&e, 0.5));
     assert!(share_within(&e, 0.15) >= 0.85, "within 15 %: {}", share_within(&e, 0.15));
@@ -17,7 +16,7 @@ fn goodput_of_the_wall_clock_cells() {
 
 #[test]
 fn goodput_of_the_exact_cells() {
-    let e = errors(true);
+    let e = errors(&recorded::exact());
     assert_eq!(e.len(), 40);
     assert!(quantile(&e, 0.5) <= 0.02, "median {}", quantile(&e, 0.5));
     assert!(share_within(&e, 0.10) >= 0.85, "within 10 %: {}", share_within(&e, 0.10));
@@ -26,10 +25,10 @@ fn goodput_of_the_exact_cells() {
 #[test]
 fn pacing_decides_what_a_small_bucket_carries() {
     // Ten times as much through a bucket of three packets, on the kernel and here.
-    let rows = cells(true);
+    let rows = recorded::exact();
     let of = |paced| {
         rows.iter()
-            .find(|(c, _)| c.kind == "police" && c.burst.get() == 4500 && c.cc == "cubic" && c.paced == paced)
+            .find(|(c, _)| c.path == "police" && c.burst.get() == 4500 && c.cc == "cubic" && c.paced == paced)
     };
     let ((paced, k1), (bursty, k2)) = (of(true).expect("measured"), of(false).expect("measured"));
     assert!(k1.goodput / k2.goodput > 8.0);

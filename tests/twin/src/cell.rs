@@ -1,0 +1,103 @@
+//! A path and its flows, as a line of a file, a name, and a scenario.
+
+use units::{Bytes, Rate, Span};
+
+/// A path and its flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// `police`, `shape`, `clean`, `loss`, `wfq` or `fq-codel`.
+    pub path: String,
+    /// Rate of the limiter, or of the link.
+    pub rate: Rate,
+    /// Its bucket; 0 for a link.
+    pub burst: Bytes,
+    /// Packets its queue holds; 0 for a policer.
+    pub queue: u64,
+    /// Base round-trip time.
+    pub rtt: Span,
+    /// Random loss in front of it.
+    pub loss: f64,
+    /// Congestion control.
+    pub cc: String,
+    /// Parallel flows.
+    pub flows: u32,
+    /// Every connection paced, whatever its congestion control.
+    pub paced: bool,
+}
+
+/// The first columns of every file.
+pub const COLUMNS: &str = "path,rate_bps,burst_bytes,queue_packets,rtt_ms,loss,cc,flows";
+
+impl Cell {
+    /// From the first fields of a line; `None` for the heading. Not paced.
+    pub fn parse(fields: &[&str]) -> Option<Cell> {
+        let number = |i: usize| fields.get(i)?.parse::<f64>().ok();
+        Some(Cell {
+            path: fields.first()?.to_string(),
+            rate: Rate::from_bps(number(1)? as u64),
+            burst: Bytes::new(number(2)? as u64),
+            queue: number(3)? as u64,
+            rtt: Span::from_secs_f64(number(4)? / 1e3),
+            loss: number(5)?,
+            cc: fields.get(6)?.to_string(),
+            flows: number(7)? as u32,
+            paced: false,
+        })
+    }
+
+    /// The fields of [`COLUMNS`].
+    pub fn line(&self) -> String {
+        let Cell { path, queue, loss, cc, flows, .. } = self;
+        let (rate, burst, rtt) = (self.rate.as_bps(), self.burst.get(), self.rtt.as_millis_f64());
+        format!("{path},{rate},{burst},{queue},{rtt},{loss},{cc},{flows}")
+    }
+
+    /// A line that names the cell.
+    pub fn name(&self) -> String {
+        let mut s = format!("{} {}", self.path, self.rate);
+        if self.burst.get() > 0 {
+            s += &format!(" burst {}", self.burst);
+        }
+        if self.queue > 0 {
+            s += &format!(" queue {}", self.queue);
+        }
+        s += &format!(", {} RTT", self.rtt);
+        if self.loss > 0.0 {
+            s += &format!(", {} % loss", self.loss * 100.0);
+        }
+        s + &format!(", {} × {}", self.flows, self.cc)
+    }
+
+    /// The cell as a scenario file.
+    pub fn scenario(&self) -> String {
+        let Cell { rate, burst, queue, loss, cc, flows, paced, .. } = self;
+        let fifo = format!("{{ kind = \"fifo\", packets = {queue} }}");
+        let link = |queue: &str| format!("{{ kind = \"link\", rate = \"{rate}\", queue = {queue} }}");
+        let limiter = match self.path.as_str() {
+            "police" => format!("{{ kind = \"policer\", rate = \"{rate}\", burst = \"{burst}\" }}"),
+            "shape" => {
+                format!("{{ kind = \"shaper\", rate = \"{rate}\", burst = \"{burst}\", queue = {fifo} }}")
+            }
+            "wfq" => link(&format!("{{ kind = \"wfq\", packets = {queue} }}")),
+            "fq-codel" => link("{ kind = \"fq-codel\" }"),
+            _ => link(&fifo),
+        };
+        let half = self.rtt / 2;
+        format!(
+            r#"name = "cell"
+duration = "10s"
+[hosts.a]
+stack = {{ pacing = {paced} }}
+[links.path]
+between = ["a", "b"]
+forward = [{{ kind = "loss", probability = {loss:?} }}, {limiter}, {{ kind = "delay", delay = "{half}" }}]
+backward = [{{ kind = "delay", delay = "{half}" }}]
+[flows.f]
+from = "a"
+to = "b"
+cc = "{cc}"
+count = {flows}
+"#
+        )
+    }
+}

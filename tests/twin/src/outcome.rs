@@ -1,0 +1,96 @@
+//! What comes out of a cell: simulated, or on this machine's kernel.
+
+use crate::Cell;
+use scenario::{Experiment, Scenario};
+
+/// What came out of a cell, on the kernel or simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Mbit/s, all flows.
+    pub goodput: f64,
+    /// Largest of the runs' goodputs / smallest; 1 for a single run.
+    pub spread: f64,
+    /// Retransmissions, all flows.
+    pub retransmits: f64,
+    /// Smoothed RTT, mean over time and flows, ms.
+    pub rtt_ms: f64,
+    /// Its 95th percentile, ms; NaN where nobody looked.
+    pub p95_ms: f64,
+}
+
+impl Outcome {
+    /// Of one run. The RTTs are those of the time series, the same for simulator and kernel.
+    pub fn of(run: &result::Outcome) -> Outcome {
+        let series = run.flow_series.iter().flat_map(|s| &s.srtt_ms);
+        let rtts: Vec<f64> = series.copied().filter(|r| !r.is_nan()).collect();
+        Outcome {
+            goodput: run.variant.total_goodput_mbps,
+            spread: 1.0,
+            retransmits: run.variant.flows.iter().map(|f| f.retransmitted_packets as f64).sum(),
+            rtt_ms: rtts.iter().sum::<f64>() / rtts.len() as f64,
+            p95_ms: quantile(&rtts, 0.95),
+        }
+    }
+
+    /// The mean of runs, and their spread.
+    pub fn mean(runs: &[Outcome]) -> Outcome {
+        let mean = |of: fn(&Outcome) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let goodputs = || runs.iter().map(|o| o.goodput);
+        Outcome {
+            goodput: mean(|o| o.goodput),
+            spread: goodputs().fold(0.0, f64::max) / goodputs().fold(f64::INFINITY, f64::min),
+            retransmits: mean(|o| o.retransmits),
+            rtt_ms: mean(|o| o.rtt_ms),
+            p95_ms: mean(|o| o.p95_ms),
+        }
+    }
+}
+
+impl Cell {
+    fn checked(&self) -> Result<Scenario, String> {
+        let text = self.scenario();
+        let experiment = Experiment::parse("cell.toml", &text, &[]).map_err(|e| format!("{e}\n{text}"))?;
+        let first = experiment.variants.into_iter().next();
+        first.map(|v| v.scenario).ok_or_else(|| "no variant".into())
+    }
+
+    /// Simulates the cell: the mean of 20 seeds where it has random loss, else of one.
+    ///
+    /// # Errors
+    /// The scenario does not parse.
+    pub fn simulate(&self) -> Result<Outcome, String> {
+        let scenario = self.checked()?;
+        let seeds = if self.loss > 0.0 { 20 } else { 1 };
+        let run =
+            |seed| Outcome::of(&sim::run("sim", &scenario, sim::Options { seed, ..Default::default() }));
+        Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))
+    }
+
+    /// Runs the cell once on this machine's kernel. The loss pattern is the simulator's of this seed.
+    ///
+    /// # Errors
+    /// The lab says why it cannot; missing privileges as [`lab::Error::Permission`].
+    pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::Error> {
+        let unsupported = |why| lab::Error::Unsupported { key: self.line(), why };
+        let scenario = self.checked().map_err(unsupported)?;
+        let options = lab::Options { seed, notice: Some(notice), ..Default::default() };
+        lab::run("kernel", &scenario, options).map(|run| Outcome::of(&run))
+    }
+}
+
+/// How far `simulated` is off, as a share: +0.1 is 10 % too fast.
+pub fn error(simulated: &Outcome, measured: &Outcome) -> f64 {
+    simulated.goodput / measured.goodput - 1.0
+}
+
+/// The `q`-quantile of `values` (nearest rank).
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut v = values.to_vec();
+    v.sort_by(f64::total_cmp);
+    v.get(((q * v.len() as f64).ceil() as usize).clamp(1, v.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+}
+
+/// The share of `values` that are at most `most`.
+pub fn share_within(values: &[f64], most: f64) -> f64 {
+    values.iter().filter(|&&v| v <= most).count() as f64 / values.len() as f64
+}

@@ -1,0 +1,47 @@
+//! Cells measured on Linux 6.18, recorded in this folder.
+//!
+//! `kernel-6.18.csv` is the mean of two runs through an emulator that works in wall-clock time: a
+//! wake-up that comes late loses the tokens above the bucket's brim, so its shapers are 1 to 16 %
+//! slower than their rate. `kernel-6.18-exact.csv` is one run of the same cells, and some more,
+//! through an emulator that works in exact virtual time, as this simulator does. Traffic: iperf3, 10 s.
+//!
+//! The senders of the first file, and of the second where it says `paced`, paced every connection,
+//! Reno and CUBIC too: the kernel's default congestion control was BBR, whose `init` turns pacing on,
+//! and a control chosen afterwards keeps it.
+//!
+//! `grid-6.18.csv` has the runs of [`crate::grid`] in the lab, one line each; `grid-ns3.csv` the same
+//! cells in ns-3.
+
+use crate::{Cell, Outcome};
+
+const WALL_CLOCK: &str = include_str!("../kernel-6.18.csv");
+const EXACT: &str = include_str!("../kernel-6.18-exact.csv");
+
+/// A cell and what the kernel did.
+pub type Row = (Cell, Outcome);
+
+fn parse(line: &str, exact: bool) -> Option<Row> {
+    let f: Vec<&str> = line.split(',').collect();
+    let number = |i: usize| f.get(i)?.parse::<f64>().ok();
+    let mut cell = Cell::parse(&f)?;
+    cell.paced = !exact || *f.get(8)? == "true";
+    let (goodput, spread) = if exact { (9, None) } else { (8, number(9)) };
+    let outcome = Outcome {
+        goodput: number(goodput)?,
+        spread: spread.unwrap_or(1.0),
+        retransmits: number(10)?,
+        rtt_ms: number(11)?,
+        p95_ms: f64::NAN,
+    };
+    Some((cell, outcome))
+}
+
+/// The cells of the emulator in wall-clock time.
+pub fn wall_clock() -> Vec<Row> {
+    WALL_CLOCK.lines().filter_map(|line| parse(line, false)).collect()
+}
+
+/// The cells of the emulator in exact time.
+pub fn exact() -> Vec<Row> {
+    EXACT.lines().filter_map(|line| parse(line, true)).collect()
+}
