@@ -2,6 +2,7 @@
 
 use crate::Frame;
 use std::io::{self, Write};
+use units::Time;
 
 /// Section 4: nanosecond timestamps.
 const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
@@ -33,16 +34,35 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out })
     }
 
+    /// Adds to a file that has its header already.
+    pub fn resume(out: W) -> PcapWriter<W> {
+        PcapWriter { out }
+    }
+
     /// Adds one frame. Frames should come in the order of their times.
     pub fn write(&mut self, frame: &Frame) -> io::Result<()> {
         let (headers, length) =
             frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-        let ns = frame.time.as_nanos();
-        let record = [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, headers.len() as u32, length];
-        for word in record {
+        self.record(frame.time, &headers, length)
+    }
+
+    /// Adds an IP packet as it was seen: its first [`SNAPLEN`] bytes.
+    pub fn write_packet(&mut self, time: Time, ip: &[u8]) -> io::Result<()> {
+        self.record(time, &ip[..ip.len().min(SNAPLEN as usize)], ip.len() as u32)
+    }
+
+    fn record(&mut self, time: Time, kept: &[u8], length: u32) -> io::Result<()> {
+        let ns = time.as_nanos();
+        let head = [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, kept.len() as u32, length];
+        for word in head {
             self.out.write_all(&word.to_le_bytes())?;
         }
-        self.out.write_all(&headers)
+        self.out.write_all(kept)
+    }
+
+    /// What it writes to.
+    pub fn get(&self) -> &W {
+        &self.out
     }
 
     /// Hands on what `out` has buffered.

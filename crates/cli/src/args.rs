@@ -29,15 +29,32 @@ pub enum Command {
 pub enum Clock {
     /// The simulator.
     Sim,
-    /// The Linux kernel's own TCP, in network namespaces.
+    /// The Linux kernel's own TCP, in network namespaces, in real time.
     Kernel,
+    /// First one, then the other: two columns and their ratio.
+    Both,
+}
+
+impl Clock {
+    /// The clocks to run on, in order.
+    pub fn each(self) -> &'static [result::Clock] {
+        use result::Clock::{Kernel, Sim};
+        match self {
+            Clock::Sim => &[Sim],
+            Clock::Kernel => &[Kernel],
+            Clock::Both => &[Sim, Kernel],
+        }
+    }
 }
 
 /// `longfat run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Writes result.json, flows.parquet, elements.parquet, provenance.json and a copy of the scenario
-into a folder, and says which. Exit code 1: in some variant nothing arrived at all.")]
+into a folder, and says which. Exit code 1: in some variant nothing arrived at all.
+
+--on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
+its own, held by this process alone: nothing is left of them however it ends.")]
 pub struct RunArgs {
     /// Scenario file (TOML); `-` reads standard input.
     pub scenario: PathBuf,
@@ -63,13 +80,17 @@ pub struct RunArgs {
     /// Folder for the results; default: longfat-results/SCENARIO-NAME.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only).
+    /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only); with
+    /// `--on both` as DIR/VARIANT-sim and DIR/VARIANT-kernel.
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    /// With --pcap: also what left each stage, as DIR/VARIANT/LINK.forward.STAGE.pcap.
+    #[arg(long, requires = "pcap")]
+    pub pcap_stages: bool,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,
-    /// How many runs at a time; default: one for each core.
+    /// How many runs at a time; default: one for each core. On the kernel always one.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }

@@ -11,6 +11,8 @@ pub enum Problem {
     Scenario(Box<ScenarioError>),
     /// A file or folder, named, and what went wrong with it.
     Io(String, io::Error),
+    /// The kernel could not run it.
+    Lab(lab::Error),
     /// Arguments that do not fit; says what would be right.
     Usage(String),
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Problem {
         match self {
             Problem::Scenario(e) => f.write_str(&e.render()),
             Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
+            Problem::Lab(e) => writeln!(f, "error: {e}"),
             Problem::Usage(text) => writeln!(f, "error: {text}"),
         }
     }

@@ -39,7 +39,8 @@ pub struct Provenance {
     longfat: Build,
     /// The command line, program first.
     command: Vec<String>,
-    clock: &'static str,
+    /// `sim`, `kernel` or both.
+    clocks: Vec<&'static str>,
     /// The scenario's file as it was named.
     scenario_file: String,
     seed: u64,
@@ -49,6 +50,9 @@ pub struct Provenance {
     /// How long the runs took.
     elapsed_s: f64,
     machine: Machine,
+    /// What the lab had to tell of the emulation: how punctual it was, what it did in its own way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
     /// Those that exist; absent outside Linux.
     sysctls: BTreeMap<&'static str, String>,
 }
@@ -71,17 +75,19 @@ impl Provenance {
     /// Of a run that began at `started` and took `elapsed_s` seconds.
     pub fn new(
         scenario_file: String,
+        clocks: &[result::Clock],
         seed: u64,
         repeats: u32,
         started: SystemTime,
         elapsed_s: f64,
+        notices: Vec<String>,
     ) -> Provenance {
         let version = env!("CARGO_PKG_VERSION");
         Provenance {
             schema: "longfat-provenance/1",
             longfat: Build { version, commit: option_env!("LONGFAT_COMMIT") },
             command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-            clock: "sim",
+            clocks: clocks.iter().map(|c| c.name()).collect(),
             scenario_file,
             seed,
             repeats,
@@ -93,6 +99,7 @@ impl Provenance {
                 kernel: proc_sys("kernel.osrelease"),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             },
+            notices,
             sysctls: SYSCTLS.iter().filter_map(|&name| Some((name, proc_sys(name)?))).collect(),
         }
     }

@@ -1,41 +1,58 @@
 //! `longfat run`.
 
-use crate::args::{Clock, RunArgs};
+use crate::args::RunArgs;
 use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;
 use crate::plan::{Job, choose, jobs, seeds};
 use crate::problem::Problem;
 use crate::progress::{Bar, Progress};
 use crate::provenance::Provenance;
-use crate::tap::PcapTap;
+use crate::tap::{PcapTap, captures};
 use report::Style;
 use result::parquet::Sampled;
-use result::{FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
+use result::{Clock, FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
 use std::fs;
 use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
+use units::Time;
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
-    if args.on == Clock::Kernel {
-        return Err(Problem::Usage("--on kernel is not available yet; leave it out, or say --on sim".into()));
-    }
     let (text, mut experiment) = load(args)?;
     choose(&mut experiment, &args.variant)?;
-    let (started, clock) = (SystemTime::now(), Instant::now());
-    let outcomes = simulate(args, &experiment)?;
-    let elapsed = clock.elapsed().as_secs_f64();
+    let (started, begun) = (SystemTime::now(), Instant::now());
+    let mut notices = Vec::new();
+    let played: Vec<Vec<Vec<Outcome>>> = args
+        .on
+        .each()
+        .iter()
+        .map(|&on| play(args, on, &experiment, &mut notices))
+        .collect::<Result<_, _>>()?;
+    let outcomes = interleave(played);
+    let elapsed = begun.elapsed().as_secs_f64();
 
     let of = |v: &Variant| seeds(v, args.seed, args.repeat);
-    let summaries = experiment.variants.iter().zip(&outcomes).map(|(v, repeats)| combine(repeats, &of(v)));
+    // Each variant once for each clock.
+    let clocks = args.on.each().len();
+    let variants = experiment.variants.iter().flat_map(|v| std::iter::repeat_n(v, clocks));
+    let summaries = variants.zip(&outcomes).map(|(v, repeats)| combine(repeats, &of(v)));
     let seed = experiment.variants.first().map_or(0, |v| of(v)[0]);
     let name = experiment.name.clone();
     let run = Run { schema: SCHEMA.into(), scenario: name, seed, variants: summaries.collect() };
-    let provenance =
-        Provenance::new(args.scenario.display().to_string(), seed, args.repeat, started, elapsed);
+    let provenance = Provenance::new(
+        args.scenario.display().to_string(),
+        args.on.each(),
+        seed,
+        args.repeat,
+        started,
+        elapsed,
+        notices,
+    );
     let sampled: Vec<Sampled> = outcomes
         .iter()
         .flat_map(|o| (1..).zip(o))
@@ -111,21 +128,57 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Runs everything; for each variant the outcomes of its repeats.
-fn simulate(args: &RunArgs, experiment: &Experiment) -> Result<Vec<Vec<Outcome>>, Problem> {
+/// For each variant its outcomes on the first clock, then those on the next.
+fn interleave(clocks: Vec<Vec<Vec<Outcome>>>) -> Vec<Vec<Outcome>> {
+    let mut clocks: Vec<_> = clocks.into_iter().map(Vec::into_iter).collect();
+    let mut all = Vec::new();
+    loop {
+        let next: Vec<Vec<Outcome>> = clocks.iter_mut().filter_map(Iterator::next).collect();
+        if next.is_empty() {
+            return all;
+        }
+        all.extend(next);
+    }
+}
+
+/// Runs everything on one clock; for each variant the outcomes of its repeats.
+fn play(
+    args: &RunArgs,
+    clock: Clock,
+    experiment: &Experiment,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Vec<Outcome>>, Problem> {
     let variants = &experiment.variants;
     let jobs = jobs(variants, args.seed, args.repeat);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.jobs.map_or_else(cores, usize::from);
+    // Two runs in real time at once would disturb each other.
+    let threads = if clock == Clock::Kernel { 1 } else { args.jobs.map_or_else(cores, usize::from) };
     let progress = Progress::new(jobs.iter().map(|j| variants[j.variant].scenario.duration));
     let mut bar = Bar::new(!args.no_progress);
+    let told = Mutex::new(Vec::new());
+    let failed = AtomicBool::new(false);
     let work = |i: usize| {
-        let done = one(args, &variants[jobs[i].variant], &jobs[i], &mut |now| progress.at(i, now));
+        // What cannot run once will not run a second time.
+        if failed.load(Relaxed) {
+            return None;
+        }
+        let mut report = |now| progress.at(i, now);
+        let run = One { args, clock, variant: &variants[jobs[i].variant], job: &jobs[i] };
+        let done = run.play(&mut report, &told);
         progress.finish(i);
-        done
+        failed.fetch_or(done.is_err(), Relaxed);
+        Some(done)
     };
     let outcomes = in_parallel(jobs.len(), threads, work, || bar.show(&progress));
     bar.clear();
+    let told = told.into_inner().unwrap_or_default();
+    told.iter().for_each(|text| eprintln!("{text}"));
+    notices.extend(told);
+    if failed.into_inner() {
+        let first = outcomes.into_iter().flatten().find_map(Result::err);
+        return Err(first.unwrap_or(Problem::Usage("a run failed".into())));
+    }
+    let outcomes = outcomes.into_iter().flatten();
     let mut outcomes = jobs.iter().zip(outcomes).peekable();
     let mut gathered: Vec<Vec<Outcome>> = variants.iter().map(|_| Vec::new()).collect();
     while let Some((job, outcome)) = outcomes.next() {
@@ -146,42 +199,58 @@ fn simulate(args: &RunArgs, experiment: &Experiment) -> Result<Vec<Vec<Outcome>>
     Ok(gathered)
 }
 
-/// One run, captured when asked.
-fn one(
-    args: &RunArgs,
-    variant: &Variant,
-    job: &Job,
-    progress: &mut dyn FnMut(units::Time),
-) -> Result<Outcome, Problem> {
-    let mut tap = match &args.pcap {
-        Some(dir) => {
-            let folder = pcap_folder(dir, variant, job, args.repeat);
-            let tap = PcapTap::create(&folder, &variant.scenario);
-            Some((tap.map_err(|e| Problem::Io(folder.display().to_string(), e))?, folder))
-        }
-        None => None,
-    };
-    let options = sim::Options {
-        seed: job.seed,
-        only_flow: job.flow,
-        tap: tap.as_mut().map(|(tap, _)| tap as &mut dyn sim::Tap),
-        progress: Some(progress),
-    };
-    let outcome = sim::run(&variant.name, &variant.scenario, options);
-    if let Some((tap, folder)) = tap {
-        tap.finish().map_err(|e| Problem::Io(folder.display().to_string(), e))?;
-    }
-    Ok(outcome)
+/// One run.
+struct One<'a> {
+    args: &'a RunArgs,
+    clock: Clock,
+    variant: &'a Variant,
+    job: &'a Job,
 }
 
-/// `DIR/<variant>[-repeatN][-<flow>]`: each run has files of its own.
-fn pcap_folder(dir: &Path, variant: &Variant, job: &Job, repeats: u32) -> PathBuf {
-    let mut name = variant.name.clone();
-    if repeats > 1 {
-        name += &format!("-repeat{}", job.repeat + 1);
+impl One<'_> {
+    /// Plays it, captured when asked; what the lab has to tell goes to `told`.
+    fn play(&self, progress: &mut dyn FnMut(Time), told: &Mutex<Vec<String>>) -> Result<Outcome, Problem> {
+        let folder = self.args.pcap.as_ref().map(|dir| dir.join(self.folder()));
+        let named = |e| Problem::Io(folder.as_deref().unwrap_or(Path::new("")).display().to_string(), e);
+        let scenario = &self.variant.scenario;
+        let (name, seed, only_flow) = (&self.variant.name, self.job.seed, self.job.flow);
+        let stages = self.args.pcap_stages;
+        if self.clock == Clock::Kernel {
+            let pcap = folder.as_ref().map(|f| captures(f, scenario, stages)).transpose().map_err(named)?;
+            let mut notice = |text: &str| {
+                told.lock().unwrap_or_else(PoisonError::into_inner).push(format!("kernel, {name}: {text}"));
+            };
+            let options = lab::Options {
+                seed,
+                only_flow,
+                progress: Some(&mut *progress),
+                notice: Some(&mut notice),
+                pcap,
+                stop: None,
+            };
+            return lab::run(name, scenario, options).map_err(Problem::Lab);
+        }
+        let mut tap =
+            folder.as_ref().map(|f| PcapTap::create(f, scenario, stages)).transpose().map_err(named)?;
+        let seen = tap.as_mut().map(|tap| tap as &mut dyn sim::Tap);
+        let options = sim::Options { seed, only_flow, tap: seen, progress: Some(progress) };
+        let outcome = sim::run(name, scenario, options);
+        tap.map_or(Ok(()), PcapTap::finish).map_err(named)?;
+        Ok(outcome)
     }
-    if let Some(flow) = job.flow {
-        name += &format!("-{}", variant.scenario.flows[flow].name);
+
+    /// `<variant>[-clock][-repeatN][-<flow>]`: each run has files of its own.
+    fn folder(&self) -> String {
+        let mut name = self.variant.name.clone();
+        if self.args.on.each().len() > 1 {
+            name += &format!("-{}", self.clock.name());
+        }
+        if self.args.repeat > 1 {
+            name += &format!("-repeat{}", self.job.repeat + 1);
+        }
+        if let Some(flow) = self.job.flow {
+            name += &format!("-{}", self.variant.scenario.flows[flow].name);
+        }
+        file_name(&name)
     }
-    dir.join(file_name(&name))
 }

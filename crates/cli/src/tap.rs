@@ -1,10 +1,11 @@
-//! Packets of a simulation as captures, one file for each host.
+//! Packets as captures, one file for each host.
 
 use crate::output::file_name;
 use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
 use scenario::Scenario;
-use sim::Tap;
+use sim::{Passage, Tap};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::net::Ipv4Addr;
@@ -22,7 +23,10 @@ const CLIENT_PORT: u16 = 40_000;
 ///
 /// Host number n is 10.0.0.0 + n + 1. Sequence numbers are relative: a SYN has 0, the first byte
 /// of data 1. The hosts' clocks agree.
+/// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
 pub struct PcapTap {
+    /// Empty where they are not wanted.
+    stages: BTreeMap<String, PcapWriter<BufWriter<File>>>,
     files: Vec<PcapWriter<BufWriter<File>>>,
     /// The SYN's maximum segment size, for each host.
     mss: Vec<u16>,
@@ -31,12 +35,13 @@ pub struct PcapTap {
 
 impl PcapTap {
     /// Creates `folder` and in it a file for each host.
-    pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<PcapTap> {
+    pub fn create(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<PcapTap> {
         fs::create_dir_all(folder)?;
-        let file = |name: &str| {
-            PcapWriter::new(BufWriter::new(File::create(folder.join(file_name(name) + ".pcap"))?))
-        };
+        let file = |name: &str| PcapWriter::new(BufWriter::new(create(folder, name)?));
+        let names = if stages { stage_names(scenario) } else { Vec::new() };
+        let stages = names.into_iter().map(|name| file(&name).map(|f| (name, f)));
         Ok(PcapTap {
+            stages: stages.collect::<io::Result<_>>()?,
             files: scenario.hosts.iter().map(|h| file(&h.name)).collect::<io::Result<_>>()?,
             mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
             failed: None,
@@ -47,7 +52,10 @@ impl PcapTap {
     pub fn finish(self) -> io::Result<()> {
         match self.failed {
             Some(e) => Err(e),
-            None => self.files.into_iter().try_for_each(|f| f.finish().map(drop)),
+            None => {
+                let stages = self.stages.into_values();
+                self.files.into_iter().chain(stages).try_for_each(|f| f.finish().map(drop))
+            }
         }
     }
 
@@ -96,6 +104,46 @@ impl Tap for PcapTap {
         let Some(file) = self.files.get_mut(host) else { return };
         self.failed = file.write(&frame).err();
     }
+
+    fn watches_stages(&self) -> bool {
+        !self.stages.is_empty()
+    }
+
+    fn stage(&mut self, p: Passage<'_>) {
+        if self.failed.is_some() || p.packet.fragment.is_some_and(|f| f.index > 0) {
+            return;
+        }
+        let frame = self.frame(p.now, p.packet, p.from, p.to);
+        let Some(file) = self.stages.get_mut(p.stage) else { return };
+        self.failed = file.write(&frame).err();
+    }
+}
+
+/// All stages, named as the result's elements and in their order.
+fn stage_names(scenario: &Scenario) -> Vec<String> {
+    let mut names = Vec::new();
+    for link in &scenario.links {
+        for (direction, stages) in [("forward", &link.forward), ("backward", &link.backward)] {
+            names.extend(stages.iter().map(|s| format!("{}.{direction}.{}", link.name, s.name)));
+        }
+    }
+    names
+}
+
+fn create(folder: &Path, name: &str) -> io::Result<File> {
+    File::create(folder.join(file_name(name) + ".pcap"))
+}
+
+/// The same files for a run on the kernel.
+pub fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<lab::Captures> {
+    fs::create_dir_all(folder)?;
+    let files = |names: Vec<String>| -> io::Result<Vec<File>> {
+        names.iter().map(|name| create(folder, name)).collect()
+    };
+    Ok(lab::Captures {
+        hosts: files(scenario.hosts.iter().map(|h| h.name.clone()).collect())?,
+        stages: files(if stages { stage_names(scenario) } else { Vec::new() })?,
+    })
 }
 
 fn address(host: usize) -> Ipv4Addr {

@@ -4,7 +4,7 @@ use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::Plan;
 use result::{Clock, Flow, Outcome, Variant, jain};
-use scenario::Scenario;
+use scenario::{Limits, Scenario};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use units::{Span, Time};
@@ -18,11 +18,13 @@ pub fn outcome(
     name: &str,
     scenario: &Scenario,
     plan: &Plan,
+    only_flow: Option<usize>,
     engine: engine::Report,
     hosts: Vec<host::Report>,
 ) -> Outcome {
     let end = Time::ZERO + scenario.duration;
     let host = |i: usize| scenario.hosts[i].name.clone();
+    let limits = Limits::new(scenario, only_flow);
     let mut flows = Vec::new();
     for f in &plan.flows {
         let delivered = f.delivered.load(Relaxed);
@@ -44,6 +46,7 @@ pub fn outcome(
             delivered_bytes: delivered,
             completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
             lost_packets: Some(f.lost.load(Relaxed)),
+            limit_mbps: limits.flows.get(f.of).copied().flatten(),
             ..Flow::default()
         });
     }
@@ -61,6 +64,7 @@ pub fn outcome(
             jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
             flows,
             elements: engine.elements,
+            limit_mbps: limits.all,
             ..Variant::default()
         },
         flow_series: if sampled { series.into_iter().map(|(_, s)| s).collect() } else { Vec::new() },

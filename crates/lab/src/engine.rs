@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::join::Joiner;
 use crate::network::Network;
+use crate::pcap::Recorder;
 use crate::plan::Plan;
 use crate::sys;
 use crate::wire::{self, Pool, VIRTIO, Wire};
@@ -37,6 +38,10 @@ const NAP: Duration = Duration::from_millis(50);
 struct Way {
     name: String,
     kinds: Vec<&'static str>,
+    /// Hosts at both ends.
+    hosts: [usize; 2],
+    /// Number of its first element among all.
+    first: usize,
     chain: Chain<Wire>,
     /// Where its packets come from, and where they go.
     from: RawFd,
@@ -83,6 +88,7 @@ pub struct Engine<'a> {
     /// Where the window began, packets since, and whether those before were many.
     window: (Time, u32, bool),
     punctuality: Punctuality,
+    recorder: Option<Recorder>,
 }
 
 impl<'a> Engine<'a> {
@@ -92,19 +98,27 @@ impl<'a> Engine<'a> {
         plan: &'a Plan,
         seed: u64,
         clock: Clock,
+        recorder: Option<Recorder>,
     ) -> Engine<'a> {
-        let mut ways = Vec::new();
+        let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
+        let (mut ways, mut first) = (Vec::new(), 0);
         for (link, [a, b]) in scenario.links.iter().zip(&network.tuns) {
             let (a, b) = (a.as_raw_fd(), b.as_raw_fd());
-            let directions = [("forward", &link.forward, a, b), ("backward", &link.backward, b, a)];
-            for (direction, stages, from, to) in directions {
+            let [m, n] = link.between;
+            let directions =
+                [("forward", &link.forward, a, b, [m, n]), ("backward", &link.backward, b, a, [n, m])];
+            for (direction, stages, from, to, hosts) in directions {
                 let name = format!("{}.{direction}", link.name);
                 let mut chain = Chain::default();
                 for s in stages {
                     chain.push(s.name.clone(), s.stage.build(seed, &format!("{name}.{}", s.name)));
                 }
+                if watched {
+                    chain.watch();
+                }
                 let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-                ways.push(Way { name, kinds, chain, from, to, partial: BTreeMap::new() });
+                ways.push(Way { name, kinds, hosts, first, chain, from, to, partial: BTreeMap::new() });
+                first += stages.len();
             }
         }
         let series = ways.iter().flat_map(|w| {
@@ -127,6 +141,7 @@ impl<'a> Engine<'a> {
             joiner: Joiner::default(),
             window: (Time::ZERO, 0, false),
             punctuality: Punctuality::default(),
+            recorder,
         }
     }
 
@@ -182,6 +197,12 @@ impl<'a> Engine<'a> {
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);
+            if let Some(recorder) = &mut self.recorder {
+                let host = self.ways[way].hosts[0];
+                batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, host)).for_each(|ip| {
+                    recorder.host(now, host, ip);
+                });
+            }
             for packet in batch.drain(..) {
                 self.ways[way].chain.handle_packet(now, packet, &mut self.outbox);
             }
@@ -196,10 +217,15 @@ impl<'a> Engine<'a> {
 
     /// Writes out what left a chain.
     fn deliver(&mut self, way: usize) {
+        let w = &mut self.ways[way];
+        if let Some(recorder) = &mut self.recorder {
+            for (i, due, packet) in w.chain.drain_seen() {
+                recorder.stage(due, w.first + i, packet.body.ip());
+            }
+        }
         if self.outbox.is_empty() {
             return;
         }
-        let w = &mut self.ways[way];
         let p = &mut self.punctuality;
         let now = self.clock.now();
         self.window.1 += self.outbox.sent.len() as u32;
@@ -212,6 +238,9 @@ impl<'a> Engine<'a> {
                 continue;
             }
             wire::write_marks(&mut packet);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.host(now, w.hosts[1], packet.body.ip());
+            }
             let frame = &packet.body.0;
             if dense {
                 p.late.record(now.since(due));
@@ -239,10 +268,11 @@ impl<'a> Engine<'a> {
             self.pool.give(packet.body);
         }
         for (_, packet, mtu) in self.outbox.bounced.drain(..) {
-            if let Some(icmp) = wire::too_big(packet.body.ip(), mtu)
-                && sys::write(w.from, &icmp).is_err()
-            {
-                p.refused += 1;
+            if let Some(icmp) = wire::too_big(packet.body.ip(), mtu) {
+                p.refused += u64::from(sys::write(w.from, &icmp).is_err());
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.host(now, w.hosts[0], &icmp[VIRTIO..]);
+                }
             }
             self.pool.give(packet.body);
         }

@@ -22,7 +22,6 @@
 //! | `rtt_ms` | the kernel's smoothed RTT, looked at every millisecond in which something was acknowledged; `min` is the kernel's own |
 //! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
-//! | `limit_mbps` | left to the caller |
 //! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
 
 mod apart;
@@ -37,10 +36,12 @@ mod join;
 mod netlink;
 mod network;
 mod options;
+mod pcap;
 mod plan;
 mod run;
 mod sys;
 mod wire;
 
 pub use error::Error;
+pub use pcap::Captures;
 pub use run::{Options, run};

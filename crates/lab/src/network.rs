@@ -164,14 +164,21 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
     Ok(())
 }
 
+/// What of a scenario the kernel does in its own way.
+pub fn departures(scenario: &Scenario) -> Vec<String> {
+    let hosts = scenario.hosts.iter().filter(|h| h.stack.profile == Profile::Rfc);
+    let names: Vec<&str> = hosts.map(|h| h.name.as_str()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "stack.profile = \"rfc\" (hosts {}): the kernel's TCP is Linux, and runs as that",
+        names.join(", ")
+    )]
+}
+
 /// What of a scenario the kernel cannot do.
 pub fn check(scenario: &Scenario) -> Result<(), Error> {
-    for host in &scenario.hosts {
-        if host.stack.profile == Profile::Rfc {
-            let why = "the kernel's TCP is Linux; run it with --on sim, or say profile = \"linux\"";
-            return Err(Error::unsupported(format!("hosts.{}.stack.profile = \"rfc\"", host.name), why));
-        }
-    }
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     let available: Vec<String> = list.split_whitespace().map(str::to_string).collect();
     let of_flows = scenario.flows.iter().filter(|f| !matches!(f.app, transport::App::Udp { .. }));

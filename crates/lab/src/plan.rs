@@ -34,6 +34,8 @@ pub struct Leg {
 
 /// One flow of the result, and what its threads report.
 pub struct Flow {
+    /// Index of the scenario's flow.
+    pub of: usize,
     pub name: String,
     pub from: usize,
     pub to: usize,
@@ -98,7 +100,7 @@ impl Plan {
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 for n in 0..f.count {
-                    plan.add(scenario, f, n)?;
+                    plan.add(scenario, i, n)?;
                 }
             }
         }
@@ -111,7 +113,8 @@ impl Plan {
         ports.into_iter().find_map(leg).map(|leg| &self.flows[leg.flow])
     }
 
-    fn add(&mut self, scenario: &Scenario, f: &scenario::Flow, n: u32) -> Result<(), Error> {
+    fn add(&mut self, scenario: &Scenario, of: usize, n: u32) -> Result<(), Error> {
+        let f = &scenario.flows[of];
         let udp = matches!(f.app, App::Udp { .. });
         let flow = self.flows.len();
         let mut at = f.from;
@@ -136,6 +139,7 @@ impl Plan {
             cc = relay.and_then(|r| r.cc.clone()).unwrap_or_else(|| f.cc.clone());
         }
         self.flows.push(Flow {
+            of,
             name: if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, n + 1) },
             from: f.from,
             to: f.to,

@@ -7,6 +7,7 @@ use crate::collect;
 use crate::engine::Engine;
 use crate::host::{self, Host};
 use crate::network::{self, Network};
+use crate::pcap::{self, Captures};
 use crate::plan::Plan;
 use crate::sys;
 use result::Outcome;
@@ -28,6 +29,8 @@ pub struct Options<'a> {
     pub progress: Option<&'a mut dyn FnMut(Time)>,
     /// Is told what a user may want to know of the emulation: lost packets, late wake-ups.
     pub notice: Option<&'a mut dyn FnMut(&str)>,
+    /// Files for what passes.
+    pub pcap: Option<Captures>,
     /// Ends the run with [`Error::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -55,7 +58,7 @@ impl Drop for StopGuard<'_> {
 /// Missing permissions, what the kernel cannot do, failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outcome, Error> {
     network::check(scenario)?;
-    let Options { seed, only_flow, progress, notice, stop } = options;
+    let Options { seed, only_flow, progress, notice, pcap, stop } = options;
     let plan = Plan::new(scenario, only_flow)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
@@ -67,63 +70,80 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
     };
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
+    network::departures(scenario).iter().for_each(|text| notice(text));
+    let job = Job { variant, scenario, plan, only_flow, seed, pcap };
     if sys::has_capability(CAP_SYS_ADMIN) && sys::has_capability(CAP_NET_ADMIN) {
-        return run_here(variant, scenario, &plan, seed, halt, progress, notice);
+        return job.run(halt, progress, notice);
     }
     let work = |progress: &mut dyn FnMut(Time), notices: &mut Vec<String>| {
-        run_here(variant, scenario, &plan, seed, halt, progress, &mut |n| notices.push(n.into()))
+        job.run(halt, progress, &mut |n| notices.push(n.into()))
     };
     run_apart(work, halt, progress, notice)
 }
 
-fn run_here(
-    variant: &str,
-    scenario: &Scenario,
-    plan: &Plan,
+/// What is to be run.
+struct Job<'a> {
+    variant: &'a str,
+    scenario: &'a Scenario,
+    plan: Plan,
+    only_flow: Option<usize>,
     seed: u64,
-    halt: &AtomicBool,
-    progress: &mut dyn FnMut(Time),
-    notice: &mut dyn FnMut(&str),
-) -> Result<Outcome, Error> {
-    let network = Network::build(scenario)?;
-    let stop = AtomicBool::new(false);
-    let end = Time::ZERO + scenario.duration;
-    let (engine, hosts) = thread::scope(|s| {
-        let _guard = StopGuard(&stop);
-        let stop = &stop;
-        let clock = Clock::start_in(LEAD);
-        let engine = Engine::new(scenario, &network, plan, seed, clock);
-        let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
-        let busy = |h: usize| plan.legs.iter().any(|l| l.from == h || l.to == h);
-        let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-        let hosts: Vec<_> = namespaces
-            .map(|(h, namespace)| {
-                let namespace = namespace.as_fd();
-                s.spawn(move || -> Result<host::Report, Error> {
-                    sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
-                    Host::new(scenario, plan, h, seed, clock)?.run(stop)
+    pcap: Option<Captures>,
+}
+
+impl Job<'_> {
+    fn run(
+        self,
+        halt: &AtomicBool,
+        progress: &mut dyn FnMut(Time),
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Outcome, Error> {
+        let Job { variant, scenario, plan, only_flow, seed, pcap } = self;
+        let plan = &plan;
+        let network = Network::build(scenario)?;
+        let pcap = pcap.map(pcap::open).transpose().map_err(Error::system("captures"))?;
+        let (recorder, writer) = pcap.unzip();
+        let stop = AtomicBool::new(false);
+        let end = Time::ZERO + scenario.duration;
+        let (engine, hosts) = thread::scope(|s| {
+            let _guard = StopGuard(&stop);
+            let stop = &stop;
+            let clock = Clock::start_in(LEAD);
+            let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
+            let writer = writer.map(|w| s.spawn(move || w.run().map_err(Error::system("writing captures"))));
+            let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
+            let busy = |h: usize| plan.legs.iter().any(|l| l.from == h || l.to == h);
+            let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
+            let hosts: Vec<_> = namespaces
+                .map(|(h, namespace)| {
+                    let namespace = namespace.as_fd();
+                    s.spawn(move || -> Result<host::Report, Error> {
+                        sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
+                        Host::new(scenario, plan, h, seed, clock)?.run(stop)
+                    })
                 })
-            })
-            .collect();
-        while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
-            thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
-            if halt.load(Relaxed) {
+                .collect();
+            while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
+                thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
+                if halt.load(Relaxed) {
+                    stop.store(true, Relaxed);
+                }
+                progress(clock.now().min(end));
+            }
+            // A thread that ended early has failed: the others need not go on.
+            if clock.now() < end {
                 stop.store(true, Relaxed);
             }
-            progress(clock.now().min(end));
-        }
-        // A thread that ended early has failed: the others need not go on.
-        if clock.now() < end {
-            stop.store(true, Relaxed);
-        }
-        let hosts: Vec<_> = hosts.into_iter().map(|h| h.join().unwrap_or(Err(Error::Killed))).collect();
-        let hosts = hosts.into_iter().collect::<Result<Vec<_>, Error>>()?;
-        let engine = engine.join().unwrap_or(Err(Error::Killed))?;
-        if halt.load(Relaxed) {
-            return Err(Error::Stopped);
-        }
-        Ok::<_, Error>((engine, hosts))
-    })?;
-    collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
-    Ok(collect::outcome(variant, scenario, plan, engine, hosts))
+            let hosts: Vec<_> = hosts.into_iter().map(|h| h.join().unwrap_or(Err(Error::Killed))).collect();
+            let hosts = hosts.into_iter().collect::<Result<Vec<_>, Error>>()?;
+            let engine = engine.join().unwrap_or(Err(Error::Killed))?;
+            writer.map_or(Ok(()), |w| w.join().unwrap_or(Err(Error::Killed)))?;
+            if halt.load(Relaxed) {
+                return Err(Error::Stopped);
+            }
+            Ok::<_, Error>((engine, hosts))
+        })?;
+        collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
+        Ok(collect::outcome(variant, scenario, plan, only_flow, engine, hosts))
+    }
 }

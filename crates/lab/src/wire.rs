@@ -5,6 +5,7 @@
 //! them so ("needs checksum" in the virtio header). A cut segment gets a pseudo-header sum of its
 //! own; nobody sums payload.
 
+use crate::network::address;
 use path::{Body, Ecn, Packet};
 
 /// Bytes of `virtio_net_hdr` in front of each packet.
@@ -84,6 +85,11 @@ pub fn flow(ip: &[u8], header: usize) -> u32 {
     let ports = if matches!(ip[9], TCP | UDP) { ip.get(header..header + 4).unwrap_or(&[]) } else { &[] };
     let all = ip[12..20].iter().chain(&ip[9..10]).chain(ports);
     all.fold(0x811c_9dc5, |h: u32, &b| (h ^ b as u32).wrapping_mul(0x0100_0193))
+}
+
+/// Whether a host sent this packet itself.
+pub fn is_from(ip: &[u8], host: usize) -> bool {
+    ip.get(12..16).is_some_and(|source| source == address(host).octets())
 }
 
 /// Source and destination port of a packet that carries TCP or UDP payload.

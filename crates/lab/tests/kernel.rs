@@ -299,10 +299,6 @@ fn a_run_can_be_stopped() {
 
 #[test]
 fn what_the_kernel_cannot_do_is_named() {
-    let of =
-        |text: &str| lab::run("test", &scenario(text), Options::default()).expect_err("an error").to_string();
-    let rfc = of(&format!("{CLEAN}\n[hosts.a]\nstack = {{ profile = \"rfc\" }}"));
-    assert!(rfc.contains("hosts.a.stack.profile") && rfc.contains("--on sim"), "{rfc}");
     let mut s = scenario(CLEAN);
     s.flows[0].cc = "nonesuch".into();
     let e = lab::run("test", &s, Options::default()).expect_err("an error").to_string();

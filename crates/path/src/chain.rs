@@ -24,11 +24,21 @@ pub struct Chain<B> {
     feed: Vec<(Time, Packet<B>)>,
     /// What leaves it.
     scratch: Outbox<B>,
+    watch: Option<Watch<B>>,
 }
+
+/// Copies of what left each element.
+struct Watch<B> {
+    copy: fn(&Packet<B>) -> Packet<B>,
+    seen: Vec<Passage<B>>,
+}
+
+/// The element's index, when the packet left it, and the packet as it was then.
+pub type Passage<B> = (usize, Time, Packet<B>);
 
 impl<B> Default for Chain<B> {
     fn default() -> Self {
-        Chain { parts: Vec::new(), wake: None, feed: Vec::new(), scratch: Outbox::default() }
+        Chain { parts: Vec::new(), wake: None, feed: Vec::new(), scratch: Outbox::default(), watch: None }
     }
 }
 
@@ -43,7 +53,20 @@ impl<B: Body + Send + 'static> Chain<B> {
     }
 }
 
+impl<B: Clone> Chain<B> {
+    /// From now on keeps a copy of every packet that leaves an element, for [`Chain::drain_seen`].
+    pub fn watch(&mut self) {
+        self.watch = Some(Watch { copy: Packet::clone, seen: Vec::new() });
+    }
+}
+
 impl<B> Chain<B> {
+    /// What left the elements of a watched chain since the last call, element by element within
+    /// one call of a verb; never the times of one element out of order.
+    pub fn drain_seen(&mut self) -> impl Iterator<Item = Passage<B>> {
+        self.watch.iter_mut().flat_map(|w| w.seen.drain(..))
+    }
+
     /// Adds an element at the end, before the first packet.
     pub fn push(&mut self, name: impl Into<String>, element: Box<dyn Element<B>>) {
         let wake = element.next_wake();
@@ -70,7 +93,7 @@ impl<B> Chain<B> {
     pub fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
             [] => out.sent.push((now, packet)),
-            [only] => {
+            [only] if self.watch.is_none() => {
                 only.element.handle_packet(now, packet, out);
                 self.wake = only.element.next_wake();
             }
@@ -87,7 +110,7 @@ impl<B> Chain<B> {
             return;
         }
         match self.parts.as_mut_slice() {
-            [only] => {
+            [only] if self.watch.is_none() => {
                 only.element.handle_wake(now, out);
                 self.wake = only.element.next_wake();
             }
@@ -99,7 +122,7 @@ impl<B> Chain<B> {
     /// [`Chain::gauge`] at the same `now`.
     pub fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
-            [only] => {
+            [only] if self.watch.is_none() => {
                 only.element.handle_wake(now, out);
                 self.wake = only.element.next_wake();
             }
@@ -132,6 +155,7 @@ impl<B> Chain<B> {
             if all || !self.feed.is_empty() || part.wake.is_some_and(|wake| wake <= now) {
                 // The last writes to the caller.
                 let target: &mut Outbox<B> = if i == last { out } else { &mut self.scratch };
+                let before = target.sent.len();
                 for (at, packet) in self.feed.drain(..) {
                     part.element.handle_packet(at, packet, target);
                 }
@@ -139,6 +163,10 @@ impl<B> Chain<B> {
                 if all || part.wake.is_some_and(|wake| wake <= now) {
                     part.element.handle_wake(now, target);
                     part.wake = part.element.next_wake();
+                }
+                if let Some(watch) = &mut self.watch {
+                    let passed = target.sent[before..].iter();
+                    watch.seen.extend(passed.map(|(t, p)| (i, *t, (watch.copy)(p))));
                 }
                 if i != last {
                     std::mem::swap(&mut self.feed, &mut self.scratch.sent);

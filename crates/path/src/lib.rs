@@ -34,7 +34,7 @@ mod shaper;
 mod stage;
 mod tunnel;
 
-pub use chain::Chain;
+pub use chain::{Chain, Passage};
 pub use config::{Config, Problem};
 pub use delay::Delay;
 pub use disorder::{Duplicate, Reorder};

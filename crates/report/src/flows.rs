@@ -1,5 +1,6 @@
 //! Each variant's flows, a line each: name, congestion control, goodput, and its course over time.
 
+use crate::both::has_both;
 use crate::number::short;
 use crate::spark;
 use crate::style::{Style, Tone};
@@ -30,9 +31,11 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     }
     let pairs: Vec<(&Variant, &[FlowSeries])> = run.variants.iter().zip(series.iter().copied()).collect();
     // One flow each: the variant's name says enough.
+    let both = has_both(run);
     let single = run.variants.iter().all(|v| v.flows.len() <= 1);
-    let lines =
-        |bins| -> Vec<Vec<Line>> { pairs.iter().map(|(v, s)| variant_lines(v, s, bins, single)).collect() };
+    let lines = |bins| -> Vec<Vec<Line>> {
+        pairs.iter().map(|(v, s)| variant_lines(v, s, bins, single, both)).collect()
+    };
     let labels = lines(0);
     let width = |of: fn(&Line) -> &str| labels.iter().flatten().map(|l| of(l).width()).max().unwrap_or(0);
     let widths = [width(|l| &l.name).min(NAME), width(|l| &l.cc).min(NAME), width(|l| &l.goodput)];
@@ -44,7 +47,8 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     let mut text = style.paint(Tone::Dim, &caption(run, top)) + "\n";
     for ((variant, _), lines) in pairs.iter().zip(&all) {
         if !single {
-            text += &(style.paint(Tone::Head, &clip(&printable(&variant.name), style.columns())) + "\n");
+            let name = label(variant, both);
+            text += &(style.paint(Tone::Head, &clip(&name, style.columns())) + "\n");
         }
         for line in lines {
             let labels = format!(
@@ -63,6 +67,12 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     text
 }
 
+/// The variant's name, and the clock where there are two.
+fn label(variant: &Variant, both: bool) -> String {
+    let clock = if both { format!(" ({})", variant.clock.name()) } else { String::new() };
+    printable(&variant.name) + &clock
+}
+
 fn caption(run: &Run, top: f64) -> String {
     let longest = run.variants.iter().map(|v| v.duration_s).fold(0.0, f64::max);
     let seconds = (longest * 1000.0).round() / 1000.0;
@@ -71,14 +81,20 @@ fn caption(run: &Run, top: f64) -> String {
 }
 
 /// The lines of one variant, curves cut into `bins` slices; `single` names the line for the variant.
-fn variant_lines(variant: &Variant, series: &[FlowSeries], bins: usize, single: bool) -> Vec<Line> {
+fn variant_lines(
+    variant: &Variant,
+    series: &[FlowSeries],
+    bins: usize,
+    single: bool,
+    both: bool,
+) -> Vec<Line> {
     let curve = |i: usize| match series.get(i) {
         Some(s) => spark::goodput(s, variant.duration_s, bins),
         None => Vec::new(),
     };
     if variant.flows.len() <= MOST_FLOWS {
         let line = |(i, flow): (usize, &Flow)| Line {
-            name: printable(if single { &variant.name } else { &flow.name }),
+            name: if single { label(variant, both) } else { printable(&flow.name) },
             cc: printable(&flow.cc),
             goodput: short(flow.goodput_mbps),
             curve: curve(i),

@@ -1,5 +1,6 @@
 //! Results for people: the table of variants and the flows' sparklines that `longfat run` prints.
 
+mod both;
 mod flows;
 mod number;
 mod spark;
@@ -12,12 +13,12 @@ pub use style::Style;
 use result::{FlowSeries, Run};
 
 /// What `longfat run` prints: a table of the variants, then each variant's flows with their
-/// goodput over time. `series` are the flow series of each variant's first repeat, in the order of
+/// goodput over time; of a run on both clocks simulator, kernel and their ratio. `series` are the flow series of each variant's first repeat, in the order of
 /// `run.variants`; where they are missing or empty the sparklines are left out.
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = summary::table(run, style);
+    let mut text = if both::has_both(run) { both::table(run, style) } else { summary::table(run, style) };
     let flows = flows::lines(run, series, style);
     if !flows.is_empty() {
         text.push('\n');

@@ -6,10 +6,10 @@ use crate::table::{Cell, Column, printable, render};
 use result::{Element, Estimate, Flow, Run, Variant};
 
 /// What a row is about.
-struct Row<'a> {
-    variant: &'a Variant,
+pub(crate) struct Row<'a> {
+    pub variant: &'a Variant,
     /// The one flow, in a variant whose flows were measured one at a time.
-    flow: Option<&'a Flow>,
+    pub flow: Option<&'a Flow>,
 }
 
 impl<'a> Row<'a> {
@@ -33,7 +33,7 @@ impl<'a> Row<'a> {
         if own.is_empty() { of(&|run| is_one_of(&flow.name, run)) } else { own }
     }
 
-    fn goodput(&self) -> f64 {
+    pub fn goodput(&self) -> f64 {
         self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
     }
 
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
         (limit > 0.0).then(|| self.goodput() / limit)
     }
 
-    fn sum(&self, f: impl Fn(&Flow) -> u64) -> u64 {
+    pub fn sum(&self, f: impl Fn(&Flow) -> u64) -> u64 {
         self.flows().into_iter().map(f).sum()
     }
 
@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
     }
 
     /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-    fn rtt(&self, quantile: impl Fn(&Flow) -> f64) -> Option<f64> {
+    pub fn rtt(&self, quantile: impl Fn(&Flow) -> f64) -> Option<f64> {
         let flows: Vec<&Flow> = self.compared().into_iter().filter(|f| f.rtt_ms.max > 0.0).collect();
         let weight: f64 = flows.iter().map(|f| f.sent_packets as f64).sum();
         let sum: f64 = flows.iter().map(|f| f.sent_packets as f64 * quantile(f)).sum();
@@ -75,7 +75,7 @@ fn is_one_of(name: &str, flow: &str) -> bool {
     number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn rows(run: &Run) -> Vec<Row<'_>> {
+pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for variant in &run.variants {
         if variant.one_at_a_time && !variant.flows.is_empty() {

@@ -19,7 +19,8 @@ pub struct Run {
     pub scenario: String,
     /// The first repeat's seed.
     pub seed: u64,
-    /// Variants in the scenario's order.
+    /// Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the
+    /// simulator's first.
     pub variants: Vec<Variant>,
 }
 
@@ -32,6 +33,16 @@ pub enum Clock {
     Sim,
     /// Real time and the kernel's TCP.
     Kernel,
+}
+
+impl Clock {
+    /// As results spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Sim => "sim",
+            Clock::Kernel => "kernel",
+        }
+    }
 }
 
 /// One variant's outcome.

@@ -60,6 +60,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
     use Kind::*;
     let columns = [
         ("variant", Text),
+        ("clock", Text),
         ("repeat", Int),
         ("name", Text),
         ("time_s", Real),
@@ -85,6 +86,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
 fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
     b.same_text(&run.outcome.variant.name);
+    b.same_text(run.outcome.variant.clock.name());
     b.same_int(run.repeat as i64);
     b.same_text(&s.name);
     b.reals(&s.time_s);
@@ -105,6 +107,7 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
     use Kind::*;
     let columns = [
         ("variant", Text),
+        ("clock", Text),
         ("repeat", Int),
         ("name", Text),
         ("time_s", Real),
@@ -124,6 +127,7 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
 
 fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
     b.same_text(&run.outcome.variant.name);
+    b.same_text(run.outcome.variant.clock.name());
     b.same_int(run.repeat as i64);
     b.same_text(&s.name);
     b.reals(&s.time_s);

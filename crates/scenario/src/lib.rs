@@ -13,6 +13,7 @@ mod check;
 mod de;
 mod error;
 mod file;
+mod limits;
 mod overrides;
 mod parse;
 mod route;
@@ -21,6 +22,7 @@ mod stage;
 mod tree;
 
 pub use error::{Cause, ScenarioError};
+pub use limits::Limits;
 pub use parse::MAX_BYTES;
 pub use route::Hop;
 pub use schema::schema;

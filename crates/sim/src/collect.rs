@@ -1,12 +1,11 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
 use crate::flows::{Flows, Kind};
-use crate::limits::Limits;
 use crate::network::Network;
 use result::{
     Clock, DelaySummary, Element, ElementSeries, Flow, FlowSeries, Histogram, Outcome, Variant, jain,
 };
-use scenario::Scenario;
+use scenario::{Limits, Scenario};
 use units::{Span, Time};
 
 /// RTT histograms and time series.

@@ -183,6 +183,16 @@ impl Builder<'_> {
 }
 
 impl Flows {
+    /// Source and destination host of a directed flow number's connection or datagrams.
+    pub fn ends_of(&self, number: u32) -> (usize, usize) {
+        let number = number as usize;
+        let from = match self.host.get(number) {
+            Some(&host) => host,
+            None => self.flows[self.of[number] as usize].from,
+        };
+        (from as usize, self.destination[number] as usize)
+    }
+
     /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
     pub fn new(scenario: &Scenario, seed: u64, only: Option<usize>) -> Flows {
         let out = Flows {

@@ -8,9 +8,8 @@ mod agenda;
 mod cable;
 mod collect;
 mod flows;
-mod limits;
 mod network;
 mod relayed;
 mod run;
 
-pub use run::{Options, Tap, run};
+pub use run::{Options, Passage, Tap, run};

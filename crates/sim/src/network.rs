@@ -19,6 +19,8 @@ pub struct Arrival {
 /// One direction of a link.
 pub struct Way {
     pub name: String,
+    /// Full names of its stages.
+    pub stages: Vec<String>,
     pub kinds: Vec<&'static str>,
     pub chain: Chain<Segment>,
     pub to: u32,
@@ -59,12 +61,12 @@ impl Network {
             for (direction, stages, to) in [("forward", &link.forward, b), ("backward", &link.backward, a)] {
                 let name = format!("{}.{direction}", link.name);
                 let mut chain = Chain::default();
-                for s in stages {
-                    let full = format!("{name}.{}", s.name);
-                    chain.push(s.name.clone(), s.stage.build(seed, &full));
+                let full: Vec<String> = stages.iter().map(|s| format!("{name}.{}", s.name)).collect();
+                for (s, full) in stages.iter().zip(&full) {
+                    chain.push(s.name.clone(), s.stage.build(seed, full));
                 }
                 let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-                ways.push(Way { name, kinds, chain, to: to as u32 });
+                ways.push(Way { name, stages: full, kinds, chain, to: to as u32 });
             }
         }
         Network {

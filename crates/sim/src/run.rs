@@ -33,6 +33,30 @@ pub trait Tap {
         from: usize,
         to: usize,
     );
+
+    /// Whether [`Tap::stage`] is to be called; asked once, before the run.
+    fn watches_stages(&self) -> bool {
+        false
+    }
+
+    /// A packet left a stage of the path. In order of time for each stage, not among stages.
+    fn stage(&mut self, passage: Passage<'_>) {
+        let _ = passage;
+    }
+}
+
+/// A packet between two stages of a link, or between the last and the host.
+pub struct Passage<'a> {
+    /// When it left the stage.
+    pub now: Time,
+    /// The stage that it left, named as in the result's elements.
+    pub stage: &'a str,
+    /// As it was then.
+    pub packet: &'a Packet<Segment>,
+    /// Ends of the connection, as in [`Tap::packet`].
+    pub from: usize,
+    /// The other.
+    pub to: usize,
 }
 
 /// What a run takes besides its scenario.
@@ -77,6 +101,9 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let flows = Flows::new(scenario, options.seed, options.only_flow);
     network.destination = flows.destination.clone();
     network.lost = vec![0; network.destination.len()];
+    if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
+        network.ways.iter_mut().for_each(|way| way.chain.watch());
+    }
     let mut targets = network.destination.clone();
     targets.sort_unstable();
     targets.dedup();
@@ -278,6 +305,13 @@ impl Run<'_> {
             self.bounce(packet.flow, mtu);
         }
         while let Some(way) = self.network.touched.pop() {
+            if let Some(tap) = &mut self.options.tap {
+                let way = &mut self.network.ways[way as usize];
+                for (i, now, packet) in way.chain.drain_seen() {
+                    let (from, to) = self.flows.ends_of(packet.flow);
+                    tap.stage(Passage { now, stage: &way.stages[i], packet: &packet, from, to });
+                }
+            }
             let wake = self.network.ways[way as usize].chain.next_wake();
             self.order += 1;
             self.near.set(way, wake, self.order);
@@ -289,11 +323,8 @@ impl Run<'_> {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
-            let from = match number as usize {
-                n if n < self.flows.ends.len() => self.flows.host[n],
-                _ => self.flows.flows[self.flows.of[number as usize] as usize].from,
-            };
-            tap.packet(self.now, host as usize, false, &packet, from as usize, to as usize);
+            let (from, to) = self.flows.ends_of(number);
+            tap.packet(self.now, host as usize, false, &packet, from, to);
         }
         if host != to {
             self.network.forwarded += 1;

@@ -1,7 +1,7 @@
 //! The simulator held against the live kernel, cell by cell: the same scenario in both.
 //!
 //! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
-//! -p longfat-twin --bin kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`.
+//! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`.
 
 mod cell;
 pub mod grid;

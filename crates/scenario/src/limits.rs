@@ -1,7 +1,7 @@
 //! The tightest limit a flow meets on its way, for "goodput as a share of".
 
+use crate::{Flow, Scenario};
 use path::{Action, Htb, Meter, Policer, Stage};
-use scenario::{Flow, Scenario};
 use std::collections::BTreeMap;
 use transport::App;
 use units::Rate;
@@ -27,6 +27,7 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Of the scenario's flows, or of that one alone.
     pub fn new(scenario: &Scenario, only: Option<usize>) -> Limits {
         // How many flows pass a stage (link, way, position), and whether it limits them together.
         let mut passed: BTreeMap<(usize, bool, usize), u32> = BTreeMap::new();

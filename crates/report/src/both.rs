@@ -1,0 +1,68 @@
+//! The table of a run on both clocks: simulator, kernel, and the ratio of the two.
+
+use crate::number::{count, millis, short};
+use crate::style::{Style, Tone};
+use crate::summary::{Row, rows};
+use crate::table::{Cell, Column, printable, render};
+use result::{Clock, Flow, Run, Variant};
+
+/// What happened on each clock.
+type Pair<'a> = (Row<'a>, Row<'a>);
+
+/// A ratio further from 1 than this is worth a look.
+const FAR: f64 = 0.10;
+
+/// Whether some variant was run on both clocks.
+pub(crate) fn has_both(run: &Run) -> bool {
+    let on = |clock| run.variants.iter().any(|v: &Variant| v.clock == clock);
+    on(Clock::Sim) && on(Clock::Kernel)
+}
+
+fn pairs(run: &Run) -> Vec<Pair<'_>> {
+    let (sim, mut kernel): (Vec<Row>, Vec<Row>) =
+        rows(run).into_iter().partition(|r| r.variant.clock == Clock::Sim);
+    let mut pairs = Vec::new();
+    for s in sim {
+        let same =
+            |k: &Row| k.variant.name == s.variant.name && k.flow.map(|f| &f.name) == s.flow.map(|f| &f.name);
+        if let Some(at) = kernel.iter().position(same) {
+            pairs.push((s, kernel.remove(at)));
+        }
+    }
+    pairs
+}
+
+fn ratio(sim: f64, kernel: f64) -> Cell {
+    if !(kernel > 0.0 && sim.is_finite()) {
+        return "–".into();
+    }
+    let r = sim / kernel;
+    Cell { text: format!("{r:.2}"), tone: if (r - 1.0).abs() > FAR { Tone::Fair } else { Tone::Plain } }
+}
+
+/// The table; ratios are simulator / kernel.
+pub(crate) fn table(run: &Run, style: Style) -> String {
+    let pairs = pairs(run);
+    let mut columns = Vec::new();
+    let mut add = |head, rank, cell: &dyn Fn(&Pair) -> Cell| {
+        columns.push(Column { head, text: rank == 0, rank, cells: pairs.iter().map(cell).collect() });
+    };
+    add(["variant", ""], 0, &|p| printable(&p.0.variant.name).into());
+    if pairs.iter().any(|p| p.0.flow.is_some()) {
+        add(["flow", ""], 0, &|p| p.0.flow.map_or_else(Cell::default, |f| printable(&f.name).into()));
+    }
+    add(["Mbit/s", "sim"], 255, &|p| short(p.0.goodput()).into());
+    add(["", "kernel"], 254, &|p| short(p.1.goodput()).into());
+    add(["", "ratio"], 253, &|p| ratio(p.0.goodput(), p.1.goodput()));
+    let rtt = |r: &Row| r.rtt(|f: &Flow| f.rtt_ms.mean);
+    let shown = |x: Option<f64>| -> Cell { x.map_or("–".into(), millis).into() };
+    add(["RTT ms", "sim"], 90, &|p| shown(rtt(&p.0)));
+    add(["", "kernel"], 89, &|p| shown(rtt(&p.1)));
+    add(["", "ratio"], 88, &|p| ratio(rtt(&p.0).unwrap_or(f64::NAN), rtt(&p.1).unwrap_or(f64::NAN)));
+    let resent = |r: &Row| r.sum(|f| f.retransmitted_packets);
+    add(["resent", "sim"], 80, &|p| count(resent(&p.0)).into());
+    add(["", "kernel"], 79, &|p| count(resent(&p.1)).into());
+    add(["RTO", "sim"], 70, &|p| count(p.0.sum(|f| f.timeouts)).into());
+    add(["", "kernel"], 69, &|p| count(p.1.sum(|f| f.timeouts)).into());
+    render(columns, style)
+}

@@ -1,0 +1,63 @@
+//! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
+//! [grid|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
+//! machine, in real time: as root, on a quiet machine.
+
+use std::process::ExitCode;
+use twin::{COLUMNS, Cell, grid, recorded};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let arg = |i: usize| args.get(i).map(String::as_str);
+    let cells: Vec<Cell> = match arg(1).unwrap_or("grid") {
+        "grid" => grid::cells(),
+        "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
+        "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
+        other => return usage(&format!("unknown set {other}")),
+    };
+    let runs = arg(2).and_then(|n| n.parse().ok()).unwrap_or(1);
+    let wanted: Vec<Cell> =
+        cells.into_iter().filter(|c| arg(3).is_none_or(|text| c.line().contains(text))).collect();
+    match arg(0) {
+        Some("list") => {
+            println!("{COLUMNS}");
+            wanted.iter().for_each(|c| println!("{}", c.line()));
+            ExitCode::SUCCESS
+        }
+        Some("sim") => print(&wanted, 1, &mut |cell, _| cell.simulate()),
+        Some("kernel") => print(&wanted, runs, &mut |cell, run| {
+            let line = cell.line();
+            cell.measure(run, &mut |text| eprintln!("{line}: {text}")).map_err(|e| e.to_string())
+        }),
+        _ => usage("what?"),
+    }
+}
+
+fn usage(why: &str) -> ExitCode {
+    eprintln!("{why}: cells list|sim|kernel [grid|shared|exact] [RUNS] [TEXT]");
+    ExitCode::from(2)
+}
+
+/// Run by run through all cells, so that a machine's moods meet all of them.
+fn print(
+    cells: &[Cell],
+    runs: u64,
+    play: &mut dyn FnMut(&Cell, u64) -> Result<twin::Outcome, String>,
+) -> ExitCode {
+    println!("{COLUMNS},paced,run,goodput_mbps,retransmits,mean_rtt_ms,p95_rtt_ms");
+    for run in 1..=runs {
+        for cell in cells {
+            let line = cell.line();
+            match play(cell, run) {
+                Ok(o) => println!(
+                    "{line},{},{run},{:.4},{},{:.3},{:.3}",
+                    cell.paced, o.goodput, o.retransmits, o.rtt_ms, o.p95_ms
+                ),
+                Err(e) => {
+                    eprintln!("{line}: {e}");
+                    return ExitCode::from(2);
+                }
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
