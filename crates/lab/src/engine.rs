@@ -31,6 +31,8 @@ const WINDOW: Span = Span::from_millis(10);
 const BATCH: usize = 64;
 /// Real-time priority, where permitted.
 const PRIORITY: i32 = 20;
+/// How long the engine works without a pause before it gives way to others of its priority.
+const SHIFT: Span = Span::from_micros(500);
 /// The longest sleep: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -151,6 +153,7 @@ impl<'a> Engine<'a> {
         let cpu = sys::thread_cpu();
         let fds: Vec<RawFd> = self.ways.iter().map(|w| w.from).collect();
         let mut ready = vec![true; fds.len()];
+        let mut rested = Time::ZERO;
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
             if now >= self.end {
@@ -162,6 +165,13 @@ impl<'a> Engine<'a> {
             let wake = earliest(wake, Some(self.end));
             let wake = earliest(wake, self.sample.map(|_| self.next_sample)).unwrap_or(self.end);
             let wait = self.clock.until(wake).saturating_sub(SPIN).min(NAP);
+            // Overloaded, it would keep its core: another path's engine has its turn first.
+            if !wait.is_zero() {
+                rested = now;
+            } else if now.since(rested) >= SHIFT {
+                sys::give_way();
+                rested = now;
+            }
             sys::poll_readable(&fds, &mut ready, wait)?;
             for (way, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.read(way)?;

@@ -131,6 +131,12 @@ pub fn be_punctual(priority: Option<i32>) -> bool {
     }
 }
 
+/// Lets others of the same priority run.
+pub fn give_way() {
+    // SAFETY: takes no pointers.
+    unsafe { libc::sched_yield() };
+}
+
 /// CPU nanoseconds the calling thread has used.
 pub fn thread_cpu() -> u64 {
     // SAFETY: `timespec` is plain data, and the call writes to the one it is given.

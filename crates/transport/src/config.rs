@@ -171,7 +171,8 @@ impl Stack {
             send_buffer: self.send_buffer.map_or(4 << 20, Bytes::get),
             delayed_ack: self.delayed_ack.unwrap_or(Span::from_millis(if linux { 40 } else { 200 })),
             rto_min: self.rto_min.unwrap_or(Span::from_millis(if linux { 200 } else { 1000 })),
-            pacing: self.pacing.unwrap_or(false),
+            // SO_MAX_PACING_RATE turns pacing on (`sk_pacing_status`).
+            pacing: self.pacing.unwrap_or(max_pacing_rate.is_some()),
             tso: self.tso.unwrap_or(linux),
             max_pacing_rate: max_pacing_rate.map_or(u64::MAX, |r| r.as_bps() / 8),
         }

@@ -23,7 +23,12 @@ pub struct Cell {
     pub flows: u32,
     /// Every connection paced, whatever its congestion control.
     pub paced: bool,
+    /// How long, seconds.
+    pub seconds: u32,
 }
+
+/// How long cells run unless told.
+pub const SECONDS: u32 = 10;
 
 /// The first columns of every file.
 pub const COLUMNS: &str = "path,rate_bps,burst_bytes,queue_packets,rtt_ms,loss,cc,flows";
@@ -42,6 +47,7 @@ impl Cell {
             cc: fields.get(6)?.to_string(),
             flows: number(7)? as u32,
             paced: false,
+            seconds: SECONDS,
         })
     }
 
@@ -70,7 +76,7 @@ impl Cell {
 
     /// The cell as a scenario file.
     pub fn scenario(&self) -> String {
-        let Cell { rate, burst, queue, loss, cc, flows, paced, .. } = self;
+        let Cell { rate, burst, queue, loss, cc, flows, paced, seconds, .. } = self;
         let fifo = format!("{{ kind = \"fifo\", packets = {queue} }}");
         let link = |queue: &str| format!("{{ kind = \"link\", rate = \"{rate}\", queue = {queue} }}");
         let limiter = match self.path.as_str() {
@@ -85,7 +91,7 @@ impl Cell {
         let half = self.rtt / 2;
         format!(
             r#"name = "cell"
-duration = "10s"
+duration = "{seconds}s"
 [hosts.a]
 stack = {{ pacing = {paced} }}
 [links.path]

@@ -4,6 +4,7 @@
 //! and 140 ms; rates and numbers of flows turn with path and control, so that every pair occurs.
 
 use crate::Cell;
+use crate::cell::SECONDS;
 use units::{Bytes, Rate, Span};
 
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -53,6 +54,7 @@ fn cell(path: usize, c: usize, cc: &str, k: usize) -> Cell {
         cc: cc.into(),
         flows: [1, 4][(path + path / 3 + c + k) % 2],
         paced: false,
+        seconds: SECONDS,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Prints `docs/fidelity.md`: every measured cell beside its simulation, worst first.
 
+use std::process::ExitCode;
 use twin::{Cell, Outcome, error, quantile, recorded, share_within};
 
 const HEAD: &str = include_str!("../fidelity-head.md");
@@ -60,16 +61,81 @@ fn table(title: &str, rows: &[Row]) {
     }
 }
 
-fn main() {
-    match (simulate(recorded::wall_clock()), simulate(recorded::exact())) {
-        (Ok(clock), Ok(exact)) => {
-            print!("{HEAD}");
-            table("Through an emulator in wall-clock time", &clock);
-            table("Through an emulator in exact time, one run each", &exact);
-        }
-        (Err(e), _) | (_, Err(e)) => {
+/// The grid: simulator and ns-3 beside the kernel.
+fn grid(rows: &[Row]) {
+    let ns3 = recorded::ns3();
+    let line = |name: &str, of: &dyn Fn(&Row) -> Option<Outcome>| {
+        let pairs: Vec<(&Outcome, Outcome)> = rows.iter().filter_map(|r| Some((&r.1, of(r)?))).collect();
+        let shares = |share: &dyn Fn(&(&Outcome, Outcome)) -> f64| {
+            let e: Vec<f64> = pairs.iter().map(|p| share(p).abs()).collect();
+            let q = |at| quantile(&e, at) * 100.0;
+            format!("{:.1} % / {:.1} % / {:.1} %", q(0.5), q(0.9), q(1.0))
+        };
+        let many: Vec<f64> = pairs
+            .iter()
+            .filter(|(k, _)| k.retransmits > 50.0)
+            .map(|(k, s)| (s.retransmits / k.retransmits).max(k.retransmits / s.retransmits))
+            .collect();
+        println!(
+            "| {name} | {} | {} | {} | {} | {} of {} |",
+            pairs.len(),
+            shares(&|(k, s)| error(s, k)),
+            shares(&|(k, s)| s.rtt_ms / k.rtt_ms - 1.0),
+            shares(&|(k, s)| s.p95_ms / k.p95_ms - 1.0),
+            many.iter().filter(|&&r| r <= 1.5).count(),
+            many.len()
+        );
+    };
+    println!("\n## The grid\n");
+    println!(
+        "{} cells, each run several times on the kernel in the lab. Errors: median / 90th percentile / worst.\n",
+        rows.len()
+    );
+    println!("| | cells | goodput | mean RTT | p95 RTT | retransmissions within a factor of 1.5 |");
+    println!("|---|---:|---:|---:|---:|---:|");
+    line("simulator", &|r| Some(r.2));
+    line("ns-3", &|r| ns3.get(&r.0.line()).copied());
+    println!(
+        "\nWorst first. Spread: largest goodput of the kernel's runs / smallest.\n\n\
+         | cell | goodput Mbit/s: kernel | spread | simulator | error | ns-3 error | retransmissions: kernel | simulator | RTT mean ms: kernel | simulator | p95: kernel | simulator |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (cell, kernel, sim) in rows {
+        let ns3 = ns3.get(&cell.line());
+        let ns3 = ns3.map_or("–".into(), |o| format!("{:+.1} %", error(o, kernel) * 100.0));
+        println!(
+            "| {} | {:.2} | {:.2} | {:.2} | {:+.1} % | {ns3} | {:.0} | {:.0} | {:.1} | {:.1} | {:.1} | {:.1} |",
+            cell.name(),
+            kernel.goodput,
+            kernel.spread,
+            sim.goodput,
+            error(sim, kernel) * 100.0,
+            kernel.retransmits,
+            sim.retransmits,
+            kernel.rtt_ms,
+            sim.rtt_ms,
+            kernel.p95_ms,
+            sim.p95_ms
+        );
+    }
+}
+
+fn print() -> Result<(), String> {
+    let rows = simulate(recorded::grid())?;
+    let (clock, exact) = (simulate(recorded::wall_clock())?, simulate(recorded::exact())?);
+    print!("{HEAD}");
+    grid(&rows);
+    table("Paced, through an emulator in wall-clock time", &clock);
+    table("Through an emulator in exact time, one run each", &exact);
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match print() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
             eprintln!("{e}");
-            std::process::exit(2);
+            ExitCode::from(2)
         }
     }
 }

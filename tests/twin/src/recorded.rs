@@ -13,9 +13,13 @@
 //! cells in ns-3.
 
 use crate::{Cell, Outcome};
+use std::collections::BTreeMap;
 
 const WALL_CLOCK: &str = include_str!("../kernel-6.18.csv");
 const EXACT: &str = include_str!("../kernel-6.18-exact.csv");
+
+const GRID: &str = include_str!("../grid-6.18.csv");
+const NS3: &str = include_str!("../grid-ns3.csv");
 
 /// A cell and what the kernel did.
 pub type Row = (Cell, Outcome);
@@ -44,4 +48,39 @@ pub fn wall_clock() -> Vec<Row> {
 /// The cells of the emulator in exact time.
 pub fn exact() -> Vec<Row> {
     EXACT.lines().filter_map(|line| parse(line, true)).collect()
+}
+
+/// The grid in the lab: the mean of each cell's runs, and their spread; in the order of the file.
+pub fn grid() -> Vec<Row> {
+    let mut cells: Vec<(Cell, Vec<Outcome>)> = Vec::new();
+    for line in GRID.lines() {
+        let f: Vec<&str> = line.split(',').collect();
+        let Some((cell, run)) = Cell::parse(&f).zip(summary(&f, 10)) else { continue };
+        match cells.iter_mut().find(|(known, _)| *known == cell) {
+            Some((_, runs)) => runs.push(run),
+            None => cells.push((cell, vec![run])),
+        }
+    }
+    cells.into_iter().map(|(cell, runs)| (cell, Outcome::mean(&runs))).collect()
+}
+
+/// The grid in ns-3, by [`Cell::line`]; without what it cannot do.
+pub fn ns3() -> BTreeMap<String, Outcome> {
+    let row = |line: &str| {
+        let f: Vec<&str> = line.split(',').collect();
+        Some((Cell::parse(&f)?.line(), summary(&f, 8)?))
+    };
+    NS3.lines().filter_map(row).collect()
+}
+
+/// Goodput, retransmissions, mean and 95th percentile of the RTT, from field `at` on.
+fn summary(f: &[&str], at: usize) -> Option<Outcome> {
+    let number = |i: usize| f.get(at + i)?.parse::<f64>().ok();
+    Some(Outcome {
+        goodput: number(0)?,
+        spread: 1.0,
+        retransmits: number(1)?,
+        rtt_ms: number(2)?,
+        p95_ms: number(3)?,
+    })
 }

@@ -1,0 +1,52 @@
+//! Some cells of the grid, simulated and measured on this machine's kernel side by side. Those chosen
+//! are the ones whose outcome does not hang on single packets, so that a busy machine may run them.
+//! Needs root (or user namespaces and an open /dev/net/tun), and says so aloud where it has neither.
+
+use twin::{Cell, error, grid};
+
+/// Path, RTT in ms, congestion control.
+const CHOSEN: [(&str, u64, &str); 7] = [
+    ("shape", 30, "cubic"),
+    ("shape", 140, "reno"),
+    ("clean", 30, "bbr"),
+    ("fq-codel", 30, "reno"),
+    ("wfq", 30, "cubic"),
+    ("police", 30, "bbr"),
+    ("police", 5, "cubic"),
+];
+
+/// The chosen of the slowest rate: least work for the machine.
+fn chosen() -> Vec<Cell> {
+    let of = |(path, rtt, cc): &(&str, u64, &str)| {
+        let fits = |c: &Cell| c.path == *path && c.rtt.as_micros() == rtt * 1000 && c.cc == *cc;
+        grid::cells().into_iter().filter(fits).min_by_key(|c| (c.rate, std::cmp::Reverse(c.burst.get())))
+    };
+    CHOSEN.iter().filter_map(of).map(|cell| Cell { seconds: 5, ..cell }).collect()
+}
+
+#[test]
+fn simulator_and_live_kernel_agree() {
+    let cells = chosen();
+    assert_eq!(cells.len(), CHOSEN.len());
+    for cell in cells {
+        let name = cell.name();
+        let mut said = Vec::new();
+        let kernel = match cell.measure(1, &mut |text| said.push(text.to_string())) {
+            Ok(outcome) => outcome,
+            Err(e @ lab::Error::Permission { .. }) => {
+                eprintln!("SKIPPED, this needs root: {e}");
+                return;
+            }
+            Err(e) => panic!("{name}: {e}"),
+        };
+        let sim = cell.simulate().expect("parses");
+        let off = error(&sim, &kernel);
+        let rtt = sim.rtt_ms / kernel.rtt_ms - 1.0;
+        println!(
+            "{name}: goodput {:.3} {:.3} ({off:+.3}), RTT {rtt:+.3}; {said:?}",
+            kernel.goodput, sim.goodput
+        );
+        assert!(off.abs() <= 0.10, "{name}: kernel {kernel:?}, simulator {sim:?}; {said:?}");
+        assert!(rtt.abs() <= 0.20, "{name}: kernel {kernel:?}, simulator {sim:?}; {said:?}");
+    }
+}
