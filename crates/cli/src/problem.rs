@@ -1,4 +1,4 @@
-//! What ends the program with exit code 2.
+//! What ends the program early, mostly with exit code 2.
 
 use scenario::ScenarioError;
 use std::fmt;
@@ -11,10 +11,20 @@ pub enum Problem {
     Scenario(Box<ScenarioError>),
     /// A file or folder, named, and what went wrong with it.
     Io(String, io::Error),
-    /// The kernel could not run it.
-    Lab(lab::Error),
     /// Arguments that do not fit; says what would be right.
     Usage(String),
+    /// The lab did not run it.
+    Lab(Box<lab::Error>),
+}
+
+impl Problem {
+    /// 2; for a command that did not start what shells say: 127 or 126.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Problem::Lab(e) => e.command_code().map_or(2, |code| code as u8),
+            _ => 2,
+        }
+    }
 }
 
 impl fmt::Display for Problem {

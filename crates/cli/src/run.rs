@@ -1,6 +1,7 @@
 //! `longfat run`.
 
 use crate::args::RunArgs;
+use crate::load::load;
 use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;
 use crate::plan::{Job, choose, jobs, seeds};
@@ -12,8 +13,7 @@ use report::Style;
 use result::parquet::Sampled;
 use result::{Clock, FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
-use std::fs;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,7 +23,7 @@ use units::Time;
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
-    let (text, mut experiment) = load(args)?;
+    let (text, mut experiment) = load(&args.scenario, &args.set)?;
     choose(&mut experiment, &args.variant)?;
     let (started, begun) = (SystemTime::now(), Instant::now());
     let mut notices = Vec::new();
@@ -96,36 +96,6 @@ fn style() -> Style {
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
     Style { width, color: !set("NO_COLOR") && !dumb }
-}
-
-/// Reads and checks the scenario; its text too, for the result folder.
-fn load(args: &RunArgs) -> Result<(String, Experiment), Problem> {
-    let path = &args.scenario;
-    let (name, text) = if path == Path::new("-") {
-        let mut text = String::new();
-        let limit = scenario::MAX_BYTES as u64 + 1;
-        let read = io::stdin().take(limit).read_to_string(&mut text);
-        ("stdin".to_string(), read.map(|_| text))
-    } else {
-        (path.display().to_string(), read_text(path))
-    };
-    let text = text.map_err(|e| Problem::Io(name.clone(), e))?;
-    // Files that stages name lie beside the scenario.
-    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut beside = |file: &str| read_text(&folder.join(file)).map_err(|e| e.to_string());
-    let experiment = Experiment::parse_with(&name, &text, &args.set, &mut beside);
-    experiment.map(|e| (text, e)).map_err(|e| Problem::Scenario(Box::new(e)))
-}
-
-/// The text of a file; a folder or device is none, and what is too large is not read to its end.
-fn read_text(path: &Path) -> io::Result<String> {
-    const MOST: u64 = 64 << 20;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut text = String::new();
-    fs::File::open(path)?.take(MOST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// For each variant its outcomes on the first clock, then those on the next.
@@ -228,7 +198,7 @@ impl One<'_> {
                 pcap,
                 stop: None,
             };
-            return lab::run(name, scenario, options).map_err(Problem::Lab);
+            return lab::run(name, scenario, options).map_err(|e| Problem::Lab(Box::new(e)));
         }
         let mut tap =
             folder.as_ref().map(|f| PcapTap::create(f, scenario, stages)).transpose().map_err(named)?;
