@@ -29,6 +29,7 @@ mod apart;
 mod app;
 mod clock;
 mod collect;
+mod diag;
 mod engine;
 mod error;
 mod host;

@@ -315,7 +315,12 @@ impl Socket {
     }
     /// A blocking rtnetlink socket.
     pub fn netlink() -> io::Result<Socket> {
-        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+        Socket::netlink_of(libc::NETLINK_ROUTE, false)
+    }
+    /// A netlink socket of another protocol.
+    pub fn netlink_of(protocol: i32, nonblocking: bool) -> io::Result<Socket> {
+        let flag = if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
+        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW | flag, protocol)
     }
 
     /// The descriptor.
