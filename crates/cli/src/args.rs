@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -20,6 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Runs a scenario and prints its variants side by side.
     Run(RunArgs),
+    /// Runs a program inside a scenario, on the real kernel.
+    Shell(ShellArgs),
     /// Prints the JSON Schema of scenario files, for editors.
     Schema,
 }
@@ -72,6 +75,46 @@ pub struct RunArgs {
     /// How many runs at a time; default: one for each core.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// `longfat shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each host is a network namespace of its own; programs reach the others by name. They run without
+privileges: as you, also when longfat was started with sudo; as root, but without capabilities, when
+root started it. When the program ends, so does everything that was started beside it.
+
+Exit code: the program's own, or 128 and the number of the signal that ended it; 127 when it was
+not found, 126 when it cannot be run; 2 bad input, or the network could not be made.
+
+  longfat shell home-line.toml
+  longfat shell home-line.toml -- ping -c 5 server
+  longfat shell home-line.toml --serve server='iperf3 -s' -- iperf3 -c server")]
+pub struct ShellArgs {
+    /// Scenario file (TOML); `-` reads standard input.
+    pub scenario: PathBuf,
+    /// Where the program runs; default: where the scenario's first flow begins.
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+    /// Which variant; default: the first.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Overrides a key of the scenario, as in `longfat run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of loss, jitter and the like; default: the scenario's.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Runs a shell command on another host beside the program; may be given several times. The
+    /// program waits up to a second for it to listen.
+    #[arg(long, value_name = "HOST=COMMAND")]
+    pub serve: Vec<String>,
+    /// Also plays the scenario's own flows, once, as traffic beside the program.
+    #[arg(long)]
+    pub flows: bool,
+    /// The program and its arguments; default: your shell.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[cfg(test)]

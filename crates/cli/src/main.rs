@@ -1,6 +1,7 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
+mod load;
 mod output;
 mod parallel;
 mod plan;
@@ -8,6 +9,7 @@ mod problem;
 mod progress;
 mod provenance;
 mod run;
+mod shell;
 mod tap;
 
 use args::{Cli, Command};
@@ -19,11 +21,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Shell(args) => shell::shell(&args),
         Command::Schema => print(&scenario::schema()).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|problem| {
         let _ = io::stderr().write_all(problem.to_string().as_bytes());
-        ExitCode::from(2)
+        ExitCode::from(problem.exit_code())
     })
 }
 

@@ -1,4 +1,4 @@
-//! What ends the program with exit code 2.
+//! What ends the program early, mostly with exit code 2.
 
 use scenario::ScenarioError;
 use std::fmt;
@@ -13,6 +13,18 @@ pub enum Problem {
     Io(String, io::Error),
     /// Arguments that do not fit; says what would be right.
     Usage(String),
+    /// The lab did not run it.
+    Lab(Box<lab::Error>),
+}
+
+impl Problem {
+    /// 2; for a command that did not start what shells say: 127 or 126.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Problem::Lab(e) => e.command_code().map_or(2, |code| code as u8),
+            _ => 2,
+        }
+    }
 }
 
 impl fmt::Display for Problem {
@@ -20,6 +32,7 @@ impl fmt::Display for Problem {
         match self {
             Problem::Scenario(e) => f.write_str(&e.render()),
             Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
+            Problem::Lab(e) => writeln!(f, "error: {e}"),
             Problem::Usage(text) => writeln!(f, "error: {text}"),
         }
     }

@@ -1,6 +1,7 @@
 //! `longfat run`.
 
 use crate::args::{Clock, RunArgs};
+use crate::load::load;
 use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;
 use crate::plan::{Job, choose, jobs, seeds};
@@ -12,8 +13,7 @@ use report::Style;
 use result::parquet::Sampled;
 use result::{FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
-use std::fs;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -23,7 +23,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     if args.on == Clock::Kernel {
         return Err(Problem::Usage("--on kernel is not available yet; leave it out, or say --on sim".into()));
     }
-    let (text, mut experiment) = load(args)?;
+    let (text, mut experiment) = load(&args.scenario, &args.set)?;
     choose(&mut experiment, &args.variant)?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     let outcomes = simulate(args, &experiment)?;
@@ -79,36 +79,6 @@ fn style() -> Style {
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
     Style { width, color: !set("NO_COLOR") && !dumb }
-}
-
-/// Reads and checks the scenario; its text too, for the result folder.
-fn load(args: &RunArgs) -> Result<(String, Experiment), Problem> {
-    let path = &args.scenario;
-    let (name, text) = if path == Path::new("-") {
-        let mut text = String::new();
-        let limit = scenario::MAX_BYTES as u64 + 1;
-        let read = io::stdin().take(limit).read_to_string(&mut text);
-        ("stdin".to_string(), read.map(|_| text))
-    } else {
-        (path.display().to_string(), read_text(path))
-    };
-    let text = text.map_err(|e| Problem::Io(name.clone(), e))?;
-    // Files that stages name lie beside the scenario.
-    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut beside = |file: &str| read_text(&folder.join(file)).map_err(|e| e.to_string());
-    let experiment = Experiment::parse_with(&name, &text, &args.set, &mut beside);
-    experiment.map(|e| (text, e)).map_err(|e| Problem::Scenario(Box::new(e)))
-}
-
-/// The text of a file; a folder or device is none, and what is too large is not read to its end.
-fn read_text(path: &Path) -> io::Result<String> {
-    const MOST: u64 = 64 << 20;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut text = String::new();
-    fs::File::open(path)?.take(MOST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// Runs everything; for each variant the outcomes of its repeats.

@@ -5,6 +5,7 @@
 //! fork. The child dies with its parent.
 
 use crate::Error;
+use crate::shell::Tell;
 use crate::sys::{self, Forked};
 use result::{ElementSeries, FlowSeries, Outcome, Run, SCHEMA, read_json, to_json};
 use std::fs::File;
@@ -18,6 +19,10 @@ enum Message {
     Notice(String),
     Done(Box<Outcome>),
     Failed(Error),
+    /// A shell's command was stopped, and the child with it.
+    Suspend,
+    /// A shell's command ended with this code.
+    Ended(i32),
 }
 
 /// Runs `work` in a process that has a user namespace of its own.
@@ -27,21 +32,14 @@ pub fn run_apart(
     progress: &mut dyn FnMut(Time),
     notice: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Error> {
-    let (reading, writing) = sys::pipe().map_err(Error::system("a pipe"))?;
-    let parent = std::process::id() as i32;
-    let pid = match sys::fork().map_err(Error::system("forking"))? {
-        Forked::Child => {
-            drop(reading);
-            sys::die_with_parent();
-            if sys::parent() == parent {
-                child(File::from(writing), work);
-            }
-            sys::exit_now(0)
+    let (pid, mut reading) = apart(|pipe| {
+        let mut notices = Vec::new();
+        let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut notices);
+        for text in notices {
+            drop(send(pipe, &Message::Notice(text)));
         }
-        Forked::Parent(pid) => pid,
-    };
-    drop(writing);
-    let mut reading = File::from(reading);
+        done.map(|outcome| Message::Done(Box::new(outcome)))
+    })?;
     let outcome = loop {
         if halt.load(Relaxed) {
             break Err(Error::Stopped);
@@ -51,37 +49,67 @@ pub fn run_apart(
             Ok(Message::Notice(text)) => notice(&text),
             Ok(Message::Done(outcome)) => break Ok(*outcome),
             Ok(Message::Failed(error)) => break Err(error),
-            Err(_) => break Err(Error::Killed),
+            Ok(Message::Suspend | Message::Ended(_)) | Err(_) => break Err(Error::Killed),
         }
     };
     sys::reap(pid, true);
     outcome
 }
 
-fn child(
-    mut pipe: File,
-    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, Error>,
-) {
-    let done = match sys::enter_new_user() {
-        Ok(()) => {
-            let mut notices = Vec::new();
-            let mut tell = |now| drop(send(&mut pipe, &Message::Progress(now)));
-            let done = work(&mut tell, &mut notices);
-            for text in notices {
-                drop(send(&mut pipe, &Message::Notice(text)));
+/// The same for a shell, terminal and all.
+pub fn shell_apart(
+    work: impl FnOnce(&mut dyn FnMut(Tell)) -> Result<i32, Error>,
+    notice: &mut dyn FnMut(&str),
+) -> Result<i32, Error> {
+    let (pid, mut reading) = apart(|pipe| {
+        let mut tell = |what: Tell| {
+            let message = match what {
+                Tell::Notice(text) => Message::Notice(text.into()),
+                Tell::Suspend => Message::Suspend,
+            };
+            drop(send(pipe, &message));
+        };
+        work(&mut tell).map(Message::Ended)
+    })?;
+    let _keys = sys::Ignored::terminal_keys();
+    let code = loop {
+        match receive(&mut reading) {
+            Ok(Message::Notice(text)) => notice(&text),
+            Ok(Message::Suspend) => {
+                sys::suspend();
+                sys::resume(pid);
             }
-            done
+            Ok(Message::Ended(code)) => break Ok(code),
+            Ok(Message::Failed(error)) => break Err(error),
+            Ok(Message::Progress(_) | Message::Done(_)) | Err(_) => break Err(Error::Killed),
         }
-        Err(e) => Err(Error::Permission {
-            missing: "CAP_SYS_ADMIN".into(),
-            why: format!("it makes network namespaces; a user namespace instead was refused: {e}"),
-        }),
     };
-    let last = match done {
-        Ok(outcome) => Message::Done(Box::new(outcome)),
-        Err(error) => Message::Failed(error),
-    };
-    drop(send(&mut pipe, &last));
+    sys::reap(pid, true);
+    code
+}
+
+/// Forks a process that becomes root of a user namespace and sends what `work` yields, last.
+/// The process and the pipe it sends through.
+fn apart(work: impl FnOnce(&mut File) -> Result<Message, Error>) -> Result<(i32, File), Error> {
+    let (reading, writing) = sys::pipe().map_err(Error::system("a pipe"))?;
+    let parent = std::process::id() as i32;
+    match sys::fork().map_err(Error::system("forking"))? {
+        Forked::Child => {
+            drop(reading);
+            sys::die_with_parent();
+            if sys::parent() == parent {
+                let mut pipe = File::from(writing);
+                let entered = sys::enter_new_user().map_err(|e| Error::Permission {
+                    missing: "CAP_SYS_ADMIN".into(),
+                    why: format!("it makes network namespaces; a user namespace instead was refused: {e}"),
+                });
+                let last = entered.and_then(|()| work(&mut pipe)).unwrap_or_else(Message::Failed);
+                drop(send(&mut pipe, &last));
+            }
+            sys::exit_now(0)
+        }
+        Forked::Parent(pid) => Ok((pid, File::from(reading))),
+    }
 }
 
 #[derive(Default)]
@@ -141,6 +169,11 @@ fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
             b.text("done");
             put_outcome(&mut b, outcome);
         }
+        Message::Suspend => b.text("suspend"),
+        Message::Ended(code) => {
+            b.text("ended");
+            b.numbers(&[*code], i32::to_ne_bytes);
+        }
     }
     pipe.write_all(&(b.0.len() as u64).to_ne_bytes())?;
     pipe.write_all(&b.0)
@@ -155,6 +188,8 @@ fn receive(pipe: &mut File) -> io::Result<Message> {
     let message = p.text().and_then(|kind| match kind.as_str() {
         "progress" => Some(Message::Progress(Time::from_nanos(p.count()?))),
         "notice" => Some(Message::Notice(p.text()?)),
+        "suspend" => Some(Message::Suspend),
+        "ended" => Some(Message::Ended(p.numbers(i32::from_ne_bytes)?.pop()?)),
         "failed" => Some(Message::Failed(get_error(&mut p)?)),
         _ => Some(Message::Done(Box::new(get_outcome(&mut p)?))),
     });
@@ -174,6 +209,9 @@ fn put_error(b: &mut Bytes, error: &Error) {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
         }
+        Error::Command { name, source } => {
+            b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
+        }
         Error::Stopped => b.texts(&["stopped"]),
         Error::Killed => b.texts(&["killed"]),
     }
@@ -192,6 +230,10 @@ fn get_error(p: &mut Parts) -> Option<Error> {
                 code => io::Error::from_raw_os_error(code),
             };
             Error::System { what, source }
+        }
+        "command" => {
+            let name = t.next()?;
+            Error::Command { name, source: io::Error::from_raw_os_error(t.next()?.parse().ok()?) }
         }
         "stopped" => Error::Stopped,
         _ => Error::Killed,
@@ -283,6 +325,8 @@ mod tests {
             Message::Progress(Time::from_nanos(7)),
             Message::Notice("n".into()),
             Message::Failed(error),
+            Message::Suspend,
+            Message::Ended(143),
             Message::Done(Box::new(o.clone())),
         ] {
             send(&mut writing, &m).unwrap();
@@ -290,6 +334,8 @@ mod tests {
         assert!(matches!(receive(&mut reading), Ok(Message::Progress(t)) if t.as_nanos() == 7));
         assert!(matches!(receive(&mut reading), Ok(Message::Notice(t)) if t == "n"));
         assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == said));
+        assert!(matches!(receive(&mut reading), Ok(Message::Suspend)));
+        assert!(matches!(receive(&mut reading), Ok(Message::Ended(143))));
         assert!(matches!(receive(&mut reading), Ok(Message::Done(got)) if *got == o));
     }
 }

@@ -70,7 +70,8 @@ pub struct Engine<'a> {
     plan: &'a Plan,
     ways: Vec<Way>,
     clock: Clock,
-    end: Time,
+    /// `None`: until told to stop.
+    end: Option<Time>,
     sample: Option<Span>,
     next_sample: Time,
     series: Vec<ElementSeries>,
@@ -86,6 +87,7 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
+    /// Ends with the scenario's duration.
     pub fn new(
         scenario: &Scenario,
         network: &Network,
@@ -116,7 +118,7 @@ impl<'a> Engine<'a> {
             series: series.collect(),
             ways,
             clock,
-            end: Time::ZERO + scenario.duration,
+            end: Some(Time::ZERO + scenario.duration),
             sample: (!scenario.sample.is_zero()).then_some(scenario.sample),
             next_sample: Time::ZERO,
             outbox: Outbox::default(),
@@ -130,7 +132,13 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Moves packets until the scenario's end, or until told to stop.
+    /// Runs until told to stop, whatever the scenario's duration.
+    pub fn without_end(mut self) -> Engine<'a> {
+        self.end = None;
+        self
+    }
+
+    /// Moves packets until the end, or until told to stop.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<Report> {
         self.punctuality.real_time = sys::be_punctual(Some(PRIORITY));
         let cpu = sys::thread_cpu();
@@ -138,27 +146,34 @@ impl<'a> Engine<'a> {
         let mut ready = vec![true; fds.len()];
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
-            if now >= self.end {
+            if self.end.is_some_and(|end| now >= end) {
                 break;
             }
             self.wake(now);
             self.sample(now);
             let wake = self.ways.iter().fold(None, |t, w| earliest(t, w.chain.next_wake()));
-            let wake = earliest(wake, Some(self.end));
-            let wake = earliest(wake, self.sample.map(|_| self.next_sample)).unwrap_or(self.end);
-            let wait = self.clock.until(wake).saturating_sub(SPIN).min(NAP);
+            let wake = earliest(wake, self.end);
+            let wake = earliest(wake, self.sample.map(|_| self.next_sample));
+            let wait = wake.map_or(NAP, |t| self.clock.until(t).saturating_sub(SPIN).min(NAP));
             sys::poll_readable(&fds, &mut ready, wait)?;
             for (way, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.read(way)?;
             }
         }
         for way in 0..self.ways.len() {
-            self.ways[way].chain.catch_up(self.end, &mut self.outbox);
+            let now = self.now();
+            self.ways[way].chain.catch_up(self.end.unwrap_or(now), &mut self.outbox);
             self.deliver(way);
         }
         self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
         let elements = self.elements();
         Ok(Report { elements, series: self.series, punctuality: self.punctuality })
+    }
+
+    /// The time, not beyond the end.
+    fn now(&self) -> Time {
+        let now = self.clock.now();
+        self.end.map_or(now, |end| now.min(end))
     }
 
     fn wake(&mut self, now: Time) {
@@ -178,7 +193,7 @@ impl<'a> Engine<'a> {
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => break,
                 Err(e) => return Err(e),
             };
-            let now = self.clock.now().min(self.end);
+            let now = self.now();
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);

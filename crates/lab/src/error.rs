@@ -34,6 +34,13 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A user's command could not be started.
+    Command {
+        /// Its name, as the user wrote it.
+        name: String,
+        /// What the kernel said; "not found" where no folder of `PATH` has it.
+        source: io::Error,
+    },
     /// The caller wanted it stopped.
     Stopped,
     /// The process or a thread that ran the lab ended before its time.
@@ -44,6 +51,16 @@ impl Error {
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let what = what.into();
         move |source| Error::System { what, source }
+    }
+
+    /// The exit code that shells give a command that did not start: 127 not found, 126 not runnable.
+    /// `None` for every other error.
+    pub fn command_code(&self) -> Option<i32> {
+        match self {
+            Error::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
+            Error::Command { .. } => Some(126),
+            _ => None,
+        }
     }
 
     pub(crate) fn unsupported(key: impl Into<String>, why: impl Into<String>) -> Error {
@@ -62,6 +79,10 @@ impl fmt::Display for Error {
                 available.join(", ")
             ),
             Error::System { what, source } => write!(f, "{what}: {source}"),
+            Error::Command { name, .. } if self.command_code() == Some(127) => {
+                write!(f, "{name}: command not found")
+            }
+            Error::Command { name, source } => write!(f, "{name}: cannot be run: {source}"),
             Error::Stopped => f.write_str("stopped"),
             Error::Killed => f.write_str("the lab's process was killed"),
         }
@@ -71,7 +92,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::System { source, .. } => Some(source),
+            Error::System { source, .. } | Error::Command { source, .. } => Some(source),
             _ => None,
         }
     }

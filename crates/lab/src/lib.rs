@@ -12,6 +12,8 @@
 //! allows it and `/dev/net/tun` is open to all (then without real-time priority, and windows bounded by
 //! `net.core.rmem_max`).
 //!
+//! [`shell`] runs a user's programs in the same network, without any privileges.
+//!
 //! The engine hands every packet over alone, as a wire without receive offload does. Above 40,000
 //! packets a second segments that leave a link at the same moment are joined.
 //!
@@ -35,13 +37,18 @@ mod error;
 mod host;
 mod info;
 mod join;
+mod launch;
 mod netlink;
 mod network;
 mod options;
 mod plan;
 mod run;
+mod serve;
+mod shell;
 mod sys;
 mod wire;
 
 pub use error::Error;
+pub use network::address;
 pub use run::{Options, run};
+pub use shell::{Serve, ShellOptions, shell};

@@ -146,6 +146,8 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
         must(&format!("conf/all/{key}"), "0".into())?;
         must(&format!("conf/default/{key}"), "0".into())?;
     }
+    // Anybody may ping (icmp(7)); a user namespace knows one group only.
+    let _ = set("ping_group_range", "0 2147483647").or_else(|_| set("ping_group_range", "0 0"));
     must("tcp_no_metrics_save", "1".into())?;
     must("tcp_slow_start_after_idle", "1".into())?;
     // A socket that begins with BBR stays paced, whatever is chosen later; Reno paces nothing.
@@ -162,6 +164,18 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
         must("tcp_rto_min_us", min.as_micros().max(1).to_string())?;
     }
     Ok(())
+}
+
+/// Sets what the sockets of this thread's namespace begin with.
+pub fn default_congestion_control(cc: &str) -> io::Result<()> {
+    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", cc)
+}
+
+/// The scenario's names in the format of `/etc/hosts` (hosts(5)).
+pub fn hosts_file(scenario: &Scenario) -> String {
+    let hosts = scenario.hosts.iter().enumerate();
+    let lines = hosts.map(|(i, host)| format!("{} {}\n", address(i), host.name));
+    ["127.0.0.1 localhost\n".to_string()].into_iter().chain(lines).collect()
 }
 
 /// What of a scenario the kernel cannot do.

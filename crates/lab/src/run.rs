@@ -32,15 +32,13 @@ pub struct Options<'a> {
     pub stop: Option<&'a AtomicBool>,
 }
 
-const CAP_NET_ADMIN: u32 = 12;
-const CAP_SYS_ADMIN: u32 = 21;
 /// Time between preparing a run and its begin.
-const LEAD: Duration = Duration::from_millis(30);
+pub(crate) const LEAD: Duration = Duration::from_millis(30);
 /// Between two reports of progress.
 const REPORT: Duration = Duration::from_millis(50);
 
 /// Stops the threads when the run fails or panics.
-struct StopGuard<'a>(&'a AtomicBool);
+pub(crate) struct StopGuard<'a>(pub &'a AtomicBool);
 
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
@@ -67,7 +65,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
     };
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
-    if sys::has_capability(CAP_SYS_ADMIN) && sys::has_capability(CAP_NET_ADMIN) {
+    if sys::may_build() {
         return run_here(variant, scenario, &plan, seed, halt, progress, notice);
     }
     let work = |progress: &mut dyn FnMut(Time), notices: &mut Vec<String>| {

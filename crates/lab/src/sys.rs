@@ -5,6 +5,12 @@
 
 #![allow(unsafe_code)]
 
+mod init;
+mod process;
+
+pub use init::{CONTINUE, Orders, STOPPED, Step};
+pub use process::*;
+
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -43,6 +49,13 @@ pub fn enter_new_network() -> io::Result<()> {
 pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes no pointers; the descriptor is open.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Does something in a network namespace, in a thread that ends with it.
+pub fn within<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let there = || enter_network(namespace).map(|()| work());
+    let done = std::thread::scope(|s| s.spawn(there).join());
+    done.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
 /// The calling thread's network namespace, kept for as long as the file is open.
@@ -147,6 +160,13 @@ pub fn has_capability(bit: u32) -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let set = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     set.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|caps| caps >> bit & 1 == 1)
+}
+
+/// Whether this thread may make namespaces and devices (capabilities(7)).
+pub fn may_build() -> bool {
+    const CAP_NET_ADMIN: u32 = 12;
+    const CAP_SYS_ADMIN: u32 = 21;
+    has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN)
 }
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;

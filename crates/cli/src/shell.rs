@@ -1,0 +1,77 @@
+//! `longfat shell`.
+
+use crate::args::ShellArgs;
+use crate::load::load;
+use crate::plan::choose;
+use crate::problem::Problem;
+use lab::{Serve, ShellOptions};
+use scenario::Scenario;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Runs the program inside the scenario; its exit code.
+pub fn shell(args: &ShellArgs) -> Result<ExitCode, Problem> {
+    if args.command.is_empty() && args.scenario == Path::new("-") {
+        let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
+        return Err(Problem::Usage(text.into()));
+    }
+    let (_, mut experiment) = load(&args.scenario, &args.set)?;
+    let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
+    choose(&mut experiment, args.variant.as_slice())?;
+    let variant = experiment.variants.remove(0);
+    let scenario = &variant.scenario;
+    if args.variant.is_none() && names.len() > 1 {
+        eprintln!("longfat: variant {}; --variant chooses another: {}", variant.name, names[1..].join(", "));
+    }
+    let host = match &args.host {
+        Some(name) => find(scenario, "--host", name)?,
+        None => scenario.flows.first().map_or(scenario.links[0].between[0], |f| f.from),
+    };
+    let serve = args.serve.iter().map(|text| serve(scenario, text)).collect::<Result<_, _>>()?;
+    if args.command.is_empty() && io::stdin().is_terminal() {
+        eprint!("{}", greeting(scenario, &variant.name, host));
+    }
+    let mut notice = |text: &str| eprintln!("longfat: {text}");
+    let options = ShellOptions {
+        seed: args.seed.unwrap_or(scenario.seed),
+        host,
+        command: args.command.clone(),
+        serve,
+        flows: args.flows,
+        notice: Some(&mut notice),
+    };
+    let code = lab::shell(scenario, options).map_err(|e| Problem::Lab(Box::new(e)))?;
+    Ok(ExitCode::from(code as u8))
+}
+
+fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, Problem> {
+    let unknown = || {
+        let known: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
+        let list = known.join(", ");
+        Problem::Usage(format!("{option}: no host is called `{name}`; there are: {list}"))
+    };
+    scenario.hosts.iter().position(|h| h.name == name).ok_or_else(unknown)
+}
+
+/// `HOST=COMMAND`, for the shell.
+fn serve(scenario: &Scenario, text: &str) -> Result<Serve, Problem> {
+    let Some((host, command)) = text.split_once('=').filter(|(_, c)| !c.trim().is_empty()) else {
+        let text = format!("--serve: `{text}` is not HOST=COMMAND, like server='iperf3 -s'");
+        return Err(Problem::Usage(text));
+    };
+    let host = find(scenario, "--serve", host)?;
+    Ok(Serve { host, command: vec!["/bin/sh".into(), "-c".into(), command.into()] })
+}
+
+/// Where a user at a terminal is, who else is there, and the way out.
+fn greeting(scenario: &Scenario, variant: &str, host: usize) -> String {
+    let named = |h: usize| format!("{} ({})", scenario.hosts[h].name, lab::address(h));
+    let others: Vec<String> = (0..scenario.hosts.len()).filter(|&h| h != host).map(named).collect();
+    format!(
+        "{}, variant {variant}: you are on {}\nother hosts: {}\nexit ends it\n",
+        scenario.name,
+        named(host),
+        others.join(", ")
+    )
+}

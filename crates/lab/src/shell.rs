@@ -1,0 +1,226 @@
+//! A user's programs inside a scenario, for as long as one of them runs.
+//!
+//! The engine moves packets without an end and keeps no series; the scenario's own flows are
+//! background traffic when wanted. Everything ends with the command in the foreground.
+
+use crate::Error;
+use crate::apart::shell_apart;
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::host::{self, Host};
+use crate::launch::{Change, Launch, Output, Running, users_shell};
+use crate::network::{self, Network};
+use crate::plan::Plan;
+use crate::run::{LEAD, StopGuard};
+use crate::serve::Servers;
+use crate::sys;
+use scenario::Scenario;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+use transport::App;
+use units::{Span, Time};
+
+/// What a shell takes besides its scenario. Hosts are told by index.
+#[derive(Default)]
+pub struct ShellOptions<'a> {
+    /// Seed of every random stream of path elements and datagram sources.
+    pub seed: u64,
+    /// Where the command runs.
+    pub host: usize,
+    /// The program and its arguments; empty for the user's shell.
+    pub command: Vec<OsString>,
+    /// Commands that run beside it and end with it.
+    pub serve: Vec<Serve>,
+    /// Also plays the scenario's flows, once, for the scenario's duration.
+    pub flows: bool,
+    /// Is told what a user may want to know: servers that failed, settings that had to give way.
+    pub notice: Option<&'a mut dyn FnMut(&str)>,
+}
+
+/// A command in the background of a shell.
+#[derive(Clone, Debug)]
+pub struct Serve {
+    /// Where it runs.
+    pub host: usize,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// What a shell tells its caller while it runs.
+pub(crate) enum Tell<'a> {
+    /// For the user.
+    Notice(&'a str),
+    /// The command was stopped and this process is about to be, until it is continued.
+    Suspend,
+}
+
+/// How often servers and engine are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs a command inside a scenario; its exit code, or 128 and the signal that ended it.
+///
+/// While the command runs, this process ignores SIGINT, SIGQUIT and SIGTSTP: the terminal's keys are
+/// for the command. Without privileges it tries a user namespace, in a process of its own.
+///
+/// # Errors
+/// Missing permissions, failed system calls, [`Error::Command`] when the command does not start;
+/// with `flows` also what the kernel cannot do.
+pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
+    let mut scenario = scenario.clone();
+    scenario.sample = Span::ZERO;
+    let defaults: Vec<String> = (0..scenario.hosts.len()).map(|h| congestion(&scenario, h)).collect();
+    if options.flows {
+        network::check(&scenario)?;
+    } else {
+        scenario.flows.clear();
+    }
+    let plan = Plan::new(&scenario, None)?;
+    let ShellOptions { seed, host, command, serve, notice, .. } = options;
+    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
+    let notice: &mut dyn FnMut(&str) = match notice {
+        Some(notice) => notice,
+        None => &mut |_| (),
+    };
+    if !sys::may_build() {
+        return shell_apart(|tell| job.run(tell), notice);
+    }
+    job.run(&mut |what| match what {
+        Tell::Notice(text) => notice(text),
+        Tell::Suspend => {}
+    })
+}
+
+/// The congestion control a host's programs begin with: that of its own first flow, else of the
+/// scenario's first, else Linux's default.
+fn congestion(scenario: &Scenario, host: usize) -> String {
+    let tcp = || scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. }));
+    let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
+    flow.map_or("cubic", |f| f.cc.as_str()).to_string()
+}
+
+struct Job<'a> {
+    scenario: &'a Scenario,
+    plan: &'a Plan,
+    /// For each host.
+    defaults: &'a [String],
+    seed: u64,
+    host: usize,
+    command: Vec<OsString>,
+    serve: Vec<Serve>,
+}
+
+impl Job<'_> {
+    fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, Error> {
+        let network = Network::build(self.scenario)?;
+        self.set_defaults(&network, tell)?;
+        let names = network::hosts_file(self.scenario);
+        let stop = AtomicBool::new(false);
+        thread::scope(|s| {
+            let _guard = StopGuard(&stop);
+            let stop = &stop;
+            let clock = Clock::start_in(LEAD);
+            let engine = Engine::new(self.scenario, &network, self.plan, self.seed, clock).without_end();
+            let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
+            let busy = |h: usize| self.plan.legs.iter().any(|l| l.from == h || l.to == h);
+            let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
+            let hosts: Vec<_> = namespaces
+                .map(|(h, namespace)| {
+                    let namespace = namespace.as_fd();
+                    s.spawn(move || -> Result<host::Report, Error> {
+                        sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
+                        Host::new(self.scenario, self.plan, h, self.seed, clock)?.run(stop)
+                    })
+                })
+                .collect();
+            let mut servers = Servers::start(&self.serve, &network, &names)?;
+            servers.await_listening(&network, tell);
+            // Before the clock starts, what comes in waits.
+            thread::sleep(clock.until(Time::ZERO));
+            let done = self.foreground(&network, &names, tell, &mut |tell| {
+                servers.look(tell);
+                !engine.is_finished()
+            });
+            drop(servers);
+            stop.store(true, Relaxed);
+            for host in hosts {
+                match host.join().unwrap_or(Err(Error::Killed)) {
+                    Ok(report) => report.notices.iter().for_each(|text| tell(Tell::Notice(text))),
+                    Err(e) => tell(Tell::Notice(&format!("the scenario's flows: {e}"))),
+                }
+            }
+            // What ended the engine matters more than the command that was killed for it.
+            engine.join().unwrap_or(Err(Error::Killed))?;
+            done
+        })
+    }
+
+    fn set_defaults(&self, network: &Network, tell: &mut dyn FnMut(Tell)) -> Result<(), Error> {
+        for (namespace, cc) in network.namespaces.iter().zip(self.defaults) {
+            let set = sys::within(namespace.as_fd(), || network::default_congestion_control(cc));
+            let Err(e) = set.map_err(Error::system("entering a namespace"))? else { continue };
+            let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+            tell(Tell::Notice(&format!(
+                "programs begin with reno, not {cc} ({e}); to change that: sysctl -w \
+                 net.ipv4.tcp_allowed_congestion_control=\"{} {cc}\"",
+                allowed.unwrap_or_default().trim()
+            )));
+            break;
+        }
+        Ok(())
+    }
+
+    /// Runs the command; `alive` is asked now and then whether there is still a network.
+    fn foreground(
+        &self,
+        network: &Network,
+        names: &str,
+        tell: &mut dyn FnMut(Tell),
+        alive: &mut dyn FnMut(&mut dyn FnMut(Tell)) -> bool,
+    ) -> Result<i32, Error> {
+        let name = &self.scenario.hosts[self.host].name;
+        let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));
+        let mut env =
+            vec![hint("LONGFAT_HOST", name.clone()), hint("LONGFAT_SCENARIO", self.scenario.name.clone())];
+        let mut command = self.command.clone();
+        if command.is_empty() {
+            command.push(users_shell());
+            env.push(hint("PS1", format!("[longfat {name}] $ ")));
+            // Debian's bashrc replaces the prompt, and shows this in it.
+            env.push(hint("debian_chroot", format!("longfat {name}")));
+        }
+        let stdin = io::stdin();
+        let _front = sys::Foreground::of(stdin.as_fd());
+        let launch = Launch {
+            namespace: network.namespaces[self.host].as_fd(),
+            hosts_file: names,
+            argv: &command,
+            env: &env,
+            output: Output::Inherit,
+        };
+        let mut running = launch.start()?;
+        let _keys = sys::Ignored::terminal_keys();
+        let failed = || Error::system("waiting for the command");
+        loop {
+            match running.wait_change(LOOK).map_err(failed())? {
+                Some(Change::Ended(code)) => return Ok(code),
+                // Only a terminal has somebody who could continue us.
+                Some(Change::Stopped) if stdin.is_terminal() => suspend(&running, tell),
+                Some(Change::Stopped) | None => {}
+            }
+            if !alive(tell) {
+                return Err(Error::Killed);
+            }
+        }
+    }
+}
+
+/// The command is stopped: so is this process, for whoever started it to see.
+fn suspend(running: &Running, tell: &mut dyn FnMut(Tell)) {
+    tell(Tell::Suspend);
+    sys::suspend();
+    running.resume();
+}
