@@ -18,6 +18,8 @@ pub struct Info {
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
+    /// Payload sent, retransmissions included (kernel 4.19 and later).
+    pub bytes_sent: u64,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: u32,
     pub total_retrans: u32,
@@ -63,6 +65,7 @@ impl Info {
             pacing_rate: u64(104),
             bytes_acked: u64(120),
             bytes_received: u64(128),
+            bytes_sent: u64(200),
             data_segs_out: u32(156),
             total_retrans: u32(100),
             total_rto: u16(240),

@@ -7,8 +7,9 @@ use crate::collect;
 use crate::engine::Engine;
 use crate::host::{self, Host};
 use crate::network::{self, Network};
-use crate::plan::Plan;
+use crate::plan::{Leg, Plan};
 use crate::sys;
+use crate::tool::{self, Tools};
 use result::Outcome;
 use scenario::Scenario;
 use std::os::fd::AsFd;
@@ -55,6 +56,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
     network::check(scenario)?;
     let Options { seed, only_flow, progress, notice, stop } = options;
     let plan = Plan::new(scenario, only_flow)?;
+    tool::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
         None => &mut |_| (),
@@ -84,6 +86,7 @@ fn run_here(
     notice: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Error> {
     let network = Network::build(scenario)?;
+    let tools = Tools::prepare(scenario, plan, &network)?;
     let stop = AtomicBool::new(false);
     let end = Time::ZERO + scenario.duration;
     let (engine, hosts) = thread::scope(|s| {
@@ -92,9 +95,10 @@ fn run_here(
         let clock = Clock::start_in(LEAD);
         let engine = Engine::new(scenario, &network, plan, seed, clock);
         let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
-        let busy = |h: usize| plan.legs.iter().any(|l| l.from == h || l.to == h);
+        let ours = |l: &&Leg| plan.flows[l.flow].tool.is_none();
+        let busy = |h: usize| plan.legs.iter().filter(ours).any(|l| l.from == h || l.to == h);
         let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-        let hosts: Vec<_> = namespaces
+        let mut hosts: Vec<_> = namespaces
             .map(|(h, namespace)| {
                 let namespace = namespace.as_fd();
                 s.spawn(move || -> Result<host::Report, Error> {
@@ -103,6 +107,7 @@ fn run_here(
                 })
             })
             .collect();
+        hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
         while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
             thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
             if halt.load(Relaxed) {
