@@ -42,7 +42,8 @@ pub(crate) struct Launch<'a> {
 /// session of its own, out of reach of the terminal's keys.
 #[allow(dead_code)] // `Null` and `Split` are for scenario files whose flows are commands.
 pub(crate) enum Output {
-    /// Those of this process, terminal and all.
+    /// Those of this process. Where its terminal's foreground is ours, it becomes the command's:
+    /// keep a [`sys::Foreground`] meanwhile.
     Inherit,
     /// Thrown away.
     Null,
@@ -96,6 +97,7 @@ impl Launch<'_> {
         let failed = || Error::system("starting a command");
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed())?;
         let null = null.as_raw_fd();
+        let inherits = matches!(self.output, Output::Inherit);
         let stdio = match &self.output {
             Output::Inherit => [-1; 3],
             Output::Null => [null; 3],
@@ -112,7 +114,8 @@ impl Launch<'_> {
             hosts_file: self.hosts_file.as_bytes(),
             account: user.account.as_ref(),
             own_name: maps.as_ref().map(|m| [m[0].as_bytes(), m[1].as_bytes()]),
-            own_session: !matches!(self.output, Output::Inherit),
+            own_session: !inherits,
+            foreground: inherits && sys::Foreground::of(io::stdin().as_fd()).is_some(),
             die_with_thread: sys::is_main_thread(),
             paths: &pointers(&paths),
             argv: &pointers(&argv),

@@ -165,6 +165,8 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
     }
     // Anybody may ping (icmp(7)); a user namespace knows one group only.
     let _ = set("ping_group_range", "0 2147483647").or_else(|_| set("ping_group_range", "0 0"));
+    // Servers of any port, without privileges.
+    let _ = set("ip_unprivileged_port_start", "0");
     must("tcp_no_metrics_save", "1".into())?;
     must("tcp_slow_start_after_idle", "1".into())?;
     // A socket that begins with BBR stays paced, whatever is chosen later; Reno paces nothing.

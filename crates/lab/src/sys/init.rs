@@ -80,6 +80,9 @@ pub struct Orders<'a> {
     pub own_name: Option<[&'a [u8]; 2]>,
     /// A session without terminal.
     pub own_session: bool,
+    /// The terminal on 0 is the command's, which gets a process group of its own: that of the
+    /// caller has no number inside, and shells expect one.
+    pub foreground: bool,
     /// Also die with the thread that clones.
     pub die_with_thread: bool,
     /// Files to try, in order.
@@ -113,7 +116,7 @@ fn first(orders: &mut Orders<'_>) -> ! {
         Ok(pid) => {
             // SAFETY: the command has a copy of its own; nothing else knows the number.
             unsafe { libc::close(orders.errors) };
-            tend(pid, orders.lifeline)
+            tend(pid, orders.lifeline, orders.foreground)
         }
         Err(failed) => tell(orders.errors, &failed),
     };
@@ -310,6 +313,11 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
             0 => {}
             pid => return Ok(pid),
         }
+        if o.foreground {
+            // SIGTTOU is blocked still, so the terminal can be taken from the background.
+            libc::setpgid(0, 0);
+            libc::tcsetpgrp(0, libc::getpid());
+        }
         // Rust's runtime ignores it; programs expect to end when nobody reads.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = zeroed();
@@ -357,7 +365,7 @@ pub const STOPPED: u8 = b's';
 pub const CONTINUE: u8 = b'c';
 
 /// Reaps until the command ends; its exit code.
-fn tend(command: libc::pid_t, lifeline: RawFd) -> i32 {
+fn tend(command: libc::pid_t, lifeline: RawFd, foreground: bool) -> i32 {
     // SAFETY: every pointer is to a value that outlives the call.
     unsafe {
         let mut children: libc::sigset_t = zeroed();
@@ -386,6 +394,10 @@ fn tend(command: libc::pid_t, lifeline: RawFd) -> i32 {
             if fds[0].revents != 0 {
                 let mut word = 0u8;
                 match libc::read(lifeline, (&raw mut word).cast(), 1) {
+                    1 if word == CONTINUE && foreground => {
+                        libc::tcsetpgrp(0, command);
+                        libc::kill(-command, libc::SIGCONT);
+                    }
                     1 if word == CONTINUE => _ = libc::kill(command, libc::SIGCONT),
                     1 => {}
                     // Nobody is there any more.

@@ -167,7 +167,7 @@ impl<'a> Foreground<'a> {
     }
 }
 
-/// A shell that was killed leaves the terminal to a process group that is gone; nobody could type.
+/// A command leaves the terminal to its process group, which is gone; nobody could type.
 impl Drop for Foreground<'_> {
     fn drop(&mut self) {
         // SAFETY: these take no pointers; signal 0 only asks. Out of the background the last one stops

@@ -1,0 +1,284 @@
+//! Programs inside a scenario, on the real kernel. Needs root (or user namespaces and an open
+//! /dev/net/tun) and says so aloud where it has neither. Commands tell what they saw through a file.
+
+use lab::{Error, Serve, ShellOptions};
+use scenario::{Experiment, Scenario};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Other tests' namespaces would be counted, and other runs' packets be late.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+const PATH: &str = r#"
+duration = "1s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "delay", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.f]
+from = "a"
+to = "b"
+cc = "reno"
+max_pacing_rate = "20Mbit/s"
+"#;
+
+fn scenario() -> Scenario {
+    Experiment::parse("t.toml", PATH, &[]).expect("a valid scenario").variants.remove(0).scenario
+}
+
+fn sh(text: &str) -> Vec<OsString> {
+    ["sh", "-c", text].map(OsString::from).to_vec()
+}
+
+/// `None`, said aloud, where this machine does not let us.
+fn shell(options: ShellOptions) -> Option<Result<i32, Error>> {
+    match lab::shell(&scenario(), options) {
+        Err(e @ Error::Permission { .. }) => {
+            eprintln!("SKIPPED, this needs root: {e}");
+            None
+        }
+        done => Some(done),
+    }
+}
+
+fn run(text: &str) -> Option<i32> {
+    let _alone = alone();
+    let options = ShellOptions { command: sh(text), ..ShellOptions::default() };
+    Some(shell(options)?.expect("the command runs"))
+}
+
+/// A file for what a command says.
+struct Said(PathBuf);
+
+impl Said {
+    fn new(name: &str) -> Said {
+        let path = std::env::temp_dir().join(format!("longfat-shell-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        Said(path)
+    }
+    fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+    fn text(&self) -> String {
+        fs::read_to_string(&self.0).unwrap_or_default()
+    }
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Waits for a condition; what never comes true fails the test.
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < until, "not within ten seconds: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Network namespaces of all processes, and of all threads: who is in one keeps it.
+fn namespaces() -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for task in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
+            if let Ok(ns) = fs::read_link(task.path().join("ns/net")) {
+                all.insert(ns.display().to_string());
+            }
+        }
+    }
+    all
+}
+
+/// First processes of process-id namespaces below a process (proc(5), `NSpid`).
+fn first_processes(ancestor: u32) -> Vec<u32> {
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |text: &str, key: &str| -> Vec<u32> {
+        let line = text.lines().find_map(|l| l.strip_prefix(key)).unwrap_or("");
+        line.split_whitespace().filter_map(|n| n.parse().ok()).collect()
+    };
+    let below = |mut pid: u32| loop {
+        match field(&status(pid), "PPid:")[..] {
+            [parent] if parent == ancestor => return true,
+            [parent] if parent > 1 => pid = parent,
+            _ => return false,
+        }
+    };
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|e| e.file_name());
+    let pids = names.filter_map(|n| n.to_str()?.parse().ok());
+    pids.filter(|&pid| {
+        let inside = field(&status(pid), "NSpid:");
+        inside.len() > 1 && inside.last() == Some(&1) && below(pid)
+    })
+    .collect()
+}
+
+#[test]
+fn exit_codes_pass_through() {
+    let Some(code) = run("exit 7") else { return };
+    assert_eq!(code, 7);
+    assert_eq!(run("kill -TERM $$"), Some(128 + 15));
+    let _alone = alone();
+    let start = |command: &str| {
+        let options = ShellOptions { command: vec![command.into()], ..ShellOptions::default() };
+        shell(options).expect("it ran above").expect_err("it does not start")
+    };
+    let missing = start("no-such-command");
+    assert_eq!((missing.command_code(), missing.to_string().contains("no-such-command")), (Some(127), true));
+    assert_eq!(start("/etc/passwd").command_code(), Some(126));
+}
+
+/// 20 ms each way, and less than a millisecond for everything else.
+#[test]
+fn ping_meets_the_delay_and_knows_the_names() {
+    let said = Said::new("ping");
+    let text = format!("getent hosts b > {0} && ping -n -q -c 20 -i 0.02 b >> {0}", said.path());
+    let Some(code) = run(&text) else { return };
+    let text = said.text();
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("10.0.0.2 "), "{text}");
+    let times = text.split("rtt min/avg/max/mdev = ").nth(1).expect("ping's summary");
+    let min: f64 = times.split('/').next().and_then(|n| n.parse().ok()).expect("a number");
+    assert!((40.0..41.0).contains(&min), "{text}");
+}
+
+#[test]
+fn commands_have_no_privileges_and_no_way_back() {
+    let said = Said::new("caps");
+    let look = "cat /proc/self/status; ls -l /proc/self/fd; ls /sys/class/net";
+    let ours = fs::read_link("/proc/self/ns/net").expect("a namespace").display().to_string();
+    let back = "nsenter --net=/proc/1/ns/net true && echo escaped; readlink /proc/self/ns/net";
+    let Some(_) = run(&format!("exec > {} 2>/dev/null; {look}; {back}", said.path())) else { return };
+    let text = said.text();
+    let field = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+        assert_eq!(field(set), Some("0000000000000000"), "{set}");
+    }
+    assert_eq!(field("NoNewPrivs:"), Some("1"));
+    assert!(!text.contains("escaped") && !text.contains(&ours), "{text}");
+    // 0, 1, 2 and the one that lists them.
+    assert_eq!(text.lines().filter(|l| l.contains(" -> ") && l.contains("rwx") || l.contains("x------")).count(), 4, "{text}");
+    assert!(text.lines().any(|l| l == "tun0"), "{text}");
+}
+
+#[test]
+fn what_a_command_leaves_running_ends_with_it() {
+    let _alone = alone();
+    let before = namespaces();
+    let text = "setsid sh -c 'sleep 1000 & sleep 1000' & (setsid sleep 1000 &); exit 3";
+    let Some(done) = shell(ShellOptions { command: sh(text), ..ShellOptions::default() }) else { return };
+    assert_eq!(done.expect("it runs"), 3);
+    // They are gone already when it returns; only the engine's own descriptors close after.
+    let left: Vec<_> = namespaces().difference(&before).cloned().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Meanwhile packets move on.
+#[test]
+fn a_stopped_command_stalls_nothing() {
+    let said = Said::new("stop");
+    let text = format!(
+        "me=$$; (while ! grep -q 'State:.T' /proc/$me/status; do sleep 0.01; done; \
+         ping -n -q -c 3 -i 0.1 b > {}; kill -CONT $me) & kill -STOP $me; exit 6",
+        said.path()
+    );
+    let Some(code) = run(&text) else { return };
+    assert_eq!(code, 6);
+    assert!(said.text().contains("3 received"), "{}", said.text());
+}
+
+#[test]
+fn servers_listen_before_the_command_starts_and_failures_are_told() {
+    let _alone = alone();
+    let said = Said::new("serve");
+    let get = "import urllib.request as u; u.urlopen('http://b/').read()";
+    let mut notices = Vec::new();
+    let mut notice = |text: &str| notices.push(text.to_string());
+    let options = ShellOptions {
+        command: sh(&format!("python3 -c \"{get}\" 2> {}", said.path())),
+        serve: vec![
+            Serve { host: 1, command: sh("exec python3 -m http.server 80") },
+            Serve { host: 0, command: sh("echo out of paper; exit 3") },
+        ],
+        notice: Some(&mut notice),
+        ..ShellOptions::default()
+    };
+    let Some(done) = shell(options) else { return };
+    assert_eq!(done.expect("it runs"), 0, "{}", said.text());
+    let [failed] = &notices[..] else { panic!("one notice: {notices:?}") };
+    assert!(failed.contains("code 3") && failed.contains("out of paper"), "{failed}");
+}
+
+/// 20 Mbit/s for a second, in the background.
+#[test]
+fn the_scenarios_flows_play_beside_the_command() {
+    let _alone = alone();
+    let said = Said::new("flows");
+    let command = sh(&format!("sleep 1.5; cat /proc/net/dev > {}", said.path()));
+    let options = ShellOptions { command, host: 1, flows: true, ..ShellOptions::default() };
+    let Some(done) = shell(options) else { return };
+    assert_eq!(done.expect("it runs"), 0);
+    let text = said.text();
+    let received = text.lines().find_map(|l| l.trim().strip_prefix("tun0:")).expect("the device");
+    let bytes: f64 = received.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
+    assert!((1.8e6..2.8e6).contains(&bytes), "{text}");
+}
+
+/// This test in a process of its own, which the environment tells what to do.
+fn apart(test: &str, said: &Said) -> Child {
+    Command::new(std::env::current_exe().expect("this test's file"))
+        .args([test, "--exact", "--nocapture"])
+        .env("LAB_SHELL_SAID", said.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a child")
+}
+
+/// Whatever is killed, and however hard: no process stays behind.
+#[test]
+fn nothing_outlives_a_kill() {
+    if let Some(path) = std::env::var_os("LAB_SHELL_SAID") {
+        let path = path.into_string().expect("a path in UTF-8");
+        let serve = vec![Serve { host: 1, command: sh("setsid sleep 1000 & sleep 1000") }];
+        let command = sh(&format!("(setsid sleep 1000 &); echo ready > {path}; sleep 1000"));
+        let _ = lab::shell(&scenario(), ShellOptions { command, serve, ..ShellOptions::default() });
+        return;
+    }
+    if run("true").is_none() {
+        return;
+    }
+    let _alone = alone();
+    let before = namespaces();
+    for signal in ["KILL", "TERM", "HUP", "first processes"] {
+        let said = Said::new("kill");
+        let mut child = apart("nothing_outlives_a_kill", &said);
+        wait_for("the command runs", || said.text() == "ready\n");
+        let first = first_processes(child.id());
+        assert_eq!(first.len(), 2, "the command's and the server's");
+        let (signal, targets) = match signal {
+            "first processes" => ("KILL", first),
+            _ => (signal, vec![child.id()]),
+        };
+        for pid in targets {
+            let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+            assert!(sent.is_ok_and(|s| s.success()));
+        }
+        child.wait().expect("its end");
+        wait_for("all namespaces are gone", || namespaces().is_subset(&before));
+    }
+    assert!(!fs::read_to_string("/proc/mounts").unwrap_or_default().contains("/etc/hosts"), "our own mounts");
+}
