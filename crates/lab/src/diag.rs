@@ -63,13 +63,12 @@ pub struct Diag {
 impl Diag {
     /// Of the namespace that the calling thread is in; it may be asked from any other.
     pub fn new() -> io::Result<Diag> {
-        let ends = Socket::netlink_of(libc::NETLINK_SOCK_DIAG, true)?;
-        for group in [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY] {
-            ends.set(libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group)?;
-        }
+        // Joined by binding: the kernel tells groups nothing through a socket without an address.
+        let groups = [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY].iter().map(|g| 1 << (g - 1)).sum();
+        let ends = Socket::netlink_groups(libc::NETLINK_SOCK_DIAG, groups)?;
         // A server that resets a thousand connections at once must not make us miss one.
         let _ = crate::options::receive_buffer(&ends, 4 << 20);
-        let questions = Socket::netlink_of(libc::NETLINK_SOCK_DIAG, false)?;
+        let questions = Socket::netlink_of(libc::NETLINK_SOCK_DIAG)?;
         Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
     }
 

@@ -120,6 +120,7 @@ pub struct Program {
     stderr: OwnedFd,
     said: Vec<u8>,
     ended: Option<i32>,
+    told: bool,
 }
 
 impl Program {
@@ -133,7 +134,7 @@ impl Program {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let output = Output::Split { stdout: nowhere.into(), stderr: writing };
         let running = Launch { namespace, hosts_file, argv: &argv, env: &[], output }.start()?;
-        Ok(Program { name, running, stderr, said: Vec::new(), ended: None })
+        Ok(Program { name, running, stderr, said: Vec::new(), ended: None, told: false })
     }
 
     /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
@@ -150,9 +151,10 @@ impl Program {
         self.ended.is_some()
     }
 
-    /// What there is to tell of a program that has failed: its last words.
+    /// What there is to tell of a program that has failed: its last words, once.
     pub fn failure(&mut self) -> Option<String> {
-        let code = self.ended.filter(|&code| code != 0)?;
+        let code = self.ended.filter(|&code| code != 0 && !self.told)?;
+        self.told = true;
         let said = String::from_utf8_lossy(&self.said);
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");

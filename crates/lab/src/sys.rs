@@ -347,12 +347,23 @@ impl Socket {
     }
     /// A blocking rtnetlink socket.
     pub fn netlink() -> io::Result<Socket> {
-        Socket::netlink_of(libc::NETLINK_ROUTE, false)
+        Socket::netlink_of(libc::NETLINK_ROUTE)
     }
-    /// A netlink socket of another protocol.
-    pub fn netlink_of(protocol: i32, nonblocking: bool) -> io::Result<Socket> {
-        let flag = if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
-        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW | flag, protocol)
+    /// A blocking netlink socket of another protocol.
+    pub fn netlink_of(protocol: i32) -> io::Result<Socket> {
+        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+    }
+    /// A netlink socket that hears what is told to these groups (a bit each, the first is 1).
+    pub fn netlink_groups(protocol: i32, groups: u32) -> io::Result<Socket> {
+        let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)?;
+        // SAFETY: `sockaddr_nl` is plain data; the call reads it, its size is given.
+        unsafe {
+            let mut a: libc::sockaddr_nl = zeroed();
+            a.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+            a.nl_groups = groups;
+            check(libc::bind(socket.fd(), (&raw const a).cast(), size_of_val(&a) as u32))?;
+        }
+        Ok(socket)
     }
 
     /// Copies of the packets that a classic BPF program lets by, from and to any device of the

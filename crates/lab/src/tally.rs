@@ -57,7 +57,9 @@ impl Tally {
     pub fn owns(&self, plan: &Plan, host: usize, sock: &Sock) -> bool {
         let ports = [sock.local.port(), sock.remote.port()];
         let f = &plan.flows[self.flow];
-        if sock.listens() || sock.local.ip().is_loopback() || (host != f.from && host != f.to) {
+        // A listener's end is told of too; it has no other side.
+        let joins = sock.remote.port() != 0 && !sock.local.ip().is_loopback();
+        if !joins || sock.listens() || (host != f.from && host != f.to) {
             return false;
         }
         match self.mine {
@@ -226,6 +228,7 @@ mod tests {
         assert_eq!(owners(0, (0, 40_000), (2, 80)), [false, true], "wherever it leads");
         assert_eq!(owners(1, (1, 80), (0, 40_000)), [false, true]);
         assert_eq!(owners(1, (1, 80), (2, 40_000)), [false, false], "not of this host");
+        assert_eq!(owners(1, (1, 5202), (1, 0)), [false, false], "a listener");
     }
 
     /// Control 40000, data 40001 and 40002, seen at both ends.

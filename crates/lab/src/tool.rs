@@ -42,7 +42,7 @@ struct Player {
     tally: Tally,
     datagrams: Vec<Datagrams>,
     series: FlowSeries,
-    failed: bool,
+    started: bool,
 }
 
 /// Every flow of a run that a program plays.
@@ -147,7 +147,7 @@ impl<'a> Tools<'a> {
                 tally,
                 datagrams,
                 series,
-                failed: false,
+                started: false,
             });
         }
         Ok(Some(this).filter(|t| !t.players.is_empty()))
@@ -226,7 +226,7 @@ impl<'a> Tools<'a> {
         thread::sleep(clock.until(Time::ZERO));
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);
-            self.start(now)?;
+            self.start(now);
             self.look(now).map_err(Error::system("sock_diag"))?;
             while let Some(t) = sample.filter(|&t| t <= now) {
                 self.sample(t);
@@ -242,16 +242,19 @@ impl<'a> Tools<'a> {
         self.close()
     }
 
-    /// Starts what is due.
-    fn start(&mut self, now: Time) -> Result<(), Error> {
+    /// Starts what is due. What does not start costs the others nothing.
+    fn start(&mut self, now: Time) {
         for p in &mut self.players {
             let flow = &self.plan.flows[p.tally.flow];
-            if p.client.is_none() && flow.start <= now {
+            if !p.started && flow.start <= now {
+                p.started = true;
                 let namespace = self.network.namespaces[flow.from].as_fd();
-                p.client = Some(Program::start(namespace, &self.hosts_file, &p.command)?);
+                match Program::start(namespace, &self.hosts_file, &p.command) {
+                    Ok(program) => p.client = Some(program),
+                    Err(e) => self.notices.push(format!("flow {}: {e}", flow.name)),
+                }
             }
         }
-        Ok(())
     }
 
     fn look(&mut self, now: Time) -> io::Result<()> {
@@ -294,12 +297,10 @@ impl<'a> Tools<'a> {
     /// Tells of programs that have failed.
     fn watch(&mut self) {
         for p in &mut self.players {
-            for program in [&mut p.server, &mut p.client].into_iter().flatten() {
+            for program in [&mut p.client, &mut p.server].into_iter().flatten() {
                 if program.has_ended()
-                    && !p.failed
                     && let Some(text) = program.failure()
                 {
-                    p.failed = true;
                     self.notices.push(format!("flow {}: {text}", self.plan.flows[p.tally.flow].name));
                 }
             }

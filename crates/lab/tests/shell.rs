@@ -169,7 +169,11 @@ fn commands_have_no_privileges_and_no_way_back() {
     assert_eq!(field("NoNewPrivs:"), Some("1"));
     assert!(!text.contains("escaped") && !text.contains(&ours), "{text}");
     // 0, 1, 2 and the one that lists them.
-    assert_eq!(text.lines().filter(|l| l.contains(" -> ") && l.contains("rwx") || l.contains("x------")).count(), 4, "{text}");
+    assert_eq!(
+        text.lines().filter(|l| l.contains(" -> ") && l.contains("rwx") || l.contains("x------")).count(),
+        4,
+        "{text}"
+    );
     assert!(text.lines().any(|l| l == "tun0"), "{text}");
 }
 

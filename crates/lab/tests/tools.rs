@@ -211,6 +211,32 @@ fn curl_fetches_a_file() {
     assert!(f.sent_packets >= 2072, "{}", f.sent_packets);
 }
 
+/// Connections that live between two looks at the sockets are told of by their end alone.
+#[test]
+fn no_connection_is_too_short() {
+    let folder = Scratch::new("short");
+    fs::create_dir(&folder.0).unwrap();
+    fs::write(folder.0.join("f"), vec![7; 10_000]).unwrap();
+    let text = format!(
+        r#"
+        duration = "4s"
+        [links.path]
+        between = ["a", "b"]
+        [flows.web]
+        from = "a"
+        to = "b"
+        tool = "curl -sS http://b:{{port}}/f?[1-200]"
+        server = "python3 -m http.server {{port}} --directory {}"
+        "#,
+        folder.text()
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    // Python's server closes after each answer: 200 times the file and some 200 bytes of header.
+    let each = o.variant.flows[0].delivered_bytes as f64 / 200.0;
+    assert!(each > 10_150.0 && each < 10_300.0 && each.fract() == 0.0, "{each}");
+}
+
 #[test]
 fn what_is_not_there_is_named_before_anything_starts() {
     let with = |keys: &str| format!("{PATH}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{keys}");
