@@ -205,6 +205,7 @@ fn put_error(b: &mut Bytes, error: &Error) {
             all.extend(available.iter().map(String::as_str));
             b.texts(&all);
         }
+        Error::Program { flow, what } => b.texts(&["program", flow, what]),
         Error::System { what, source } => {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
@@ -223,6 +224,7 @@ fn get_error(p: &mut Parts) -> Option<Error> {
         "permission" => Error::Permission { missing: t.next()?, why: t.next()? },
         "unsupported" => Error::Unsupported { key: t.next()?, why: t.next()? },
         "congestion" => Error::Congestion { wanted: t.next()?, available: t.collect() },
+        "program" => Error::Program { flow: t.next()?, what: t.next()? },
         "system" => {
             let what = t.next()?;
             let source = match t.next()?.parse().ok()? {

@@ -45,7 +45,7 @@ pub fn outcome(
             timeouts: f.timeouts.load(Relaxed),
             delivered_bytes: delivered,
             completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
-            lost_packets: Some(f.lost.load(Relaxed)),
+            lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
             limit_mbps: limits.flows.get(f.of).copied().flatten(),
             ..Flow::default()
         });

@@ -27,6 +27,13 @@ pub enum Error {
         /// Those the kernel has now.
         available: Vec<String>,
     },
+    /// A program that plays a flow is not there or failed before the run began.
+    Program {
+        /// The flow.
+        flow: String,
+        /// Which, and what became of it.
+        what: String,
+    },
     /// A system call failed.
     System {
         /// What it was for.
@@ -78,6 +85,7 @@ impl fmt::Display for Error {
                 "this kernel has no congestion control {wanted}; it has {} (more: modprobe tcp_{wanted})",
                 available.join(", ")
             ),
+            Error::Program { flow, what } => write!(f, "flow {flow}: {what}"),
             Error::System { what, source } => write!(f, "{what}: {source}"),
             Error::Command { name, .. } if self.command_code() == Some(127) => {
                 write!(f, "{name}: command not found")

@@ -10,6 +10,7 @@ use crate::info::Info;
 use crate::network::address;
 use crate::options::{is_paced, mark, prepare, receive_buffer};
 use crate::plan::{Flow, Leg, Plan};
+use crate::series::{self, Point};
 use crate::sys::{self, Epoll, Event, Socket};
 use result::FlowSeries;
 use scenario::Scenario;
@@ -111,6 +112,13 @@ pub struct Report {
     _open: Vec<Connection>,
 }
 
+impl Report {
+    /// Of traffic whose sockets are not ours.
+    pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> Report {
+        Report { series, notices, _open: Vec::new() }
+    }
+}
+
 /// A host's traffic.
 pub struct Host<'a> {
     scenario: &'a Scenario,
@@ -162,6 +170,9 @@ impl<'a> Host<'a> {
         };
         for (i, leg) in plan.legs.iter().enumerate() {
             let flow = &plan.flows[leg.flow];
+            if flow.tool.is_some() {
+                continue;
+            }
             if leg.to == host {
                 this.listen(i, leg, flow)?;
             }
@@ -539,39 +550,21 @@ impl<'a> Host<'a> {
     fn sample(&mut self, t: Time) {
         for (flow, s) in &mut self.series {
             let f = &self.plan.flows[*flow];
-            s.time_s.push(t.as_secs_f64());
-            s.delivered_bytes.push(f.delivered.load(Relaxed));
             let mine = |c: &&Connection| {
                 let leg = &self.plan.legs[c.leg];
                 leg.flow == *flow && leg.first && c.opens && c.up
             };
             let c = self.connections.iter().find(mine);
-            let info = c.map_or(Info::default(), |c| c.info);
             let stack = &self.scenario.hosts[self.host].stack;
-            let paced = c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg]));
-            let (begun, rtt) = (c.is_some(), info.rtt_us as f64 / 1e3);
-            let rtt = if info.rtt_us > 0 { rtt } else { f64::NAN };
-            let idle = if f.is_udp() { 0 } else { stack.initial_window.unwrap_or(10) };
-            s.cwnd.push(if begun { info.cwnd } else { idle });
-            s.ssthresh.push(if begun { info.ssthresh } else { u32::MAX });
-            s.inflight.push(info.inflight);
-            s.srtt_ms.push(rtt);
-            s.rtt_ms.push(rtt);
-            let rate = (paced && info.pacing_rate != u64::MAX).then_some(info.pacing_rate as f64 * 8e-6);
-            s.pacing_mbps.push(rate.unwrap_or(f64::NAN));
-            s.retransmitted.push(info.total_retrans as u64);
-            let state = if f.is_udp() {
-                ""
-            } else if begun {
-                info.state()
-            } else {
-                "slow start"
+            let point = Point {
+                delivered: f.delivered.load(Relaxed),
+                retransmitted: c.map_or(0, |c| c.info.total_retrans as u64),
+                info: c.map(|c| c.info),
+                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg])),
+                udp: f.is_udp(),
+                initial_window: stack.initial_window.unwrap_or(10),
             };
-            let at = s.states.iter().position(|known| known == state).unwrap_or_else(|| {
-                s.states.push(state.into());
-                s.states.len() - 1
-            });
-            s.state.push(at as u8);
+            series::push(s, t, &point);
         }
     }
 

@@ -16,6 +16,10 @@ pub struct Info {
     /// Bytes per second.
     pub pacing_rate: u64,
     pub bytes_acked: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Payload sent, retransmissions included (kernel 4.19 and later).
+    pub bytes_sent: u64,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: u32,
     pub total_retrans: u32,
@@ -26,17 +30,32 @@ pub struct Info {
 }
 
 const TCP_CC_INFO: i32 = 26;
+/// More than any `tcp_info` yet.
+const SIZE: usize = 256;
 
 impl Info {
     /// Of a connection; `None` when the kernel says no.
     pub fn of(socket: &Socket, bbr: bool) -> Option<Info> {
-        let mut b = [0u8; 256];
-        socket.get_bytes(libc::IPPROTO_TCP, libc::TCP_INFO, &mut b).ok()?;
+        let mut b = [0u8; SIZE];
+        let n = socket.get_bytes(libc::IPPROTO_TCP, libc::TCP_INFO, &mut b).ok()?;
+        let mut info = Info::parse(&b[..n.min(SIZE)]);
+        let mut cc = [0u8; 64];
+        if bbr && let Ok(n) = socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc) {
+            info.bbr = Info::gains(&cc[..n.min(64)]);
+        }
+        Some(info)
+    }
+
+    /// Of the bytes of a `tcp_info`, as many as this kernel has.
+    pub fn parse(bytes: &[u8]) -> Info {
+        let mut b = [0u8; SIZE];
+        let n = bytes.len().min(SIZE);
+        b[..n].copy_from_slice(&bytes[..n]);
         let u16 = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
         let u32 = |at: usize| u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64 = |at: usize| b[at..at + 8].first_chunk().map_or(0, |c| u64::from_ne_bytes(*c));
         let (unacked, sacked, lost, retrans) = (u32(24), u32(28), u32(32), u32(36));
-        let mut info = Info {
+        Info {
             ca_state: b[1],
             cwnd: u32(80),
             ssthresh: if u32(76) >= i32::MAX as u32 { u32::MAX } else { u32(76) },
@@ -45,17 +64,19 @@ impl Info {
             min_rtt_us: u32(148),
             pacing_rate: u64(104),
             bytes_acked: u64(120),
+            bytes_received: u64(128),
+            bytes_sent: u64(200),
             data_segs_out: u32(156),
             total_retrans: u32(100),
             total_rto: u16(240),
             bbr: None,
-        };
-        let mut cc = [0u8; 64];
-        if bbr && socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc).is_ok_and(|n| n >= 20) {
-            let at = |i: usize| u32::from_ne_bytes([cc[i], cc[i + 1], cc[i + 2], cc[i + 3]]);
-            info.bbr = Some((at(12), at(16)));
         }
-        Some(info)
+    }
+
+    /// The gains in a `tcp_bbr_info`.
+    pub fn gains(bytes: &[u8]) -> Option<(u32, u32)> {
+        let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
+        Some((at(12)?, at(16)?))
     }
 
     /// The state's name, as the simulator's series have it.

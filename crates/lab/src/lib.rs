@@ -24,12 +24,15 @@
 //! | `rtt_ms` | the kernel's smoothed RTT, looked at every millisecond in which something was acknowledged; `min` is the kernel's own |
 //! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
+//! | a program's flow | what its sockets say, every 2 ms and at their end; `delivered` is `tcpi_bytes_received` |
 //! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
 
 mod apart;
 mod app;
 mod clock;
 mod collect;
+mod datagrams;
+mod diag;
 mod engine;
 mod error;
 mod host;
@@ -41,10 +44,14 @@ mod network;
 mod options;
 mod pcap;
 mod plan;
+mod program;
 mod run;
+mod series;
 mod serve;
 mod shell;
 mod sys;
+mod tally;
+mod tool;
 mod wire;
 
 pub use error::Error;

@@ -11,6 +11,7 @@ const RTM_NEWROUTE: u16 = 24;
 const NLMSG_ERROR: u16 = 2;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE: u16 = 0x400;
+const REPLACE: u16 = 0x100;
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
@@ -23,6 +24,7 @@ const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
+const RTAX_CC_ALGO: u16 = 16;
 const IFF_UP: u32 = 1;
 
 /// A request to the kernel, in the calling thread's namespace.
@@ -123,18 +125,32 @@ impl Netlink {
             .map(drop)
     }
 
-    /// Packets to `to` leave by the device, ours from `from`.
-    pub fn route(&self, to: Ipv4Addr, index: u32, from: Ipv4Addr, window: Option<u32>) -> io::Result<()> {
+    /// Packets to `to` leave by the device, ours from `from`, beginning with this window and
+    /// congestion control. A route that is there is replaced.
+    pub fn route(
+        &self,
+        to: Ipv4Addr,
+        index: u32,
+        from: Ipv4Addr,
+        window: Option<u32>,
+        cc: Option<&str>,
+    ) -> io::Result<()> {
         // rtmsg: family, lengths of destination and source, tos, table main, protocol static,
         // scope link, type unicast, flags.
         let m = [libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
-        let mut request = Request::new(RTM_NEWROUTE, CREATE, &m)
+        let mut request = Request::new(RTM_NEWROUTE, CREATE | REPLACE, &m)
             .attribute(RTA_DST, &to.octets())
             .attribute(RTA_OIF, &index.to_ne_bytes())
             .attribute(RTA_PREFSRC, &from.octets());
+        let mut metrics = Request(Vec::new());
         if let Some(window) = window {
-            let metric = Request(Vec::new()).attribute(RTAX_INITCWND, &window.to_ne_bytes()).0;
-            request = request.attribute(RTA_METRICS, &metric);
+            metrics = metrics.attribute(RTAX_INITCWND, &window.to_ne_bytes());
+        }
+        if let Some(cc) = cc {
+            metrics = metrics.attribute(RTAX_CC_ALGO, &[cc.as_bytes(), b"\0"].concat());
+        }
+        if !metrics.0.is_empty() {
+            request = request.attribute(RTA_METRICS, &metrics.0);
         }
         request.send(&self.0).map(drop)
     }

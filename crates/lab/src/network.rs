@@ -96,11 +96,28 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Err
     for to in 0..scenario.hosts.len() {
         if let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) {
             netlink
-                .route(address(to), indexes[hop.link], own, stack.initial_window)
+                .route(address(to), indexes[hop.link], own, stack.initial_window, None)
                 .map_err(failed("a route"))?;
         }
     }
     Ok((namespace, devices))
+}
+
+/// Connections between `host` and `to` begin with this congestion control, whoever's they are; called
+/// in the host's namespace. Unlike a namespace's default and a program's own choice, a route may
+/// name one that only the privileged may use.
+pub fn route_control(scenario: &Scenario, host: usize, to: usize, cc: &str) -> io::Result<()> {
+    let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) else { return Ok(()) };
+    let netlink = Netlink::new()?;
+    let index = netlink.index(&device(hop.link))?;
+    let window = scenario.hosts[host].stack.initial_window;
+    netlink.route(address(to), index, address(host), window, Some(cc))
+}
+
+/// Whether only privileged programs may use this congestion control (tcp(7)).
+pub fn is_restricted(cc: &str) -> bool {
+    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    !list.split_whitespace().any(|allowed| allowed == cc)
 }
 
 fn namespace_error(source: io::Error) -> Error {

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use result::Histogram;
-use scenario::Scenario;
+use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use transport::App;
@@ -43,6 +43,10 @@ pub struct Flow {
     pub dscp: u8,
     pub start: Time,
     pub app: App,
+    /// The program that plays it.
+    pub tool: Option<Tool>,
+    /// Connections that the program is to open; 1 of what longfat plays.
+    pub count: u32,
     pub max_pacing_rate: Option<Rate>,
     pub delivered: AtomicU64,
     pub established: AtomicU64,
@@ -64,7 +68,19 @@ impl Flow {
         matches!(self.app, App::Udp { .. })
     }
     pub fn counts_exchanges(&self) -> bool {
-        matches!(self.app, App::Request { .. })
+        self.tool.is_none() && matches!(self.app, App::Request { .. })
+    }
+    /// Whether iperf3 plays it, be it by a command line of the user's own.
+    pub fn is_iperf3(&self) -> bool {
+        match &self.tool {
+            Some(Tool::Iperf3) => true,
+            Some(Tool::Command { run, .. }) => run[0].rsplit('/').next() == Some("iperf3"),
+            None => false,
+        }
+    }
+    /// Whether its packets are known by their port.
+    pub fn has_port(&self) -> bool {
+        self.tool.as_ref().is_none_or(|t| t.uses("port"))
     }
     /// Notes a time, the first time it is told.
     pub fn note(cell: &AtomicU64, now: Time) {
@@ -79,7 +95,7 @@ impl Flow {
     }
     /// Over which its goodput counts.
     pub fn measured(&self, end: Time) -> Span {
-        if self.is_udp() {
+        if self.is_udp() && self.tool.is_none() {
             return end.since(self.start);
         }
         let from = Flow::time(&self.established).unwrap_or(self.start);
@@ -99,7 +115,8 @@ impl Plan {
         let mut plan = Plan { flows: Vec::new(), legs: Vec::new() };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
-                for n in 0..f.count {
+                // A program plays all its connections as one flow.
+                for n in 0..if f.tool.is_some() { 1 } else { f.count } {
                     plan.add(scenario, i, n)?;
                 }
             }
@@ -140,13 +157,19 @@ impl Plan {
         }
         self.flows.push(Flow {
             of,
-            name: if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, n + 1) },
+            name: if f.count == 1 || f.tool.is_some() {
+                f.name.clone()
+            } else {
+                format!("{}-{}", f.name, n + 1)
+            },
             from: f.from,
             to: f.to,
             cc: if udp { "udp".into() } else { f.cc.clone() },
             dscp: f.dscp,
             start: Time::ZERO + f.start + f.stagger * n as u64,
             app: f.app.clone(),
+            tool: f.tool.clone(),
+            count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,
             delivered: AtomicU64::new(0),
             established: AtomicU64::new(NEVER),

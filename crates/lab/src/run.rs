@@ -8,8 +8,9 @@ use crate::engine::Engine;
 use crate::host::{self, Host};
 use crate::network::{self, Network};
 use crate::pcap::{self, Captures};
-use crate::plan::Plan;
+use crate::plan::{Leg, Plan};
 use crate::sys;
+use crate::tool::{self, Tools};
 use result::Outcome;
 use scenario::Scenario;
 use std::os::fd::AsFd;
@@ -58,6 +59,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
     network::check(scenario)?;
     let Options { seed, only_flow, progress, notice, pcap, stop } = options;
     let plan = Plan::new(scenario, only_flow)?;
+    tool::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
         None => &mut |_| (),
@@ -99,6 +101,7 @@ impl Job<'_> {
         let Job { variant, scenario, plan, only_flow, seed, pcap } = self;
         let plan = &plan;
         let network = Network::build(scenario)?;
+        let tools = Tools::prepare(scenario, plan, &network)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(Error::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
         let stop = AtomicBool::new(false);
@@ -110,9 +113,10 @@ impl Job<'_> {
             let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
             let writer = writer.map(|w| s.spawn(move || w.run().map_err(Error::system("writing captures"))));
             let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
-            let busy = |h: usize| plan.legs.iter().any(|l| l.from == h || l.to == h);
+            let ours = |l: &&Leg| plan.flows[l.flow].tool.is_none();
+            let busy = |h: usize| plan.legs.iter().filter(ours).any(|l| l.from == h || l.to == h);
             let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-            let hosts: Vec<_> = namespaces
+            let mut hosts: Vec<_> = namespaces
                 .map(|(h, namespace)| {
                     let namespace = namespace.as_fd();
                     s.spawn(move || -> Result<host::Report, Error> {
@@ -121,6 +125,7 @@ impl Job<'_> {
                     })
                 })
                 .collect();
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
                 if halt.load(Relaxed) {

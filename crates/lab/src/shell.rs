@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::sys;
+use crate::tool::{self, Tools};
 use scenario::Scenario;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -79,6 +80,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
         scenario.flows.clear();
     }
     let plan = Plan::new(&scenario, None)?;
+    tool::check(&scenario, &plan)?;
     let ShellOptions { seed, host, command, serve, notice, .. } = options;
     let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
     let notice: &mut dyn FnMut(&str) = match notice {
@@ -121,6 +123,7 @@ impl Job<'_> {
         let network = Network::build(self.scenario)?;
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
+        let tools = Tools::prepare(self.scenario, self.plan, &network)?;
         let stop = AtomicBool::new(false);
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
@@ -131,7 +134,7 @@ impl Job<'_> {
             let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
             let busy = |h: usize| self.plan.legs.iter().any(|l| l.from == h || l.to == h);
             let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-            let hosts: Vec<_> = namespaces
+            let mut hosts: Vec<_> = namespaces
                 .map(|(h, namespace)| {
                     let namespace = namespace.as_fd();
                     s.spawn(move || -> Result<host::Report, Error> {
@@ -140,6 +143,7 @@ impl Job<'_> {
                     })
                 })
                 .collect();
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             let mut servers = Servers::start(&self.serve, &network, &names)?;
             servers.await_listening(&network, tell);
             // Before the clock starts, what comes in waits.

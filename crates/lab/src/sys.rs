@@ -199,7 +199,8 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Reads and writes return at once.
+pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes no pointers; the descriptor is open.
     unsafe {
         let flags = check(libc::fcntl(fd.as_raw_fd(), libc::F_GETFL))?;
@@ -320,6 +321,17 @@ fn sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
     a
 }
 
+/// Which way a packet went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// To this host.
+    Here,
+    /// Out of it.
+    Outgoing,
+    /// To others.
+    Other,
+}
+
 /// A socket. Non-blocking, closed on exec.
 pub struct Socket(OwnedFd);
 
@@ -341,7 +353,63 @@ impl Socket {
     }
     /// A blocking rtnetlink socket.
     pub fn netlink() -> io::Result<Socket> {
-        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+        Socket::netlink_of(libc::NETLINK_ROUTE)
+    }
+    /// A blocking netlink socket of another protocol.
+    pub fn netlink_of(protocol: i32) -> io::Result<Socket> {
+        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+    }
+    /// A netlink socket that hears what is told to these groups (a bit each, the first is 1).
+    pub fn netlink_groups(protocol: i32, groups: u32) -> io::Result<Socket> {
+        let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)?;
+        // SAFETY: `sockaddr_nl` is plain data; the call reads it, its size is given.
+        unsafe {
+            let mut a: libc::sockaddr_nl = zeroed();
+            a.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+            a.nl_groups = groups;
+            check(libc::bind(socket.fd(), (&raw const a).cast(), size_of_val(&a) as u32))?;
+        }
+        Ok(socket)
+    }
+
+    /// Copies of the packets that a classic BPF program lets by, from and to any device of the
+    /// calling thread's namespace, without their link header.
+    pub fn packets(filter: &[libc::sock_filter]) -> io::Result<Socket> {
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK;
+        // Protocol 0 receives nothing yet: the filter comes first.
+        let socket = Socket::new(libc::AF_PACKET, kind, 0)?;
+        let program =
+            libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: both calls read the structure whose size is given; the kernel copies the filter, which
+        // it does not write to. `sockaddr_ll` is plain data.
+        unsafe {
+            let (at, size) = ((&raw const program).cast(), size_of::<libc::sock_fprog>() as u32);
+            check(libc::setsockopt(socket.fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, size))?;
+            let mut a: libc::sockaddr_ll = zeroed();
+            a.sll_family = libc::AF_PACKET as libc::c_ushort;
+            // What leaves is shown only to those that take every protocol.
+            a.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            check(libc::bind(socket.fd(), (&raw const a).cast(), size_of_val(&a) as u32))?;
+        }
+        Ok(socket)
+    }
+
+    /// The beginning of the next packet of [`Socket::packets`], and which way it went.
+    pub fn recv_packet(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        let (at, len) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: writes at most `len` bytes to the buffer and an address of the given size.
+        let kind = unsafe {
+            let mut a: libc::sockaddr_ll = zeroed();
+            let mut size = size_of_val(&a) as libc::socklen_t;
+            let from = (&raw mut a).cast();
+            check_size(libc::recvfrom(self.fd(), at.cast(), len, 0, from, &mut size))?;
+            a.sll_pkttype
+        };
+        Ok(match kind {
+            libc::PACKET_HOST => Received::Here,
+            libc::PACKET_OUTGOING => Received::Outgoing,
+            _ => Received::Other,
+        })
     }
 
     /// The descriptor.

@@ -6,6 +6,7 @@ use crate::error::Cause;
 use crate::file::{File, FlowTable, LinkTable, Named, RelayTable};
 use crate::route::islands;
 use crate::stage::{self, Files};
+use crate::tool::{MOST_STREAMS, Tool};
 use crate::tree::{Node, Table};
 use crate::{Flow, Host, Link, Relay, Scenario};
 use serde::Deserialize;
@@ -250,6 +251,7 @@ impl Checks<'_> {
         self.app(&name, &app)?;
         self.starts(&name, &table)?;
         let via = self.via(&name, &table.via, [from, to], &app)?;
+        let tool = self.tool(&name, &table, &app)?;
         if table.dscp > 63 {
             return Err(range(root, &path("dscp"), table.dscp, "0 to 63"));
         }
@@ -264,6 +266,7 @@ impl Checks<'_> {
             start: table.start,
             stagger: table.stagger,
             app,
+            tool,
             via,
             dscp: table.dscp,
             max_pacing_rate: table.max_pacing_rate,
@@ -291,6 +294,42 @@ impl Checks<'_> {
             return Err(range(self.root, &path("stagger"), table.stagger, allowed));
         }
         Ok(())
+    }
+
+    /// The program of a flow, and what goes with none.
+    fn tool(&self, name: &str, table: &FlowTable, app: &App) -> Result<Option<Tool>, Fault> {
+        let conflict = |path: &[&str], message: &str| {
+            Err(fault(self.root, path, Cause::Conflict { message: message.into() }))
+        };
+        let path = |key| ["flows", name, key];
+        let Some(tool) = &table.tool else {
+            return match table.server {
+                Some(_) => conflict(&path("server"), "a `server` without a `tool` that talks to it"),
+                None => Ok(None),
+            };
+        };
+        let tool = Tool::read(tool, table.server.as_deref())
+            .map_err(|(key, cause)| fault(self.root, &path(key), cause))?;
+        if !table.via.is_empty() {
+            return conflict(
+                &path("via"),
+                "a program's connections cannot pass relays; leave out `via` or `tool`",
+            );
+        }
+        if !table.stagger.is_zero() {
+            return conflict(
+                &path("stagger"),
+                "a program opens its connections itself; leave out `stagger` or `tool`",
+            );
+        }
+        if tool == Tool::Iperf3 && table.count > MOST_STREAMS {
+            let allowed = format!("1 to {MOST_STREAMS} with iperf3");
+            return Err(range(self.root, &path("count"), table.count, allowed));
+        }
+        if let Err((key, message)) = tool.check(app) {
+            return conflict(&["flows", name, "app", key], &message);
+        }
+        Ok(Some(tool))
     }
 
     /// The relays of a flow, each joining two different hosts that links join too.

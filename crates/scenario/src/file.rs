@@ -153,6 +153,13 @@ pub(crate) struct FlowTable {
     #[schemars(with = "Option<App>")]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub app: Option<IgnoredAny>,
+    /// The program that makes the traffic on the kernel: `iperf3`, or a command that runs on `from`.
+    /// The simulator plays `app` instead. Default: longfat itself.
+    #[serde(default)]
+    pub tool: Option<String>,
+    /// A command that runs on `to` from before the flow begins; not with iperf3, which brings its own.
+    #[serde(default)]
+    pub server: Option<String>,
     /// Relays it passes, in order.
     #[serde(default)]
     pub via: Vec<String>,

@@ -19,6 +19,7 @@ mod parse;
 mod route;
 mod schema;
 mod stage;
+mod tool;
 mod tree;
 
 pub use error::{Cause, ScenarioError};
@@ -26,6 +27,7 @@ pub use limits::Limits;
 pub use parse::MAX_BYTES;
 pub use route::Hop;
 pub use schema::schema;
+pub use tool::{Tool, Values, fill};
 
 use path::Stage;
 use transport::{App, Stack};
@@ -137,6 +139,8 @@ pub struct Flow {
     pub stagger: Span,
     /// What it sends.
     pub app: App,
+    /// The program that makes its traffic on the kernel; the simulator plays `app`. `None`: longfat itself.
+    pub tool: Option<Tool>,
     /// Indexes of the relays it passes, in order; none for UDP.
     pub via: Vec<usize>,
     /// Differentiated services codepoint, 0 to 63.

@@ -263,6 +263,46 @@ count = 5",
 via = ["proxy"]"#,
         "31:7: flows.bulk.via: a relay ends TCP connections; an app of kind `udp` cannot pass one",
     ),
+    ("count = 4", r#"server = "nc -l {port}""#,
+        "29:10: flows.bulk.server: a `server` without a `tool` that talks to it"),
+    ("count = 4", r#"tool = "iperf3"
+server = "iperf3 -s""#,
+        "30:10: flows.bulk.server: iperf3 brings its own server; leave `server` out"),
+    ("count = 4", r#"tool = """#,
+        r#"29:8: flows.bulk.tool: the command is empty (for example "iperf3")"#),
+    ("count = 4", r#"tool = "curl 'http://{to}""#,
+        "29:8: flows.bulk.tool: a quote is opened and not closed, or a backslash stands last"),
+    ("count = 4", r#"tool = "curl http://{too}:{port}/""#,
+        "29:8: flows.bulk.tool: unknown placeholder `too` (did you mean `to`? known: from, to, port, cc, duration, count)"),
+    ("count = 4", r#"tool = "curl }{to}""#,
+        "29:8: flows.bulk.tool: a lone `}` (a brace itself is written `}}`)"),
+    ("count = 4", r#"tool = "curl {to}"
+server = "serve {port""#,
+        "30:10: flows.bulk.server: a lone `{` (a brace itself is written `{{`)"),
+    ("count = 4", r#"tool = "iperf3"
+via = ["proxy"]"#,
+        "30:7: flows.bulk.via: a program's connections cannot pass relays; leave out `via` or `tool`"),
+    ("count = 4", r#"tool = "iperf3"
+stagger = "1ms""#,
+        "30:11: flows.bulk.stagger: a program opens its connections itself; leave out `stagger` or `tool`"),
+    (r#""flows.bulk.count" = 1"#, r#""flows.bulk.tool" = "iperf3"
+"flows.bulk.count" = 129"#,
+        "34:22: flows.bulk.count: in the variant one: 129 is out of range (allowed: 1 to 128 with iperf3)"),
+    (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s" }
+tool = "nc -u {to} {port}""#,
+        "30:16: flows.bulk.app.kind: datagrams of a command cannot be counted; with `udp` the tool is iperf3"),
+    (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s", size = 43 }
+tool = "iperf3""#,
+        "30:48: flows.bulk.app.size: iperf3 sends no datagrams below 44 bytes of IP packet"),
+    (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s", arrival = "poisson" }
+tool = "iperf3""#,
+        "30:51: flows.bulk.app.arrival: iperf3 sends datagrams evenly; leave `arrival` out"),
+    (r#"bytes = "10MB" }"#, r#"bytes = "10MB", duration = "3s" }
+tool = "iperf3""#,
+        "30:32: flows.bulk.app.bytes: iperf3 ends after a time or a number of bytes, not whichever is first"),
+    (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "onoff", on = "1s", off = "1s" }
+tool = "iperf3""#,
+        "30:16: flows.bulk.app.kind: iperf3 sends `bulk` or `udp`, nothing else"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = "bulk""#,
         r#"30:7: flows.bulk.app: expected a table, found the text "bulk""#),
     ("[flows.bulk]", r#"[flows."a b"]"#,

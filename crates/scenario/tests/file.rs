@@ -2,7 +2,7 @@
 
 use path::Stage;
 use proptest::prelude::*;
-use scenario::{Experiment, Scenario};
+use scenario::{Experiment, Scenario, Tool};
 use std::path::PathBuf;
 use transport::{App, Profile};
 use units::{Bytes, Rate, Span};
@@ -44,6 +44,17 @@ forward = [
 from = "a"
 to = "b"
 "#;
+
+#[test]
+fn a_flow_may_come_from_a_program() {
+    let s = lone(SMALL, &["flows.f.tool=\"iperf3\"", "flows.f.count=4"]);
+    assert_eq!((&s.flows[0].tool, s.flows[0].count), (&Some(Tool::Iperf3), 4));
+    let sets = ["flows.f.tool=\"curl 'http://{to}:{port}/a b'\"", "flows.f.server=\"serve {port}\""];
+    let words = |w: &[&str]| w.iter().map(|w| w.to_string()).collect::<Vec<_>>();
+    let (run, server) = (words(&["curl", "http://{to}:{port}/a b"]), Some(words(&["serve", "{port}"])));
+    assert_eq!(lone(SMALL, &sets).flows[0].tool, Some(Tool::Command { run, server }));
+    assert_eq!(lone(SMALL, &[]).flows[0].tool, None);
+}
 
 #[test]
 fn what_is_left_out_has_its_default() {

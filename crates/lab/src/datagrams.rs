@@ -1,0 +1,91 @@
+//! iperf3's datagrams, counted on their way: the kernel keeps no numbers of a UDP socket, so packet
+//! sockets (packet(7)) in both hosts see a copy of each, its headers only.
+
+use crate::options::receive_buffer;
+use crate::plan::Flow;
+use crate::sys::{Received, Socket};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use units::Time;
+
+const UDP: u32 = 17;
+const UDP_HEADER: u64 = 8;
+/// Shorter ones greet, before the measurement.
+const LEAST_PAYLOAD: u64 = 16;
+/// An IP header with every option and a UDP header.
+const HEADERS: usize = 68;
+
+/// One end of a flow.
+pub struct Datagrams {
+    socket: Socket,
+    sends: bool,
+}
+
+impl Datagrams {
+    /// Those to this port that leave (`sends`) or reach the host whose namespace the thread is in.
+    pub fn new(port: u16, sends: bool) -> io::Result<Datagrams> {
+        let socket = Socket::packets(&filter(port))?;
+        receive_buffer(&socket, 8 << 20)?;
+        Ok(Datagrams { socket, sends })
+    }
+
+    /// Adds what came by since the last call to the flow's numbers.
+    pub fn look(&self, flow: &Flow, now: Time) -> io::Result<()> {
+        let mut header = [0; HEADERS];
+        loop {
+            let way = match self.socket.recv_packet(&mut header) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The device went down, or a copy was dropped for want of room.
+                Err(e) if matches!(e.raw_os_error(), Some(libc::ENETDOWN | libc::ENOBUFS)) => continue,
+                way => way?,
+            };
+            let Some(payload) = payload(&header).filter(|&n| n >= LEAST_PAYLOAD) else { continue };
+            if self.sends && way == Received::Outgoing {
+                Flow::note(&flow.established, now);
+                flow.sent.fetch_add(1, Relaxed);
+            } else if !self.sends && way == Received::Here {
+                flow.delivered.fetch_add(payload, Relaxed);
+            }
+        }
+    }
+}
+
+/// Bytes in a UDP datagram, by its own header.
+fn payload(ip: &[u8]) -> Option<u64> {
+    let at = (*ip.first()? & 15) as usize * 4;
+    let length = u16::from_be_bytes(*ip.get(at + 4..)?.first_chunk()?);
+    (length as u64).checked_sub(UDP_HEADER)
+}
+
+/// Classic BPF over an IPv4 packet: UDP to this port, and the first piece of what is in pieces.
+fn filter(port: u16) -> [libc::sock_filter; 9] {
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 9),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 6, UDP),
+        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 6),
+        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 4, 0, 0x1fff),
+        step(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
+        step(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 0, 0, 2),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, port as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, HEADERS as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagrams_length_is_that_of_its_header() {
+        let mut ip = [0u8; HEADERS];
+        ip[0] = 0x46;
+        ip[28..30].copy_from_slice(&1480u16.to_be_bytes());
+        assert_eq!(payload(&ip), Some(1472));
+        ip[28..30].copy_from_slice(&7u16.to_be_bytes());
+        assert_eq!(payload(&ip), None);
+        assert_eq!(payload(&[]), None);
+        assert_eq!(payload(&[0x4f; 30]), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! The programs of a flow: their command lines, and one that runs with what it says.
+
+use crate::Error;
+use crate::launch::{Launch, Output, Running};
+use crate::network::{address, is_restricted};
+use crate::plan::Flow;
+use crate::sys;
+use scenario::{Scenario, Tool, Values, fill};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use transport::App;
+use units::{Rate, Span, Time};
+
+/// How much of what a program says is kept.
+const SAID: usize = 2000;
+/// Pacing on and as good as unlimited; in bytes it fits the 32 bits that older iperf3 has for it.
+const PACED: Rate = Rate::from_bps(32_000_000_000);
+/// IP and UDP headers.
+const UDP_HEADERS: u32 = 28;
+
+/// Command lines of a flow: the server's, if there is one, and the client's.
+pub fn commands(scenario: &Scenario, flow: &Flow, port: u16) -> Option<(Option<Vec<String>>, Vec<String>)> {
+    let left = (Time::ZERO + scenario.duration).since(flow.start);
+    let values = Values {
+        from: address(flow.from),
+        to: address(flow.to),
+        port,
+        cc: flow.cc.clone(),
+        duration: (left.as_nanos() / 1_000_000_000).max(1),
+        count: flow.count,
+    };
+    match flow.tool.as_ref()? {
+        Tool::Iperf3 => Some(iperf3(scenario, flow, &values, left)),
+        Tool::Command { run, server } => {
+            Some((server.as_ref().map(|s| fill(s, &values)), fill(run, &values)))
+        }
+    }
+}
+
+fn iperf3(
+    scenario: &Scenario,
+    flow: &Flow,
+    values: &Values,
+    left: Span,
+) -> (Option<Vec<String>>, Vec<String>) {
+    let stack = &scenario.hosts[flow.from].stack;
+    let port = values.port.to_string();
+    let server = ["iperf3", "-4", "-s", "-1", "-p", &port].map(String::from).to_vec();
+    let mut client = ["iperf3", "-4", "-c", &values.to.to_string(), "-p", &port].map(String::from).to_vec();
+    let mut option = |name: &str, value: String| client.extend([name.to_string(), value]);
+    option("--connect-timeout", "10000".into());
+    option("-P", flow.count.to_string());
+    // It takes whole seconds; what is too long ends with the run.
+    let seconds = |s: Span| s.as_nanos().div_ceil(1_000_000_000).max(1).to_string();
+    match &flow.app {
+        App::Udp { rate, size, duration, .. } => {
+            let size = size.unwrap_or(1500);
+            let payload = size - UDP_HEADERS;
+            option("-t", seconds(duration.unwrap_or(left)));
+            option("-l", payload.to_string());
+            // The scenario counts IP packets, iperf3 what is in them.
+            option("-b", (rate.as_bps() as u128 * payload as u128 / size as u128).to_string());
+            client.push("-u".into());
+        }
+        app => {
+            match app {
+                App::Bulk { bytes: Some(n), .. } => {
+                    option("-n", n.get().saturating_mul(flow.count as u64).to_string())
+                }
+                App::Bulk { duration: Some(d), .. } => option("-t", seconds(*d)),
+                _ => option("-t", seconds(left)),
+            }
+            // What iperf3 may not choose its route has; it would end with an error.
+            if !is_restricted(&values.cc) {
+                option("-C", values.cc.clone());
+            }
+            if let Some(mss) = stack.mss {
+                option("-M", mss.to_string());
+            }
+            let paced = (stack.pacing == Some(true)).then_some(PACED);
+            if let Some(rate) = flow.max_pacing_rate.or(paced) {
+                option("--fq-rate", rate.as_bps().to_string());
+            }
+        }
+    }
+    if flow.dscp > 0 {
+        client.extend(["--dscp".into(), flow.dscp.to_string()]);
+    }
+    (Some(server), client)
+}
+
+/// Refuses a program that this machine does not have.
+pub fn exists(flow: &str, program: &str) -> Result<(), Error> {
+    let found = if program.contains('/') {
+        Path::new(program).is_file()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    if found {
+        return Ok(());
+    }
+    // Where a package is called otherwise than its program.
+    let package = match program {
+        "nc" => "netcat-openbsd",
+        "ab" => "apache2-utils",
+        "ssh" | "scp" | "sftp" => "openssh-client",
+        p => p.rsplit('/').next().unwrap_or(p),
+    };
+    let what = format!("there is no program `{program}` on this machine (install the package {package}?)");
+    Err(Error::Program { flow: flow.into(), what })
+}
+
+/// A program that runs. Dropped, it is killed with all it started.
+pub struct Program {
+    name: String,
+    running: Running,
+    stderr: OwnedFd,
+    said: Vec<u8>,
+    ended: Option<i32>,
+    told: bool,
+}
+
+impl Program {
+    /// Starts a command in a host's namespace.
+    pub fn start(namespace: BorrowedFd<'_>, hosts_file: &str, command: &[String]) -> Result<Program, Error> {
+        let name = command.first().cloned().unwrap_or_default();
+        let failed = || Error::system(format!("starting {name}"));
+        let (stderr, writing) = sys::pipe().map_err(failed())?;
+        sys::set_nonblocking(stderr.as_fd()).map_err(failed())?;
+        let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
+        let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let output = Output::Split { stdout: nowhere.into(), stderr: writing };
+        let running = Launch { namespace, hosts_file, argv: &argv, env: &[], output }.start()?;
+        Ok(Program { name, running, stderr, said: Vec::new(), ended: None, told: false })
+    }
+
+    /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
+    pub fn has_ended(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        while let Ok(n @ 1..) = sys::read(self.stderr.as_raw_fd(), &mut buffer) {
+            self.said.extend_from_slice(&buffer[..n]);
+            let extra = self.said.len().saturating_sub(SAID);
+            self.said.drain(..extra);
+        }
+        if self.ended.is_none() {
+            self.ended = self.running.try_wait().ok().flatten();
+        }
+        self.ended.is_some()
+    }
+
+    /// What there is to tell of a program that has failed: its last words, once.
+    pub fn failure(&mut self) -> Option<String> {
+        let code = self.ended.filter(|&code| code != 0 && !self.told)?;
+        self.told = true;
+        let said = String::from_utf8_lossy(&self.said);
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+        let last: String = last.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        let colon = if last.is_empty() { "" } else { ": " };
+        Some(format!("{} ended with exit code {code}{colon}{last}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    /// The command lines of a flow with these keys.
+    fn lines(stack: &str, keys: &str) -> [String; 2] {
+        let text = format!(
+            r#"
+            duration = "10s"
+            [hosts.a]
+            stack = {{ {stack} }}
+            [links.l]
+            between = ["a", "b"]
+            [flows.f]
+            from = "a"
+            to = "b"
+            {keys}
+            "#
+        );
+        let file = scenario::Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = &file.variants[0].scenario;
+        let plan = Plan::new(scenario, None).unwrap();
+        assert_eq!((plan.flows.len(), plan.legs.len()), (1, 1));
+        let (server, client) = commands(scenario, &plan.flows[0], plan.legs[0].port).unwrap();
+        [server.unwrap_or_default().join(" "), client.join(" ")]
+    }
+
+    #[test]
+    fn a_flows_keys_are_iperf3s_options() {
+        // Reno is the one that every kernel lets everybody choose.
+        let keys = "cc = \"reno\"\ntool = \"iperf3\"\ncount = 4\nstart = \"1500ms\"";
+        let [server, client] = lines("", keys);
+        assert_eq!(server, "iperf3 -4 -s -1 -p 5201");
+        let begin = "iperf3 -4 -c 10.0.0.2 -p 5201 --connect-timeout 10000 -P";
+        assert_eq!(client, format!("{begin} 4 -t 9 -C reno"));
+        let keys = "cc = \"reno\"\ntool = \"iperf3\"\ndscp = 46\nmax_pacing_rate = \"5Mbit/s\"";
+        let [_, client] = lines("mss = 1200", keys);
+        assert_eq!(client, format!("{begin} 1 -t 10 -C reno -M 1200 --fq-rate 5000000 --dscp 46"));
+        let bytes = "cc = \"reno\"\ntool = \"iperf3\"\ncount = 2\napp = { kind = \"bulk\", bytes = \"3MB\" }";
+        let [_, client] = lines("pacing = true", bytes);
+        assert_eq!(client, format!("{begin} 2 -n 6000000 -C reno --fq-rate 32000000000"));
+        let udp = "tool = \"iperf3\"\napp = { kind = \"udp\", rate = \"15Mbit/s\", duration = \"2500ms\" }";
+        let [_, client] = lines("", udp);
+        assert_eq!(client, format!("{begin} 1 -t 3 -l 1472 -b 14720000 -u"));
+    }
+
+    #[test]
+    fn a_commands_placeholders_are_filled() {
+        let keys =
+            "start = \"2700ms\"\ntool = \"x {from} {to}:{port} {cc} {duration}\"\nserver = \"y {port}\"";
+        assert_eq!(lines("", keys), ["y 5201", "x 10.0.0.1 10.0.0.2:5201 cubic 7"]);
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        assert!(exists("f", "sh").is_ok() && exists("f", "/bin/sh").is_ok());
+        let error = exists("f", "/no/such/nc").unwrap_err().to_string();
+        assert!(error.starts_with("flow f: there is no program `/no/such/nc`"), "{error}");
+    }
+}

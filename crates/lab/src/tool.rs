@@ -1,0 +1,331 @@
+//! Flows that programs play: their start and end, and a look at their sockets every [`LOOK`].
+//!
+//! | number | is |
+//! |---|---|
+//! | `delivered` | `tcpi_bytes_received` of the end that received more, summed over the connections |
+//! | `sent`, `retransmitted`, `timeouts` | of all connections and both ends, but for the one over which iperf3 steers |
+//! | RTT | the smoothed one of each connection, once a look in which something was acknowledged |
+//! | series | cwnd, RTT, rate and state of the connection that carries most; bytes and retransmissions of all |
+//! | of `udp` | datagrams that left and arrived, seen on the way; no RTT, and all of its time since the first one |
+//! | goodput's time | from iperf3's first data or a command's first connection, to the last data received, or to the run's end for what is killed there |
+
+use crate::Error;
+use crate::clock::Clock;
+use crate::datagrams::Datagrams;
+use crate::diag::{Diag, Sock};
+use crate::host::Report;
+use crate::network::{Network, default_congestion_control, hosts_file, is_restricted, route_control};
+use crate::plan::{Flow, Leg, Plan};
+use crate::program::{Program, commands, exists};
+use crate::tally::{Mine, Tally};
+use crate::{series, sys};
+use result::FlowSeries;
+use scenario::{Scenario, Tool};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use std::{io, thread};
+use units::{Span, Time};
+
+/// Between two looks at the sockets.
+const LOOK: Span = Span::from_millis(2);
+/// How long a server may take until it listens, in looks of [`PAUSE`].
+const PATIENCE: u32 = 2000;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A flow and its programs.
+struct Player {
+    server: Option<Program>,
+    client: Option<Program>,
+    command: Vec<String>,
+    tally: Tally,
+    datagrams: Vec<Datagrams>,
+    series: FlowSeries,
+    started: bool,
+}
+
+/// Every flow of a run that a program plays.
+pub struct Tools<'a> {
+    scenario: &'a Scenario,
+    plan: &'a Plan,
+    network: &'a Network,
+    hosts_file: String,
+    hosts: BTreeMap<usize, Diag>,
+    players: Vec<Player>,
+    notices: Vec<String>,
+    socks: Vec<Sock>,
+}
+
+/// What of the programs cannot be, found before anything is made.
+///
+/// # Errors
+/// Programs that are not there, flows that could not be told from each other.
+pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Error> {
+    let mut rest: BTreeMap<usize, &str> = BTreeMap::new();
+    for leg in &plan.legs {
+        let flow = &plan.flows[leg.flow];
+        let Some((server, client)) = commands(scenario, flow, leg.port) else { continue };
+        for command in server.iter().chain([&client]) {
+            exists(&flow.name, &command[0])?;
+        }
+        let key = format!("flows.{}.tool", flow.name);
+        if let Some(tool) = &flow.tool
+            && !tool.uses("port")
+            && let Some(other) = rest.insert(flow.from, &flow.name)
+        {
+            let why = format!(
+                "neither it nor flow {other} uses {{port}}, so their connections cannot be told from each other"
+            );
+            return Err(Error::unsupported(key, why));
+        }
+        if let Some(other) = plan.legs.iter().find(|l| disagrees(plan, leg, l)) {
+            let why = format!(
+                "flow {} joins the same hosts with {}; without privileges a program cannot choose {}, and its hosts have one for all between them",
+                plan.flows[other.flow].name, other.cc[0], flow.cc
+            );
+            return Err(Error::unsupported(key, why));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a program's hosts cannot have the congestion control it needs because of `other`.
+fn disagrees(plan: &Plan, leg: &Leg, other: &Leg) -> bool {
+    let (flow, of) = (&plan.flows[leg.flow], &plan.flows[other.flow]);
+    let pair = |l: &Leg| [l.from.min(l.to), l.from.max(l.to)];
+    let differ = other.cc.iter().any(|cc| *cc != flow.cc);
+    let routed = is_restricted(&flow.cc) && pair(leg) == pair(other);
+    let share = [other.from, other.to].iter().any(|h| *h == leg.from || *h == leg.to);
+    let defaults = needs_default(flow) && needs_default(of) && share;
+    !flow.is_udp() && !of.is_udp() && differ && (routed || defaults)
+}
+
+/// Whether a program takes what its host has, having no way to choose.
+fn needs_default(flow: &Flow) -> bool {
+    matches!(&flow.tool, Some(tool @ Tool::Command { .. }) if !tool.uses("cc"))
+}
+
+/// Runs a step in a namespace.
+fn inside<T: Send>(
+    namespace: BorrowedFd<'_>,
+    step: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    sys::within(namespace, step).map_err(Error::system("entering a namespace"))?
+}
+
+impl<'a> Tools<'a> {
+    /// Starts the servers and waits until they listen; `None` when no flow has a program.
+    pub fn prepare(
+        scenario: &'a Scenario,
+        plan: &'a Plan,
+        network: &'a Network,
+    ) -> Result<Option<Tools<'a>>, Error> {
+        let mut this = Tools {
+            scenario,
+            plan,
+            network,
+            hosts_file: hosts_file(scenario),
+            hosts: BTreeMap::new(),
+            players: Vec::new(),
+            notices: Vec::new(),
+            socks: Vec::new(),
+        };
+        for leg in &plan.legs {
+            let flow = &plan.flows[leg.flow];
+            let Some((server, command)) = commands(scenario, flow, leg.port) else { continue };
+            this.open(flow.from, flow.to, flow)?;
+            this.open(flow.to, flow.from, flow)?;
+            let tally = Tally::new(plan, leg.flow);
+            let server = server.map(|s| this.serve(flow, &tally, leg.port, &s)).transpose()?;
+            let series = FlowSeries { name: flow.name.clone(), ..FlowSeries::default() };
+            let datagrams = if flow.is_udp() { this.datagrams(flow, leg.port)? } else { Vec::new() };
+            this.players.push(Player {
+                server,
+                client: None,
+                command,
+                tally,
+                datagrams,
+                series,
+                started: false,
+            });
+        }
+        Ok(Some(this).filter(|t| !t.players.is_empty()))
+    }
+
+    /// A host's sockets become visible, and those towards `peer` get the flow's congestion control.
+    fn open(&mut self, host: usize, peer: usize, flow: &Flow) -> Result<(), Error> {
+        let scenario = self.scenario;
+        let failed = |what: &str| Error::system(format!("host {}: {what}", scenario.hosts[host].name));
+        let diag = inside(self.network.namespaces[host].as_fd(), || {
+            let set = if flow.is_udp() {
+                Ok(())
+            } else if is_restricted(&flow.cc) {
+                route_control(scenario, host, peer, &flow.cc)
+            } else if needs_default(flow) {
+                default_congestion_control(&flow.cc)
+            } else {
+                Ok(())
+            };
+            set.map_err(failed(&format!("congestion control {}", flow.cc)))?;
+            Diag::new().map_err(failed("sock_diag"))
+        })?;
+        self.hosts.entry(host).or_insert(diag);
+        Ok(())
+    }
+
+    fn datagrams(&self, flow: &Flow, port: u16) -> Result<Vec<Datagrams>, Error> {
+        let failed = || Error::system(format!("flow {}: a packet socket", flow.name));
+        let ends = [(flow.from, true), (flow.to, false)];
+        let open = |(host, sends): (usize, bool)| {
+            let namespace = self.network.namespaces[host].as_fd();
+            inside(namespace, || Datagrams::new(port, sends).map_err(failed()))
+        };
+        ends.into_iter().map(open).collect()
+    }
+
+    fn serve(&mut self, flow: &Flow, tally: &Tally, port: u16, command: &[String]) -> Result<Program, Error> {
+        let listening = |socks: &[Sock]| {
+            let mine =
+                |s: &&Sock| s.listens() && (tally.mine() != Mine::Port(port) || s.local.port() == port);
+            socks.iter().filter(mine).count()
+        };
+        let before = self.sockets(flow.to).map(listening)?;
+        let namespace = self.network.namespaces[flow.to].as_fd();
+        let mut server = Program::start(namespace, &self.hosts_file, command)?;
+        for _ in 0..PATIENCE {
+            if self.sockets(flow.to).map(listening)? > before {
+                return Ok(server);
+            }
+            if server.has_ended() {
+                let what = server.failure().unwrap_or_else(|| "the server ended before it listened".into());
+                return Err(Error::Program { flow: flow.name.clone(), what });
+            }
+            thread::sleep(PAUSE);
+        }
+        let wait = PAUSE * PATIENCE;
+        let what = format!("the server `{}` does not listen after {wait:?}", command[0]);
+        Err(Error::Program { flow: flow.name.clone(), what })
+    }
+
+    fn sockets(&mut self, host: usize) -> Result<&[Sock], Error> {
+        self.socks.clear();
+        if let Some(diag) = self.hosts.get_mut(&host) {
+            diag.dump(&mut self.socks).map_err(Error::system("sock_diag"))?;
+        }
+        Ok(&self.socks)
+    }
+
+    /// Plays until the scenario's end, or until told to stop; then kills what still runs.
+    pub fn run(mut self, clock: Clock, stop: &AtomicBool) -> Result<Report, Error> {
+        let end = Time::ZERO + self.scenario.duration;
+        let step = self.scenario.sample;
+        let mut sample = (!step.is_zero()).then_some(Time::ZERO);
+        let mut look = Time::ZERO;
+        sys::be_punctual(None);
+        thread::sleep(clock.until(Time::ZERO));
+        while !stop.load(Relaxed) {
+            let now = clock.now().min(end);
+            self.start(now);
+            self.look(now).map_err(Error::system("sock_diag"))?;
+            while let Some(t) = sample.filter(|&t| t <= now) {
+                self.sample(t);
+                sample = Some(t + step);
+            }
+            if now >= end {
+                break;
+            }
+            self.watch();
+            look = (look + LOOK).max(now);
+            thread::sleep(clock.until(look.min(end)));
+        }
+        self.close()
+    }
+
+    /// Starts what is due. What does not start costs the others nothing.
+    fn start(&mut self, now: Time) {
+        for p in &mut self.players {
+            let flow = &self.plan.flows[p.tally.flow];
+            if !p.started && flow.start <= now {
+                p.started = true;
+                let namespace = self.network.namespaces[flow.from].as_fd();
+                match Program::start(namespace, &self.hosts_file, &p.command) {
+                    Ok(program) => p.client = Some(program),
+                    Err(e) => self.notices.push(format!("flow {}: {e}", flow.name)),
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, now: Time) -> io::Result<()> {
+        for (&host, diag) in &mut self.hosts {
+            // Dumps first: what has ended meanwhile is then told by its last word.
+            for open in [true, false] {
+                self.socks.clear();
+                if open { diag.dump(&mut self.socks) } else { diag.ended(&mut self.socks) }?;
+                for sock in &self.socks {
+                    let mut tallies = self.players.iter_mut().map(|p| &mut p.tally);
+                    if let Some(tally) = tallies.find(|t| t.owns(self.plan, host, sock)) {
+                        tally.see(self.plan, host, sock, open, now);
+                    }
+                }
+            }
+        }
+        for p in &self.players {
+            let flow = &self.plan.flows[p.tally.flow];
+            if !flow.is_udp() {
+                p.tally.book(flow);
+            }
+            for datagrams in &p.datagrams {
+                datagrams.look(flow, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, t: Time) {
+        for p in &mut self.players {
+            let flow = &self.plan.flows[p.tally.flow];
+            let stack = &self.scenario.hosts[flow.from].stack;
+            let asked = stack.pacing == Some(true) || flow.max_pacing_rate.is_some();
+            let paced = asked && flow.tool == Some(Tool::Iperf3);
+            let point = p.tally.point(flow, paced, stack.initial_window.unwrap_or(10));
+            series::push(&mut p.series, t, &point);
+        }
+    }
+
+    /// Tells of programs that have failed.
+    fn watch(&mut self) {
+        for p in &mut self.players {
+            for program in [&mut p.client, &mut p.server].into_iter().flatten() {
+                if program.has_ended()
+                    && let Some(text) = program.failure()
+                {
+                    self.notices.push(format!("flow {}: {text}", self.plan.flows[p.tally.flow].name));
+                }
+            }
+        }
+    }
+
+    fn close(mut self) -> Result<Report, Error> {
+        let mut all = Vec::new();
+        for mut p in self.players {
+            let flow = &self.plan.flows[p.tally.flow];
+            let ended = p.client.as_mut().is_some_and(Program::has_ended);
+            if !flow.is_udp() {
+                p.tally.close(flow, ended);
+            }
+            match p.tally.control() {
+                None => {
+                    self.notices.push(format!("flow {}: `{}` made no connection", flow.name, p.command[0]))
+                }
+                Some(cc) if !cc.is_empty() && cc != flow.cc && !flow.is_udp() => {
+                    self.notices.push(format!("flow {}: it used {cc}, not {}", flow.name, flow.cc));
+                }
+                Some(_) => {}
+            }
+            all.push((p.tally.flow, p.series));
+        }
+        Ok(Report::new(all, self.notices))
+    }
+}

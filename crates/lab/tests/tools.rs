@@ -1,0 +1,284 @@
+//! Flows that programs play, on the real kernel: iperf3's own report, curl and Python's web server
+//! are what our numbers are held against. Needs root and says so aloud without.
+
+use lab::{Error, Options};
+use result::Outcome;
+use scenario::{Experiment, Scenario};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::{fs, process};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn scenario(text: &str) -> Scenario {
+    let parsed = Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    parsed.variants.into_iter().next().expect("a variant").scenario
+}
+
+/// The outcome and its notices; `None`, said aloud, where this machine does not let us.
+fn try_run(text: &str) -> Option<Result<(Outcome, Vec<String>), Error>> {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut notices = Vec::new();
+    let mut notice = |text: &str| notices.push(text.to_string());
+    let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+    let run = lab::run("test", &scenario(text), options);
+    notices.iter().for_each(|n| eprintln!("  {n}"));
+    match run {
+        Err(e @ Error::Permission { .. }) => {
+            eprintln!("SKIPPED, this needs root: {e}");
+            None
+        }
+        run => Some(run.map(|o| (o, notices))),
+    }
+}
+
+fn run(text: &str) -> Option<(Outcome, Vec<String>)> {
+    try_run(text).map(|run| run.unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn near(got: f64, want: f64, within: f64) {
+    assert!((got / want - 1.0).abs() <= within, "{got} is not within {within} of {want}");
+}
+
+/// A file of this test's own, gone at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        Scratch(std::env::temp_dir().join(format!("longfat-tools-{}-{name}", process::id())))
+    }
+    fn text(&self) -> &str {
+        self.0.to_str().expect("a plain path")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Four packets are lost, and no others: the queue never fills.
+const PATH: &str = r#"
+duration = "6s"
+[links.path]
+between = ["a", "b"]
+forward = [
+    { kind = "loss", name = "lost", model = "list", packets = [60, 700, 701, 1500] },
+    { kind = "shaper", rate = "20Mbit/s", burst = "15kB", queue = { kind = "fifo", packets = 2000 } },
+    { kind = "delay", delay = "10ms" },
+]
+backward = [{ kind = "delay", delay = "10ms" }]
+"#;
+
+fn json(file: &Scratch) -> serde_json::Value {
+    let text = fs::read_to_string(&file.0).expect("iperf3's report");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// What iperf3 itself measured is what its sockets say: goodput within 1 %, every retransmission.
+#[test]
+fn iperf3_measures_what_we_measure() {
+    for count in [1, 4] {
+        let report = Scratch::new("iperf3.json");
+        let text = format!(
+            r#"{PATH}
+            [flows.f]
+            from = "a"
+            to = "b"
+            count = {count}
+            tool = "iperf3 -4 -c {{to}} -p {{port}} -t 4 -P {{count}} -J --logfile {}"
+            server = "iperf3 -4 -s -1 -p {{port}}"
+            "#,
+            report.text()
+        );
+        let Some((o, notices)) = run(&text) else { return };
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        let end = &json(&report)["end"];
+        assert_eq!(o.variant.flows.len(), 1, "one flow, however many connections");
+        let f = &o.variant.flows[0];
+        let rate = end["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
+        let own = end["sum_sent"]["retransmits"].as_u64().unwrap();
+        eprintln!("  {count}: {rate:.3} and {:.3} Mbit/s, retransmitted {own}", f.goodput_mbps);
+        near(f.goodput_mbps, rate, 0.01);
+        near(f.delivered_bytes as f64, end["sum_received"]["bytes"].as_f64().unwrap(), 0.001);
+        assert_eq!(f.retransmitted_packets, own);
+        assert_eq!((own, f.lost_packets, f.timeouts), (4, Some(4), 0));
+        assert_eq!(end["sender_tcp_congestion"].as_str(), Some("cubic"));
+        assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
+        let s = &o.flow_series[0];
+        assert_eq!((s.time_s.len(), o.flow_series.len()), (601, 1));
+        assert!(s.cwnd.iter().any(|&w| w > 60 / count), "the data connection's window, not the control's");
+        assert_eq!(s.delivered_bytes.last(), Some(&f.delivered_bytes));
+        assert_eq!(s.retransmitted.last(), Some(&4));
+    }
+}
+
+/// The flow's keys become iperf3's options; it is cut off at the run's end, and without a trace.
+#[test]
+fn a_flow_of_iperf3_does_what_its_keys_say() {
+    let text = format!(
+        r#"{PATH}
+        [flows.f]
+        from = "a"
+        to = "b"
+        cc = "bbr"
+        count = 2
+        start = "1s"
+        dscp = 10
+        max_pacing_rate = "4Mbit/s"
+        tool = "iperf3"
+        [flows.ours]
+        from = "b"
+        to = "a"
+        cc = "bbr"
+        max_pacing_rate = "5Mbit/s"
+        [flows.bytes]
+        from = "a"
+        to = "b"
+        cc = "bbr"
+        app = {{ kind = "bulk", bytes = "4MB" }}
+        tool = "iperf3"
+        "#
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let names: Vec<&str> = o.variant.flows.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["f", "ours", "bytes"]);
+    let [f, ours, bytes] = &o.variant.flows[..] else { panic!() };
+    near(f.goodput_mbps, 8.0, 0.06);
+    near(ours.goodput_mbps, 5.0, 0.06);
+    // iperf3 writes whole blocks of 128 KiB; what is on its way after the last is thrown away.
+    assert!((3_000_000..4_140_000).contains(&bytes.delivered_bytes), "{}", bytes.delivered_bytes);
+    let s = &o.flow_series[0];
+    assert!(s.time_s.iter().zip(&s.delivered_bytes).all(|(&t, &n)| t > 1.0 || n == 0));
+    assert!(s.states.iter().any(|s| s == "PROBE_BW"), "{:?}", s.states);
+    assert!(s.pacing_mbps.iter().any(|p| !p.is_nan()));
+}
+
+/// iperf3's own count of its datagrams, sent and received.
+#[test]
+fn datagrams_of_iperf3_are_counted() {
+    let text = format!(
+        r#"{PATH}
+        [flows.f]
+        from = "a"
+        to = "b"
+        tool = "iperf3"
+        app = {{ kind = "udp", rate = "10Mbit/s", size = 1250, duration = "3s" }}
+        "#
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let f = &o.variant.flows[0];
+    // 1000 packets of 1250 B a second.
+    near(f.sent_packets as f64, 3000.0, 0.01);
+    assert_eq!(f.lost_packets, Some(4));
+    assert_eq!(f.delivered_bytes, (f.sent_packets - 4) * 1222);
+    assert_eq!((f.cc.as_str(), f.retransmitted_packets), ("udp", 0));
+}
+
+/// A download: the data come from `to`, under the flow's congestion control.
+#[test]
+fn curl_fetches_a_file() {
+    let folder = Scratch::new("www");
+    fs::create_dir(&folder.0).unwrap();
+    fs::write(folder.0.join("big"), vec![7; 3_000_000]).unwrap();
+    let text = format!(
+        r#"
+        duration = "5s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{{ kind = "delay", delay = "10ms" }}]
+        backward = [{{ kind = "shaper", rate = "20Mbit/s", queue = {{ kind = "fifo", packets = 2000 }} }}, {{ kind = "delay", delay = "10ms" }}]
+        [flows.web]
+        from = "a"
+        to = "b"
+        start = "500ms"
+        tool = "curl -sS -o /dev/null http://b:8000/big"
+        server = "python3 -m http.server 8000 --directory {}"
+        "#,
+        folder.text()
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let f = &o.variant.flows[0];
+    assert!((3_000_000..3_001_000).contains(&f.delivered_bytes), "{}", f.delivered_bytes);
+    // 3 MB at 19.3 Mbit/s of payload, after a round trip or two of handshake and slow start.
+    assert!(f.goodput_mbps > 16.5 && f.goodput_mbps < 19.3, "{}", f.goodput_mbps);
+    assert_eq!((f.lost_packets, f.retransmitted_packets), (None, 0));
+    assert!(f.sent_packets >= 2072, "{}", f.sent_packets);
+}
+
+/// Connections that live between two looks at the sockets are told of by their end alone.
+#[test]
+fn no_connection_is_too_short() {
+    let folder = Scratch::new("short");
+    fs::create_dir(&folder.0).unwrap();
+    fs::write(folder.0.join("f"), vec![7; 10_000]).unwrap();
+    let text = format!(
+        r#"
+        duration = "4s"
+        [links.path]
+        between = ["a", "b"]
+        [flows.web]
+        from = "a"
+        to = "b"
+        tool = "curl -sS http://b:{{port}}/f?[1-200]"
+        server = "python3 -m http.server {{port}} --directory {}"
+        "#,
+        folder.text()
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    // Python's server closes after each answer: 200 times the file and some 200 bytes of header.
+    let each = o.variant.flows[0].delivered_bytes as f64 / 200.0;
+    assert!(each > 10_150.0 && each < 10_300.0 && each.fract() == 0.0, "{each}");
+}
+
+#[test]
+fn what_is_not_there_is_named_before_anything_starts() {
+    let with = |keys: &str| format!("{PATH}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{keys}");
+    let Some(missing) = try_run(&with("tool = \"iperf4 -c {to}\"")) else { return };
+    let missing = missing.unwrap_err().to_string();
+    assert_eq!(missing, "flow f: there is no program `iperf4` on this machine (install the package iperf4?)");
+    let failing = "tool = \"curl {to}\"\nserver = \"sh -c 'echo out; echo no such day >&2; exit 3'\"";
+    let failing = try_run(&with(failing)).unwrap().unwrap_err().to_string();
+    assert_eq!(failing, "flow f: sh ended with exit code 3: no such day");
+    let two = "tool = \"curl {to}\"\n[flows.g]\nfrom = \"a\"\nto = \"b\"\ntool = \"curl {to}\"";
+    let two = try_run(&with(two)).unwrap().unwrap_err().to_string();
+    assert!(two.contains("neither it nor flow f uses {port}"), "{two}");
+}
+
+/// A program that fails is told of, one that does not end is ended, and so is what it started.
+#[test]
+fn the_end_of_the_run_is_the_end_of_its_programs() {
+    let seconds = format!("{}.5", 100_000 + process::id());
+    let text = format!(
+        r#"
+        duration = "1s"
+        [links.path]
+        between = ["a", "b"]
+        [flows.long]
+        from = "a"
+        to = "b"
+        tool = "sh -c '{{{{ sleep {seconds}; }}}} & setsid sleep {seconds} & sleep {seconds}; : {{port}}'"
+        [flows.bad]
+        from = "a"
+        to = "b"
+        tool = "sh -c 'echo first >&2; echo {{to}}:{{port}} is gone >&2; exit 7'"
+        "#
+    );
+    let Some((o, notices)) = run(&text) else { return };
+    assert_eq!(o.variant.flows.len(), 2);
+    assert!(
+        notices.iter().any(|n| n == "flow bad: sh ended with exit code 7: first / 10.0.0.2:5202 is gone")
+    );
+    assert!(notices.iter().any(|n| n == "flow long: `sh` made no connection"));
+    let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        line.contains(&seconds) && entry.file_name() != *process::id().to_string()
+    });
+    assert_eq!(left.count(), 0);
+}
