@@ -7,7 +7,7 @@ use crate::Error;
 use crate::apart::shell_apart;
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::host::{self, Host};
+use crate::host;
 use crate::launch::{Change, Launch, Output, Running, users_shell};
 use crate::network::{self, Network};
 use crate::plan::Plan;
@@ -15,7 +15,7 @@ use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::sys;
 use crate::tool::{self, Tools};
-use scenario::Scenario;
+use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -87,6 +87,10 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
+    if !unheeded.is_empty() {
+        notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
+    }
     if !sys::may_build() {
         return shell_apart(|tell| job.run(tell), notice);
     }
@@ -104,8 +108,18 @@ fn congestion(scenario: &Scenario, host: usize) -> String {
     flow.map_or("cubic", |f| f.cc.as_str()).to_string()
 }
 
-/// Asked now and then, with whom to tell, whether there is still a network.
-type Alive<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Tell)) -> bool;
+/// What of a host's stack is set on sockets, and so holds for the scenario's own flows alone.
+fn unheeded(host: &Host) -> Option<String> {
+    let s = &host.stack;
+    let keys = [
+        ("mss", s.mss.is_some()),
+        ("receive_window", s.receive_window.is_some()),
+        ("delayed_ack", s.delayed_ack.is_some()),
+        ("pacing", s.pacing == Some(true)),
+    ];
+    let set: Vec<&str> = keys.iter().filter(|(_, set)| *set).map(|(key, _)| *key).collect();
+    (!set.is_empty()).then(|| format!("hosts.{}.stack {}", host.name, set.join(" ")))
+}
 
 struct Job<'a> {
     scenario: &'a Scenario,
@@ -139,7 +153,7 @@ impl Job<'_> {
                     let namespace = namespace.as_fd();
                     s.spawn(move || -> Result<host::Report, Error> {
                         sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
-                        Host::new(self.scenario, self.plan, h, self.seed, clock)?.run(stop)
+                        host::Host::new(self.scenario, self.plan, h, self.seed, clock)?.run(stop)
                     })
                 })
                 .collect();
@@ -148,10 +162,7 @@ impl Job<'_> {
             servers.await_listening(&network, tell);
             // Before the clock starts, what comes in waits.
             thread::sleep(clock.until(Time::ZERO));
-            let done = self.foreground(&network, &names, tell, &mut |tell| {
-                servers.look(tell);
-                !engine.is_finished()
-            });
+            let done = self.foreground(&network, &names, &mut servers, tell, &|| !engine.is_finished());
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
@@ -181,13 +192,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Runs the command; `alive` is asked now and then whether there is still a network.
+    /// Runs the command; `alive` tells whether there is still a network.
     fn foreground(
         &self,
         network: &Network,
         names: &str,
+        servers: &mut Servers,
         tell: &mut dyn FnMut(Tell),
-        alive: Alive<'_>,
+        alive: &dyn Fn() -> bool,
     ) -> Result<i32, Error> {
         let name = &self.scenario.hosts[self.host].name;
         let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));
@@ -219,7 +231,8 @@ impl Job<'_> {
                 Some(Change::Stopped) if stdin.is_terminal() => suspend(&running, tell),
                 Some(Change::Stopped) | None => {}
             }
-            if !alive(tell) {
+            servers.look(tell);
+            if !alive() {
                 return Err(Error::Killed);
             }
         }
