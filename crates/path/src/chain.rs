@@ -3,17 +3,29 @@
 //! A packet that leaves element i at its due time t enters element i + 1 at t. Packets only ever
 //! go forward, so element after element may be caught up to `now`, each fed with what its
 //! predecessor sent, in order: the result is that of handling all events earliest first (ties:
-//! earlier element first), however late the call. The chain has one deadline, the earliest of its
-//! elements'; an element that is fed nothing and has nothing due is not called.
+//! earlier element first), however late the call. The chain has one deadline: the earliest time at
+//! which something may come out. A shaper before a delay of 10 ms need not be looked at until 10 ms
+//! after each departure. An element that is fed nothing and has nothing due is not called.
 
 use crate::{Account, Body, Element, Gauge, Outbox, Packet, Stage};
-use units::{Time, earliest};
+use units::{Span, Time, earliest};
 
 struct Part<B> {
     name: String,
     element: Box<dyn Element<B>>,
     /// The element's `next_wake`, as of its last call.
     wake: Option<Time>,
+    /// How much later than that the chain may act: nothing comes out earlier.
+    slack: Span,
+    /// A later element may bounce: slack ends before it.
+    bounded: bool,
+}
+
+impl<B> Part<B> {
+    /// When the chain must act for this element.
+    fn acts(&self) -> Option<Time> {
+        self.wake.map(|t| t + self.slack)
+    }
 }
 
 /// A path: elements in series. No element at all passes packets at once.
@@ -69,9 +81,15 @@ impl<B> Chain<B> {
 
     /// Adds an element at the end, before the first packet.
     pub fn push(&mut self, name: impl Into<String>, element: Box<dyn Element<B>>) {
-        let wake = element.next_wake();
-        self.wake = earliest(self.wake, wake);
-        self.parts.push(Part { name: name.into(), element, wake });
+        let (wake, least) = (element.next_wake(), element.least_delay());
+        for part in self.parts.iter_mut().filter(|p| !p.bounded) {
+            match least {
+                Some(delay) => part.slack += delay,
+                None => part.bounded = true,
+            }
+        }
+        self.parts.push(Part { name: name.into(), element, wake, slack: Span::ZERO, bounded: false });
+        self.wake = self.parts.iter().fold(None, |t, p| earliest(t, p.acts()));
     }
 
     /// How many elements there are.
@@ -130,7 +148,7 @@ impl<B> Chain<B> {
         }
     }
 
-    /// When the chain next has something to hand on, to move inside, or `None`.
+    /// When the chain next may have something to hand on, or `None`.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.wake
@@ -177,7 +195,7 @@ impl<B> Chain<B> {
                     }
                 }
             }
-            self.wake = earliest(self.wake, part.wake);
+            self.wake = earliest(self.wake, part.acts());
         }
         if unordered {
             // Stable: ties stay in order of the elements.

@@ -137,6 +137,12 @@ pub trait Element<B>: Send {
     /// (begin a transmission, an AQM drop) it may leave to the next call, with its exact due time.
     fn next_wake(&self) -> Option<Time>;
 
+    /// The least time any packet spends inside; `None` where packets may be bounced. A constant.
+    /// What happens before the element need not be acted on until so much later.
+    fn least_delay(&self) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+
     /// The books.
     fn account(&self) -> Account;
 

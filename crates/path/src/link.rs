@@ -168,6 +168,10 @@ impl<B: Send> Element<B> for FifoLink<B> {
         self.ring.front().map(|slot| slot.sent.0)
     }
 
+    fn least_delay(&self) -> Option<Span> {
+        (self.mtu == u32::MAX).then_some(self.delay)
+    }
+
     fn account(&self) -> Account {
         self.account
     }

@@ -199,6 +199,10 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
         }
     }
 
+    fn least_delay(&self) -> Option<Span> {
+        (self.mtu == u32::MAX).then_some(self.delay)
+    }
+
     fn account(&self) -> Account {
         self.account
     }

@@ -162,6 +162,10 @@ impl<B: Body + Send> Element<B> for Entry {
         None
     }
 
+    fn least_delay(&self) -> Option<Span> {
+        None
+    }
+
     fn account(&self) -> Account {
         self.account
     }

@@ -2,7 +2,10 @@
 //!
 //! Linux acknowledges at once the first 16 segments, whatever fills or opens a gap, duplicates, and
 //! every segment that lets the window grow; else every second full segment, or after 40 ms. Beyond
-//! three duplicate ACKs for one gap it compresses SACKs: one per min(1 ms, RTT / 20).
+//! three duplicate ACKs for one gap it compresses SACKs: one per min(1 ms, RTT / 20). A segment that
+//! says PSH, as the last of each burst does, or that is not full, has the reader acknowledge once it
+//! has taken everything, unless the connection goes back and forth (`tcp_measure_rcv_mss` since Linux
+//! 6.7, `__tcp_cleanup_rbuf`): an odd segment at a burst's end does not wait 40 ms.
 //! The window follows the application (dynamic right-sizing, `tcp_rcv_space_adjust`): twice what was
 //! read in the last round trip, more while that grows.
 //!
@@ -84,6 +87,10 @@ pub struct Receiver {
     unread_since: Time,
     /// The reader will run then and acknowledge.
     read_at: Option<Time>,
+    /// What came says PSH, or was small: the reader acknowledges.
+    pushed: bool,
+    /// This end answers what it gets with data.
+    pingpong: bool,
     dup_acks: u32,
     dup_acks_for: u64,
     // Window growth.
@@ -139,6 +146,8 @@ impl Receiver {
             unread: 0,
             unread_since: Time::ZERO,
             read_at: None,
+            pushed: false,
+            pingpong: false,
             dup_acks: 0,
             dup_acks_for: 0,
             buffer: BUFFER_INITIAL.min(limits.receive_buffer),
@@ -196,6 +205,7 @@ impl Receiver {
             self.measure_mss(seg.len);
         }
         self.last_len = seg.len;
+        self.pushed |= seg.flags.has(Flags::PSH) || (seg.len as u64) < self.mss;
         if end <= self.rcv_nxt {
             // Already had: D-SACK (RFC 2883 section 4.1), acknowledged at once.
             self.dsack = Some((seg.seq, end));
@@ -237,6 +247,11 @@ impl Receiver {
             self.grow(seg.len as u64);
         }
         self.decide(now, srtt)
+    }
+
+    /// This end sends data: soon after it got some, it answers (`tcp_event_data_sent`).
+    pub fn note_sent(&mut self, now: Time) {
+        self.pingpong |= self.last_data.is_some_and(|t| now.since(t) < self.delayed_ack);
     }
 
     /// Whether a segment without data is from before the last ACK: a window probe.
@@ -289,6 +304,7 @@ impl Receiver {
         if self.linux {
             let n = (self.window / (2 * self.mss)).max(2) as u32;
             self.quick = self.quick.max(n.min(most));
+            self.pingpong = false;
         } else {
             self.now = true;
         }
@@ -324,6 +340,10 @@ impl Receiver {
             }
         }
         if self.gaps.is_empty() {
+            if self.pushed && self.linux && self.auto_read && !self.pingpong {
+                self.read_at.get_or_insert(now.max(self.unread_since + READER_WAKES));
+                return false;
+            }
             self.delayed_at.get_or_insert(now + self.delayed_ack);
             return false;
         }
@@ -362,7 +382,7 @@ impl Receiver {
         if self.pending {
             self.quick = self.quick.saturating_sub(1);
         }
-        (self.pending, self.now) = (false, false);
+        (self.pending, self.now, self.pushed) = (false, false, false);
         self.delayed_at = None;
         self.compressed_at = None;
         self.read_at = None;

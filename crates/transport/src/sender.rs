@@ -50,6 +50,8 @@ pub struct Outgoing {
     pub cwr: bool,
     /// A new transmission (only those are ECN-capable, RFC 3168 section 6.1.5).
     pub new: bool,
+    /// The last of a burst, or of what the application wrote.
+    pub push: bool,
 }
 
 /// Counters of one sender.

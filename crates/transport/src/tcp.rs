@@ -133,9 +133,13 @@ impl Tcp {
         if self.scratch.is_empty() {
             return;
         }
+        self.rx.note_sent(now);
         let mut scratch = std::mem::take(&mut self.scratch);
         for o in scratch.drain(..) {
-            let flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
+            let mut flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
+            if o.push {
+                flags = flags.with(Flags::PSH);
+            }
             self.append(now, o.seq, o.len, flags, self.limits.ecn && o.new, out);
         }
         self.scratch = scratch;

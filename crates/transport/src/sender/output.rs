@@ -196,7 +196,13 @@ impl Sender {
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             p.flags = app_limited;
             self.board.push(p);
-            out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.cwr_due), new: true });
+            out.push(Outgoing {
+                seq,
+                len,
+                cwr: std::mem::take(&mut self.cwr_due),
+                new: true,
+                push: seq + len as u64 == self.write_seq,
+            });
             self.s.snd_nxt += len as u64;
             if len < self.s.mss {
                 self.small_end = self.s.snd_nxt;
@@ -204,6 +210,7 @@ impl Sender {
             left -= len as u64;
             packets += 1;
         }
+        mark_push(packets, out);
         self.stats.sent += packets as u64;
         self.s.last_sent = Some(now);
         if was_empty || matches!(self.timer, Some((Timer::Probe, _))) {
@@ -260,6 +267,7 @@ impl Sender {
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
             }
+            mark_push(burst, out);
             if self.in_reduction() {
                 self.prr_out += burst;
             }
@@ -297,7 +305,7 @@ impl Sender {
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         let (seq, len) = (p.seq, p.len);
         self.board.link(n);
-        out.push(Outgoing { seq, len, cwr: false, new: false });
+        out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         self.s.last_sent = Some(now);
@@ -333,5 +341,13 @@ impl Sender {
             self.write_lost(out);
         }
         self.write_new(out, Write::Normal);
+    }
+}
+
+/// The last packet of a burst says PSH, so that a receiver that gathers segments hands them on
+/// (`__tcp_transmit_skb`).
+fn mark_push(burst: u32, out: &mut [Outgoing]) {
+    if let Some(last) = out.last_mut().filter(|_| burst > 1) {
+        last.push = true;
     }
 }

@@ -104,7 +104,13 @@ impl Sender {
         if self.snd_wnd > 0 && self.write_new(out, Write::Override) {
             return;
         }
-        out.push(Outgoing { seq: self.s.snd_una.saturating_sub(1), len: 0, cwr: false, new: false });
+        out.push(Outgoing {
+            seq: self.s.snd_una.saturating_sub(1),
+            len: 0,
+            cwr: false,
+            new: false,
+            push: false,
+        });
         self.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
