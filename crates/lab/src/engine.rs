@@ -1,10 +1,11 @@
 //! The path: packets read from TUN devices, moved through the chains of elements, written out.
 //!
 //! One thread serves all links. It sleeps in `ppoll` until a packet comes or an element is due, and
-//! looks again and again only for the last [`SPIN`] before that. A late wake-up delays a packet,
+//! looks again and again only for the last [`SPINS`] before that. A late wake-up delays a packet,
 //! never the schedule: elements stamp what they send with the time it was due.
 
 use crate::clock::Clock;
+use crate::crew::{Crew, Muster};
 use crate::join::Joiner;
 use crate::network::Network;
 use crate::pcap::Recorder;
@@ -21,10 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::{Span, Time, earliest};
 
-/// How long before a deadline the engine stops sleeping: without, packets are late by a median of 7 µs.
-const SPIN: Duration = Duration::from_micros(8);
-/// Above so many packets in a [`WINDOW`] (5,000 a second) it does not: that would be much of a core.
-const BRISK: u32 = 50;
+/// How long before a deadline the engine stops sleeping, for up to so many packets in a [`WINDOW`];
+/// beyond, it does not: that would be much of a core. A CPU that has slept long wakes late.
+const SPINS: [(u32, Duration); 2] = [(12, Duration::from_micros(60)), (50, Duration::from_micros(8))];
 /// Above so many (40,000 a second), segments that leave together are joined.
 const DENSE: u32 = 400;
 const WINDOW: Span = Span::from_millis(10);
@@ -91,6 +91,8 @@ pub struct Engine<'a> {
     joiner: Joiner,
     /// Where the window began, packets since, and how many in the one before.
     window: (Time, u32, u32),
+    /// How many windows there were.
+    windows: u64,
     punctuality: Punctuality,
     recorder: Option<Recorder>,
 }
@@ -145,6 +147,7 @@ impl<'a> Engine<'a> {
             batch: Vec::new(),
             joiner: Joiner::default(),
             window: (Time::ZERO, 0, 0),
+            windows: 0,
             punctuality: Punctuality::default(),
             recorder,
         }
@@ -157,8 +160,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Moves packets until the end, or until told to stop.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Report> {
+    /// `crew` are the threads that send and receive.
+    pub fn run(mut self, stop: &AtomicBool, crew: &Crew) -> io::Result<Report> {
         self.punctuality.real_time = sys::be_punctual(Some(PRIORITY));
+        let mut muster = Muster::new(crew, self.punctuality.real_time);
+        let mut windows = self.windows;
         let cpu = sys::thread_cpu();
         let fds: Vec<RawFd> = self.ways.iter().map(|w| w.from).collect();
         let mut ready = vec![true; fds.len()];
@@ -173,7 +179,11 @@ impl<'a> Engine<'a> {
             let wake = self.ways.iter().fold(None, |t, w| earliest(t, w.chain.next_wake()));
             let wake = earliest(wake, self.end);
             let wake = earliest(wake, self.sample.map(|_| self.next_sample));
-            let spin = if self.window.2 >= BRISK { Duration::ZERO } else { SPIN };
+            if windows != self.windows {
+                windows = self.windows;
+                muster.iter_mut().for_each(|m| m.window(self.window.2));
+            }
+            let spin = SPINS.iter().find(|(most, _)| self.window.2 <= *most).map_or(Duration::ZERO, |s| s.1);
             let wait = wake.map_or(NAP, |t| self.clock.until(t).saturating_sub(spin).min(NAP));
             // Overloaded, it would keep its core: another path's engine has its turn first.
             if !wait.is_zero() {
@@ -258,6 +268,7 @@ impl<'a> Engine<'a> {
         self.window.1 += self.outbox.sent.len() as u32;
         if now.since(self.window.0) >= WINDOW {
             self.window = (now, 0, self.window.1);
+            self.windows += 1;
         }
         let dense = self.window.2 >= DENSE;
         for (due, mut packet) in self.outbox.sent.drain(..) {

@@ -31,6 +31,7 @@ mod apart;
 mod app;
 mod clock;
 mod collect;
+mod crew;
 mod datagrams;
 mod diag;
 mod engine;

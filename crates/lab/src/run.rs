@@ -4,6 +4,7 @@ use crate::Error;
 use crate::apart::run_apart;
 use crate::clock::Clock;
 use crate::collect;
+use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::host::{self, Host};
 use crate::network::{self, Network};
@@ -104,15 +105,15 @@ impl Job<'_> {
         let tools = Tools::prepare(scenario, plan, &network)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(Error::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
-        let stop = AtomicBool::new(false);
+        let (stop, crew) = (AtomicBool::new(false), Crew::new());
         let end = Time::ZERO + scenario.duration;
         let (engine, hosts) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let stop = &stop;
+            let (stop, crew) = (&stop, &crew);
             let clock = Clock::start_in(LEAD);
             let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
             let writer = writer.map(|w| s.spawn(move || w.run().map_err(Error::system("writing captures"))));
-            let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
+            let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
             let ours = |l: &&Leg| plan.flows[l.flow].tool.is_none();
             let busy = |h: usize| plan.legs.iter().filter(ours).any(|l| l.from == h || l.to == h);
             let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
@@ -121,6 +122,7 @@ impl Job<'_> {
                     let namespace = namespace.as_fd();
                     s.spawn(move || -> Result<host::Report, Error> {
                         sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
+                        crew.join();
                         Host::new(scenario, plan, h, seed, clock)?.run(stop)
                     })
                 })

@@ -6,6 +6,7 @@
 use crate::Error;
 use crate::apart::shell_apart;
 use crate::clock::Clock;
+use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::host;
 use crate::launch::{Change, Launch, Output, Running, users_shell};
@@ -138,14 +139,14 @@ impl Job<'_> {
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
         let tools = Tools::prepare(self.scenario, self.plan, &network)?;
-        let stop = AtomicBool::new(false);
+        let (stop, crew) = (AtomicBool::new(false), Crew::new());
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let stop = &stop;
+            let (stop, crew) = (&stop, &crew);
             let clock = Clock::start_in(LEAD);
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
-            let engine = s.spawn(move || engine.run(stop).map_err(Error::system("moving packets")));
+            let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
             let busy = |h: usize| self.plan.legs.iter().any(|l| l.from == h || l.to == h);
             let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
             let mut hosts: Vec<_> = namespaces

@@ -515,3 +515,37 @@ impl Socket {
         self.set_bytes(libc::SOL_SOCKET, libc::SO_LINGER, &value)
     }
 }
+
+/// A set of CPUs.
+pub struct Cpus(libc::cpu_set_t);
+
+/// The CPUs a thread (0: the calling one) may use.
+pub fn cpus_of(thread: i32) -> Option<Cpus> {
+    // SAFETY: `cpu_set_t` is plain data, and the call writes to the one it is given.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        (libc::sched_getaffinity(thread, size_of_val(&set), &mut set) == 0).then_some(Cpus(set))
+    }
+}
+
+/// The CPU the calling thread is on.
+pub fn own_cpu() -> Cpus {
+    // SAFETY: `cpu_set_t` is plain data; CPU_SET ignores numbers beyond the set.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
+        Cpus(set)
+    }
+}
+
+/// Lets a thread (0: the calling one) run only there, where that is permitted.
+pub fn assign(thread: i32, cpus: &Cpus) {
+    // SAFETY: reads the set, whose size is given.
+    unsafe { libc::sched_setaffinity(thread, size_of_val(&cpus.0), &cpus.0) };
+}
+
+/// The calling thread's number.
+pub fn thread_id() -> i32 {
+    // SAFETY: takes no pointers, cannot fail.
+    unsafe { libc::gettid() }
+}
