@@ -51,6 +51,11 @@ impl<'a> Muster<'a> {
         (real_time && crew.all.is_some()).then_some(Muster { crew, gathered: false, pressing: LASTING })
     }
 
+    /// Whether they run on the engine's CPU now.
+    pub fn is_gathered(&self) -> bool {
+        self.gathered
+    }
+
     /// A window has ended in which so many packets left.
     pub fn window(&mut self, packets: u32) {
         let change = if self.gathered { packets >= CROWDED } else { packets < CROWDED / 2 };

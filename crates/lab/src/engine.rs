@@ -34,6 +34,10 @@ const BATCH: usize = 64;
 const PRIORITY: i32 = 20;
 /// How long the engine works without a pause before it gives way to others of its priority.
 const SHIFT: Span = Span::from_micros(500);
+/// So many packets of a burst are delivered before those that receive may run, as a network card's
+/// driver takes in no more at once (half of NAPI's weight); and for how long.
+const BUDGET: usize = 32;
+const PAUSE: Duration = Duration::from_micros(20);
 /// The longest sleep: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -93,6 +97,8 @@ pub struct Engine<'a> {
     window: (Time, u32, u32),
     /// How many windows there were.
     windows: u64,
+    /// Those that receive run on this CPU, when this thread sleeps.
+    gathered: bool,
     punctuality: Punctuality,
     recorder: Option<Recorder>,
 }
@@ -148,6 +154,7 @@ impl<'a> Engine<'a> {
             joiner: Joiner::default(),
             window: (Time::ZERO, 0, 0),
             windows: 0,
+            gathered: false,
             punctuality: Punctuality::default(),
             recorder,
         }
@@ -182,6 +189,7 @@ impl<'a> Engine<'a> {
             if windows != self.windows {
                 windows = self.windows;
                 muster.iter_mut().for_each(|m| m.window(self.window.2));
+                self.gathered = muster.as_ref().is_some_and(Muster::is_gathered);
             }
             let spin = SPINS.iter().find(|(most, _)| self.window.2 <= *most).map_or(Duration::ZERO, |s| s.1);
             let wait = wake.map_or(NAP, |t| self.clock.until(t).saturating_sub(spin).min(NAP));
@@ -271,7 +279,10 @@ impl<'a> Engine<'a> {
             self.windows += 1;
         }
         let dense = self.window.2 >= DENSE;
-        for (due, mut packet) in self.outbox.sent.drain(..) {
+        for (i, (due, mut packet)) in self.outbox.sent.drain(..).enumerate() {
+            if self.gathered && i % BUDGET == BUDGET - 1 {
+                std::thread::sleep(PAUSE);
+            }
             if packet.fragment.is_some() && !w.is_whole(&mut packet) {
                 continue;
             }
