@@ -5,7 +5,7 @@ PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transpo
 
 .PHONY: test lint unit same-bytes wasm parquet bench fuzz docs setup netns
 
-test: setup lint unit wasm same-bytes parquet
+test: setup lint unit wasm same-bytes parquet netns
 
 # tshark checks our captures; venv and pip read our Parquet files.
 setup:
@@ -41,9 +41,12 @@ bench:
 	$(MAKE) -C benches/ns3
 	python3 benches/compare.py
 
-# The lab: namespaces and the kernel's own TCP, in real seconds, as root and on a quiet machine.
+# The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
+# simulator. In real seconds, one test at a time, as root; elsewhere each says that it was skipped.
+KERNEL = longfat-lab longfat-twin longfat
 netns:
-	$(CARGO) test -p longfat-lab --features kernel-tests -- --test-threads=1
+	$(CARGO) test $(KERNEL:%=-p %) --features "$(KERNEL:%=%/kernel-tests)" \
+		--test kernel --test shell --test tools --test live --test faults -- --test-threads=1
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:

@@ -5,6 +5,8 @@ set -eu
 missing=""
 command -v tshark >/dev/null || missing="$missing tshark"
 command -v ping >/dev/null || missing="$missing iputils-ping"
+command -v iperf3 >/dev/null || missing="$missing iperf3"
+command -v curl >/dev/null || missing="$missing curl"
 command -v python3 >/dev/null || missing="$missing python3"
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0

@@ -165,9 +165,10 @@ impl Sender {
             return false;
         }
         let Some(head) = self.board.front() else { return false };
-        let half = self.s.srtt.unwrap_or(Span::ZERO) / 2;
-        if self.s.now.since(head.at) < half {
-            return false; // the next ACK would come too late
+        // The next ACK would come too late (Linux 6.18: in more than a millisecond).
+        let srtt = self.s.srtt.unwrap_or(Span::ZERO);
+        if (head.at + srtt).since(self.s.now) > (srtt / 2).min(Span::from_millis(1)) {
+            return false;
         }
         // More data is always coming on a stream that still has some; else send what there is.
         left > limit || !self.closed
