@@ -116,7 +116,7 @@ fn a_needless_probe_costs_nothing() {
     pair.finish();
     let last = pair.data().count() as u64 + 10;
     // As late as a probe needs to come first, and no timeout.
-    pair.wire(move |s| if s.forward && s.number == last { Fate::Late(ms(240)) } else { Fate::Arrive });
+    pair.wire(move |s| if s.forward && s.number == last { Fate::Late(ms(270)) } else { Fate::Arrive });
     pair.write(10 * MSS);
     pair.finish();
     pair.run(RTT);
