@@ -34,9 +34,9 @@ const BATCH: usize = 64;
 const PRIORITY: i32 = 20;
 /// How long the engine works without a pause before it gives way to others of its priority.
 const SHIFT: Span = Span::from_micros(500);
-/// So many packets of a burst are delivered before those that receive may run, as a network card's
+/// So many packets are delivered without a pause before those that receive may run, as a network card's
 /// driver takes in no more at once (half of NAPI's weight); and for how long.
-const BUDGET: usize = 32;
+const BUDGET: u32 = 32;
 const PAUSE: Duration = Duration::from_micros(20);
 /// The longest sleep: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
@@ -99,6 +99,8 @@ pub struct Engine<'a> {
     windows: u64,
     /// Those that receive run on this CPU, when this thread sleeps.
     gathered: bool,
+    /// Packets delivered since this thread last slept.
+    taken_in: u32,
     punctuality: Punctuality,
     recorder: Option<Recorder>,
 }
@@ -155,6 +157,7 @@ impl<'a> Engine<'a> {
             window: (Time::ZERO, 0, 0),
             windows: 0,
             gathered: false,
+            taken_in: 0,
             punctuality: Punctuality::default(),
             recorder,
         }
@@ -196,6 +199,7 @@ impl<'a> Engine<'a> {
             // Overloaded, it would keep its core: another path's engine has its turn first.
             if !wait.is_zero() {
                 rested = now;
+                self.taken_in = 0;
             } else if now.since(rested) >= SHIFT {
                 sys::give_way();
                 rested = now;
@@ -279,9 +283,11 @@ impl<'a> Engine<'a> {
             self.windows += 1;
         }
         let dense = self.window.2 >= DENSE;
-        for (i, (due, mut packet)) in self.outbox.sent.drain(..).enumerate() {
-            if self.gathered && i % BUDGET == BUDGET - 1 {
+        for (due, mut packet) in self.outbox.sent.drain(..) {
+            self.taken_in += 1;
+            if self.gathered && self.taken_in >= BUDGET {
                 std::thread::sleep(PAUSE);
+                self.taken_in = 0;
             }
             if packet.fragment.is_some() && !w.is_whole(&mut packet) {
                 continue;
