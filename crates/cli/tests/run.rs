@@ -131,8 +131,9 @@ fn bad_input_names_line_and_key_and_exits_with_2() {
     assert!(e.contains("--set") && e.contains("flows.bulk.cc"), "{e}");
     let e = refused(SMALL, &["--variant", "nobody"]);
     assert!(e.contains("`nobody`") && e.contains("policer, three"), "{e}");
-    let e = refused(SMALL, &["--on", "kernel"]);
-    assert!(e.contains("not available yet"), "{e}");
+    let e = refused(SMALL, &["--on", "kernel", "--set", "flows.bulk.tool=nonesuch {to}"]);
+    assert!(e.contains("nonesuch"), "{e}");
+    assert!(refused(SMALL, &["--pcap-stages"]).contains("--pcap"));
     assert!(refused(SMALL, &["--repeat", "0"]).contains("--repeat"));
 }
 
@@ -218,6 +219,27 @@ fn captures_lie_in_a_folder_for_each_run() {
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert!(place.0.join("many/policer-repeat1/dc.pcap").exists());
     assert!(place.0.join("many/policer-repeat2/dc.pcap").exists());
+}
+
+/// What left the policer is what the sender sent, less what the policer dropped.
+#[test]
+fn captures_between_stages_count_what_left_each() {
+    let place = Place::new("stages");
+    let args = ["run", "small.toml", "--variant", "policer", "--pcap", "caps", "--pcap-stages", "--json"];
+    let out = place.file("small.toml", SMALL).longfat(&args);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let packets = |file: &str| {
+        let bytes = place.read(&format!("caps/policer/{file}.pcap"));
+        let (mut at, mut n) = (24, 0);
+        while let Some(kept) = bytes.get(at + 8..at + 12) {
+            at += 16 + u32::from_le_bytes(kept.try_into().unwrap()) as usize;
+            n += 1;
+        }
+        n
+    };
+    for element in json(&stdout(&out))["variants"][0]["elements"].as_array().unwrap() {
+        assert_eq!(packets(element["name"].as_str().unwrap()), element["passed_packets"].as_u64().unwrap());
+    }
 }
 
 /// A capture of a real run has nothing that tshark calls malformed, and its handshake reads as one.

@@ -66,3 +66,38 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     add(["", "kernel"], 69, &|p| count(p.1.sum(|f| f.timeouts)).into());
     render(columns, style)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::{RttSummary, SCHEMA};
+
+    #[test]
+    fn each_variant_has_a_row_with_both_clocks_and_their_ratio() {
+        let variant = |name: &str, clock, mbps: f64, rtt: f64| {
+            let rtt_ms = RttSummary { mean: rtt, max: rtt, ..RttSummary::default() };
+            let flow =
+                Flow { name: "f".into(), cc: "cubic".into(), rtt_ms, sent_packets: 9, ..Flow::default() };
+            let (name, flows) = (name.into(), vec![flow]);
+            Variant { name, clock, flows, total_goodput_mbps: mbps, ..Variant::default() }
+        };
+        let variants = vec![
+            variant("policer", Clock::Sim, 9.0, 30.0),
+            variant("policer", Clock::Kernel, 12.0, 30.0),
+            variant("shaper", Clock::Sim, 19.3, 108.0),
+            variant("shaper", Clock::Kernel, 0.0, 0.0),
+            variant("alone", Clock::Sim, 1.0, 1.0),
+        ];
+        let run = Run { schema: SCHEMA.into(), scenario: "s".into(), seed: 1, variants };
+        assert!(has_both(&run));
+        let text = table(&run, Style::default());
+        let cells = |name: &str| -> Vec<&str> {
+            text.lines().find(|l| l.starts_with(name)).expect("a row").split_whitespace().collect()
+        };
+        assert_eq!(cells("policer")[1..7], ["9.00", "12.0", "0.75", "30", "30", "1.00"]);
+        // Nothing arrived: no ratio.
+        assert_eq!(cells("shaper")[1..4], ["19.3", "0", "–"]);
+        assert!(!text.contains("alone"), "one clock is no pair");
+        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    }
+}

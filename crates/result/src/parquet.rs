@@ -1,10 +1,11 @@
-//! Time series as Parquet, long format: one row per variant, repeat, name and sample.
+//! Time series as Parquet, long format: one row per variant, clock, repeat, name and sample.
 //!
 //! `flows.parquet`:
 //!
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `variant` | string | the variant's name |
+//! | `clock` | string | `sim` or `kernel` |
 //! | `repeat` | int64 | 1, 2 …; repeat r ran with the run's seed + r - 1 |
 //! | `name` | string | the flow's name |
 //! | `time_s` | double | seconds since the run began |
@@ -18,7 +19,7 @@
 //! | `retransmitted` | int64 | retransmissions so far |
 //! | `state` | string | the congestion control's state; null for datagrams |
 //!
-//! `elements.parquet`: `variant`, `repeat`, `name`, `time_s` as above, `queue_packets`,
+//! `elements.parquet`: `variant`, `clock`, `repeat`, `name`, `time_s` as above, `queue_packets`,
 //! `queue_bytes` (int64), `tokens_bytes` (double; null without a bucket), `dropped` (int64, so far).
 //!
 //! The footer's key-value metadata hold `longfat.schema`, `longfat.scenario` and `longfat.seed`.
@@ -386,8 +387,8 @@ mod tests {
         ]));
         let row = |i: usize| rows[i].iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(" ");
         assert_eq!(rows.len(), 6);
-        assert_eq!(row(0), r#""v" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 "slow start""#);
-        assert_eq!(row(4), r#""v" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 "avoidance""#);
+        assert_eq!(row(0), r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 "slow start""#);
+        assert_eq!(row(4), r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 "avoidance""#);
     }
 
     #[test]
