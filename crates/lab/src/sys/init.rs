@@ -1,7 +1,7 @@
 //! What runs between `clone3` and `execve`: the first process of a command's process-id namespace.
 //!
-//! The process that clones may have many threads, so the child allocates nothing and takes no lock:
-//! everything it needs was laid out before, in [`Orders`].
+//! The process that clones may have many threads, so the child allocates nothing and takes no lock,
+//! nor calls what does inside the C library: everything it needs was laid out before, in [`Orders`].
 //!
 //! Its order of work: the host's network, mounts, descriptors, privileges away, then the command as
 //! a child of its own. From then on it reaps, and passes on how the command ended. When it ends, the
@@ -96,17 +96,23 @@ pub struct Orders<'a> {
 impl Orders<'_> {
     /// Starts the first process.
     pub fn start(mut self) -> io::Result<libc::pid_t> {
-        // SAFETY: plain data, read by the call. Without CLONE_VM the child has its own copy of
-        // everything; it calls only what POSIX allows after a fork of a process with threads.
-        unsafe {
-            let mut args: libc::clone_args = zeroed();
-            args.flags = (libc::CLONE_NEWPID | libc::CLONE_NEWNS) as u64;
-            args.exit_signal = libc::SIGCHLD as u64;
-            match libc::syscall(libc::SYS_clone3, &mut args, size_of::<libc::clone_args>()) {
-                0 => first(&mut self),
-                pid => check(pid as libc::c_int),
-            }
+        // SAFETY: the child calls only what POSIX allows after a fork of a process with threads.
+        match unsafe { clone(libc::CLONE_NEWPID | libc::CLONE_NEWNS) }? {
+            0 => first(&mut self),
+            pid => Ok(pid),
         }
+    }
+}
+
+/// Forks, without the C library: its `fork` takes locks that a thread of the starting process may
+/// have held at the first clone, and that nobody gives back in the copy.
+unsafe fn clone(namespaces: libc::c_int) -> io::Result<libc::pid_t> {
+    // SAFETY: plain data, read by the call. Without CLONE_VM the child has its own copy of everything.
+    unsafe {
+        let mut args: libc::clone_args = zeroed();
+        args.flags = namespaces as u64;
+        args.exit_signal = libc::SIGCHLD as u64;
+        check(libc::syscall(libc::SYS_clone3, &mut args, size_of::<libc::clone_args>()) as libc::c_int)
     }
 }
 
@@ -292,9 +298,11 @@ unsafe fn drop_privileges(account: Option<&Account>) -> io::Result<()> {
         let bits = libc::SECBIT_NOROOT | libc::SECBIT_NOROOT_LOCKED;
         prctl(libc::PR_SET_SECUREBITS, bits)?;
         if let Some(who) = account {
-            check(libc::setgroups(who.groups.len(), who.groups.as_ptr()))?;
-            check(libc::setresgid(who.gid, who.gid, who.gid))?;
-            check(libc::setresuid(who.uid, who.uid, who.uid))?;
+            // By number: the C library's own would wait for threads that this copy does not have.
+            let done = |code: libc::c_long| check(code as libc::c_int);
+            done(libc::syscall(libc::SYS_setgroups, who.groups.len(), who.groups.as_ptr()))?;
+            done(libc::syscall(libc::SYS_setresgid, who.gid, who.gid, who.gid))?;
+            done(libc::syscall(libc::SYS_setresuid, who.uid, who.uid, who.uid))?;
         }
         // linux/capability.h, version 3: header, and effective, permitted, inheritable, twice.
         let (header, none) = ([0x2008_0522u32, 0], [0u32; 6]);
@@ -309,7 +317,7 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
     unsafe {
         // Nobody attaches to the first process, which is the command's user now; execve sets it back.
         libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong);
-        match check(libc::fork()).at(Step::Fork)? {
+        match clone(0).at(Step::Fork)? {
             0 => {}
             pid => return Ok(pid),
         }
