@@ -1,6 +1,7 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
 //! [grid|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
-//! machine, in real time: as root, on a quiet machine.
+//! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
+//! random loss.
 
 use std::process::ExitCode;
 use twin::{COLUMNS, Cell, grid, recorded};
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
             wanted.iter().for_each(|c| println!("{}", c.line()));
             ExitCode::SUCCESS
         }
-        Some("sim") => print(&wanted, 1, &mut |cell, _| cell.simulate()),
+        Some("sim") => print(&wanted, 1, &mut |cell, _| cell.simulate_runs(runs)),
         Some("kernel") => print(&wanted, runs, &mut |cell, run| {
             let line = cell.line();
             cell.measure(run, &mut |text| eprintln!("{line}: {text}")).map_err(|e| e.to_string())

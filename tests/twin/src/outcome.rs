@@ -59,8 +59,16 @@ impl Cell {
     /// # Errors
     /// The scenario does not parse.
     pub fn simulate(&self) -> Result<Outcome, String> {
+        self.simulate_runs(20)
+    }
+
+    /// Simulates the cell: the mean of the first so many seeds where it has random loss, else of one.
+    ///
+    /// # Errors
+    /// The scenario does not parse.
+    pub fn simulate_runs(&self, most: u64) -> Result<Outcome, String> {
         let scenario = self.checked()?;
-        let seeds = if self.loss > 0.0 { 20 } else { 1 };
+        let seeds = if self.loss > 0.0 { most } else { 1 };
         let run =
             |seed| Outcome::of(&sim::run("sim", &scenario, sim::Options { seed, ..Default::default() }));
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))

@@ -50,8 +50,9 @@ pub fn exact() -> Vec<Row> {
     EXACT.lines().filter_map(|line| parse(line, true)).collect()
 }
 
-/// The grid in the lab: the mean of each cell's runs, and their spread; in the order of the file.
-pub fn grid() -> Vec<Row> {
+/// The grid in the lab: the mean of each cell's runs, and their spread; how many runs. In the order of
+/// the file. Run r had seed r: what random loss takes, it takes from the simulator's run of that seed too.
+pub fn grid() -> Vec<(Row, u64)> {
     let mut cells: Vec<(Cell, Vec<Outcome>)> = Vec::new();
     for line in GRID.lines() {
         let f: Vec<&str> = line.split(',').collect();
@@ -61,7 +62,7 @@ pub fn grid() -> Vec<Row> {
             None => cells.push((cell, vec![run])),
         }
     }
-    cells.into_iter().map(|(cell, runs)| (cell, Outcome::mean(&runs))).collect()
+    cells.into_iter().map(|(cell, runs)| ((cell, Outcome::mean(&runs)), runs.len() as u64)).collect()
 }
 
 /// The grid in ns-3, by [`Cell::line`]; without what it cannot do.

@@ -35,3 +35,24 @@ fn pacing_decides_what_a_small_bucket_carries() {
     let (s1, s2) = (paced.simulate().expect("parses"), bursty.simulate().expect("parses"));
     assert!(s1.goodput / s2.goodput > 8.0, "{} {}", s1.goodput, s2.goodput);
 }
+
+/// The grid's own aims. The cells beyond them are named and explained in `docs/fidelity.md`.
+#[test]
+fn the_grid() {
+    let (mut goodput, mut rtt, mut near, mut many) = (Vec::new(), Vec::new(), 0, 0);
+    for ((cell, kernel), runs) in recorded::grid() {
+        let sim = cell.simulate_runs(runs).expect("parses");
+        goodput.push(error(&sim, &kernel).abs());
+        rtt.push((sim.rtt_ms / kernel.rtt_ms - 1.0).abs());
+        if kernel.retransmits > 50.0 {
+            let ratio = (sim.retransmits / kernel.retransmits).max(kernel.retransmits / sim.retransmits);
+            (near, many) = (near + u32::from(ratio <= 1.5), many + 1);
+        }
+    }
+    assert_eq!(goodput.len(), 72);
+    for (what, errors) in [("goodput", &goodput), ("RTT", &rtt)] {
+        assert!(quantile(errors, 0.5) <= 0.03, "{what}: median {}", quantile(errors, 0.5));
+        assert!(quantile(errors, 0.9) <= 0.10, "{what}: 90th percentile {}", quantile(errors, 0.9));
+    }
+    assert!(near * 10 >= many * 8, "retransmissions within a factor of 1.5: {near} of {many}");
+}
