@@ -46,7 +46,7 @@ said = open(work + "/said").read()
 cpu = float(re.search(r"([0-9.]+) s of CPU", said).group(1)) / 5
 late = re.search(r"late median ([0-9.]+) ms, p99 ([0-9.]+)", said).groups()
 got, sent = flow["goodput_mbps"], flow["sent_packets"]
-text = f"{title}: {got:.1f} Mbit/s, {sent / 5:.0f} packets/s"
+text = f"{title}: {got:.3f} Mbit/s, {sent / 5:.0f} packets/s"
 if flow["cc"] == "udp":
     size = 36 if "64 B" in title else 1472
     text += f", lost {100 * (1 - flow['delivered_bytes'] / size / sent):.3f} %"

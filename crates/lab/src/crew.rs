@@ -1,7 +1,7 @@
 //! Where the hosts' threads run: on the engine's CPU, as a program does on the CPU whose soft
 //! interrupt receives for it. There it runs when a burst has been taken in, not in its midst, so who
 //! acknowledges what does not hang on how fast one CPU wakes another. Under load beyond one CPU
-//! they, and the engine, may use all.
+//! they, and the engine, may use all. Hosts that only send or receive datagrams need none of this.
 
 use crate::sys::{self, Cpus};
 use std::sync::{Mutex, PoisonError};

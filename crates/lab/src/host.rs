@@ -192,7 +192,7 @@ impl<'a> Host<'a> {
         let failed = || Error::system(format!("flow {}: listening", flow.name));
         if flow.is_udp() {
             let socket = Socket::udp().map_err(failed())?;
-            receive_buffer(&socket, 8 << 20).map_err(failed())?;
+            receive_buffer(&socket, 64 << 20).map_err(failed())?;
             socket.bind(leg.port).map_err(failed())?;
             let owner = Owner::Sink(self.sinks.len());
             self.epoll.set(socket.fd(), owner.token(), true, false, true).map_err(failed())?;

@@ -124,6 +124,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether connections of ours begin or end at a host.
+    pub fn connects(&self, host: usize) -> bool {
+        let ours = |l: &&Leg| !self.flows[l.flow].is_udp() && self.flows[l.flow].tool.is_none();
+        self.legs.iter().filter(ours).any(|l| l.from == host || l.to == host)
+    }
+
     /// The flow that one of these ports belongs to.
     pub fn flow_of(&self, ports: [u16; 2]) -> Option<&Flow> {
         let leg = |port: u16| self.legs.get(port.checked_sub(FIRST_PORT)? as usize);

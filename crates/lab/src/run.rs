@@ -122,7 +122,9 @@ impl Job<'_> {
                     let namespace = namespace.as_fd();
                     s.spawn(move || -> Result<host::Report, Error> {
                         sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
-                        crew.join();
+                        if plan.connects(h) {
+                            crew.join();
+                        }
                         Host::new(scenario, plan, h, seed, clock)?.run(stop)
                     })
                 })
