@@ -1,6 +1,10 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_lab.rs"]
+#[allow(dead_code)] // what only the lab reads
+mod lab;
 mod load;
 mod output;
 mod parallel;

@@ -1,5 +1,7 @@
 //! What ends the program early, mostly with exit code 2.
 
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
 use scenario::ScenarioError;
 use std::fmt;
 use std::io;

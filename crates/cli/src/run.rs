@@ -1,6 +1,8 @@
 //! `longfat run`.
 
 use crate::args::RunArgs;
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
 use crate::load::load;
 use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;

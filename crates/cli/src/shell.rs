@@ -1,6 +1,8 @@
 //! `longfat shell`.
 
 use crate::args::ShellArgs;
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
 use crate::load::load;
 use crate::plan::choose;
 use crate::problem::Problem;

@@ -1,5 +1,7 @@
 //! Packets as captures, one file for each host.
 
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
 use crate::output::file_name;
 use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;

@@ -100,7 +100,7 @@ fn grid(rows: &[Row]) {
     line("simulator", &|r| Some(r.2));
     line("ns-3", &|r| ns3.get(&r.0.line()).copied());
     println!(
-        "\nWorst first. Spread: largest goodput of the kernel's runs / smallest.\n\n\
+        "\nWorst first. Spread: largest goodput of the kernel's runs / smallest; 1.00 where there is one run.\n\n\
          | cell | goodput Mbit/s: kernel | spread | simulator | error | ns-3 error | retransmissions: kernel | simulator | RTT mean ms: kernel | simulator | p95: kernel | simulator |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");

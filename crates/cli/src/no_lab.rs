@@ -1,0 +1,66 @@
+//! What stands for the lab on systems other than Linux: it says that it needs Linux.
+
+use scenario::Scenario;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::sync::atomic::AtomicBool;
+use units::Time;
+
+#[derive(Debug)]
+pub struct Error;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "this needs Linux: it runs on the kernel's own TCP, in network namespaces; --on sim works here",
+        )
+    }
+}
+
+impl Error {
+    pub fn command_code(&self) -> Option<i32> {
+        None
+    }
+}
+
+pub struct Captures {
+    pub hosts: Vec<File>,
+    pub stages: Vec<File>,
+}
+
+pub struct Options<'a> {
+    pub seed: u64,
+    pub only_flow: Option<usize>,
+    pub progress: Option<&'a mut dyn FnMut(Time)>,
+    pub notice: Option<&'a mut dyn FnMut(&str)>,
+    pub pcap: Option<Captures>,
+    pub stop: Option<&'a AtomicBool>,
+}
+
+pub fn run(_: &str, _: &Scenario, _: Options) -> Result<result::Outcome, Error> {
+    Err(Error)
+}
+
+pub struct Serve {
+    pub host: usize,
+    pub command: Vec<OsString>,
+}
+
+pub struct ShellOptions<'a> {
+    pub seed: u64,
+    pub host: usize,
+    pub command: Vec<OsString>,
+    pub serve: Vec<Serve>,
+    pub flows: bool,
+    pub notice: Option<&'a mut dyn FnMut(&str)>,
+}
+
+pub fn shell(_: &Scenario, _: ShellOptions) -> Result<i32, Error> {
+    Err(Error)
+}
+
+pub fn address(_: usize) -> Ipv4Addr {
+    Ipv4Addr::UNSPECIFIED
+}
