@@ -40,13 +40,10 @@ pub(crate) struct Launch<'a> {
 
 /// A command's input and output. But for [`Output::Inherit`] its input is empty and it has a
 /// session of its own, out of reach of the terminal's keys.
-#[allow(dead_code)] // `Null` and `Split` are for scenario files whose flows are commands.
 pub(crate) enum Output {
     /// Those of this process. Where its terminal's foreground is ours, it becomes the command's:
     /// keep a [`sys::Foreground`] meanwhile.
     Inherit,
-    /// Thrown away.
-    Null,
     /// Both stdout and stderr are written there.
     Capture(OwnedFd),
     /// Each has its own.
@@ -100,7 +97,6 @@ impl Launch<'_> {
         let inherits = matches!(self.output, Output::Inherit);
         let stdio = match &self.output {
             Output::Inherit => [-1; 3],
-            Output::Null => [null; 3],
             Output::Capture(both) => [null, both.as_raw_fd(), both.as_raw_fd()],
             Output::Split { stdout, stderr } => [null, stdout.as_raw_fd(), stderr.as_raw_fd()],
         };

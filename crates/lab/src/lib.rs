@@ -37,6 +37,7 @@ mod diag;
 mod engine;
 mod error;
 mod host;
+mod hosts;
 mod info;
 mod join;
 mod launch;

@@ -124,10 +124,20 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether connections of ours begin or end at a host.
+    /// The flows that begin or end at a host and that no program plays.
+    fn played(&self, host: usize) -> impl Iterator<Item = &Flow> {
+        let legs = self.legs.iter().filter(move |l| l.from == host || l.to == host);
+        legs.map(|l| &self.flows[l.flow]).filter(|f| f.tool.is_none())
+    }
+
+    /// Whether a host has traffic of ours.
+    pub fn plays(&self, host: usize) -> bool {
+        self.played(host).next().is_some()
+    }
+
+    /// Whether connections are among it.
     pub fn connects(&self, host: usize) -> bool {
-        let ours = |l: &&Leg| !self.flows[l.flow].is_udp() && self.flows[l.flow].tool.is_none();
-        self.legs.iter().filter(ours).any(|l| l.from == host || l.to == host)
+        self.played(host).any(|f| !f.is_udp())
     }
 
     /// The flow that one of these ports belongs to.

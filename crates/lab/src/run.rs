@@ -6,15 +6,14 @@ use crate::clock::Clock;
 use crate::collect;
 use crate::crew::Crew;
 use crate::engine::Engine;
-use crate::host::{self, Host};
+use crate::hosts::Hosts;
 use crate::network::{self, Network};
 use crate::pcap::{self, Captures};
-use crate::plan::{Leg, Plan};
+use crate::plan::Plan;
 use crate::sys;
 use crate::tool::{self, Tools};
 use result::Outcome;
 use scenario::Scenario;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -114,21 +113,8 @@ impl Job<'_> {
             let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
             let writer = writer.map(|w| s.spawn(move || w.run().map_err(Error::system("writing captures"))));
             let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
-            let ours = |l: &&Leg| plan.flows[l.flow].tool.is_none();
-            let busy = |h: usize| plan.legs.iter().filter(ours).any(|l| l.from == h || l.to == h);
-            let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-            let mut hosts: Vec<_> = namespaces
-                .map(|(h, namespace)| {
-                    let namespace = namespace.as_fd();
-                    s.spawn(move || -> Result<host::Report, Error> {
-                        sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
-                        if plan.connects(h) {
-                            crew.join();
-                        }
-                        Host::new(scenario, plan, h, seed, clock)?.run(stop)
-                    })
-                })
-                .collect();
+            let hosts = Hosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));

@@ -8,7 +8,7 @@ use crate::apart::shell_apart;
 use crate::clock::Clock;
 use crate::crew::Crew;
 use crate::engine::Engine;
-use crate::host;
+use crate::hosts::Hosts;
 use crate::launch::{Change, Launch, Output, Running, users_shell};
 use crate::network::{self, Network};
 use crate::plan::Plan;
@@ -147,17 +147,9 @@ impl Job<'_> {
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
             let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
-            let busy = |h: usize| self.plan.legs.iter().any(|l| l.from == h || l.to == h);
-            let namespaces = network.namespaces.iter().enumerate().filter(|(h, _)| busy(*h));
-            let mut hosts: Vec<_> = namespaces
-                .map(|(h, namespace)| {
-                    let namespace = namespace.as_fd();
-                    s.spawn(move || -> Result<host::Report, Error> {
-                        sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
-                        host::Host::new(self.scenario, self.plan, h, self.seed, clock)?.run(stop)
-                    })
-                })
-                .collect();
+            let (scenario, plan, seed) = (self.scenario, self.plan, self.seed);
+            let hosts = Hosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             let mut servers = Servers::start(&self.serve, &network, &names)?;
             servers.await_listening(&network, tell);
