@@ -2,7 +2,7 @@
 //! of `Controller`), without packets or queues. Times are set by the test.
 #![allow(dead_code)] // each test binary uses its part
 
-use congestion::{CaState, Controller, Event, RateSample, Socket, Window, make};
+use congestion::{AckEvent, CaState, Controller, Event, RateSample, Socket, Window, make};
 use units::{Span, Time};
 
 /// A controller, what it reads and what it changes.
@@ -64,6 +64,8 @@ impl Flow {
             s.min_rtt = Some(s.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         c.pkts_acked(s, w, rs.rtt, rs.acked_sacked);
+        let moved = rs.acked_sacked > 0;
+        c.in_ack_event(s, w, AckEvent { slow_path: !moved, win_update: moved, ece: rs.ece });
         if c.owns_window() {
             c.cong_control(s, w, &rs);
         } else {
@@ -130,6 +132,17 @@ impl Flow {
         self.w.cwnd = self.s.inflight.saturating_add(1).min(self.w.cwnd_clamp);
         self.w.cwnd_cnt = 0;
         self.set_state(CaState::Loss);
+    }
+
+    /// Duplicate ACKs, as of `packets` received behind a hole: SACKed, so delivered, but nothing
+    /// moves forward.
+    pub fn duplicate_acks(&mut self, packets: u32) {
+        let Flow { c, s, w, .. } = self;
+        for _ in 0..packets {
+            s.delivered += 1;
+            s.inflight = s.inflight.saturating_sub(1);
+            c.in_ack_event(s, w, AckEvent { slow_path: true, ..AckEvent::default() });
+        }
     }
 
     /// The reduction was spurious.
