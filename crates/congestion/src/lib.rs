@@ -19,6 +19,7 @@ use units::{Span, Time};
 
 mod bbr;
 mod cbrt;
+mod control;
 mod cubic;
 mod hystart;
 mod jiffies;
@@ -27,6 +28,7 @@ mod reno;
 mod westwood;
 
 pub use bbr::Bbr;
+pub use control::Control;
 pub use cubic::Cubic;
 pub use jiffies::HZ;
 pub use registry::{NAMES, make};
