@@ -4,6 +4,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 use crate::harness::Flow;
+use congestion::{AckEvent, CaState, RateSample};
 use units::Span;
 
 /// One flow through one bottleneck.
@@ -72,19 +73,19 @@ impl Pipe {
         let gap = self.per_packet();
         for i in 0..rest {
             self.flow.wait(gap);
-            self.flow.duplicate_acks(1);
+            self.flow.ack_with(RateSample::default()); // nothing moves forward
             if i == 2 {
-                self.flow.enter(congestion::CaState::Recovery);
+                self.flow.enter(CaState::Recovery);
             }
         }
         if rest <= 2 {
-            self.flow.enter(congestion::CaState::Recovery);
+            self.flow.enter(CaState::Recovery);
         }
         self.flow.s.inflight = 0;
         self.flow.wait(rtt);
         let Flow { c, s, w, .. } = &mut self.flow;
         s.snd_una = s.snd_nxt;
-        let event = congestion::AckEvent { win_update: true, ..Default::default() };
+        let event = AckEvent { win_update: true, ..Default::default() };
         c.pkts_acked(s, w, None, 1);
         c.in_ack_event(s, w, event);
         self.flow.leave();
