@@ -19,6 +19,7 @@ use units::{Span, Time};
 
 mod bbr;
 mod cbrt;
+mod compound;
 mod control;
 mod cubic;
 mod hystart;
@@ -28,6 +29,7 @@ mod reno;
 mod westwood;
 
 pub use bbr::Bbr;
+pub use compound::Compound;
 pub use control::Control;
 pub use cubic::Cubic;
 pub use jiffies::HZ;
