@@ -214,11 +214,12 @@ struct ack_sample {
  *   pkts_acked    1 const struct ack_sample *
  *   cong_control  1 ack, 2 flag, 3 const struct rate_sample * (Linux 6.10 and later)
  *
- * The loader writes the name, so it comes first here; libbpf matches members by name.
+ * The loader writes name and flags, so they come first here; libbpf matches members by name.
  */
 struct sock;
 struct tcp_congestion_ops {
     char name[16];
+    __u32 flags;
     __u32 (*ssthresh)(struct sock *sk);
     void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
     void (*set_state)(struct sock *sk, __u8 new_state);
@@ -231,7 +232,6 @@ struct tcp_congestion_ops {
     __u32 (*sndbuf_expand)(struct sock *sk);
     void (*init)(struct sock *sk);
     void (*release)(struct sock *sk);
-    __u32 flags;
 };
 
 enum tcp_ca_state {

@@ -1,24 +1,17 @@
 //! One eBPF object: its parameters set, its name set, loaded and registered.
 
-use crate::{Error, capabilities, diagnose};
+use crate::names::LONGEST;
+use crate::{Error, Parameter, capabilities, diagnose};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Linkage, Var};
-use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{
+    AsRawLibbpf, ErrorKind, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel,
+};
 use std::cell::RefCell;
 use std::io;
 
-/// A parameter of a program: a global constant that the loader may replace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// The variable's name in the program.
-    pub name: String,
-    /// Its value: the default, or what is in force.
-    pub value: u64,
-    /// The largest value it can have.
-    pub most: u64,
-    pub(crate) offset: usize,
-    pub(crate) size: usize,
-}
+/// What unprivileged programs may choose (net/tcp.h).
+const TCP_CONG_NON_RESTRICTED: u32 = 1;
 
 thread_local! {
     /// What libbpf told this thread since [`listen`].
@@ -35,16 +28,15 @@ fn listen() {
     TOLD.with_borrow_mut(String::clear);
 }
 
-fn os(e: &libbpf_rs::Error) -> io::Error {
-    // Its chain ends in the system's error, if there is one.
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(e);
-    while let Some(s) = source {
-        if let Some(code) = s.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-            return io::Error::from_raw_os_error(code);
-        }
-        source = s.source();
-    }
-    io::Error::other(e.to_string())
+/// The same as an error of std: libbpf-rs does not hand out the system's own.
+pub fn os(e: &libbpf_rs::Error) -> io::Error {
+    let kind = match e.kind() {
+        ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
+        ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
+        ErrorKind::NotFound => io::ErrorKind::NotFound,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, format!("{e:#}"))
 }
 
 /// An opened object, nothing of it in the kernel yet.
@@ -53,11 +45,18 @@ pub struct Opened {
     name: String,
 }
 
-/// A registered control: it stays as long as this or what it was pinned to.
+/// A control in the kernel's list, for as long as the link or a pin of it is there.
 #[derive(Debug)]
 pub struct Registered {
-    link: Link,
+    pub link: Link,
+    pub object: Object,
+}
+
+/// A checked program in the kernel, not registered yet.
+pub struct Ready {
     object: Object,
+    name: String,
+    kernel_name: String,
 }
 
 impl Opened {
@@ -80,6 +79,9 @@ impl Opened {
     }
 
     /// Sets parameters by name.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`].
     pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), Error> {
         let all = self.parameters();
         let wrong = |why: String| Error::Parameter { why };
@@ -94,52 +96,66 @@ impl Opened {
                 return Err(wrong(format!("{}: `{name}` is at most {}, not {value}", self.name, found.most)));
             }
             let bytes = map.as_mut().and_then(|m| m.initial_value_mut()).unwrap_or(&mut []);
-            if let Some(place) = bytes.get_mut(found.offset..found.offset + found.size) {
-                place.copy_from_slice(&truncated(value, found.size));
+            let (offset, size) = found.place;
+            if let Some(place) = bytes.get_mut(offset..offset + size) {
+                place.copy_from_slice(&truncated(value, size));
             }
         }
         Ok(())
     }
 
-    /// Loads it and registers the control as `kernel_name`, which is the caller's to choose.
+    /// Has the kernel check it. The control is going to be called `kernel_name`, which is the
+    /// caller's to choose; `for_all` lets unprivileged programs choose it.
     ///
     /// # Errors
-    /// [`Error::Taken`] when the kernel has that name; else what is missing or was refused.
-    pub fn register(mut self, kernel_name: &str) -> Result<Registered, Error> {
+    /// What is missing or was refused.
+    pub fn load(mut self, kernel_name: &str, for_all: bool) -> Result<Ready, Error> {
         capabilities::check()?;
-        self.rename(kernel_name);
+        self.call(kernel_name, for_all);
         listen();
-        let name = self.name;
-        let mut object = self.open.load().map_err(|e| diagnose::why(rejected(&name, &e)))?;
-        let link = object
-            .maps_mut()
-            .find(|m| m.map_type() == MapType::StructOps)
-            .ok_or_else(|| Error::Kernel { why: format!("{name}: its object has no congestion control") })?
-            .attach_struct_ops()
-            .map_err(|e| match os(&e) {
-                e if e.raw_os_error() == Some(libc::EEXIST) => Error::Taken { name: kernel_name.into() },
-                _ => diagnose::why(rejected(&name, &e)),
-            })?;
-        Ok(Registered { link, object })
+        let Opened { open, name } = self;
+        let object = open.load().map_err(|e| diagnose::why(rejected(&name, &e)))?;
+        Ok(Ready { object, name, kernel_name: kernel_name.into() })
     }
 
-    /// `name` is the first member of `struct tcp_congestion_ops` in `bpf/kernel.h`.
-    fn rename(&mut self, kernel_name: &str) {
-        let mut name = [0; crate::names::LONGEST + 1];
-        name.iter_mut()
-            .zip(kernel_name.bytes().take(crate::names::LONGEST))
-            .for_each(|(to, from)| *to = from);
+    /// `name` and `flags` are the first members of `struct tcp_congestion_ops` in `bpf/kernel.h`.
+    fn call(&mut self, kernel_name: &str, for_all: bool) {
+        let mut name = [0; LONGEST + 1];
+        name.iter_mut().zip(kernel_name.bytes().take(LONGEST)).for_each(|(to, from)| *to = from);
+        let flags = if for_all { TCP_CONG_NON_RESTRICTED } else { 0 };
         let control = self.open.maps_mut().find(|m| m.map_type() == MapType::StructOps);
         if let Some(mut control) = control
-            && let Some(place) = control.initial_value_mut().and_then(|v| v.first_chunk_mut())
+            && let Some((place, rest)) = control.initial_value_mut().and_then(|v| v.split_first_chunk_mut())
+            && let Some(bits) = rest.first_chunk_mut()
         {
             *place = name;
+            *bits = flags.to_ne_bytes();
         }
     }
 }
 
+impl Ready {
+    /// Enters it into the kernel's list.
+    ///
+    /// # Errors
+    /// [`Error::Taken`] when the list has that name.
+    pub fn register(mut self) -> Result<Registered, Error> {
+        listen();
+        let name = &self.name;
+        let mut maps = self.object.maps_mut();
+        let none = || Error::Kernel { why: format!("{name}: its object has no congestion control") };
+        let mut map = maps.find(|m| m.map_type() == MapType::StructOps).ok_or_else(none)?;
+        let link = map.attach_struct_ops().map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => Error::Taken { name: self.kernel_name.clone() },
+            _ => diagnose::why(rejected(name, &e)),
+        })?;
+        drop((map, maps));
+        Ok(Registered { link, object: self.object })
+    }
+}
+
 /// The last part of an internal map's name, after the start of the object's: `steady.rodata`.
-fn is_constants(map: &str) -> bool {
+pub fn is_constants(map: &str) -> bool {
     map.ends_with(".rodata")
 }
 
@@ -163,7 +179,7 @@ pub fn layout(btf: &Btf<'_>, bytes: &[u8]) -> Vec<Parameter> {
         let number = matches!(size, 1 | 2 | 4 | 8);
         if let (Some(name), Linkage::Global, true) = (name, variable.linkage(), number) {
             let value = bytes.get(offset..offset + size).map_or(0, number_of);
-            all.push(Parameter { name, value, most: u64::MAX >> (64 - 8 * size), offset, size });
+            all.push(Parameter { name, value, most: u64::MAX >> (64 - 8 * size), place: (offset, size) });
         }
     }
     all
