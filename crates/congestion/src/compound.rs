@@ -108,7 +108,8 @@ impl Compound {
     /// The end of a round in congestion avoidance.
     fn end_round(&mut self, s: &Socket, w: &mut Window) {
         self.round = s.snd_nxt;
-        let (Some(base), Some(srtt)) = (self.base_rtt, s.srtt.map(micros)) else { return };
+        let srtt = s.srtt.map(micros).filter(|&us| us > 0);
+        let (Some(base), Some(srtt)) = (self.base_rtt, srtt) else { return };
         self.diff_reno = Some(backlog(self.cwnd, base, srtt));
         if w.cwnd <= LOW_WINDOW {
             return self.fold(w.cwnd);
@@ -138,7 +139,7 @@ impl Compound {
 fn backlog(window: u32, base: u32, srtt: u32) -> u32 {
     let waiting = srtt.saturating_sub(base) as u64;
     let packets = (window.min(WINDOW_MAX) as u64) << SHIFT;
-    (packets * waiting / srtt.max(1) as u64) as u32
+    (packets * waiting / srtt as u64) as u32
 }
 
 /// What a round without a queue adds to dwnd, 1/256 packet: alpha window^k - 1, at least nothing.
