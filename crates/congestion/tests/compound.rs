@@ -80,7 +80,9 @@ fn the_delay_window_yields_to_a_queue() {
             assert!((fell - waiting).abs() < 2.0, "{before} fell by {fell}, {waiting:.1} wait");
         }
     }
-    assert_eq!(flow.w.cwnd, 500 + 20 + 30, "only Reno's part is left: {windows:?}");
+    // A packet a round; a round in which the window grew is a few ACKs short of one.
+    let reno = 500 + 20 + 30;
+    assert!((reno - 2..=reno).contains(&flow.w.cwnd), "only Reno's part is left: {windows:?}");
 }
 
 /// The paper's claim (figures 6 and 7): a long fat pipe with a random loss now and then is filled
