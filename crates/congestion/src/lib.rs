@@ -20,6 +20,7 @@ use units::{Span, Time};
 mod bbr;
 mod cbrt;
 mod cubic;
+pub mod hsr;
 mod hystart;
 mod jiffies;
 mod registry;
