@@ -19,6 +19,7 @@ use units::{Span, Time};
 
 mod bbr;
 mod cbrt;
+mod control;
 mod cubic;
 pub mod hsr;
 mod hystart;
@@ -27,6 +28,7 @@ mod registry;
 mod reno;
 
 pub use bbr::Bbr;
+pub use control::Control;
 pub use cubic::Cubic;
 pub use jiffies::HZ;
 pub use registry::{NAMES, make};
