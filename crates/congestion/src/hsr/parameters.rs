@@ -1,48 +1,11 @@
-//! BBR-HSR, BBR for high-speed mobile networks: BBR v1 whose window is sized by an estimate of the
-//! present RTT instead of the smallest one, and which takes its bandwidth back after a failed
-//! handover. Where delay jitters, gain * BtlBw * RTprop is less than the path holds: the window
-//! binds, delivery rates fall with it, and BtlBw follows them down.
-//!
-//! ```text
-//! RTT_avg <- (1 - alpha) RTT_avg + alpha RTT_t        every RTT sample
-//! RTT_est  = max(min(RTT_avg, T), RTprop)
-//! cwnd     = cwnd_gain * BtlBw * RTT_est
-//!
-//! flag 0 -> 1   RTT_t > T1: a handover is on its way; BW_rec is chosen
-//! flag 1 -> 2   three RTT samples in a row below T2: it is over
-//! flag 2 -> 0   BtlBw = max(BtlBw, BW_rec)
-//! ```
-//!
-//! Source: "Application and improvement of BBR algorithm in high-speed mobile networks" (2019).
-//! All else is BBR v1 (`bbr/`), which asks this file for two things: an RTT for the window, and a
-//! bandwidth to return to.
-//!
-//! | paper | here |
-//! |---|---|
-//! | how BW_rec is chosen is left open | `bw_rec`; by default the BtlBw in force just before the ACK that raises the flag. While a path is silent no round ends, so nothing decays, and a timeout counts no round either: this is what the sender believed when its packets stopped arriving |
-//! | another RTT above T1 while the flag is up is left open | BW_rec stays: the bandwidth seen in between is that of the handover |
-//! | the flag passes through 2 | within one ACK, so it is never seen there |
-//! | BtlBw = BW_rec | enters the maximum filter as a sample of this round, and so leaves it after ten; a policer's rate found by Linux's detector (`bbr/longterm.rs`) stays in force |
-//! | RTT_avg begins is left open | with the first sample; without one RTT_est is RTprop |
-//! | RTT_est may fall below RTprop when T does | not below RTprop |
-//! | only cwnd is said to change | so DRAIN's end and the phases of PROBE_BW still compare what is in flight with RTprop's BDP, and pacing stays gain * BtlBw; recovery, PROBE_RTT, bursts and aggregates as in BBR v1 |
-//! | RTT_t | the kernel's sample per ACK (`rs->rtt_us`), also of ACKs that were likely delayed; packets sent twice give none (Karn), so a handover that loses everything in flight raises no flag |
-//! | real numbers | alpha in 1/1024, RTT_avg in 1/1024 µs, rounded down |
-//!
-//! T2 must be above the path's RTT: otherwise the flag stays up, and BW_rec is never used.
+//! BBR-HSR's parameters: as a scenario writes them, as the model and the live kernel use them.
 
+use super::ONE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use units::{Rate, Span};
-
-/// Alpha and the fraction of RTT_avg are in 1/1024.
-const FRACTION: u32 = 10;
-const ONE: u64 = 1 << FRACTION;
-
-/// So many RTT samples in a row below T2 end a handover.
-const CALM_SAMPLES: u8 = 3;
 
 /// The largest rate `bw_rec` takes.
 const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
@@ -146,7 +109,7 @@ written!(Bound, "none", "SpanOrNone");
 written!(Recovery, "held", "RateOrHeld");
 
 /// The parameters, named as in the paper.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
     /// Weight of the newest RTT in RTT_avg, 1/1024 to 1. Default 0.125.
@@ -263,18 +226,18 @@ impl Parameters {
 
 /// The parameters in the units of the model.
 #[derive(Clone, Copy, Debug)]
-struct Fixed {
+pub(super) struct Fixed {
     /// 1/1024.
-    alpha: u64,
-    t_us: u32,
-    t1_us: u32,
-    t2_us: u32,
+    pub alpha: u64,
+    pub t_us: u32,
+    pub t1_us: u32,
+    pub t2_us: u32,
     /// Bytes per second; `None` is held.
-    bw_rec: Option<u64>,
+    pub bw_rec: Option<u64>,
 }
 
 impl Fixed {
-    fn of(p: &Parameters) -> Fixed {
+    pub(super) fn of(p: &Parameters) -> Fixed {
         Fixed {
             alpha: (p.alpha * ONE as f64 + 0.5) as u64,
             t_us: p.t.micros(),
@@ -288,69 +251,59 @@ impl Fixed {
     }
 }
 
-/// What BBR-HSR remembers beside BBR. Bandwidths are in the unit of its caller.
-#[derive(Clone, Debug)]
-pub(crate) struct Hsr {
-    fixed: Fixed,
-    /// RTT_avg, 1/1024 µs.
-    average: Option<u64>,
-    handover: Option<Handover>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The flag is 1.
-#[derive(Clone, Copy, Debug)]
-struct Handover {
-    /// BtlBw in force when it began.
-    held: u32,
-    /// RTT samples in a row below T2.
-    calm: u8,
-}
-
-/// A bandwidth to return to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Return {
-    /// What the caller gave when the handover began.
-    Held(u32),
-    /// Payload, bytes per second.
-    Rate(u64),
-}
-
-impl Hsr {
-    pub(crate) fn new(parameters: &Parameters) -> Hsr {
-        Hsr { fixed: Fixed::of(parameters), average: None, handover: None }
+    fn read(text: &str) -> Result<Parameters, String> {
+        serde_json::from_str(text).map_err(|e| e.to_string())
     }
 
-    /// Forgets the connection.
-    pub(crate) fn reset(&mut self) {
-        *self = Hsr { average: None, handover: None, ..*self };
+    #[test]
+    fn what_is_left_out_is_as_published() {
+        assert_eq!(read("{}"), Ok(Parameters::default()));
+        assert_eq!(
+            Parameters::default().kernel_parameters(),
+            [
+                ("hsr_alpha", 128),
+                ("hsr_T_us", 50_000),
+                ("hsr_T1_us", 1_000_000),
+                ("hsr_T2_us", 80_000),
+                ("hsr_bw_rec", 0)
+            ]
+        );
     }
 
-    /// Takes in an RTT; `btl_bw` was in force before its ACK came. A bandwidth is returned when a
-    /// handover is over: BtlBw is not to be below it.
-    pub(crate) fn update(&mut self, rtt_us: u32, btl_bw: u32) -> Option<Return> {
-        let newest = (rtt_us as u64) << FRACTION;
-        let alpha = self.fixed.alpha;
-        self.average = Some(match self.average {
-            None => newest,
-            Some(average) => ((ONE - alpha) * average + alpha * newest) >> FRACTION,
-        });
-        if rtt_us > self.fixed.t1_us {
-            self.handover.get_or_insert(Handover { held: btl_bw, calm: 0 }).calm = 0;
-            return None;
+    #[test]
+    fn every_key_is_read_and_written_alike() {
+        let text = r#"{"alpha":0.5,"T":"none","T1":"2s","T2":"120ms","bw_rec":"8Mbit/s"}"#;
+        let p = read(text).unwrap();
+        assert_eq!(serde_json::to_string(&p).unwrap(), text);
+        let none = u64::from(u32::MAX);
+        let values = [512, none, 2_000_000, 120_000, 1_000_000];
+        assert!(p.check().is_ok() && p.kernel_parameters().iter().map(|(_, v)| *v).eq(values));
+    }
+
+    #[test]
+    fn what_is_no_value_is_said() {
+        let error = |text| read(text).unwrap_err();
+        assert!(error(r#"{"T":"never"}"#).contains("\"none\""), "{}", error(r#"{"T":"never"}"#));
+        assert!(error(r#"{"bw_rec":"all"}"#).contains("\"held\""));
+        assert!(error(r#"{"t":"1s"}"#).contains("unknown field"));
+        let checked = |text| read(text).unwrap().check().map_err(|p| format!("{} {p}", p.key()));
+        for (text, says) in [
+            (r#"{"alpha":0}"#, "alpha is 0, but a weight is from 1/1024 to 1, for example 0.125"),
+            (r#"{"alpha":1.5}"#, "alpha is 1.5, but a weight is from 1/1024 to 1, for example 0.125"),
+            (r#"{"T":"0s"}"#, "T must be above zero, or \"none\" for no bound"),
+            (r#"{"T2":"0s"}"#, "T2 must be above zero: no RTT is below it"),
+            (r#"{"T1":"70ms"}"#, "T2 is 80ms, but must not be above T1 (70ms), which begins a handover"),
+            (
+                r#"{"bw_rec":"0bit/s"}"#,
+                "bw_rec is 0bit/s, but must be \"held\", or above zero and up to 1000Gbit/s",
+            ),
+        ] {
+            assert_eq!(checked(text), Err(says.to_string()));
         }
-        let handover = self.handover.as_mut()?;
-        handover.calm = if rtt_us < self.fixed.t2_us { handover.calm + 1 } else { 0 };
-        if handover.calm < CALM_SAMPLES {
-            return None;
-        }
-        let held = handover.held;
-        self.handover = None;
-        Some(self.fixed.bw_rec.map_or(Return::Held(held), Return::Rate))
-    }
-
-    /// RTT_est, microseconds.
-    pub(crate) fn rtt_us(&self, rt_prop_us: u32) -> u32 {
-        let average = self.average.map_or(0, |average| average >> FRACTION);
-        (average.min(self.fixed.t_us as u64) as u32).max(rt_prop_us)
+        assert!(Parameters { alpha: f64::NAN, ..Parameters::default() }.check().is_err());
     }
 }
