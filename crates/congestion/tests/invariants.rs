@@ -4,7 +4,7 @@ mod harness;
 
 use congestion::hsr::{Bound, Parameters};
 use congestion::{Bbr, CaState, Controller, NAMES, RateSample, make};
-use harness::Flow;
+use harness::{Flow, Subject};
 use proptest::prelude::*;
 use units::{Span, Stream};
 
@@ -79,12 +79,7 @@ fn apply(flow: &mut Flow, op: &Op) {
         Op::Leave => flow.leave(),
         Op::TimeOut => flow.time_out(),
         Op::Undo => flow.undo(),
-        Op::Idle(span) => {
-            flow.s.inflight = 0;
-            flow.s.app_limited = flow.s.delivered.max(1);
-            flow.wait(span);
-            flow.send(1);
-        }
+        Op::Idle(span) => flow.idle(span),
         Op::WindowLimited(limited) => flow.s.is_cwnd_limited = limited,
     }
 }
@@ -97,6 +92,7 @@ fn run(name: &str, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
 fn run_with(c: Box<dyn Controller>, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
     let name = c.name();
     let mut flow = Flow::with(c);
+    flow.start(&vectors::Start::default());
     flow.w.cwnd_clamp = clamp;
     flow.w.cwnd = flow.w.cwnd.min(clamp);
     flow.s.max_pacing_rate = 1 << 40;
