@@ -1,12 +1,20 @@
 //! The shared vectors of `vectors/`, played by every controller of the registry.
 
-use congestion::{Controller, NAMES, make};
+use congestion::{Control, Controller, NAMES};
 use vectors::{Flow, Vector};
 
-/// The controller a vector asks for.
+/// The controller a vector asks for: a name, or a table of name and parameters.
 fn controller(vector: &Vector) -> Result<Box<dyn Controller>, String> {
-    let name = vector.cc.as_str().ok_or("parameters are not understood here")?;
-    make(name, vector.start.seed, "flow").ok_or_else(|| format!("no algorithm is called {name}"))
+    let (name, table) = match &vector.cc {
+        toml::Value::Table(table) => (table.get("name"), table.clone()),
+        name => (Some(name), toml::Table::new()),
+    };
+    let name = name.and_then(|n| n.as_str()).ok_or("cc has no name")?;
+    let control = Control::named(name).ok_or_else(|| format!("no algorithm is called {name}"))?;
+    let keys = table.into_iter().filter(|(key, _)| key != "name").collect::<toml::Table>();
+    let control = control.with(keys).map_err(|e| e.to_string())?;
+    control.check().map_err(|p| format!("{} {}", p.key, p.message))?;
+    Ok(control.make(vector.start.seed, "flow"))
 }
 
 #[test]

@@ -118,6 +118,11 @@ impl Flow {
         if self.s.state < CaState::Cwr {
             self.reduce();
         }
+        if state == CaState::Recovery && !self.c.fast_recovery() {
+            self.s.inflight = 0; // all counts as lost
+            self.w.cwnd = 1;
+            return self.set_state(CaState::Loss);
+        }
         self.set_state(state);
     }
 
