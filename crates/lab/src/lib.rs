@@ -31,6 +31,7 @@ mod apart;
 mod app;
 mod clock;
 mod collect;
+mod controls;
 mod crew;
 mod datagrams;
 mod diag;

@@ -6,6 +6,7 @@
 use crate::Error;
 use crate::apart::shell_apart;
 use crate::clock::Clock;
+use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::Hosts;
@@ -75,20 +76,27 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
-    let defaults: Vec<String> = (0..scenario.hosts.len()).map(|h| congestion(&scenario, h)).collect();
-    if options.flows {
-        network::check(&scenario)?;
-    } else {
-        scenario.flows.clear();
-    }
-    let plan = Plan::new(&scenario, None)?;
-    tool::check(&scenario, &plan)?;
-    let ShellOptions { seed, host, command, serve, notice, .. } = options;
-    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
+    let ShellOptions { seed, host, command, serve, notice, flows } = options;
     let notice: &mut dyn FnMut(&str) = match notice {
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    // Held until the end. Where no flow is played the programs can do with another.
+    let controls = match Controls::load(&wishes(&scenario, None)) {
+        Err(e) if !flows => {
+            notice(&e.to_string());
+            Controls::default()
+        }
+        controls => controls?,
+    };
+    let default = |h| controls.find(congestion(&scenario, h)).name;
+    let defaults: Vec<String> = (0..scenario.hosts.len()).map(default).collect();
+    if !flows {
+        scenario.flows.clear();
+    }
+    let plan = Plan::new(&scenario, None, &controls)?;
+    tool::check(&scenario, &plan)?;
+    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
     if !unheeded.is_empty() {
         notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
@@ -104,10 +112,10 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
 
 /// The congestion control a host's programs begin with: that of its own first flow, else of the
 /// scenario's first, else Linux's default.
-fn congestion(scenario: &Scenario, host: usize) -> String {
+fn congestion(scenario: &Scenario, host: usize) -> Control {
     let tcp = || scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. }));
     let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
-    flow.map_or(Control::default(), |f| f.cc).name().to_string()
+    flow.map_or(Control::default(), |f| f.cc)
 }
 
 /// What of a host's stack is set on sockets, and so holds for the scenario's own flows alone.
