@@ -57,6 +57,7 @@ mod tally;
 mod tool;
 mod wire;
 
+pub use diag::sockets_by_control;
 pub use error::Error;
 pub use network::address;
 pub use pcap::Captures;
