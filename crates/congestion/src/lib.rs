@@ -21,6 +21,7 @@ mod bbr;
 mod cbrt;
 mod control;
 mod cubic;
+pub mod hsr;
 mod hystart;
 mod jiffies;
 mod registry;

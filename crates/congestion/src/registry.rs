@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Controller, Cubic, Reno};
+use crate::{Bbr, Controller, Cubic, Reno, hsr};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -10,6 +10,7 @@ const REGISTRY: &[(&str, Make)] = &[
     ("reno", |_| Box::new(Reno::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
+    ("bbr-hsr", |stream| Box::new(Bbr::hsr(stream, &hsr::Parameters::default()))),
 ];
 
 const fn names() -> [&'static str; REGISTRY.len()] {

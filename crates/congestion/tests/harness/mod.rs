@@ -17,7 +17,11 @@ pub struct Flow {
 impl Flow {
     /// An established connection with an initial window of ten packets.
     pub fn new(name: &str, seed: u64) -> Flow {
-        let c = make(name, seed, "flow").unwrap();
+        Flow::with(make(name, seed, "flow").unwrap())
+    }
+
+    /// The same around a controller of the test's own making.
+    pub fn with(c: Box<dyn Controller>) -> Flow {
         let s = Socket { is_cwnd_limited: true, ..Socket::default() };
         let mut flow = Flow { c, s, w: Window::new(10), prior_ssthresh: 0 };
         flow.c.init(&flow.s, &mut flow.w);
