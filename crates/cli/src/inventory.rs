@@ -2,7 +2,7 @@
 
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use kernel_cc::{Kernel, kernel_name};
+use kernel_cc::{Entry, Kernel, kernel_name};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -40,11 +40,16 @@ struct Row {
 struct Program {
     /// `no`, `pinned` (for everybody) or `process` (a process's own).
     loaded: &'static str,
+    /// What it is; absent of a process's own.
+    about: Option<&'static str>,
     /// The process that holds its own.
     process: Option<u32>,
     command: Option<String>,
     /// In force where it is pinned and this user may read it, else the defaults.
     parameters: BTreeMap<String, u64>,
+    /// Those that are not the defaults.
+    #[serde(skip)]
+    changed: Vec<String>,
 }
 
 /// Asks the kernel and the registries.
@@ -63,8 +68,8 @@ pub fn inventory() -> Inventory {
         row.unprivileged = kernel.allowed.contains(&row.kernel_name);
         row.simulator = congestion::NAMES.contains(&row.name.as_str());
         row.sockets = sockets.as_ref().map(|s| s.get(&row.kernel_name).copied().unwrap_or(0));
-        if row.ebpf.is_none() && kernel_cc::find(&row.name).is_some() {
-            row.ebpf = Some(program(&row.name, kernel_cc::is_pinned(&row.kernel_name)));
+        if let Some(entry) = kernel_cc::find(&row.name) {
+            row.ebpf = Some(program(entry, kernel_cc::is_pinned(&row.kernel_name)));
         }
     }
     let default = kernel.default;
@@ -84,11 +89,18 @@ fn in_kernel(kernel: &str) -> Row {
     Row { name: name.into(), kernel_name: kernel.into(), ebpf, ..Row::default() }
 }
 
-fn program(name: &str, pinned: bool) -> Program {
-    let in_force = if pinned { kernel_cc::parameters_of(&kernel_name(name)) } else { None };
-    let parameters = in_force.or_else(|| kernel_cc::parameters(name).ok()).unwrap_or_default();
-    let parameters = parameters.into_iter().map(|p| (p.name, p.value)).collect();
-    Program { loaded: if pinned { "pinned" } else { "no" }, parameters, ..Program::default() }
+fn program(entry: &Entry, pinned: bool) -> Program {
+    let defaults = kernel_cc::parameters(entry.name).unwrap_or_default();
+    let in_force = if pinned { kernel_cc::parameters_of(&kernel_name(entry.name)) } else { None };
+    let parameters = in_force.unwrap_or_else(|| defaults.clone());
+    let changed = parameters.iter().filter(|p| !defaults.contains(p));
+    Program {
+        loaded: if pinned { "pinned" } else { "no" },
+        about: Some(entry.about),
+        changed: changed.map(|p| format!("{}={}", p.name, p.value)).collect(),
+        parameters: parameters.into_iter().map(|p| (p.name, p.value)).collect(),
+        ..Program::default()
+    }
 }
 
 impl Inventory {
@@ -126,16 +138,16 @@ impl Inventory {
 
     fn about(&self, row: &Row, program: &Program) -> String {
         let state = match (program.loaded, program.process) {
-            ("pinned", _) => format!("loaded as {}", row.kernel_name),
+            ("pinned", _) => format!("loaded for everybody as {}", row.kernel_name),
             (_, Some(pid)) => {
                 format!("of process {pid} ({})", program.command.as_deref().unwrap_or("it has ended"))
             }
             _ if row.in_kernel => "not needed: the kernel's own".into(),
-            _ if self.built_in => "built in".into(),
-            _ => "not built in".into(),
+            _ if self.built_in => format!("built in: {}", program.about.unwrap_or("")),
+            _ => format!("not built in: {}", program.about.unwrap_or("")),
         };
-        let values: Vec<String> = program.parameters.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        if values.is_empty() { state } else { format!("{state}; {}", values.join(" ")) }
+        let changed = program.changed.join(" ");
+        if changed.is_empty() { state } else { format!("{state}, with {changed}") }
     }
 }
 
