@@ -91,3 +91,34 @@ fn suits(kernel: &Kernel, control: Control) -> bool {
     let name = control.name();
     kernel.has(name) && !kernel_cc::is_pinned(name) && Control::named(name) == Some(control)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_has_needs_no_program() {
+        let reno = Control::named("reno").expect("reno");
+        let controls = Controls::load(&[("flow f".into(), reno)]).expect("every Linux has it");
+        assert!(controls.loaded.is_empty());
+        assert_eq!(controls.find(reno), InKernel { name: "reno".into(), paces: false });
+        assert!(controls.find(Control::named("bbr").expect("bbr")).paces);
+    }
+
+    #[test]
+    fn who_wants_what_nobody_has_is_told() {
+        // Built in or not: without the feature it says how to build it, without privileges what is missing.
+        let names = congestion::NAMES.iter().filter(|name| !Kernel::now().has(name));
+        for control in names.filter_map(|name| Control::named(name)) {
+            let Err(e) = Controls::load(&[("flow bulk".into(), control)]) else { continue };
+            let (name, text) = (control.name(), e.to_string());
+            assert!(text.starts_with(&format!("flow bulk: congestion control {name}: ")), "{text}");
+            let told = match (kernel_cc::find(name), kernel_cc::built_in()) {
+                (None, _) => "reno",
+                (Some(_), false) => "--features kernel-cc",
+                (Some(_), true) => "missing CAP_BPF",
+            };
+            assert!(text.contains(told), "{text}");
+        }
+    }
+}

@@ -18,6 +18,7 @@ use crate::serve::Servers;
 use crate::sys;
 use crate::tool::{self, Tools};
 use congestion::Control;
+use kernel_cc::Kernel;
 use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -81,20 +82,26 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    let nothing = Controls::default();
     // Held until the end. Where no flow is played the programs can do with another.
     let controls = match Controls::load(&wishes(&scenario, None)) {
         Err(e) if !flows => {
-            notice(&e.to_string());
-            Controls::default()
+            notice(&format!("{e}; programs of such hosts begin with reno"));
+            None
         }
-        controls => controls?,
+        controls => Some(controls?),
     };
-    let default = |h| controls.find(congestion(&scenario, h)).name;
+    let lacks = |name: &str| controls.is_none() && !Kernel::now().has(name);
+    let controls = controls.as_ref().unwrap_or(&nothing);
+    let default = |h| {
+        let name = controls.find(congestion(&scenario, h)).name;
+        if lacks(&name) { "reno".into() } else { name }
+    };
     let defaults: Vec<String> = (0..scenario.hosts.len()).map(default).collect();
     if !flows {
         scenario.flows.clear();
     }
-    let plan = Plan::new(&scenario, None, &controls)?;
+    let plan = Plan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
     let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
