@@ -90,8 +90,8 @@ fn programs_use_it_too() {
     let ends = format!("from = \"a\"\nto = \"b\"\ncc = \"{}\"", entry.name);
     let flows = format!(
         "[flows.known]\n{ends}\ntool = \"iperf3\"\n\
-         [flows.own]\n{ends}\n\
-         tool = {{ run = \"iperf3 -c {{to}} -p {{port}} -t 3 -C {{cc}}\", server = \"iperf3 -s -1 -p {{port}}\" }}\n\
+         [flows.own]\n{ends}\ntool = \"iperf3 -c {{to}} -p {{port}} -t 3 -C {{cc}}\"\n\
+         server = \"iperf3 -s -1 -p {{port}}\"\n\
          [flows.other]\nfrom = \"a\"\nto = \"b\"\ncc = \"reno\"\n"
     );
     let Some((outcome, notices, _)) = run(&flows) else { return };
