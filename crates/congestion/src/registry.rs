@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Controller, Cubic, Reno, Tahoe};
+use crate::{Bbr, Controller, Cubic, Reno, Tahoe, Vegas};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -9,6 +9,7 @@ type Make = fn(Stream) -> Box<dyn Controller>;
 const REGISTRY: &[(&str, Make)] = &[
     ("reno", |_| Box::new(Reno::new())),
     ("tahoe", |_| Box::new(Tahoe::new())),
+    ("vegas", |_| Box::new(Vegas::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
 ];
@@ -42,6 +43,6 @@ mod tests {
         for name in NAMES {
             assert_eq!(make(name, 1, "flow").unwrap().name(), *name);
         }
-        assert!(make("vegas", 1, "flow").is_none());
+        assert!(make("none of them", 1, "flow").is_none());
     }
 }
