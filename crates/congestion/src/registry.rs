@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Controller, Cubic, Reno, Tahoe, Vegas};
+use crate::{Bbr, Compound, Controller, Cubic, Reno, Tahoe, Vegas, Westwood};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -12,6 +12,8 @@ const REGISTRY: &[(&str, Make)] = &[
     ("vegas", |_| Box::new(Vegas::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
+    ("westwood", |_| Box::new(Westwood::new())),
+    ("compound", |_| Box::new(Compound::new())),
 ];
 
 const fn names() -> [&'static str; REGISTRY.len()] {

@@ -216,8 +216,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Error> {
     let available: Vec<String> = list.split_whitespace().map(str::to_string).collect();
     let of_flows = scenario.flows.iter().filter(|f| !matches!(f.app, transport::App::Udp { .. }));
     let wanted = of_flows.flat_map(|f| {
-        let relays = f.via.iter().filter_map(|&r| scenario.relays[r].cc.as_deref());
-        std::iter::once(f.cc.as_str()).chain(relays)
+        let relays = f.via.iter().filter_map(|&r| scenario.relays[r].cc.map(|cc| cc.name()));
+        std::iter::once(f.cc.name()).chain(relays)
     });
     for cc in wanted {
         if !available.iter().any(|a| a == cc) {

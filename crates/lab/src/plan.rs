@@ -151,7 +151,7 @@ impl Plan {
         let udp = matches!(f.app, App::Udp { .. });
         let flow = self.flows.len();
         let mut at = f.from;
-        let mut cc = f.cc.clone();
+        let mut cc = f.cc;
         let stops = f.via.iter().map(|&r| Some(&scenario.relays[r])).chain([None]);
         for (i, relay) in stops.enumerate() {
             let to = relay.map_or(f.to, |r| r.host);
@@ -165,11 +165,11 @@ impl Plan {
                 from: at,
                 to,
                 port: FIRST_PORT + self.legs.len() as u16,
-                cc: [cc, f.cc.clone()],
+                cc: [cc, f.cc].map(|cc| cc.name().to_string()),
                 buffer: relay.map_or(0, |r| Bytes::get(r.buffer).max(1)),
             });
             at = to;
-            cc = relay.and_then(|r| r.cc.clone()).unwrap_or_else(|| f.cc.clone());
+            cc = relay.and_then(|r| r.cc).unwrap_or(f.cc);
         }
         self.flows.push(Flow {
             of,
@@ -180,7 +180,7 @@ impl Plan {
             },
             from: f.from,
             to: f.to,
-            cc: if udp { "udp".into() } else { f.cc.clone() },
+            cc: if udp { "udp".into() } else { f.cc.name().to_string() },
             dscp: f.dscp,
             start: Time::ZERO + f.start + f.stagger * n as u64,
             app: f.app.clone(),

@@ -16,6 +16,7 @@ use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::sys;
 use crate::tool::{self, Tools};
+use congestion::Control;
 use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -106,7 +107,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
 fn congestion(scenario: &Scenario, host: usize) -> String {
     let tcp = || scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. }));
     let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
-    flow.map_or("cubic", |f| f.cc.as_str()).to_string()
+    flow.map_or(Control::default(), |f| f.cc).name().to_string()
 }
 
 /// What of a host's stack is set on sockets, and so holds for the scenario's own flows alone.

@@ -300,9 +300,9 @@ fn a_run_can_be_stopped() {
 #[test]
 fn what_the_kernel_cannot_do_is_named() {
     let mut s = scenario(CLEAN);
-    s.flows[0].cc = "nonesuch".into();
+    s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator has it");
     let e = lab::run("test", &s, Options::default()).expect_err("an error").to_string();
-    assert!(e.contains("nonesuch") && e.contains("reno"), "{e}");
+    assert!(e.contains("tahoe") && e.contains("reno"), "{e}");
 }
 
 /// Network namespaces of all processes, and of all threads.

@@ -9,6 +9,7 @@ use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
 use crate::tree::{Node, Table};
 use crate::{Flow, Host, Link, Relay, Scenario};
+use congestion::Control;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use transport::{App, Stack};
@@ -200,13 +201,25 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether congestion has a control of that name.
-fn control(root: &Node, path: &[&str], cc: &str) -> Result<(), Fault> {
-    if congestion::NAMES.contains(&cc) {
-        return Ok(());
+/// The congestion control at `path`: a name, or a table of its name and parameters.
+fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
+    let Some(node) = root.node_at(path) else { return Ok(None) };
+    let name = node.as_table().map_or(Some(node), |t| t.get("name"));
+    let name = name.ok_or_else(|| Fault::new(Cause::MissingKey { key: "name".into() }, node.at))?;
+    let word = String::deserialize(name).map_err(|f| f.or_at(name.at))?;
+    let known = || congestion::NAMES.iter().map(|n| n.to_string()).collect();
+    let control = Control::named(&word).ok_or_else(|| {
+        let cause = Cause::UnknownWord { what: "congestion control", word, known: known() };
+        Fault::new(cause, name.at)
+    })?;
+    let mut keys = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default().iter();
+    match keys.find(|(key, _)| key.name != "name") {
+        Some((key, _)) => {
+            let known = vec!["name".to_string()];
+            Err(Fault::new(Cause::UnknownKey { key: key.name.clone(), known }, key.at))
+        }
+        None => Ok(Some(control)),
     }
-    let known = congestion::NAMES.iter().map(|n| n.to_string()).collect();
-    Err(fault(root, path, Cause::UnknownWord { what: "congestion control", word: cc.into(), known }))
 }
 
 fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<Relay>, Fault> {
@@ -217,10 +230,8 @@ fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<
         if !(1..=1 << 34).contains(&table.buffer.get()) {
             return Err(range(root, &path("buffer"), table.buffer, "1B to 16GiB"));
         }
-        if let Some(cc) = &table.cc {
-            control(root, &path("cc"), cc)?;
-        }
-        relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc: table.cc.clone() });
+        let cc = control(root, &path("cc"))?;
+        relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc });
     }
     Ok(relays)
 }
@@ -243,7 +254,7 @@ impl Checks<'_> {
         if from == to {
             return Err(fault(root, &path("to"), Cause::SameHost { host: table.to }));
         }
-        control(root, &path("cc"), &table.cc)?;
+        let cc = control(root, &path("cc"))?.unwrap_or_default();
         let app = match root.node_at(&path("app")) {
             Some(node) => read_tagged::<App>(node).map_err(|f| f.or_at(node.at))?,
             None => App::Bulk { duration: None, bytes: None },
@@ -261,7 +272,7 @@ impl Checks<'_> {
         Ok(Flow {
             from,
             to,
-            cc: table.cc,
+            cc,
             count: table.count,
             start: table.start,
             stagger: table.stagger,

@@ -118,7 +118,8 @@ pub(crate) struct RelayTable {
     /// Congestion control of its onward connection. Default: the flow's.
     #[serde(default)]
     #[schemars(schema_with = "cc_schema")]
-    pub cc: Option<String>,
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub cc: Option<IgnoredAny>,
 }
 
 fn four_megabytes() -> Bytes {
@@ -134,10 +135,11 @@ pub(crate) struct FlowTable {
     pub from: String,
     /// The host that receives.
     pub to: String,
-    /// Congestion control of the sender.
-    #[serde(default = "cubic")]
+    /// Congestion control of the sender. Default: cubic.
+    #[serde(default)]
     #[schemars(schema_with = "cc_schema")]
-    pub cc: String,
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub cc: Option<IgnoredAny>,
     /// How many connections.
     #[serde(default = "single")]
     #[schemars(range(min = 1, max = 100_000))]
@@ -175,9 +177,6 @@ pub(crate) struct FlowTable {
     pub enabled: bool,
 }
 
-fn cubic() -> String {
-    "cubic".into()
-}
 fn single() -> u32 {
     1
 }
@@ -186,7 +185,13 @@ fn yes() -> bool {
 }
 
 fn cc_schema(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "string", "enum": congestion::NAMES })
+    let name = serde_json::json!({ "type": "string", "enum": congestion::NAMES });
+    schemars::json_schema!({
+        "anyOf": [
+            name,
+            { "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false },
+        ]
+    })
 }
 
 /// A table of named things in the order of the file.

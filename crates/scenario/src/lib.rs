@@ -29,6 +29,7 @@ pub use route::Hop;
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
 
+use congestion::Control;
 use path::Stage;
 use transport::{App, Stack};
 use units::{Bytes, Rate, Span};
@@ -116,8 +117,8 @@ pub struct Relay {
     pub host: usize,
     /// Bytes it holds for each connection and direction.
     pub buffer: Bytes,
-    /// Congestion control of its onward sender; `None` for the flow's. One of [`congestion::NAMES`].
-    pub cc: Option<String>,
+    /// Congestion control of its onward sender; `None` for the flow's.
+    pub cc: Option<Control>,
 }
 
 /// One or more connections alike.
@@ -129,8 +130,8 @@ pub struct Flow {
     pub from: usize,
     /// Index of the receiving host; another one, and reachable.
     pub to: usize,
-    /// Congestion control of the sender, one of [`congestion::NAMES`]; means nothing for UDP.
-    pub cc: String,
+    /// Congestion control of the sender; means nothing for UDP.
+    pub cc: Control,
     /// How many connections; at least one.
     pub count: u32,
     /// When the first begins.

@@ -72,7 +72,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(stages, ["limiter", "delay", "delay-2"]);
     assert!(s.links[0].backward.is_empty() && s.relays.is_empty());
     let f = &s.flows[0];
-    assert_eq!((f.from, f.to, f.cc.as_str(), f.count), (0, 1, "cubic", 1));
+    assert_eq!((f.from, f.to, f.cc.name(), f.count), (0, 1, "cubic", 1));
     assert_eq!((f.start, f.stagger, f.dscp), (Span::ZERO, Span::ZERO, 0));
     assert_eq!(f.app, App::Bulk { duration: None, bytes: None });
     assert!(f.via.is_empty() && f.max_pacing_rate.is_none());
@@ -100,7 +100,7 @@ fn names_become_indexes() {
     assert_eq!(s.links[1].between, [1, 2]);
     assert_eq!(s.hosts[1].stack.profile, Profile::Rfc);
     assert_eq!(s.hosts[1].stack.receive_window, Some(Bytes::new(64_512)));
-    assert_eq!((s.relays[1].host, s.relays[1].cc.as_deref()), (1, Some("bbr")));
+    assert_eq!((s.relays[1].host, s.relays[1].cc.map(|cc| cc.name())), (1, Some("bbr")));
     assert_eq!(s.relays[1].buffer, Bytes::new(4_000_000));
     assert_eq!((s.flows[0].from, s.flows[0].to), (2, 0));
     assert_eq!(s.flows[0].via, [1]);
@@ -135,7 +135,7 @@ fn variants_and_then_sets() {
     assert_eq!((rate(&plain.scenario), rate(&quoted.scenario)), (20.0, 5.0));
     assert_eq!(quoted.scenario, bare.scenario);
     assert_eq!((header.scenario.flows[0].count, plain.scenario.flows[0].count), (3, 1));
-    assert!(e.variants.iter().all(|v| v.scenario.flows[0].cc == "bbr"));
+    assert!(e.variants.iter().all(|v| v.scenario.flows[0].cc.name() == "bbr"));
     let s = &replaced.scenario;
     assert_eq!(rate(s), -5.0);
     let stages: Vec<&str> = s.links[0].forward.iter().map(|n| n.name.as_str()).collect();

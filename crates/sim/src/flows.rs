@@ -1,6 +1,6 @@
 //! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
 
-use congestion::make;
+use congestion::Control;
 use scenario::Scenario;
 use std::ops::Range;
 use transport::{App, Application, Limits, Stack, Tcp, UDP_HEADER, UdpSource};
@@ -99,7 +99,7 @@ impl Builder<'_> {
         &mut self,
         flow: usize,
         name: &str,
-        cc: [&str; 2],
+        cc: [Control; 2],
         from: usize,
         to: usize,
         pacing: Option<units::Rate>,
@@ -109,11 +109,7 @@ impl Builder<'_> {
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
             let limits: Limits = stack(here).limits(stack(there), mtu, pacing);
             let stream = format!("flow.{name}.{side}");
-            // The scenario checked the name.
-            let controller = make(cc[side], self.seed, &stream)
-                .or_else(|| make("cubic", self.seed, &stream))
-                .expect("cubic is registered");
-            self.out.ends.push(Tcp::new(limits, controller));
+            self.out.ends.push(Tcp::new(limits, cc[side].make(self.seed, &stream)));
             self.out.host.push(here as u32);
             self.out.of.push(flow as u32);
             self.out.destination.push(there as u32);
@@ -138,22 +134,22 @@ impl Builder<'_> {
                 let first = self.out.owner.len() as u32;
                 let mut at = f.from;
                 let mut buffers = Vec::new();
-                let mut cc = f.cc.as_str();
+                let mut cc = f.cc;
                 for (n, &r) in f.via.iter().enumerate() {
                     let relay = &self.scenario.relays[r];
                     self.connect(
                         index,
                         &format!("{name}.{n}"),
-                        [cc, &f.cc],
+                        [cc, f.cc],
                         at,
                         relay.host,
                         f.max_pacing_rate,
                     );
                     buffers.push(relay.buffer.get());
                     at = relay.host;
-                    cc = relay.cc.as_deref().unwrap_or(&f.cc);
+                    cc = relay.cc.unwrap_or(f.cc);
                 }
-                self.connect(index, &name, [cc, &f.cc], at, f.to, f.max_pacing_rate);
+                self.connect(index, &name, [cc, f.cc], at, f.to, f.max_pacing_rate);
                 let legs = first..self.out.owner.len() as u32;
                 // What a relay receives it hands on itself.
                 for c in legs.start..legs.end {
@@ -167,7 +163,7 @@ impl Builder<'_> {
                 Kind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
             }
         };
-        let cc = if matches!(kind, Kind::Udp(_)) { "udp".into() } else { f.cc.clone() };
+        let cc = if matches!(kind, Kind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
         self.out.flows.push(Flow {
             name,
             of,

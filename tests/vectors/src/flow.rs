@@ -2,7 +2,7 @@
 //! of [`Controller`]), without packets or queues. Times are set by the test.
 
 use crate::{Ack, Change, Observed, Start, Subject};
-use congestion::{CaState, Controller, Event, RateSample, Socket, Window, make};
+use congestion::{AckEvent, CaState, Controller, Event, RateSample, Socket, Window, make};
 use units::{Span, Time};
 
 /// A controller, what it reads and what it changes.
@@ -76,6 +76,9 @@ impl Flow {
             s.min_rtt = Some(s.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         c.pkts_acked(s, w, rs.rtt, rs.acked_sacked);
+        // Header prediction takes what moves forward; what does not is a duplicate.
+        let moved = rs.acked_sacked > 0;
+        c.in_ack_event(s, w, AckEvent { slow_path: !moved || rs.ece, win_update: moved, ece: rs.ece });
         if c.owns_window() {
             c.cong_control(s, w, &rs);
         } else {
