@@ -4,7 +4,7 @@
 //! kernel's own can be compared call by call. The transport owns the [`Window`]; a controller
 //! changes it in the callbacks. There are two families:
 //!
-//! * loss-based (Reno, CUBIC, Tahoe): the transport runs PRR and calls [`Controller::cong_avoid`] when an
+//! * those that answer losses (Reno, CUBIC, Tahoe, and Vegas, which also listens to delay): the transport runs PRR and calls [`Controller::cong_avoid`] when an
 //!   ACK may grow the window; [`Controller::ssthresh`] answers a loss;
 //! * model-based (BBR): [`Controller::cong_control`] is given every ACK's [`RateSample`] and sets
 //!   cwnd and pacing rate itself.
@@ -12,8 +12,8 @@
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
 //! A controller is made by name with [`make`]; a new one is one file here and one line in
-//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds all three to
-//! recordings of Linux 6.18, call by call.
+//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC
+//! and BBR to recordings of Linux 6.18, call by call.
 
 use units::{Span, Time};
 
@@ -28,6 +28,7 @@ mod jiffies;
 mod registry;
 mod reno;
 mod tahoe;
+mod vegas;
 mod westwood;
 
 pub use bbr::Bbr;
@@ -38,6 +39,7 @@ pub use jiffies::HZ;
 pub use registry::{NAMES, make};
 pub use reno::{Reno, cong_avoid_ai, slow_start};
 pub use tahoe::Tahoe;
+pub use vegas::Vegas;
 pub use westwood::Westwood;
 
 /// What the transport lets a controller read: Linux's `tcp_sock`, named as there.

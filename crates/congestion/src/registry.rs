@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Compound, Controller, Cubic, Reno, Tahoe, Westwood, hsr};
+use crate::{Bbr, Compound, Controller, Cubic, Reno, Tahoe, Vegas, Westwood, hsr};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -9,6 +9,7 @@ type Make = fn(Stream) -> Box<dyn Controller>;
 const REGISTRY: &[(&str, Make)] = &[
     ("reno", |_| Box::new(Reno::new())),
     ("tahoe", |_| Box::new(Tahoe::new())),
+    ("vegas", |_| Box::new(Vegas::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
     ("bbr-hsr", |stream| Box::new(Bbr::hsr(stream, &hsr::Parameters::default()))),
@@ -45,6 +46,6 @@ mod tests {
         for name in NAMES {
             assert_eq!(make(name, 1, "flow").unwrap().name(), *name);
         }
-        assert!(make("vegas", 1, "flow").is_none());
+        assert!(make("none of them", 1, "flow").is_none());
     }
 }

@@ -187,15 +187,15 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
 
 /// What of a scenario the kernel does in its own way.
 pub fn departures(scenario: &Scenario) -> Vec<String> {
-    let hosts = scenario.hosts.iter().filter(|h| h.stack.profile == Profile::Rfc);
-    let names: Vec<&str> = hosts.map(|h| h.name.as_str()).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "stack.profile = \"rfc\" (hosts {}): the kernel's TCP is Linux, and runs as that",
-        names.join(", ")
-    )]
+    let of = |(profile, name): (Profile, &str)| {
+        let hosts = scenario.hosts.iter().filter(|h| h.stack.profile == profile);
+        let names: Vec<&str> = hosts.map(|h| h.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            let names = names.join(", ");
+            format!("stack.profile = \"{name}\" (hosts {names}): the kernel's TCP is Linux, and runs as that")
+        })
+    };
+    [(Profile::Rfc, "rfc"), (Profile::Windows, "windows")].into_iter().filter_map(of).collect()
 }
 
 /// Sets what the sockets of this thread's namespace begin with.

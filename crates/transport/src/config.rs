@@ -1,5 +1,6 @@
 //! What a scenario may set of a host's stack and of an application. Plain data.
 
+use crate::windows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Span};
@@ -13,20 +14,23 @@ pub enum Profile {
     Linux,
     /// RFC 5681, 6582, 6675: dup-ACK counting, limited transmit, SACK pipe; no RACK, TLP or undo.
     Rfc,
+    /// Windows 10 (1607) with its Internet template: as `rfc`, and F-RTO, no restart after idle time,
+    /// RACK-TLP where the handshake took 10 ms or more. See `windows.rs`.
+    Windows,
 }
 
 /// A host's TCP. Everything left out takes its profile's default.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stack {
-    /// `linux` (default) or `rfc`.
+    /// `linux` (default), `rfc` or `windows` (Windows 10; its congestion control is `compound`).
     pub profile: Profile,
     /// Initial window, segments (default 10, RFC 6928).
     pub initial_window: Option<u32>,
     /// Maximum segment size in bytes of TCP payload with options counted off, as `iperf3 -M`
     /// sets it before timestamps; default: the path's MTU - 40.
     pub mss: Option<u32>,
-    /// TCP timestamps (RFC 7323): 12 bytes of each segment. Default true for linux, false for rfc.
+    /// TCP timestamps (RFC 7323): 12 bytes of each segment. Default true for linux only.
     pub timestamps: Option<bool>,
     /// Selective acknowledgement (RFC 2018). Default true.
     pub sack: Option<bool>,
@@ -34,13 +38,14 @@ pub struct Stack {
     pub ecn: Option<bool>,
     /// A fixed receive window (awnd): no autotuning.
     pub receive_window: Option<Bytes>,
-    /// Largest receive buffer autotuning may reach (`tcp_rmem[2]`, default 6 MiB).
+    /// Largest receive buffer autotuning may reach (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
     pub receive_buffer: Option<Bytes>,
     /// Largest send buffer (`tcp_wmem[2]`, default 4 MiB).
     pub send_buffer: Option<Bytes>,
-    /// Longest delay of an ACK: default 40 ms for linux (200 ms for rfc).
+    /// Longest delay of an ACK: default 40 ms for linux and windows, 200 ms for rfc.
     pub delayed_ack: Option<Span>,
-    /// Smallest retransmission timeout: default 200 ms for linux, 1 s for rfc (RFC 6298).
+    /// Smallest retransmission timeout: default 200 ms for linux, 300 ms for windows, 1 s for
+    /// rfc (RFC 6298).
     pub rto_min: Option<Span>,
     /// Pace every connection (as with the `fq` queue discipline), not only those whose
     /// congestion control asks for it.
@@ -151,7 +156,12 @@ impl Stack {
     /// The connection's limits between this stack and `peer` over a path of `mtu` bytes:
     /// an option is in force when both ends have it, the MSS is the smaller one.
     pub fn limits(&self, peer: &Stack, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
-        let linux = self.profile == Profile::Linux;
+        let (linux, windows) = (self.profile == Profile::Linux, self.profile == Profile::Windows);
+        let (delayed_ack, rto_min) = match self.profile {
+            Profile::Linux => (Span::from_millis(40), Span::from_millis(200)),
+            Profile::Rfc => (Span::from_millis(200), Span::from_secs(1)),
+            Profile::Windows => (windows::DELAYED_ACK, windows::RTO_MIN),
+        };
         let has_timestamps = |s: &Stack| s.timestamps.unwrap_or(s.profile == Profile::Linux);
         let timestamps = has_timestamps(self) && has_timestamps(peer);
         let header = crate::segment::HEADER;
@@ -167,10 +177,12 @@ impl Stack {
             offers: (has_timestamps(self), self.sack.unwrap_or(true)),
             ecn: self.ecn.unwrap_or(false) && peer.ecn.unwrap_or(false),
             receive_window: self.receive_window.map(Bytes::get),
-            receive_buffer: self.receive_buffer.map_or(6 << 20, Bytes::get),
+            receive_buffer: self
+                .receive_buffer
+                .map_or(if windows { windows::BUFFER_MAX } else { 6 << 20 }, Bytes::get),
             send_buffer: self.send_buffer.map_or(4 << 20, Bytes::get),
-            delayed_ack: self.delayed_ack.unwrap_or(Span::from_millis(if linux { 40 } else { 200 })),
-            rto_min: self.rto_min.unwrap_or(Span::from_millis(if linux { 200 } else { 1000 })),
+            delayed_ack: self.delayed_ack.unwrap_or(delayed_ack),
+            rto_min: self.rto_min.unwrap_or(rto_min),
             // SO_MAX_PACING_RATE turns pacing on (`sk_pacing_status`).
             pacing: self.pacing.unwrap_or(max_pacing_rate.is_some()),
             tso: self.tso.unwrap_or(linux),

@@ -11,6 +11,7 @@ mod segment;
 mod sender;
 mod tcp;
 mod udp;
+mod windows;
 
 pub use app::{Application, Side};
 pub use config::{App, Arrival, Limits, Profile, Stack};

@@ -20,6 +20,7 @@ mod window;
 
 use crate::config::{Limits, Profile};
 use crate::segment::{Flags, Segment};
+use crate::windows;
 use units::{Span, Time, earliest};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -114,7 +115,12 @@ impl Receiver {
     /// Nothing received; the peer's first byte is 0.
     pub fn new(limits: &Limits) -> Receiver {
         let mss = limits.mss as u64;
-        let clamp = BUFFER_INITIAL.min(limits.receive_buffer) * RATIO_INITIAL / 256;
+        let (buffer, ratio) = match limits.profile {
+            Profile::Windows => (windows::WINDOW, 256),
+            _ => (BUFFER_INITIAL, RATIO_INITIAL),
+        };
+        let buffer = buffer.min(limits.receive_buffer);
+        let clamp = buffer * ratio / 256;
         let window = limits.receive_window.unwrap_or(clamp);
         Receiver {
             linux: limits.profile == Profile::Linux,
@@ -150,8 +156,8 @@ impl Receiver {
             pingpong: false,
             dup_acks: 0,
             dup_acks_for: 0,
-            buffer: BUFFER_INITIAL.min(limits.receive_buffer),
-            ratio: RATIO_INITIAL,
+            buffer,
+            ratio,
             ssthresh: window,
             clamp,
             rtt: None,

@@ -20,6 +20,7 @@ mod usage;
 use crate::config::{Limits, Profile};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
+use crate::windows;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
@@ -88,7 +89,10 @@ pub(crate) struct Rack {
 
 /// The sending half.
 pub struct Sender {
+    profile: Profile,
     pub(crate) linux: bool,
+    /// Losses are found by time, and the tail is probed (RFC 8985).
+    rack_tlp: bool,
     pub(crate) sack: bool,
     pub(crate) tso: bool,
     pub(crate) send_buffer: u64,
@@ -168,7 +172,9 @@ impl Sender {
         let mut w = Window::new(limits.initial_window);
         w.pacing = limits.pacing;
         Sender {
+            profile: limits.profile,
             linux,
+            rack_tlp: linux,
             sack: limits.sack,
             tso: limits.tso,
             send_buffer: limits.send_buffer,
@@ -234,6 +240,9 @@ impl Sender {
         self.s.delivered_time = now;
         self.first_sent = now;
         self.cwnd_stamp = now;
+        if self.profile == Profile::Windows {
+            self.rack_tlp = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
+        }
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt, false);

@@ -131,7 +131,7 @@ impl Sender {
             self.tag_sacks(seg, &mut a);
         }
         self.clean(&mut a);
-        if self.linux && a.rate.valid {
+        if self.rack_tlp && a.rate.valid {
             self.update_reorder_window(a.rate.prior_delivered);
         }
         self.announce(event);

@@ -292,7 +292,7 @@ impl Sender {
         if !self.sack {
             return self.mark_by_dup_acks(a.una_advanced);
         }
-        if !self.linux {
+        if !self.rack_tlp {
             return self.mark_by_sacks();
         }
         let prior = self.retrans_out;

@@ -3,6 +3,7 @@
 
 use super::output::Write;
 use super::{Outgoing, Sender, Timer};
+use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
 use congestion::{CaState, Event};
@@ -54,7 +55,7 @@ impl Sender {
 
     /// Arms the tail loss probe, unless in recovery.
     pub(super) fn schedule_probe(&mut self, advancing_rto: bool) -> bool {
-        if !self.linux
+        if !self.rack_tlp
             || !self.sack
             || self.board.is_empty()
             || !matches!(self.s.state, CaState::Open | CaState::Cwr)
@@ -150,7 +151,7 @@ impl Sender {
         self.high_seq = self.s.snd_nxt;
         self.tlp_high_seq = None;
         self.cwr_due = self.ecn;
-        self.frto = self.linux && (new_recovery || self.retransmits > 0);
+        self.frto = self.profile != Profile::Rfc && (new_recovery || self.retransmits > 0);
     }
 
     /// Marks lost what an RTO implies; a SACKed head means the receiver reneged.
@@ -165,7 +166,7 @@ impl Sender {
             if reneged && self.board.get(n).is(flag::SACKED) {
                 self.board.get_mut(n).flags &= !flag::SACKED;
                 self.sacked_out -= 1;
-            } else if self.linux && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
+            } else if self.rack_tlp && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
                 continue; // sent too recently to be given up
             }
             self.mark_lost(n);

@@ -3,6 +3,7 @@
 //! `tcp_update_pacing_rate`, `tcp_rate_check_app_limited`).
 
 use super::Sender;
+use crate::config::Profile;
 use congestion::{CaState, Event};
 
 impl Sender {
@@ -49,12 +50,12 @@ impl Sender {
     }
 
     /// RFC 5681 section 4.1: after an idle RTO the initial window; Linux halves it for each RTO that
-    /// passed (RFC 2861).
+    /// passed (RFC 2861), Windows keeps it.
     pub(super) fn restart_after_idle(&mut self) {
         let Some(last) = self.s.last_sent else { return };
         let rto = self.rto();
         let mut idle = self.s.now.since(last);
-        if idle <= rto || self.owns_window {
+        if idle <= rto || self.owns_window || self.profile == Profile::Windows {
             return;
         }
         self.cc.cwnd_event(&self.s, &mut self.w, Event::CwndRestart);
