@@ -29,9 +29,9 @@ mod startup;
 mod window;
 
 use crate::jiffies::{self, Jiffies, micros};
+use crate::windowed_max::WindowedMax;
 use crate::{CaState, Controller, Event, Probe, RateSample, Socket, Window};
 use aggregation::Aggregation;
-use bandwidth::WindowedMax;
 use longterm::LongTerm;
 use params::*;
 use startup::FullPipe;
