@@ -78,12 +78,7 @@ fn apply(flow: &mut Flow, op: &Op) {
         Op::Leave => flow.leave(),
         Op::TimeOut => flow.time_out(),
         Op::Undo => flow.undo(),
-        Op::Idle(span) => {
-            flow.s.inflight = 0;
-            flow.s.app_limited = flow.s.delivered.max(1);
-            flow.wait(span);
-            flow.send(1);
-        }
+        Op::Idle(span) => flow.idle(span),
         Op::WindowLimited(limited) => flow.s.is_cwnd_limited = limited,
     }
 }
