@@ -18,6 +18,7 @@
 use units::{Span, Time};
 
 mod bbr;
+mod bbr3;
 mod cbrt;
 mod control;
 mod cubic;
@@ -28,6 +29,7 @@ mod reno;
 mod windowed_max;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use control::Control;
 pub use cubic::Cubic;
 pub use jiffies::HZ;

@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Controller, Cubic, Reno};
+use crate::{Bbr, Bbr3, Controller, Cubic, Reno};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -10,6 +10,7 @@ const REGISTRY: &[(&str, Make)] = &[
     ("reno", |_| Box::new(Reno::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
+    ("bbr3", |stream| Box::new(Bbr3::new(stream))),
 ];
 
 const fn names() -> [&'static str; REGISTRY.len()] {

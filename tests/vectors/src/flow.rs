@@ -235,6 +235,7 @@ impl Subject for Flow {
             is_retrans: ack.retrans,
             is_ack_delayed: ack.delayed,
             ece: ack.ece,
+            ..RateSample::default()
         });
     }
 
