@@ -16,7 +16,7 @@ pub(super) struct Undo {
     short: ShortTerm,
     longterm: Option<u32>,
     /// Saved for the recovery that runs or is about to.
-    saved: bool,
+    pub saved: bool,
 }
 
 /// The larger of two bounds, `None` being unbounded.

@@ -34,9 +34,11 @@ impl Bbr3 {
         self.bdp(self.bw, PROBE_RTT_CWND_GAIN).max(MIN_PIPE_CWND)
     }
 
-    /// SaveCwnd.
+    /// SaveCwnd. Recovery begins with its first loss: the bound that sets may cut the window before
+    /// `s.state` moves.
     pub(super) fn save_cwnd(&mut self, s: &Socket, w: &Window) {
-        let untouched = s.state < CaState::Recovery && self.state != State::ProbeRtt;
+        let recovers = s.state >= CaState::Recovery || self.undo.saved;
+        let untouched = !recovers && self.state != State::ProbeRtt;
         self.prior_cwnd = if untouched { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
     }
 
