@@ -56,4 +56,5 @@ fuzz:
 # Everything in docs/ that is made, not written.
 docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
+	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
