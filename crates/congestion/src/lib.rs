@@ -12,8 +12,8 @@
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
 //! A controller is made by name with [`make`]; a new one is one file here and one line in
-//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds all three to
-//! recordings of Linux 6.18, call by call.
+//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC and
+//! BBR v1 to recordings of Linux 6.18, call by call.
 
 use units::{Span, Time};
 

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | bytes | packets, rounded up to whole ones |
 //! | max_bw over a windowed filter by cycle | the two cycles' maxima; one without a sample is not counted, as in google/bbr |
-//! | undo state saved anew with each round's first loss, and again when recovery begins | saved once a recovery, before its first loss: else the bound just lowered would be "restored" |
+//! | undo state saved anew with each round's first loss, and again when recovery begins | saved once a recovery, before its first loss, the window too: else the bound just lowered, and what it cut, would be "restored" |
 //! | inflight_shortterm starts from cwnd | after a timeout from the window before it, as in google/bbr |
 //! | an RTT replaces an expired minimum | not that of an ACK held back for long, as in google/bbr |
 //! | full-pipe estimator on any round's sample | not on one without a valid rate |
