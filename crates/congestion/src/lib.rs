@@ -12,12 +12,13 @@
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
 //! A controller is made by name with [`make`]; a new one is one file here and one line in
-//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC
-//! and BBR to recordings of Linux 6.18, call by call.
+//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC and
+//! BBR v1 to recordings of Linux 6.18, call by call.
 
 use units::{Span, Time};
 
 mod bbr;
+mod bbr3;
 mod cbrt;
 mod compound;
 mod control;
@@ -30,8 +31,10 @@ mod reno;
 mod tahoe;
 mod vegas;
 mod westwood;
+mod windowed_max;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use compound::Compound;
 pub use control::{Control, Problem};
 pub use cubic::Cubic;
@@ -86,6 +89,8 @@ pub struct Socket {
     pub pacing_shift: u32,
     /// Upper bound of the pacing rate, bytes per second (`SO_MAX_PACING_RATE`); `u64::MAX` = none.
     pub max_pacing_rate: u64,
+    /// Whether the peer sends SACKs, so that more than one loss a round trip can be seen.
+    pub sack: bool,
 }
 
 impl Default for Socket {
@@ -111,6 +116,7 @@ impl Default for Socket {
             gso_max_size: DEFAULT_GSO_MAX_SIZE,
             pacing_shift: 10,
             max_pacing_rate: u64::MAX,
+            sack: true,
         }
     }
 }
@@ -212,6 +218,28 @@ pub struct RateSample {
     pub is_ack_delayed: bool,
     /// The ACK carried ECN-Echo.
     pub ece: bool,
+    /// Packets in flight when the most recent packet covered by this ACK had been sent, itself
+    /// included.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since then.
+    pub lost: u32,
+}
+
+/// A packet just marked lost, with what was known when it was last sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostPacket {
+    /// Its first byte.
+    pub seq: u64,
+    /// One past its last byte.
+    pub end: u64,
+    /// Packets it stands for: 1, unless whole bursts are tracked as one.
+    pub packets: u32,
+    /// Packets in flight when it had been sent, itself included.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since then, itself included.
+    pub lost: u32,
+    /// It was sent while application-limited.
+    pub is_app_limited: bool,
 }
 
 /// Moments a controller may care about (`enum tcp_ca_event`).
@@ -263,6 +291,7 @@ pub struct Probe {
 /// |---|---|
 /// | established | [`init`](Controller::init), with `srtt` and `min_rtt` from the handshake |
 /// | an ACK | moves `snd_una`, `delivered`, `delivered_time` and the scoreboard; [`pkts_acked`](Controller::pkts_acked); [`in_ack_event`](Controller::in_ack_event), also when nothing was outstanding; lets recovery move (below); then [`cong_control`](Controller::cong_control) if it [`owns_window`](Controller::owns_window), else PRR while the window is being reduced, or [`cong_avoid`](Controller::cong_avoid) where `tcp_may_raise_cwnd` allows; then takes [`Window::app_limited`] and, unless it owns the window, sets `pacing_rate` |
+/// | a packet is marked lost | counts it in `lost`, then [`packet_lost`](Controller::packet_lost): before recovery begins or moves, on an ACK or a timer; again when its retransmission is lost |
 /// | fast recovery or CWR begins | `cwnd_cnt = 0`, `prior_cwnd = cwnd`, `ssthresh = `[`ssthresh`](Controller::ssthresh), then [`set_state`](Controller::set_state) |
 /// | a loss is found, and the controller has no [`fast_recovery`](Controller::fast_recovery) | instead of fast recovery: as there, but everything not SACKed counts as lost, `cwnd = 1`, `set_state(Loss)`; the first packet is sent again at once, the rest as slow start allows; no PRR, and the Loss state ends when all that was out is acknowledged |
 /// | recovery ends | `set_state(Open)`, and unless it owns the window `cwnd = ssthresh` and [`CompleteCwr`](Event::CompleteCwr) |
@@ -316,6 +345,12 @@ pub trait Controller: Send {
     /// since 6.16; before that it came ahead of `pkts_acked`).
     fn in_ack_event(&mut self, s: &Socket, w: &mut Window, ack: AckEvent) {
         let _ = (s, w, ack);
+    }
+
+    /// A packet was marked lost (`skb_marked_lost` of google/bbr's v3); `s.state` is that of before
+    /// recovery reacts.
+    fn packet_lost(&mut self, s: &Socket, w: &mut Window, lost: &LostPacket) {
+        let _ = (s, w, lost);
     }
 
     /// Loss recovery is about to enter `new` (`s.state` is still the old one).

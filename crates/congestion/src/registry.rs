@@ -1,7 +1,7 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Compound, Controller, Cubic, Reno, Tahoe, Vegas, Westwood, hsr};
+use crate::{Bbr, Bbr3, Compound, Controller, Cubic, Reno, Tahoe, Vegas, Westwood, hsr};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
@@ -12,6 +12,7 @@ const REGISTRY: &[(&str, Make)] = &[
     ("vegas", |_| Box::new(Vegas::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
+    ("bbr3", |stream| Box::new(Bbr3::new(stream))),
     ("bbr-hsr", |stream| Box::new(Bbr::hsr(stream, &hsr::Parameters::default()))),
     ("westwood", |_| Box::new(Westwood::new())),
     ("compound", |_| Box::new(Compound::new())),

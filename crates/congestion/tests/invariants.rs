@@ -3,7 +3,7 @@
 mod harness;
 
 use congestion::hsr::{Bound, Parameters};
-use congestion::{Bbr, CaState, Controller, NAMES, RateSample, make};
+use congestion::{Bbr, CaState, Controller, LostPacket, NAMES, RateSample, make};
 use harness::{Flow, Subject};
 use proptest::prelude::*;
 use units::{Span, Stream};
@@ -16,6 +16,13 @@ enum Op {
         losses: u32,
         rtt_us: Option<u64>,
         interval_us: u64,
+        app_limited: bool,
+    },
+    /// A packet lost: in flight when it was sent, lost since, its number.
+    Lose {
+        tx_in_flight: u32,
+        lost: u32,
+        seq: u64,
         app_limited: bool,
     },
     Send(u32),
@@ -43,6 +50,9 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(acked, losses, rtt_us, interval_us, app_limited)| Op::Ack {
                 acked, losses: losses / 8, rtt_us, interval_us, app_limited
             }),
+        4 => (count(), count(), 0..50u64, prop::bool::weighted(0.1)).prop_map(|(tx_in_flight, lost, seq, app_limited)| {
+            Op::Lose { tx_in_flight, lost: lost / 8, seq, app_limited }
+        }),
         6 => count().prop_map(Op::Send),
         8 => micros().prop_map(|us| Op::Wait(Span::from_micros(us))),
         1 => prop_oneof![Just(CaState::Recovery), Just(CaState::Cwr), Just(CaState::Disorder)].prop_map(Op::Enter),
@@ -67,9 +77,18 @@ fn apply(flow: &mut Flow, op: &Op) {
                 prior_in_flight: flow.s.inflight,
                 is_app_limited: app_limited,
                 is_ack_delayed: interval_us % 5 == 0,
+                tx_in_flight: flow.s.inflight,
+                lost: losses,
+                ece: interval_us % 31 == 0,
                 ..RateSample::default()
             };
             flow.ack_with(rs);
+        }
+        Op::Lose { tx_in_flight, lost, seq, app_limited } => {
+            let p =
+                LostPacket { seq, end: seq + 1, packets: 1, tx_in_flight, lost, is_app_limited: app_limited };
+            flow.s.lost += 1;
+            flow.c.packet_lost(&flow.s, &mut flow.w, &p);
         }
         Op::Send(packets) => flow.send(packets),
         Op::Wait(span) => flow.wait(span),

@@ -43,6 +43,10 @@ pub struct Sent {
     pub first_sent: Time,
     /// Payload bytes.
     pub len: u32,
+    /// Packets in flight when it had last been sent, itself included.
+    pub tx_in_flight: u32,
+    /// The count of packets marked lost then, modulo 2^32.
+    pub lost: u32,
     prev: u32,
     next: u32,
     /// [`flag`] bits.
@@ -90,6 +94,8 @@ impl Sent {
             delivered_time: Time::ZERO,
             first_sent: Time::ZERO,
             len,
+            tx_in_flight: 0,
+            lost: 0,
             prev: NONE,
             next: NONE,
             flags: 0,

@@ -168,7 +168,12 @@ impl Sender {
     /// Nothing sent yet.
     pub fn new(limits: &Limits, cc: Box<dyn Controller>) -> Sender {
         let linux = limits.profile == Profile::Linux;
-        let s = Socket { mss: limits.mss, max_pacing_rate: limits.max_pacing_rate, ..Socket::default() };
+        let s = Socket {
+            mss: limits.mss,
+            max_pacing_rate: limits.max_pacing_rate,
+            sack: limits.sack,
+            ..Socket::default()
+        };
         let mut w = Window::new(limits.initial_window);
         w.pacing = limits.pacing;
         Sender {

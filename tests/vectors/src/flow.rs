@@ -2,7 +2,7 @@
 //! of [`Controller`]), without packets or queues. Times are set by the test.
 
 use crate::{Ack, Change, Observed, Start, Subject};
-use congestion::{AckEvent, CaState, Controller, Event, RateSample, Socket, Window, make};
+use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window, make};
 use units::{Span, Time};
 
 /// A controller, what it reads and what it changes.
@@ -59,14 +59,19 @@ impl Flow {
         self.ack_with(rs);
     }
 
-    /// The ACK whose rate sample is `rs`.
+    /// The ACK whose rate sample is `rs`; its losses are not told one by one.
     pub fn ack_with(&mut self, rs: RateSample) {
+        self.ack_losing(rs, &[]);
+    }
+
+    /// The ACK whose rate sample is `rs` and that makes `lost` known, which are among its losses.
+    pub fn ack_losing(&mut self, rs: RateSample, lost: &[LostPacket]) {
         let Flow { c, s, w, .. } = self;
         s.delivered += rs.acked_sacked as u64;
         s.snd_una += rs.acked_sacked as u64 * s.mss as u64;
         s.snd_nxt = s.snd_nxt.max(s.snd_una);
         s.inflight = s.inflight.saturating_sub(rs.acked_sacked);
-        s.lost += rs.losses as u64;
+        s.lost += (rs.losses as u64).saturating_sub(lost.len() as u64);
         s.delivered_time = s.now;
         if s.delivered > s.app_limited {
             s.app_limited = 0; // what was sent while the application was the limit is through
@@ -79,6 +84,10 @@ impl Flow {
         // Header prediction takes what moves forward; what does not is a duplicate.
         let moved = rs.acked_sacked > 0;
         c.in_ack_event(s, w, AckEvent { slow_path: !moved || rs.ece, win_update: moved, ece: rs.ece });
+        for packet in lost {
+            s.lost += 1;
+            c.packet_lost(s, w, packet);
+        }
         if c.owns_window() {
             c.cong_control(s, w, &rs);
         } else {
@@ -187,6 +196,27 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// The packets an ACK makes known as lost, from the first unacknowledged byte up: `ranges` runs,
+    /// a packet apart.
+    fn lost_packets(&self, ack: &Ack, tx_in_flight: u32) -> Vec<LostPacket> {
+        let (mss, ranges) = (self.s.mss as u64, ack.ranges.max(1));
+        let packet = |i: u32| {
+            let gaps = (i as u64 * ranges as u64 / ack.losses as u64) + i as u64;
+            let seq = self.s.snd_una + gaps * mss;
+            LostPacket {
+                seq,
+                end: seq + mss,
+                packets: 1,
+                tx_in_flight,
+                lost: ack.lost.saturating_sub(ack.losses) + i + 1,
+                is_app_limited: ack.app_limited,
+            }
+        };
+        (0..ack.losses).map(packet).collect()
+    }
+}
+
 impl Subject for Flow {
     fn start(&mut self, start: &Start) {
         let (s, w) = (&mut self.s, &mut self.w);
@@ -231,19 +261,25 @@ impl Subject for Flow {
         }
         let since_sent = self.s.delivered.saturating_sub(self.s.inflight as u64);
         let prior = if ack.round { self.s.delivered } else { since_sent };
-        self.ack_with(RateSample {
+        let prior_in_flight = self.s.inflight.saturating_add(ack.losses);
+        let tx_in_flight = ack.tx_in_flight.unwrap_or(prior_in_flight);
+        let lost = self.lost_packets(ack, tx_in_flight);
+        let rs = RateSample {
             prior_delivered: ack.prior_delivered.unwrap_or(prior),
             delivered: ack.delivered,
             interval: ack.interval,
             rtt: ack.rtt,
             losses: ack.losses,
             acked_sacked: ack.acked,
-            prior_in_flight: self.s.inflight.saturating_add(ack.losses),
+            prior_in_flight,
             is_app_limited: ack.app_limited,
             is_retrans: ack.retrans,
             is_ack_delayed: ack.delayed,
             ece: ack.ece,
-        });
+            tx_in_flight,
+            lost: ack.lost,
+        };
+        self.ack_losing(rs, &lost);
     }
 
     fn enter(&mut self, state: CaState) {

@@ -139,6 +139,13 @@ pub struct Ack {
     pub inflight: Option<u32>,
     /// Packets newly marked lost.
     pub losses: u32,
+    /// Ranges of sequence numbers they make, which do not touch.
+    pub ranges: u32,
+    /// Packets in flight when the newest packet had been sent, and when those now lost had been;
+    /// `None`: what was in flight before the ACK.
+    pub tx_in_flight: Option<u32>,
+    /// Packets marked lost since the newest packet was sent, these included; default `losses`.
+    pub lost: u32,
     /// The newest packet was sent while the application was the limit.
     pub app_limited: bool,
     /// The ACK carries an ECN echo.

@@ -151,6 +151,7 @@ fn ack(acked: u32, keys: &mut Keys<'_, '_>) -> Result<Ack, Fault> {
     let rtt = keys.take("rtt", time)?;
     let valid = keys.take("valid", boolean)?.unwrap_or(true);
     let delivered = keys.take("delivered", number)?.unwrap_or(acked);
+    let losses = keys.take("losses", number)?.unwrap_or(0);
     Ok(Ack {
         acked,
         times: keys.take("times", number)?.unwrap_or(1),
@@ -161,7 +162,10 @@ fn ack(acked: u32, keys: &mut Keys<'_, '_>) -> Result<Ack, Fault> {
         prior_delivered: keys.take("prior_delivered", number)?,
         round: keys.take("round", boolean)?.unwrap_or(false),
         inflight: keys.take("inflight", number)?,
-        losses: keys.take("losses", number)?.unwrap_or(0),
+        losses,
+        ranges: keys.take("ranges", number)?.unwrap_or(1),
+        tx_in_flight: keys.take("tx_in_flight", number)?,
+        lost: keys.take("lost", number)?.unwrap_or(losses),
         app_limited: keys.take("app_limited", boolean)?.unwrap_or(false),
         ece: keys.take("ece", boolean)?.unwrap_or(false),
         retrans: keys.take("retrans", boolean)?.unwrap_or(false),

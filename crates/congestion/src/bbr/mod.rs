@@ -30,9 +30,9 @@ mod window;
 
 use crate::hsr::{Hsr, Parameters};
 use crate::jiffies::{self, Jiffies, micros};
+use crate::windowed_max::WindowedMax;
 use crate::{CaState, Controller, Event, Probe, RateSample, Socket, Window};
 use aggregation::Aggregation;
-use bandwidth::WindowedMax;
 use longterm::LongTerm;
 use params::*;
 use startup::FullPipe;

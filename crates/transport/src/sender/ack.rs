@@ -52,6 +52,9 @@ struct Sample {
     retrans: bool,
     rtt: Option<Span>,
     prior_in_flight: u32,
+    tx_in_flight: u32,
+    /// The count of packets marked lost when it was sent, modulo 2^32.
+    lost: u32,
 }
 
 /// What recovery wants sent after the congestion control has spoken.
@@ -318,6 +321,7 @@ impl Sender {
             r.app_limited = p.is(flag::APP_LIMITED);
             r.retrans = p.is(flag::EVER_RETRANS);
             r.send_phase = p.at.since(p.first_sent);
+            (r.tx_in_flight, r.lost) = (p.tx_in_flight, p.lost);
             self.first_sent = p.at;
         }
     }
@@ -343,8 +347,11 @@ impl Sender {
             is_retrans: r.retrans,
             is_ack_delayed: a.maybe_delayed,
             ece: a.ece,
+            tx_in_flight: r.tx_in_flight,
+            lost: 0,
         };
         if r.valid {
+            rs.lost = (self.s.lost as u32).wrapping_sub(r.lost);
             let interval = r.send_phase.max(self.s.now.since(r.prior_time));
             rs.delivered = Some((self.s.delivered - r.prior_delivered) as u32);
             // Shorter than the path allows (a spuriously retransmitted packet): no rate.

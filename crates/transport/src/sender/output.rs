@@ -187,6 +187,7 @@ impl Sender {
         self.charge_pacing(bytes);
         let was_empty = self.board.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
+        let in_flight = self.in_flight();
         let mut left = bytes;
         let mut packets = 0;
         while left > 0 {
@@ -195,6 +196,7 @@ impl Sender {
             let mut p = Sent::new(seq, len);
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
+            (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
             p.flags = app_limited;
             self.board.push(p);
             out.push(Outgoing {
@@ -297,6 +299,7 @@ impl Sender {
         let (delivered, delivered_time, first_sent) =
             (self.s.delivered, self.s.delivered_time, self.first_sent);
         let limited = self.s.app_limited != 0;
+        let (in_flight, lost) = (self.in_flight(), self.s.lost as u32);
         let p = self.board.get_mut(n);
         p.flags |= flag::EVER_RETRANS;
         p.flags &= !(flag::SAMPLED | flag::APP_LIMITED);
@@ -304,6 +307,7 @@ impl Sender {
             p.flags |= flag::APP_LIMITED;
         }
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
+        (p.tx_in_flight, p.lost) = (in_flight, lost);
         let (seq, len) = (p.seq, p.len);
         self.board.link(n);
         out.push(Outgoing { seq, len, cwr: false, new: false, push: false });

@@ -12,7 +12,7 @@
 use super::ack::Resend;
 use super::{AckInfo, Sender};
 use crate::scoreboard::flag;
-use congestion::{CaState, Event};
+use congestion::{CaState, Event, LostPacket};
 
 impl Sender {
     /// Marks one packet lost (`tcp_mark_skb_lost`); a lost retransmission counts again.
@@ -21,25 +21,33 @@ impl Sender {
         if p.is(flag::SACKED) {
             return;
         }
-        if p.is(flag::LOST) {
-            if p.is(flag::RETRANS) {
-                p.flags &= !flag::RETRANS;
-                self.retrans_out -= 1;
-                self.s.lost += 1;
-            }
-        } else {
-            p.flags |= flag::LOST;
-            self.lost_out += 1;
+        let (known, again) = (p.is(flag::LOST), p.is(flag::RETRANS));
+        p.flags = (p.flags | flag::LOST) & !flag::RETRANS;
+        self.retrans_out -= again as u32;
+        self.lost_out += !known as u32;
+        if !known || again {
             self.s.lost += 1;
-            if p.is(flag::RETRANS) {
-                p.flags &= !flag::RETRANS;
-                self.retrans_out -= 1;
-            }
+            self.tell_lost(n);
         }
         let first = self.board.first();
         if self.retransmit_hint.is_none_or(|h| n.wrapping_sub(first) < h.wrapping_sub(first)) {
             self.retransmit_hint = Some(n);
         }
+    }
+
+    /// Tells the controller which packet was just marked lost.
+    fn tell_lost(&mut self, n: u32) {
+        let p = self.board.get(n);
+        let lost = LostPacket {
+            seq: p.seq,
+            end: p.end(),
+            packets: 1,
+            tx_in_flight: p.tx_in_flight,
+            lost: (self.s.lost as u32).wrapping_sub(p.lost),
+            is_app_limited: p.is(flag::APP_LIMITED),
+        };
+        self.refresh();
+        self.cc.packet_lost(&self.s, &mut self.w, &lost);
     }
 
     /// `tcp_current_ssthresh`.

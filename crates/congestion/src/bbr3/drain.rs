@@ -1,0 +1,25 @@
+//! DRAIN: at half the bandwidth until no more than one BDP is in flight, for three rounds at most.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, section "Drain".
+
+use super::params::*;
+use super::{Bbr3, State};
+use crate::{Socket, Window};
+
+impl Bbr3 {
+    /// EnterDrain.
+    pub(super) fn enter_drain(&mut self) {
+        self.state = State::Drain;
+        self.drain_start = self.rounds.count;
+    }
+
+    /// CheckDrainDone.
+    pub(super) fn check_drain_done(&mut self, s: &Socket, w: &Window) {
+        if self.state == State::Drain
+            && (s.inflight <= self.inflight(s, w, self.bw, UNIT)
+                || self.rounds.count > self.drain_start + DRAIN_ROUNDS)
+        {
+            self.start_down(s);
+        }
+    }
+}

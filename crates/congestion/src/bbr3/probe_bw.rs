@@ -1,0 +1,147 @@
+//! PROBE_BW, where a flow spends nearly all its time, in a cycle of four states. DOWN sends at 0.9
+//! of the bandwidth until no more than one BDP is in flight, and 15 % less than what last was too
+//! much. CRUISE sends at the bandwidth, yields to loss, and lasts until it is time to probe: two
+//! to three seconds after DOWN began, or sooner, after as many rounds as Reno would need to grow
+//! by a BDP (63 at most), so that Reno is not lost to more often than to itself. REFILL fills the
+//! pipe for a round without the short-term bounds, and UP sends a quarter more until bandwidth
+//! no longer grows or too much is lost.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, section "ProbeBW".
+
+use super::bandwidth::rate;
+use super::params::*;
+use super::shortterm::ShortTerm;
+use super::{Bbr3, State};
+use crate::{RateSample, Socket, Window};
+use units::{Span, Time};
+
+/// What the ACKs that come in now tell of the last probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Acks {
+    /// Nothing.
+    #[default]
+    Init,
+    /// The pipe is being filled.
+    Refilling,
+    /// The probe has begun, its first packets are under way.
+    ProbeStarting,
+    /// They tell how it goes.
+    ProbeFeedback,
+    /// It is over, its last packets are under way.
+    ProbeStopping,
+}
+
+/// State of the cycle.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycle {
+    pub acks: Acks,
+    /// What comes in was sent in REFILL or UP, and has not yet been found too much.
+    pub is_probe_sample: bool,
+    /// The last probe lost too much (prev_probe_too_high).
+    pub too_high: bool,
+    /// The last probe was cut short at the known bound (prev_probe_precautionary).
+    pub precautionary: bool,
+    /// When DOWN began, and how long until the next probe.
+    start: Time,
+    wait: Span,
+    /// Rounds since then; begins at 0 or 1.
+    pub rounds_since_up: u32,
+    /// Rounds inflight_longterm has grown for in this UP.
+    pub up_rounds: u32,
+    /// Packets acknowledged towards its next step, and what a step of one packet takes.
+    pub up_acked: u32,
+    pub acked_per_packet: u32,
+}
+
+impl Bbr3 {
+    /// IsInAProbeBWState.
+    pub(super) fn in_probe_bw(&self) -> bool {
+        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    /// StartProbeBW_DOWN.
+    pub(super) fn start_down(&mut self, s: &Socket) {
+        // ResetCongestionSignals
+        self.latest.loss_in_round = false;
+        (self.latest.bw, self.latest.inflight) = (0, 0);
+        // PickProbeWait
+        self.cycle.rounds_since_up = self.random.below(2) as u32;
+        let random = self.random.below(PROBE_WAIT_RANDOM.as_nanos());
+        self.cycle.wait = PROBE_WAIT + Span::from_nanos(random);
+        self.cycle.start = s.now;
+        self.cycle.acks = Acks::ProbeStopping;
+        self.start_round(s);
+        self.state = State::Down;
+    }
+
+    /// StartProbeBW_REFILL.
+    pub(super) fn start_refill(&mut self, s: &Socket) {
+        self.short = ShortTerm::default();
+        (self.cycle.up_rounds, self.cycle.up_acked) = (0, 0);
+        self.cycle.precautionary = false;
+        self.cycle.acks = Acks::Refilling;
+        self.start_round(s);
+        self.state = State::Refill;
+    }
+
+    /// StartProbeBW_UP.
+    fn start_up(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
+        self.cycle.acks = Acks::ProbeStarting;
+        self.start_round(s);
+        self.reset_full_bw(rate(rs));
+        self.state = State::Up;
+        self.raise_slope(w);
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    pub(super) fn update_cycle(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
+        if !self.full_bw_reached || self.adapt_long_term(s, w, rs) {
+            return;
+        }
+        match self.state {
+            State::Down | State::Cruise if self.is_time_to_probe(s, w) => self.start_refill(s),
+            State::Down if self.is_time_to_cruise(s, w) => self.state = State::Cruise,
+            State::Refill if self.rounds.start => {
+                self.cycle.is_probe_sample = true;
+                self.start_up(s, w, rs);
+            }
+            State::Up => self.check_up_done(s, w, rs),
+            _ => {}
+        }
+    }
+
+    /// IsTimeToProbeBW: by the clock, or by rounds for coexistence with Reno.
+    fn is_time_to_probe(&self, s: &Socket, w: &Window) -> bool {
+        let rounds = self.target_inflight(w).min(RENO_ROUNDS);
+        s.now > self.cycle.start + self.cycle.wait || self.cycle.rounds_since_up >= rounds
+    }
+
+    /// IsTimeToCruise.
+    fn is_time_to_cruise(&self, s: &Socket, w: &Window) -> bool {
+        self.with_headroom().is_none_or(|bound| s.inflight <= bound)
+            && s.inflight <= self.inflight(s, w, self.max_bw.get(), UNIT)
+    }
+
+    /// UP ends before it has lost too much.
+    fn check_up_done(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
+        if self.is_time_to_go_down(s, w, rs) {
+            self.cycle.too_high = false;
+            self.start_down(s);
+        }
+    }
+
+    /// IsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, s: &Socket, w: &Window, rs: &RateSample) -> bool {
+        if let Some(bound) = self.longterm {
+            if self.cycle.too_high && s.inflight >= bound {
+                self.cycle.precautionary = true;
+                return true;
+            }
+            if self.is_cwnd_limited && w.cwnd >= bound {
+                self.reset_full_bw(rate(rs)); // the bound hides what bandwidth there is
+                return false;
+            }
+        }
+        self.full.now
+    }
+}

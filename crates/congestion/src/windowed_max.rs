@@ -1,0 +1,82 @@
+//! The maximum of the last so many rounds, in three samples: constant space, nearly exact.
+//!
+//! Source: Kathleen Nichols' algorithm, as in Linux `lib/win_minmax.c`.
+
+/// A windowed maximum: the best sample and two younger runners-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowedMax {
+    best: [Sample; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    at: u32,
+    value: u32,
+}
+
+impl WindowedMax {
+    pub(crate) fn get(&self) -> u32 {
+        self.best[0].value
+    }
+
+    /// Takes in `value` at time `at`; samples older than `window` are forgotten.
+    pub(crate) fn update(&mut self, window: u32, at: u32, value: u32) {
+        let new = Sample { at, value };
+        let [first, second, third] = &mut self.best;
+        if value >= first.value || at.wrapping_sub(third.at) > window {
+            self.best = [new; 3];
+            return;
+        }
+        if value >= second.value {
+            (*second, *third) = (new, new);
+        } else if value >= third.value {
+            *third = new;
+        }
+        self.age(window, new);
+    }
+
+    /// Keeps the three spread over the window, and drops what has left it.
+    fn age(&mut self, window: u32, new: Sample) {
+        let b = &mut self.best;
+        let age = new.at.wrapping_sub(b[0].at);
+        if age > window {
+            *b = [b[1], b[2], new];
+            if new.at.wrapping_sub(b[0].at) > window {
+                *b = [b[1], b[2], new];
+            }
+        } else if b[1].at == b[0].at && age > window / 4 {
+            (b[1], b[2]) = (new, new);
+        } else if b[2].at == b[1].at && age > window / 2 {
+            b[2] = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maximum_leaves_with_its_window() {
+        let mut max = WindowedMax::default();
+        max.update(10, 0, 100);
+        for round in 1..=10 {
+            max.update(10, round, 50 - round);
+            assert_eq!(max.get(), 100, "round {round}");
+        }
+        // Round 11: 100 is 11 rounds old. The runner-up is the one taken when a quarter of the
+        // window had passed (age > 10 / 4 in integers: round 3, value 47).
+        max.update(10, 11, 39);
+        assert_eq!(max.get(), 47);
+    }
+
+    #[test]
+    fn a_new_maximum_or_silence_starts_afresh() {
+        let mut max = WindowedMax::default();
+        max.update(10, 0, 100);
+        max.update(10, 5, 120);
+        assert_eq!(max.get(), 120);
+        max.update(10, 16, 3);
+        assert_eq!(max.get(), 3);
+    }
+}
