@@ -4,13 +4,14 @@ mod harness;
 
 use congestion::hsr::{Bound, Parameters, Recovery};
 use congestion::{Bbr, CaState, RateSample};
-use harness::Flow;
+use harness::{Flow, Subject};
 use units::{Rate, Span, Stream};
 
 const INTERVAL: Span = Span::from_millis(100);
 
 fn flow(parameters: Parameters) -> Flow {
     let mut flow = Flow::with(Box::new(Bbr::hsr(Stream::new(1, "flow"), &parameters)));
+    flow.start(&vectors::Start::default());
     flow.s.inflight = 10;
     flow
 }

@@ -38,6 +38,9 @@
  * Signed division does not exist in this instruction set (v3): divide unsigned. Loops need a
  * bound that the verifier sees. Division by zero yields zero; test for it nevertheless. How long a
  * jiffy is a program cannot know: take microseconds (tcp_mstamp) instead.
+ *
+ * With HOST defined a control is compiled for this machine, against tests/host/kernel.c in the
+ * kernel's place, and tested there like the model it is held to (tests/vectors.rs).
  */
 #ifndef LONGFAT_KERNEL_H
 #define LONGFAT_KERNEL_H
@@ -61,7 +64,11 @@ enum { false, true };
 char licence[] SEC("license") = "Dual MIT/GPL";
 
 /* A number that the loader may replace before the program is loaded; constant from then on. */
+#ifdef HOST
+#define PARAMETER(type, name, value) volatile type name = value
+#else
 #define PARAMETER(type, name, value) const volatile type name = value
+#endif
 
 /* An operation of the control. All arguments arrive as 64-bit words. */
 #define OPERATION(type, name) SEC("struct_ops/" #name) type name(__u64 *arguments)
@@ -71,7 +78,9 @@ char licence[] SEC("license") = "Dual MIT/GPL";
 /* The control itself. Exactly one a file; the loader gives it the name it is registered under. */
 #define CONGESTION_CONTROL SEC(".struct_ops.link") struct tcp_congestion_ops control
 
+#ifndef HOST
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct sock_common {
     __u16 skc_family;
@@ -202,7 +211,9 @@ struct ack_sample {
     __u32 in_flight;
 };
 
+#ifndef HOST
 #pragma clang attribute pop
+#endif
 
 /*
  * Arguments beside the socket, by number:
@@ -276,6 +287,14 @@ extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) KERNEL;
 /* Avoidance: one packet for every `w` acked. */
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) KERNEL;
 
+#ifdef HOST
+extern __u64 bpf_ktime_get_ns(void);
+extern __u32 bpf_get_prandom_u32(void);
+extern __u64 bpf_jiffies64(void);
+#define HAS(object, member) true
+#define BITS(object, member) ((__u32)(object)->member)
+#else
+
 /* Helpers, by their numbers in linux/bpf.h. */
 static __u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
@@ -295,6 +314,7 @@ static __u64 (*bpf_jiffies64)(void) = (void *)118;
         bits >>= __builtin_preserve_field_info((object)->member, 5);                               \
         (__u32) bits;                                                                              \
     })
+#endif
 
 INLINE struct tcp_sock *tcp_sk(const struct sock *sk)
 {
