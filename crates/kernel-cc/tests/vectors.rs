@@ -4,7 +4,7 @@
 #![cfg(all(unix, target_endian = "little"))]
 mod native;
 
-use congestion::{CaState, RateSample};
+use congestion::{CaState, Control, Probe, RateSample};
 use native::Object;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -12,29 +12,55 @@ use units::Span;
 use vectors::{Action, Flow};
 
 /// The name that models and vectors have for it, and the program's file: one line a program.
-const PROGRAMS: &[(&str, &str)] = &[("westwood", "westwood"), ("compound", "compound")];
+const PROGRAMS: &[(&str, &str)] =
+    &[("westwood", "westwood"), ("compound", "compound"), ("bbr-hsr", "bbr_hsr")];
 
-/// What only the models tell about themselves.
+/// BBR starts PROBE_BW in one of seven phases.
+const PHASES: u64 = 7;
+
+/// Parameters that the random lists are played with, as in a scenario.
+fn settings(name: &str) -> &'static [&'static str] {
+    match name {
+        "bbr-hsr" => &[
+            "",
+            "T = \"none\"",
+            "T = \"none\"\nT1 = \"150ms\"\nT2 = \"140ms\"\nalpha = 1.0",
+            "T1 = \"150ms\"\nT2 = \"140ms\"\nbw_rec = \"20Mbit/s\"\nalpha = 0.01",
+            "T = \"1us\"\nT1 = \"none\"",
+        ],
+        _ => &[""],
+    }
+}
+
+fn control(name: &str, table: toml::Table) -> Result<Control, String> {
+    let control = Control::named(name).ok_or_else(|| format!("no algorithm is called {name}"))?;
+    control.with(table).map_err(|e| e.to_string())
+}
+
+/// What only the models tell about themselves, and a program whose file has `host_probe`.
 const UNSEEN: &[&str] = &["state", "btl_bw", "rt_prop", "pacing_gain", "cwnd_gain", "round"];
+/// What no program tells.
+const NEVER_SEEN: &[&str] = &["cwnd_gain"];
 
 #[test]
 fn every_program_decides_as_worked_out_by_hand() {
     let files = vectors::load().unwrap_or_else(|e| panic!("{e}"));
     for (name, file) in PROGRAMS {
         let object = Object::compile(name, file);
+        let unseen = if object.open().has_probe() { NEVER_SEEN } else { UNSEEN };
         let (mut checks, mut failures) = (0, Vec::new());
         for mut file in files.iter().filter(|f| f.algorithm == *name).cloned() {
             for step in file.vectors.iter_mut().flat_map(|v| &mut v.steps) {
                 if let Action::Expect(wants) = &mut step.action {
-                    wants.retain(|(key, _)| !UNSEEN.contains(key));
+                    wants.retain(|(key, _)| !unseen.contains(key));
                     checks += wants.len();
                 }
             }
             failures.extend(file.failures(&mut |v| {
-                let plain = v.cc.as_str().is_some();
-                plain
-                    .then(|| Flow::with(Box::new(object.open())))
-                    .ok_or_else(|| format!("{name}: parameters are not understood here"))
+                let mut table = v.cc.as_table().cloned().unwrap_or_default();
+                table.remove("name");
+                let program = object.open().like(&control(name, table)?, v.start.seed, PHASES);
+                Ok(Flow::with(Box::new(program)))
             }));
         }
         assert!(checks > 0, "vectors/{name}-….toml is missing");
@@ -143,13 +169,13 @@ fn apply(flow: &mut Flow, moment: &Moment) {
             flow.send(window);
             for part in [window / 2, window - window / 2] {
                 flow.wait(Span::from_micros(rtt_us / 2));
-                ack(flow, part, Some(Span::from_micros(rtt_us)), 0, if ece { ECE } else { 0xff & !ECE });
+                ack(flow, part, Some(Span::from_micros(rtt_us)), 0, if ece { ECE } else { !ECE });
             }
         }
         Moment::Hole { duplicates, filled } => {
             for _ in 0..duplicates {
                 flow.wait(Span::from_micros(500));
-                ack(flow, 0, None, 0, 0xff & !ECE);
+                ack(flow, 0, None, 0, !ECE);
             }
             ack(flow, filled, None, 0, ECE);
         }
@@ -179,12 +205,15 @@ fn every_program_decides_as_its_model_whatever_happens() {
         // The same lists on every machine and in every run.
         let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let lists = prop_oneof![prop::collection::vec(calm(), 1..300), prop::collection::vec(wild(), 1..300)];
-        let outcome =
-            TestRunner::new_with_rng(config, rng).run(&(lists, any::<bool>()), |(list, clamped)| {
-                let mut model = Flow::new(name, 1);
-                let mut program = Flow::with(Box::new(object.open()));
-                vectors::Subject::start(&mut program, &vectors::Start::default());
+        let setting = prop::sample::select(settings(name));
+        let outcome = TestRunner::new_with_rng(config, rng).run(
+            &(lists, any::<bool>(), setting, 0..50u64),
+            |(list, clamped, setting, seed)| {
+                let control = control(name, setting.parse().unwrap()).unwrap();
+                let mut model = Flow::with(control.make(seed, "flow"));
+                let mut program = Flow::with(Box::new(object.open().like(&control, seed, PHASES)));
                 for flow in [&mut model, &mut program] {
+                    vectors::Subject::start(flow, &vectors::Start::default());
                     flow.w.cwnd_clamp = if clamped { 500 } else { u32::MAX };
                 }
                 prop_assert_eq!(model.c.owns_window(), program.c.owns_window());
@@ -193,10 +222,16 @@ fn every_program_decides_as_its_model_whatever_happens() {
                     apply(&mut program, moment);
                     prop_assert_eq!(&model.w, &program.w, "{}: moment {}, {:?}", name, i, moment);
                     prop_assert_eq!(model.c.min_tso_segs(&model.w), program.c.min_tso_segs(&program.w));
+                    let (told, seen) = (model.c.probe(), program.c.probe());
+                    if !seen.state.is_empty() {
+                        let seen = Probe { cwnd_gain: told.cwnd_gain, ..seen };
+                        prop_assert_eq!(told, seen, "{}: moment {}, {:?}", name, i, moment);
+                    }
                 }
                 prop_assert_eq!(model.c.sndbuf_expand(), program.c.sndbuf_expand());
                 Ok(())
-            });
+            },
+        );
         outcome.unwrap_or_else(|e| panic!("{e}"));
     }
 }
