@@ -1,6 +1,7 @@
 //! Which congestion control a flow has, with its parameters: what scenarios name.
 
 use crate::{Bbr, Controller, NAMES, hsr, make};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use std::collections::BTreeMap;
 use units::Stream;
@@ -83,7 +84,7 @@ impl Control {
 
     /// JSON Schemas of the tables that have parameters: name, and schema of the other keys.
     pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
-        vec![("bbr-hsr", generator.subschema_for::<hsr::Parameters>())]
+        vec![("bbr-hsr", hsr::Parameters::json_schema(generator))]
     }
 }
 

@@ -190,13 +190,12 @@ fn cc_schema(generator: &mut SchemaGenerator) -> Schema {
         name.clone(),
         serde_json::json!({ "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false }),
     ];
-    for (name, parameters) in congestion::Control::schemas(generator) {
-        kinds.push(serde_json::json!({
-            "type": "object",
-            "required": ["name"],
-            "properties": { "name": { "const": name } },
-            "allOf": [parameters],
-        }));
+    for (name, mut table) in congestion::Control::schemas(generator) {
+        table.insert("required".into(), serde_json::json!(["name"]));
+        if let Some(keys) = table.get_mut("properties").and_then(|keys| keys.as_object_mut()) {
+            keys.insert("name".into(), serde_json::json!({ "const": name }));
+        }
+        kinds.push(table.to_value());
     }
     schemars::json_schema!({ "anyOf": kinds })
 }
