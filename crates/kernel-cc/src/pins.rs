@@ -2,13 +2,17 @@
 //! the link that keeps it registered and a program of it, from which its parameters are read. Nothing
 //! else is kept: what the folder says is what the kernel has. Removing the folder unregisters it.
 
-use crate::Error;
+use crate::{Error, Kernel};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Where pinned objects live (bpf(2)).
 const BPFFS: &str = "/sys/fs/bpf";
+/// How long a removed pin may take to go: an RCU grace period and a work queue, so milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder of a pinned control.
 pub fn folder(kernel_name: &str) -> PathBuf {
@@ -55,6 +59,11 @@ pub fn unpin(kernel_name: &str) -> Result<(), Error> {
     }
     remove(&folder(kernel_name)).map_err(Error::system(format!("unloading {kernel_name}")))?;
     let _ = fs::remove_dir(folder("")); // with the last of them
+    // The kernel drops a removed pin a moment later, and the name is taken until then.
+    let begun = Instant::now();
+    while Kernel::now().has(kernel_name) && begun.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(1));
+    }
     Ok(())
 }
 
