@@ -26,6 +26,7 @@
 //! | lambda, gamma's weight for a new sample, has no value | 1/4, as in Andrew's Linux port of 2008 |
 //! | wnd = min(cwnd + dwnd, awnd) | the transport keeps awnd; a window that was not the limit is left alone |
 //! | up to M samples of the RTT per window | one per ACK; srtt is the transport's |
+//! | a round is the time in which a window of data is acknowledged (draft 5) | as many packets as the window had when it began, counted while they could grow the window |
 //! | base_rtt may begin with srtt | with the first sample outside of recovery |
 //! | base_rtt is forgotten at a timeout, dwnd = 0 in slow start | the same |
 //! | dwnd in packets | in 1/256 packet, so that growth below one packet a round adds up; whole packets count |

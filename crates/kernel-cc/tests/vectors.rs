@@ -169,13 +169,13 @@ fn apply(flow: &mut Flow, moment: &Moment) {
             flow.send(window);
             for part in [window / 2, window - window / 2] {
                 flow.wait(Span::from_micros(rtt_us / 2));
-                ack(flow, part, Some(Span::from_micros(rtt_us)), 0, if ece { ECE } else { 0xff & !ECE });
+                ack(flow, part, Some(Span::from_micros(rtt_us)), 0, if ece { ECE } else { !ECE });
             }
         }
         Moment::Hole { duplicates, filled } => {
             for _ in 0..duplicates {
                 flow.wait(Span::from_micros(500));
-                ack(flow, 0, None, 0, 0xff & !ECE);
+                ack(flow, 0, None, 0, !ECE);
             }
             ack(flow, filled, None, 0, ECE);
         }
