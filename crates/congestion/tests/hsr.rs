@@ -52,7 +52,7 @@ fn cruise(parameters: Parameters, rtts_ms: &[u64]) -> Flow {
 /// more in the probing phase.
 fn window(flow: &Flow, bdp_twice: u32, aggregate: u32) -> u32 {
     let probing = if flow.c.probe().pacing_gain == Some(1.25) { 2 } else { 0 };
-    (bdp_twice + aggregate + 6 + 1) / 2 * 2 + probing
+    (bdp_twice + aggregate + 6).div_ceil(2) * 2 + probing
 }
 
 /// 100 packets at once where the last ACK was 100 ms ago: none is expected in no time, so the

@@ -29,7 +29,10 @@
 //! | RTT_t | the kernel's sample per ACK (`rs->rtt_us`), also of ACKs that were likely delayed; packets sent twice give none (Karn), so a handover that loses everything in flight raises no flag |
 //! | real numbers | alpha in 1/1024, RTT_avg in 1/1024 µs, rounded down |
 //!
-//! T2 must be above the path's RTT: otherwise the flag stays up, and BW_rec is never used.
+//! T2 must be above the path's RTT with the flow's own queue: otherwise the flag stays up, and BW_rec
+//! is not used. A flow whose window binds has an RTT of about cwnd_gain * T, with the published
+//! figures 100 ms, above T2. And the average has the flow's own queue in it: without T the window
+//! and the RTT raise each other until the buffer is full.
 
 mod parameters;
 
