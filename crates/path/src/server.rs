@@ -33,10 +33,18 @@ pub(crate) trait Gate: Send {
         true
     }
 
-    /// The first time from `from` on at which what is held and not yet on the line is lost.
-    fn purge(&self, from: Time) -> Option<Time> {
-        let _ = from;
+    /// When, if ever before it `leaves`, the packet that arrived at `since` and was taken up at
+    /// `begun` is lost, with all that is held and not yet on the line.
+    fn purge(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
+        let _ = (since, begun, leaves);
         None
+    }
+
+    /// Whether the packet that leaves at `at` is damaged and ends there. Asked once for each
+    /// packet, in the order in which they leave.
+    fn damages(&mut self, at: Time, size: u32) -> bool {
+        let _ = (at, size);
+        false
     }
 
     /// Whether a packet that arrives at `at` is lost.
@@ -130,7 +138,7 @@ impl<B, G: Gate> Server<B, G> {
 
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(head) = &self.head {
-            let lost = self.gate.purge(head.begun).filter(|&lost| lost < head.leaves);
+            let lost = self.gate.purge(head.since, head.begun, head.leaves);
             if lost.unwrap_or(head.leaves) > now {
                 break;
             }
@@ -140,6 +148,11 @@ impl<B, G: Gate> Server<B, G> {
             }
             let Some(Head { since, leaves, packet, .. }) = self.head.take() else { break };
             self.gate.leave(leaves, packet.size);
+            if self.gate.damages(leaves, packet.size) {
+                self.account.lose(out, leaves, packet, Cause::Loss);
+                self.take_up(leaves, out);
+                continue;
+            }
             let due = leaves + self.delay + self.gate.extra_delay(leaves);
             self.last_due = self.last_due.max(due);
             if self.last_due <= now && self.line.is_empty() {
@@ -193,7 +206,7 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
         match (self.line.front(), &self.head) {
             (Some(front), _) => Some(front.due),
             (None, Some(head)) => {
-                Some(self.gate.purge(head.begun).map_or(head.leaves, |lost| lost.min(head.leaves)))
+                Some(self.gate.purge(head.since, head.begun, head.leaves).unwrap_or(head.leaves))
             }
             (None, None) => None,
         }
