@@ -11,6 +11,7 @@ folder = Path(sys.argv[1])
 result = json.loads((folder / "result.json").read_text())
 flows = pq.read_table(folder / "flows.parquet")
 elements = pq.read_table(folder / "elements.parquet")
+states = pq.read_table(folder / "states.parquet").to_pylist()
 passed = 0
 
 for variant in result["variants"]:
@@ -22,6 +23,14 @@ for variant in result["variants"]:
         assert delivered == sorted(delivered)
         # The last sample is at the very end of the run or up to one interval before it.
         assert 0.98 * flow["delivered_bytes"] <= delivered[-1] <= flow["delivered_bytes"], (variant["name"], flow)
+        # The timeline has no holes and takes as long as the summary says.
+        line = [s for s in states if (s["variant"], s["name"]) == (variant["name"], flow["name"])]
+        assert all(a["end_s"] == b["start_s"] and a["state"] != b["state"] for a, b in zip(line, line[1:]))
+        whole = line[-1]["end_s"] - line[0]["start_s"] if line else 0
+        for s in flow.get("states", []):
+            took = sum(t["end_s"] - t["start_s"] for t in line if t["state"] == s["state"])
+            assert abs(took / whole - s["share"]) < 1e-9, (variant["name"], flow["name"], s)
+        assert bool(line) == (flow["cc"] != "udp"), flow
         passed += 1
     dropped = sum(e["dropped_packets"] for e in variant["elements"])
     of_elements = elements.filter(pc.equal(elements["variant"], variant["name"]))

@@ -257,6 +257,11 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
         b.numbers(&s.rtt_ms, f64::to_ne_bytes);
         b.numbers(&s.pacing_mbps, f64::to_ne_bytes);
         b.numbers(&s.retransmitted, u64::to_ne_bytes);
+        b.numbers(&s.btl_bw_mbps, f64::to_ne_bytes);
+        b.numbers(&s.rt_prop_ms, f64::to_ne_bytes);
+        b.numbers(&s.pacing_gain, f64::to_ne_bytes);
+        b.numbers(&s.cwnd_gain, f64::to_ne_bytes);
+        b.numbers(&s.round, u64::to_ne_bytes);
         b.numbers(&s.state, |b| [b]);
         b.texts(&s.states);
     }
@@ -286,6 +291,11 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
             rtt_ms: p.numbers(f64::from_ne_bytes)?,
             pacing_mbps: p.numbers(f64::from_ne_bytes)?,
             retransmitted: p.numbers(u64::from_ne_bytes)?,
+            btl_bw_mbps: p.numbers(f64::from_ne_bytes)?,
+            rt_prop_ms: p.numbers(f64::from_ne_bytes)?,
+            pacing_gain: p.numbers(f64::from_ne_bytes)?,
+            cwnd_gain: p.numbers(f64::from_ne_bytes)?,
+            round: p.numbers(u64::from_ne_bytes)?,
             state: p.numbers(|[b]| b)?,
             states: p.texts()?,
         });

@@ -55,21 +55,20 @@ pub fn outcome(
     let mut series: Vec<_> = hosts.into_iter().flat_map(|h| h.series).collect();
     series.sort_by_key(|(flow, _)| *flow);
     let sampled = !scenario.sample.is_zero();
-    Outcome {
-        variant: Variant {
-            name: name.into(),
-            clock: Clock::Kernel,
-            duration_s: scenario.duration.as_secs_f64(),
-            total_goodput_mbps: all.iter().sum(),
-            jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
-            flows,
-            elements: engine.elements,
-            limit_mbps: limits.all,
-            ..Variant::default()
-        },
-        flow_series: if sampled { series.into_iter().map(|(_, s)| s).collect() } else { Vec::new() },
-        element_series: if sampled { engine.series } else { Vec::new() },
-    }
+    let variant = Variant {
+        name: name.into(),
+        clock: Clock::Kernel,
+        duration_s: scenario.duration.as_secs_f64(),
+        total_goodput_mbps: all.iter().sum(),
+        jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
+        flows,
+        elements: engine.elements,
+        limit_mbps: limits.all,
+        ..Variant::default()
+    };
+    let series = series.into_iter().map(|(_, s)| s).collect();
+    let (flow_series, element_series) = if sampled { (series, engine.series) } else { (vec![], vec![]) };
+    Outcome::new(variant, flow_series, element_series)
 }
 
 /// What is worth telling of the emulation.

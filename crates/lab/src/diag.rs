@@ -8,7 +8,7 @@
 //! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
 //! the fields of newer ones, and has no destroy group.
 
-use crate::info::Info;
+use crate::info::{Bbr, Info};
 use crate::sys::Socket;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -160,7 +160,7 @@ fn sock(message: &[u8]) -> Option<Sock> {
         let Some(value) = rest.get(4..len) else { break };
         match kind {
             INET_DIAG_INFO => sock.info = Info::parse(value),
-            INET_DIAG_BBRINFO => bbr = Info::gains(value),
+            INET_DIAG_BBRINFO => bbr = Bbr::parse(value),
             INET_DIAG_CONG => {
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
                 sock.cc = String::from_utf8_lossy(name).into();
@@ -238,7 +238,7 @@ mod tests {
         info[128..136].copy_from_slice(&777u64.to_ne_bytes());
         info[240..242].copy_from_slice(&3u16.to_ne_bytes());
         let mut gains = [0u8; 20];
-        (gains[13], gains[17]) = (1, 2);
+        (gains[0], gains[8], gains[13], gains[17]) = (7, 9, 1, 2);
         for family in [libc::AF_INET, libc::AF_INET6] {
             let body = [
                 fixed(family),
@@ -253,7 +253,10 @@ mod tests {
             assert_eq!(s.local.to_string(), "10.0.0.1:40000");
             assert_eq!(s.remote.to_string(), "10.0.0.2:5201");
             assert_eq!((s.info.rtt_us, s.info.bytes_acked, s.info.bytes_received), (20_123, 1_000_000, 777));
-            assert_eq!((s.info.total_rto, s.info.bbr), (3, Some((256, 512))));
+            assert_eq!(
+                (s.info.total_rto, s.info.bbr),
+                (3, Some(Bbr { bw: 7, min_rtt_us: 9, pacing_gain: 256, cwnd_gain: 512 }))
+            );
         }
     }
 

@@ -177,7 +177,7 @@ impl<'a> Host<'a> {
                 this.listen(i, leg, flow)?;
             }
             if leg.from == host && leg.first {
-                this.series.push((leg.flow, FlowSeries { name: flow.name.clone(), ..FlowSeries::default() }));
+                this.series.push((leg.flow, FlowSeries::new(&flow.name)));
                 if flow.is_udp() {
                     this.add_source(leg, flow, seed)?;
                 } else {

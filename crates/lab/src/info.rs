@@ -25,8 +25,20 @@ pub struct Info {
     pub total_retrans: u32,
     /// Retransmission timeouts (kernel 6.7 and later).
     pub total_rto: u16,
-    /// BBR's gains (pacing, window), 256 = 1; only when asked for.
-    pub bbr: Option<(u32, u32)>,
+    /// BBR's model; only when asked for.
+    pub bbr: Option<Bbr>,
+}
+
+/// `tcp_bbr_info` (linux/inet_diag.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bbr {
+    /// BtlBw, bytes per second.
+    pub bw: u64,
+    /// RTprop, µs.
+    pub min_rtt_us: u32,
+    /// Gains, 256 = 1.
+    pub pacing_gain: u32,
+    pub cwnd_gain: u32,
 }
 
 const TCP_CC_INFO: i32 = 26;
@@ -41,7 +53,7 @@ impl Info {
         let mut info = Info::parse(&b[..n.min(SIZE)]);
         let mut cc = [0u8; 64];
         if bbr && let Ok(n) = socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc) {
-            info.bbr = Info::gains(&cc[..n.min(64)]);
+            info.bbr = Bbr::parse(&cc[..n.min(64)]);
         }
         Some(info)
     }
@@ -73,18 +85,12 @@ impl Info {
         }
     }
 
-    /// The gains in a `tcp_bbr_info`.
-    pub fn gains(bytes: &[u8]) -> Option<(u32, u32)> {
-        let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
-        Some((at(12)?, at(16)?))
-    }
-
     /// The state's name, as the simulator's series have it.
     pub fn state(&self) -> &'static str {
         match (self.ca_state, self.bbr) {
             (4, _) => "loss",
             // BBR: by the gains of its modes (2/ln 2, its inverse, 1 and 2).
-            (_, Some((pacing, window))) => match (pacing, window) {
+            (_, Some(bbr)) => match (bbr.pacing_gain, bbr.cwnd_gain) {
                 (p, w) if p > 512 && w > 512 => "STARTUP",
                 (p, w) if p < 128 && w > 512 => "DRAIN",
                 (_, w) if w <= 256 => "PROBE_RTT",
@@ -96,5 +102,18 @@ impl Info {
             _ if self.cwnd < self.ssthresh => "slow start",
             _ => "avoidance",
         }
+    }
+}
+
+impl Bbr {
+    /// Of the bytes of a `tcp_bbr_info`; `None` when there are too few.
+    pub fn parse(bytes: &[u8]) -> Option<Bbr> {
+        let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
+        Some(Bbr {
+            bw: at(0)? as u64 | (at(4)? as u64) << 32,
+            min_rtt_us: at(8)?,
+            pacing_gain: at(12)?,
+            cwnd_gain: at(16)?,
+        })
     }
 }

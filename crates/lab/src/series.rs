@@ -1,7 +1,7 @@
 //! One point of a flow's time series, whoever's its sockets are.
 
-use crate::info::Info;
-use result::FlowSeries;
+use crate::info::{Bbr, Info};
+use result::{FlowPoint, FlowSeries};
 use units::Time;
 
 /// A flow at one moment.
@@ -20,26 +20,25 @@ pub struct Point {
 pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
     let begun = p.info.is_some();
     let info = p.info.unwrap_or_default();
-    s.time_s.push(t.as_secs_f64());
-    s.delivered_bytes.push(p.delivered);
     let rtt = if info.rtt_us > 0 { info.rtt_us as f64 / 1e3 } else { f64::NAN };
     let idle = if p.udp { 0 } else { p.initial_window };
-    s.cwnd.push(if begun { info.cwnd } else { idle });
-    s.ssthresh.push(if begun { info.ssthresh } else { u32::MAX });
-    s.inflight.push(info.inflight);
-    s.srtt_ms.push(rtt);
-    s.rtt_ms.push(rtt);
     let rate = (p.paced && info.pacing_rate != u64::MAX).then_some(info.pacing_rate as f64 * 8e-6);
-    s.pacing_mbps.push(rate.unwrap_or(f64::NAN));
-    s.retransmitted.push(p.retransmitted);
-    let state = match (p.udp, begun) {
-        (true, _) => "",
-        (_, true) => info.state(),
-        _ => "slow start",
-    };
-    let at = s.states.iter().position(|known| known == state).unwrap_or_else(|| {
-        s.states.push(state.into());
-        s.states.len() - 1
+    let of_bbr = |get: fn(Bbr) -> f64| info.bbr.map_or(f64::NAN, get);
+    s.push(FlowPoint {
+        time_s: t.as_secs_f64(),
+        delivered_bytes: p.delivered,
+        cwnd: if begun { info.cwnd } else { idle },
+        ssthresh: if begun { info.ssthresh } else { u32::MAX },
+        inflight: info.inflight,
+        srtt_ms: rtt,
+        rtt_ms: rtt,
+        pacing_mbps: rate.unwrap_or(f64::NAN),
+        retransmitted: p.retransmitted,
+        btl_bw_mbps: of_bbr(|b| b.bw as f64 * 8e-6),
+        rt_prop_ms: of_bbr(|b| b.min_rtt_us as f64 / 1e3),
+        pacing_gain: of_bbr(|b| b.pacing_gain as f64 / 256.0),
+        cwnd_gain: of_bbr(|b| b.cwnd_gain as f64 / 256.0),
+        round: u64::MAX, // the kernel does not tell
+        state: if begun { info.state() } else { "" },
     });
-    s.state.push(at as u8);
 }

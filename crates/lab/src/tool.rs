@@ -138,7 +138,7 @@ impl<'a> Tools<'a> {
             this.open(flow.to, flow.from, flow)?;
             let tally = Tally::new(plan, leg.flow);
             let server = server.map(|s| this.serve(flow, &tally, leg.port, &s)).transpose()?;
-            let series = FlowSeries { name: flow.name.clone(), ..FlowSeries::default() };
+            let series = FlowSeries::new(&flow.name);
             let datagrams = if flow.is_udp() { this.datagrams(flow, leg.port)? } else { Vec::new() };
             this.players.push(Player {
                 server,

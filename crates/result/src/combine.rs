@@ -1,7 +1,8 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Variant, jain,
+    DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, StateTime, Variant,
+    jain,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -79,6 +80,27 @@ fn over<T>(items: &[&T], f: impl Fn(&T) -> f64) -> Estimate {
     estimate(&items.iter().map(|x| f(x)).collect::<Vec<_>>())
 }
 
+/// Mean shares and entries of every state that occurs; where one does not, it took no time.
+fn states(flows: &[&Flow]) -> Vec<StateTime> {
+    let mut names: Vec<&str> = Vec::new();
+    for s in flows.iter().flat_map(|f| &f.states) {
+        if !names.contains(&s.state.as_str()) {
+            names.push(&s.state);
+        }
+    }
+    let of = |f: &Flow, name: &str| f.states.iter().find(|s| s.state == name).cloned().unwrap_or_default();
+    let mut times: Vec<StateTime> = names
+        .into_iter()
+        .map(|name| StateTime {
+            state: name.into(),
+            share: mean(flows, |f| of(f, name).share),
+            entered: count(flows, |f| of(f, name).entered),
+        })
+        .collect();
+    times.sort_by(|a, b| b.share.total_cmp(&a.share));
+    times
+}
+
 fn combine_flow(repeats: &[&Flow]) -> Flow {
     Flow {
         goodput_mbps: mean(repeats, |f| f.goodput_mbps),
@@ -88,6 +110,7 @@ fn combine_flow(repeats: &[&Flow]) -> Flow {
         timeouts: count(repeats, |f| f.timeouts),
         delivered_bytes: count(repeats, |f| f.delivered_bytes),
         completed: known(repeats, |f| f.completed),
+        states: states(repeats),
         lost_packets: known(repeats, |f| f.lost_packets),
         repeats: Some(FlowRepeats {
             goodput_mbps: over(repeats, |f| f.goodput_mbps),
@@ -239,6 +262,15 @@ mod tests {
         // Published quantiles: t(0.975, 40) = 2.0211, t(0.975, 120) = 1.9799.
         assert!((t_975(40) - 2.0211).abs() < 1e-4 && (t_975(120) - 1.9799).abs() < 1e-4);
         assert!(t_975(31) < T_975[29]);
+    }
+
+    #[test]
+    fn states_are_averaged_and_a_missing_one_took_no_time() {
+        let state = |state: &str, share, entered| StateTime { state: state.into(), share, entered };
+        let of = |states| Flow { states, ..Flow::default() };
+        let a = of(vec![state("avoidance", 0.75, 3), state("loss", 0.25, 2)]);
+        let b = of(vec![state("avoidance", 1.0, 1)]);
+        assert_eq!(states(&[&a, &b]), [state("avoidance", 0.875, 2), state("loss", 0.125, 1)]);
     }
 
     #[test]

@@ -9,11 +9,13 @@ mod json;
 mod model;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod series;
 
 pub use combine::{combine, concat, estimate};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, Element, ElementSeries, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats,
-    RttSummary, Run, SCHEMA, Variant, jain,
+    Clock, DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Run, SCHEMA,
+    StateTime, Variant, jain,
 };
+pub use series::{ElementSeries, FlowPoint, FlowSeries, Stretch};

@@ -1,5 +1,6 @@
 //! The result schema, as `--json` prints it.
 
+use crate::{ElementSeries, FlowSeries};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every result.
@@ -144,12 +145,27 @@ pub struct Flow {
     /// Data packets the path dropped, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
+    /// How long it was in each state, longest first; of the first connection where there are relays, as
+    /// the time series show it. Absent without time series and for datagrams.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub states: Vec<StateTime>,
     /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`Variant::limit_mbps`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
     /// Means and intervals, when the variant was run more than once.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<FlowRepeats>,
+}
+
+/// A state of the congestion control and how much of the flow's time it took.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct StateTime {
+    /// As in [`FlowSeries::states`].
+    pub state: String,
+    /// Share of the flow's time, 0 to 1.
+    pub share: f64,
+    /// How many times it was entered.
+    pub entered: u64,
 }
 
 impl Flow {
@@ -212,53 +228,6 @@ pub struct DelaySummary {
     pub max: f64,
 }
 
-/// One flow's time series, a column each, all of `time_s`'s length.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct FlowSeries {
-    /// The flow's name.
-    pub name: String,
-    /// Seconds since the run began.
-    pub time_s: Vec<f64>,
-    /// Payload bytes delivered so far.
-    pub delivered_bytes: Vec<u64>,
-    /// Congestion window, packets.
-    pub cwnd: Vec<u32>,
-    /// Slow-start threshold, packets; `u32::MAX` = none.
-    pub ssthresh: Vec<u32>,
-    /// Packets in flight.
-    pub inflight: Vec<u32>,
-    /// Smoothed RTT, ms; NaN before the first sample.
-    pub srtt_ms: Vec<f64>,
-    /// The last RTT sample, ms; NaN before the first.
-    pub rtt_ms: Vec<f64>,
-    /// Pacing rate, Mbit/s; NaN when not paced.
-    pub pacing_mbps: Vec<f64>,
-    /// Retransmissions so far.
-    pub retransmitted: Vec<u64>,
-    /// Index into `states`.
-    pub state: Vec<u8>,
-    /// Names of states, in order of first appearance: the congestion control's own state where it
-    /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
-    pub states: Vec<String>,
-}
-
-/// One element's time series, a column each.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct ElementSeries {
-    /// The element's name.
-    pub name: String,
-    /// Seconds since the run began.
-    pub time_s: Vec<f64>,
-    /// Packets queued.
-    pub queue_packets: Vec<u64>,
-    /// Bytes queued.
-    pub queue_bytes: Vec<u64>,
-    /// Tokens in the bucket, bytes; NaN where there is no bucket.
-    pub tokens_bytes: Vec<f64>,
-    /// Packets dropped so far.
-    pub dropped: Vec<u64>,
-}
-
 /// One variant run once: summary and series.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Outcome {
@@ -268,6 +237,21 @@ pub struct Outcome {
     pub flow_series: Vec<FlowSeries>,
     /// Elements' series, in the summary's order; empty when sampling was off.
     pub element_series: Vec<ElementSeries>,
+}
+
+impl Outcome {
+    /// A run's summary and series; flows get the times of their states from the series.
+    pub fn new(
+        mut variant: Variant,
+        flow_series: Vec<FlowSeries>,
+        element_series: Vec<ElementSeries>,
+    ) -> Outcome {
+        for flow in &mut variant.flows {
+            let series = flow_series.iter().find(|s| s.name == flow.name);
+            flow.states = series.map(FlowSeries::state_times).unwrap_or_default();
+        }
+        Outcome { variant, flow_series, element_series }
+    }
 }
 
 /// Jain's fairness index: (Σx)² / (n Σx²); 1 for no flows or none that moved anything.

@@ -17,7 +17,14 @@
 //! | `rtt_ms` | double | the last RTT sample; null before the first |
 //! | `pacing_mbps` | double | pacing rate; null when not paced |
 //! | `retransmitted` | int64 | retransmissions so far |
-//! | `state` | string | the congestion control's state; null for datagrams |
+//! | `btl_bw_mbps` | double | bottleneck bandwidth estimate; null where the congestion control has none |
+//! | `rt_prop_ms` | double | round-trip propagation estimate; null as above |
+//! | `pacing_gain`, `cwnd_gain` | double | gains; null as above |
+//! | `round` | int64 | round trips counted; null as above, and on the kernel |
+//! | `state` | string | the congestion control's state; null for datagrams and before the flow begins |
+//!
+//! `states.parquet`, the timeline: `variant`, `clock`, `repeat`, `name` as above, `state` (string), `start_s`,
+//! `end_s` (double): a row for every stretch of samples in the same state.
 //!
 //! `elements.parquet`: `variant`, `clock`, `repeat`, `name`, `time_s` as above, `queue_packets`,
 //! `queue_bytes` (int64), `tokens_bytes` (double; null without a bucket), `dropped` (int64, so far).
@@ -73,6 +80,11 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
         ("rtt_ms", RealOrNull),
         ("pacing_mbps", RealOrNull),
         ("retransmitted", Int),
+        ("btl_bw_mbps", RealOrNull),
+        ("rt_prop_ms", RealOrNull),
+        ("pacing_gain", RealOrNull),
+        ("cwnd_gain", RealOrNull),
+        ("round", IntOrNull),
         ("state", TextOrNull),
     ];
     let mut sheet = Sheet::create(out, &columns, origin)?;
@@ -86,10 +98,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
 
 fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
-    b.same_text(&run.outcome.variant.name);
-    b.same_text(run.outcome.variant.clock.name());
-    b.same_int(run.repeat as i64);
-    b.same_text(&s.name);
+    b.whose(run, &s.name);
     b.reals(&s.time_s);
     b.ints(s.delivered_bytes.iter().map(|&n| Some(n as i64)));
     b.ints(s.cwnd.iter().map(|&n| Some(n as i64)));
@@ -99,8 +108,40 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     b.reals(&s.rtt_ms);
     b.reals(&s.pacing_mbps);
     b.ints(s.retransmitted.iter().map(|&n| Some(n as i64)));
+    b.reals(&s.btl_bw_mbps);
+    b.reals(&s.rt_prop_ms);
+    b.reals(&s.pacing_gain);
+    b.reals(&s.cwnd_gain);
+    b.ints(s.round.iter().map(|&n| (n != u64::MAX).then_some(n as i64)));
     let state = |i: u8| states.get(i as usize).filter(|name| !name.is_empty()).cloned();
     b.texts(s.state.iter().map(|&i| state(i)));
+}
+
+/// Writes all flows' timelines of states to `out`; see the module for the columns.
+pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+    use Kind::*;
+    let columns = [
+        ("variant", Text),
+        ("clock", Text),
+        ("repeat", Int),
+        ("name", Text),
+        ("state", Text),
+        ("start_s", Real),
+        ("end_s", Real),
+    ];
+    let mut sheet = Sheet::create(out, &columns, origin)?;
+    for run in runs {
+        for series in &run.outcome.flow_series {
+            let timeline = series.timeline();
+            sheet.add(timeline.len(), |b| {
+                b.whose(run, &series.name);
+                b.texts(timeline.iter().map(|s| Some(text(s.state))));
+                b.reals(&timeline.iter().map(|s| s.start_s).collect::<Vec<_>>());
+                b.reals(&timeline.iter().map(|s| s.end_s).collect::<Vec<_>>());
+            })?;
+        }
+    }
+    sheet.close()
 }
 
 /// Writes all elements' series to `out`; see the module for the columns.
@@ -127,10 +168,7 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
 }
 
 fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
-    b.same_text(&run.outcome.variant.name);
-    b.same_text(run.outcome.variant.clock.name());
-    b.same_int(run.repeat as i64);
-    b.same_text(&s.name);
+    b.whose(run, &s.name);
     b.reals(&s.time_s);
     b.ints(s.queue_packets.iter().map(|&n| Some(n as i64)));
     b.ints(s.queue_bytes.iter().map(|&n| Some(n as i64)));
@@ -319,6 +357,14 @@ impl Block<'_> {
         }
     }
 
+    /// The first four columns, the same in every row.
+    fn whose(&mut self, run: &Sampled, name: &str) {
+        self.same_text(&run.outcome.variant.name);
+        self.same_text(run.outcome.variant.clock.name());
+        self.same_int(run.repeat as i64);
+        self.same_text(name);
+    }
+
     fn same_text(&mut self, value: &str) {
         let n = self.rows;
         self.texts(std::iter::repeat_n(Some(text(value)), n));
@@ -350,6 +396,11 @@ mod tests {
             rtt_ms: vec![31.0; rows],
             pacing_mbps: vec![f64::NAN; rows],
             retransmitted: vec![0; rows],
+            btl_bw_mbps: vec![20.0; rows],
+            rt_prop_ms: vec![30.0; rows],
+            pacing_gain: vec![1.25; rows],
+            cwnd_gain: vec![2.0; rows],
+            round: (0..n).map(|i| if i == 0 { u64::MAX } else { i }).collect(),
             state: (0..n).map(|i| (i % 2) as u8).collect(),
             states: vec!["slow start".into(), "avoidance".into()],
         };
@@ -387,8 +438,25 @@ mod tests {
         ]));
         let row = |i: usize| rows[i].iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(" ");
         assert_eq!(rows.len(), 6);
-        assert_eq!(row(0), r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 "slow start""#);
-        assert_eq!(row(4), r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 "avoidance""#);
+        assert_eq!(
+            row(0),
+            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 20.0 30.0 1.25 2.0 null "slow start""#
+        );
+        assert_eq!(
+            row(4),
+            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 20.0 30.0 1.25 2.0 1 "avoidance""#
+        );
+    }
+
+    #[test]
+    fn the_timeline_has_a_row_a_stretch() {
+        let outcome = sampled(3);
+        let mut bytes = Vec::new();
+        write_states(&mut bytes, ORIGIN, &[Sampled { repeat: 1, outcome: &outcome }]).unwrap();
+        let rows = rows(bytes);
+        let row = |i: usize| rows[i].iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(" ");
+        assert_eq!(rows.len(), 3);
+        assert_eq!(row(1), r#""v" "sim" 1 "bulk" "avoidance" 0.1 0.2"#);
     }
 
     #[test]

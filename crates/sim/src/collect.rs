@@ -3,7 +3,8 @@
 use crate::flows::{Flows, Kind};
 use crate::network::Network;
 use result::{
-    Clock, DelaySummary, Element, ElementSeries, Flow, FlowSeries, Histogram, Outcome, Variant, jain,
+    Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Variant,
+    jain,
 };
 use scenario::{Limits, Scenario};
 use units::{Span, Time};
@@ -20,6 +21,11 @@ fn mbps(bytes: u64, span: Span) -> f64 {
     if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
 }
 
+/// Mbit/s of bytes per second.
+fn rate(bytes_per_second: Option<u64>) -> f64 {
+    bytes_per_second.map_or(f64::NAN, |r| r as f64 * 8e-6)
+}
+
 fn millis(s: Option<Span>) -> f64 {
     s.map_or(f64::NAN, Span::as_millis_f64)
 }
@@ -33,11 +39,7 @@ impl Collector {
         });
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
-            flows: flows
-                .flows
-                .iter()
-                .map(|f| FlowSeries { name: f.name.clone(), ..FlowSeries::default() })
-                .collect(),
+            flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
             elements: elements.collect(),
         }
     }
@@ -46,29 +48,30 @@ impl Collector {
     pub fn sample(&mut self, now: Time, flows: &Flows, network: &Network) {
         let t = now.as_secs_f64();
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
-            series.time_s.push(t);
-            series.delivered_bytes.push(flows.delivered(flow));
+            let delivered_bytes = flows.delivered(flow);
             let Kind::Tcp(f) = &flow.kind else {
-                series.cwnd.push(0);
-                series.ssthresh.push(u32::MAX);
-                series.inflight.push(0);
-                series.srtt_ms.push(f64::NAN);
-                series.rtt_ms.push(f64::NAN);
-                series.pacing_mbps.push(f64::NAN);
-                series.retransmitted.push(0);
-                push_state(series, "");
+                series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
                 continue;
             };
             let tx = &flows.ends[2 * f.legs.start as usize].tx;
-            series.cwnd.push(tx.w.cwnd);
-            series.ssthresh.push(tx.w.ssthresh);
-            series.inflight.push(tx.in_flight());
-            series.srtt_ms.push(millis(tx.rtt.smoothed()));
-            series.rtt_ms.push(millis(tx.last_rtt));
-            let paced = tx.w.pacing && tx.w.pacing_rate != u64::MAX;
-            series.pacing_mbps.push(if paced { tx.w.pacing_rate as f64 * 8e-6 } else { f64::NAN });
-            series.retransmitted.push(tx.stats.retransmitted);
-            push_state(series, tx.state_name());
+            let model = tx.model();
+            series.push(FlowPoint {
+                time_s: t,
+                delivered_bytes,
+                cwnd: tx.w.cwnd,
+                ssthresh: tx.w.ssthresh,
+                inflight: tx.in_flight(),
+                srtt_ms: millis(tx.rtt.smoothed()),
+                rtt_ms: millis(tx.last_rtt),
+                pacing_mbps: rate(Some(tx.w.pacing_rate).filter(|&r| tx.w.pacing && r != u64::MAX)),
+                retransmitted: tx.stats.retransmitted,
+                btl_bw_mbps: rate(model.btl_bw),
+                rt_prop_ms: millis(model.rt_prop),
+                pacing_gain: model.pacing_gain.unwrap_or(f64::NAN),
+                cwnd_gain: model.cwnd_gain.unwrap_or(f64::NAN),
+                round: model.round.unwrap_or(u64::MAX),
+                state: if flow.started { tx.state_name() } else { "" },
+            });
         }
         let mut at = self.elements.iter_mut();
         for way in &network.ways {
@@ -147,7 +150,7 @@ impl Collector {
         };
         let (flow_series, element_series) =
             if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
-        Outcome { variant, flow_series, element_series }
+        Outcome::new(variant, flow_series, element_series)
     }
 }
 
@@ -171,12 +174,4 @@ fn elements(network: &Network) -> Vec<Element> {
         }
     }
     list
-}
-
-fn push_state(series: &mut FlowSeries, state: &'static str) {
-    let at = series.states.iter().position(|s| s == state).unwrap_or_else(|| {
-        series.states.push(state.into());
-        series.states.len() - 1
-    });
-    series.state.push(at as u8);
 }

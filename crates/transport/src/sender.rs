@@ -20,7 +20,7 @@ mod usage;
 use crate::config::{Limits, Profile};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use congestion::{CaState, Controller, Socket, Window};
+use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
 pub use ack::AckInfo;
@@ -301,6 +301,11 @@ impl Sender {
                 own => own,
             },
         }
+    }
+
+    /// What the controller tells of its model of the path.
+    pub fn model(&self) -> Probe {
+        self.cc.probe()
     }
 
     /// Brings what the controller reads up to date.

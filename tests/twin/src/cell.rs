@@ -5,7 +5,9 @@ use units::{Bytes, Rate, Span};
 /// A path and its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// `police`, `shape`, `clean`, `loss`, `wfq` or `fq-codel`.
+    /// `police`, `shape`, `clean`, `loss`, `wfq` or `fq-codel`; `jitter` (20 ms more or less, packet by packet),
+    /// `handover` (every 2.5 s, for 100 ms everything waits) or `failed-handover` (every 4 s nothing passes
+    /// for 1 s, and what waited is lost).
     pub path: String,
     /// Rate of the limiter, or of the link.
     pub rate: Rate,
@@ -26,6 +28,10 @@ pub struct Cell {
     /// How long, seconds.
     pub seconds: u32,
 }
+
+/// Mean RTT of `jitter`, and how far a packet is from it at most.
+pub const JITTER_RTT: Span = Span::from_millis(50);
+const JITTER: Span = Span::from_millis(20);
 
 /// How long cells run unless told.
 pub const SECONDS: u32 = 10;
@@ -79,6 +85,9 @@ impl Cell {
         let Cell { rate, burst, queue, loss, cc, flows, paced, seconds, .. } = self;
         let fifo = format!("{{ kind = \"fifo\", packets = {queue} }}");
         let link = |queue: &str| format!("{{ kind = \"link\", rate = \"{rate}\", queue = {queue} }}");
+        let handover =
+            |how: &str| format!("{{ kind = \"handover\", rate = \"{rate}\", queue = {fifo}, {how} }}");
+        let half = self.rtt / 2;
         let limiter = match self.path.as_str() {
             "police" => format!("{{ kind = \"policer\", rate = \"{rate}\", burst = \"{burst}\" }}"),
             "shape" => {
@@ -86,9 +95,14 @@ impl Cell {
             }
             "wfq" => link(&format!("{{ kind = \"wfq\", packets = {queue} }}")),
             "fq-codel" => link("{ kind = \"fq-codel\" }"),
+            "handover" => handover("every = \"2.5s\", lasts = \"100ms\", buffer = \"kept\""),
+            "failed-handover" => handover("every = \"4s\", lasts = \"1s\""),
             _ => link(&fifo),
         };
-        let half = self.rtt / 2;
+        let delay = match self.path.as_str() {
+            "jitter" => format!("{{ kind = \"jitter\", delay = \"{half}\", jitter = \"{JITTER}\" }}"),
+            _ => format!("{{ kind = \"delay\", delay = \"{half}\" }}"),
+        };
         // A host that opens several connections at once needs some 0.3 ms for each (seen in captures of
         // the lab); flows that begin in the same nanosecond would lose in step.
         let stagger = if self.flows > 1 { "300us" } else { "0s" };
@@ -99,7 +113,7 @@ duration = "{seconds}s"
 stack = {{ pacing = {paced} }}
 [links.path]
 between = ["a", "b"]
-forward = [{{ kind = "loss", probability = {loss:?} }}, {limiter}, {{ kind = "delay", delay = "{half}" }}]
+forward = [{{ kind = "loss", probability = {loss:?} }}, {limiter}, {delay}]
 backward = [{{ kind = "delay", delay = "{half}" }}]
 [flows.f]
 from = "a"

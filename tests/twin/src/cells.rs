@@ -1,5 +1,5 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
-//! [grid|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
+//! [grid|moving|ebpf|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
 //! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
 //! random loss.
 
@@ -11,6 +11,8 @@ fn main() -> ExitCode {
     let arg = |i: usize| args.get(i).map(String::as_str);
     let cells: Vec<Cell> = match arg(1).unwrap_or("grid") {
         "grid" => grid::cells(),
+        "moving" => grid::moving(),
+        "ebpf" => grid::ebpf(),
         "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
         "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
         other => return usage(&format!("unknown set {other}")),
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(why: &str) -> ExitCode {
-    eprintln!("{why}: cells list|sim|kernel [grid|shared|exact] [RUNS] [TEXT]");
+    eprintln!("{why}: cells list|sim|kernel [grid|moving|ebpf|shared|exact] [RUNS] [TEXT]");
     ExitCode::from(2)
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Eight paths × three congestion controls × three cells each. Over those three the RTTs are 5, 30
 //! and 140 ms; rates and numbers of flows turn with path and control, so that every pair of two occurs.
+//! The paths of what moves come on top, and for each control that the kernel has from longfat alone
+//! ([`EBPF`]) two cells of every path but two policers.
 
 use crate::Cell;
-use crate::cell::SECONDS;
+use crate::cell::{JITTER_RTT, SECONDS};
 use units::{Bytes, Rate, Span};
 
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -16,14 +18,38 @@ const DEEP_ENOUGH: u64 = 1000;
 /// The shapers' bucket: ten packets.
 const SHAPER_BURST: u64 = 15_000;
 
-/// All 72 cells.
+/// Controls of longfat's own programs for the kernel.
+pub const EBPF: [&str; 3] = ["westwood", "compound", "bbr-hsr"];
+/// How many paths stand still; those that move follow.
+const STILL: usize = 8;
+const MOVING: [&str; 3] = ["jitter", "handover", "failed-handover"];
+
+/// The 72 cells of paths that stand still.
 pub fn cells() -> Vec<Cell> {
+    of(0..STILL)
+}
+
+/// The 27 cells of paths that move: an RTT between 30 and 70 ms, handovers that work, and some that fail.
+pub fn moving() -> Vec<Cell> {
+    of(STILL..STILL + MOVING.len())
+}
+
+fn of(paths: std::ops::Range<usize>) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for path in 0..8 {
+    for path in paths {
         for (c, cc) in CONTROLS.iter().enumerate() {
-            for k in 0..3 {
-                cells.push(cell(path, c, cc, k));
-            }
+            cells.extend((0..3).map(|k| cell(path, c, cc, k)));
+        }
+    }
+    cells
+}
+
+/// The 54 cells of longfat's own programs, 18 each.
+pub fn ebpf() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (c, cc) in EBPF.iter().enumerate() {
+        for path in 2..STILL + MOVING.len() {
+            cells.extend([(path + c) % 3, (path + c + 1) % 3].map(|k| cell(path, c, cc, k)));
         }
     }
     cells
@@ -42,8 +68,10 @@ fn cell(path: usize, c: usize, cc: &str, k: usize) -> Cell {
         5 if (c + k) % 2 == 0 => ("wfq", 0, 200, 0.0),
         5 => ("fq-codel", 0, 0, 0.0),
         6 => ("clean", 0, DEEP_ENOUGH, 0.0),
-        _ => ("loss", 0, DEEP_ENOUGH, LOSS[(k + c) % 3]),
+        7 => ("loss", 0, DEEP_ENOUGH, LOSS[(k + c) % 3]),
+        _ => (MOVING[path - STILL], 0, DEEP_ENOUGH, 0.0),
     };
+    let rtt = if kind == "jitter" { JITTER_RTT } else { rtt };
     Cell {
         path: kind.into(),
         rate,
@@ -73,5 +101,14 @@ mod tests {
         assert_eq!(count(&|c| format!("{} {}", c.cc, c.flows)), 6, "control and flows");
         assert_eq!(count(&|c| format!("{} {}", c.rtt, c.flows)), 6, "RTT and flows");
         assert_eq!(count(&|c| format!("{} {}", c.rate, c.flows)), 6, "rate and flows");
+    }
+
+    #[test]
+    fn what_moves_and_what_is_ours_has_cells_enough() {
+        let lines = |cells: Vec<Cell>| cells.iter().map(Cell::line).collect::<BTreeSet<String>>();
+        assert_eq!(lines(moving()).len(), 27);
+        for cc in EBPF {
+            assert_eq!(lines(ebpf().into_iter().filter(|c| c.cc == cc).collect()).len(), 18, "{cc}");
+        }
     }
 }

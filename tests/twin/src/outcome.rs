@@ -54,7 +54,7 @@ impl Cell {
         first.map(|v| v.scenario).ok_or_else(|| "no variant".into())
     }
 
-    /// Simulates the cell: the mean of 20 seeds where it has random loss, else of one.
+    /// Simulates the cell: the mean of 20 seeds where it has random loss or delays, else of one.
     ///
     /// # Errors
     /// The scenario does not parse.
@@ -62,13 +62,13 @@ impl Cell {
         self.simulate_runs(20)
     }
 
-    /// Simulates the cell: the mean of the first so many seeds where it has random loss, else of one.
+    /// Simulates the cell: the mean of the first so many seeds where it has random loss or delays, else of one.
     ///
     /// # Errors
     /// The scenario does not parse.
     pub fn simulate_runs(&self, most: u64) -> Result<Outcome, String> {
         let scenario = self.checked()?;
-        let seeds = if self.loss > 0.0 { most } else { 1 };
+        let seeds = if self.loss > 0.0 || self.path == "jitter" { most } else { 1 };
         let run =
             |seed| Outcome::of(&sim::run("sim", &scenario, sim::Options { seed, ..Default::default() }));
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))

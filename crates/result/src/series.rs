@@ -1,0 +1,227 @@
+//! Time series of flows and elements, a column each, and the timeline of a flow's states.
+
+use crate::StateTime;
+
+/// One flow's time series, a column each, all of `time_s`'s length.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct FlowSeries {
+    /// The flow's name.
+    pub name: String,
+    /// Seconds since the run began.
+    pub time_s: Vec<f64>,
+    /// Payload bytes delivered so far.
+    pub delivered_bytes: Vec<u64>,
+    /// Congestion window, packets.
+    pub cwnd: Vec<u32>,
+    /// Slow-start threshold, packets; `u32::MAX` = none.
+    pub ssthresh: Vec<u32>,
+    /// Packets in flight.
+    pub inflight: Vec<u32>,
+    /// Smoothed RTT, ms; NaN before the first sample.
+    pub srtt_ms: Vec<f64>,
+    /// The last RTT sample, ms; NaN before the first.
+    pub rtt_ms: Vec<f64>,
+    /// Pacing rate, Mbit/s; NaN when not paced.
+    pub pacing_mbps: Vec<f64>,
+    /// Retransmissions so far.
+    pub retransmitted: Vec<u64>,
+    /// Bottleneck bandwidth estimate, Mbit/s; NaN where the congestion control keeps none.
+    pub btl_bw_mbps: Vec<f64>,
+    /// Its estimate of the round-trip propagation time, ms; NaN as above.
+    pub rt_prop_ms: Vec<f64>,
+    /// Its pacing gain; NaN as above.
+    pub pacing_gain: Vec<f64>,
+    /// Its cwnd gain; NaN as above.
+    pub cwnd_gain: Vec<f64>,
+    /// Round trips it counted; `u64::MAX` where it counts none or the kernel does not tell.
+    pub round: Vec<u64>,
+    /// Index into `states`.
+    pub state: Vec<u8>,
+    /// Names of states, in order of first appearance: the congestion control's own state where it
+    /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
+    pub states: Vec<String>,
+}
+
+/// One element's time series, a column each.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ElementSeries {
+    /// The element's name.
+    pub name: String,
+    /// Seconds since the run began.
+    pub time_s: Vec<f64>,
+    /// Packets queued.
+    pub queue_packets: Vec<u64>,
+    /// Bytes queued.
+    pub queue_bytes: Vec<u64>,
+    /// Tokens in the bucket, bytes; NaN where there is no bucket.
+    pub tokens_bytes: Vec<f64>,
+    /// Packets dropped so far.
+    pub dropped: Vec<u64>,
+}
+
+/// A flow at one moment; the columns of [`FlowSeries`].
+#[derive(Clone, Copy, Debug)]
+pub struct FlowPoint {
+    /// Seconds since the run began.
+    pub time_s: f64,
+    /// Payload bytes delivered so far.
+    pub delivered_bytes: u64,
+    /// Packets.
+    pub cwnd: u32,
+    /// Packets; `u32::MAX` = none.
+    pub ssthresh: u32,
+    /// Packets.
+    pub inflight: u32,
+    /// Smoothed; NaN before the first sample.
+    pub srtt_ms: f64,
+    /// The last sample; NaN before the first.
+    pub rtt_ms: f64,
+    /// NaN when not paced.
+    pub pacing_mbps: f64,
+    /// Packets so far.
+    pub retransmitted: u64,
+    /// NaN where the congestion control has no model, as all down to `round`.
+    pub btl_bw_mbps: f64,
+    /// Round-trip propagation estimate.
+    pub rt_prop_ms: f64,
+    /// Its pacing gain.
+    pub pacing_gain: f64,
+    /// Its cwnd gain.
+    pub cwnd_gain: f64,
+    /// `u64::MAX` for none.
+    pub round: u64,
+    /// The state's name; empty for datagrams and before the flow begins.
+    pub state: &'static str,
+}
+
+impl Default for FlowPoint {
+    /// Nothing known.
+    fn default() -> FlowPoint {
+        FlowPoint {
+            time_s: 0.0,
+            delivered_bytes: 0,
+            cwnd: 0,
+            ssthresh: u32::MAX,
+            inflight: 0,
+            srtt_ms: f64::NAN,
+            rtt_ms: f64::NAN,
+            pacing_mbps: f64::NAN,
+            retransmitted: 0,
+            btl_bw_mbps: f64::NAN,
+            rt_prop_ms: f64::NAN,
+            pacing_gain: f64::NAN,
+            cwnd_gain: f64::NAN,
+            round: u64::MAX,
+            state: "",
+        }
+    }
+}
+
+/// A time during which a flow kept its state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch<'a> {
+    /// As in [`FlowSeries::states`].
+    pub state: &'a str,
+    /// Seconds since the run began: the first sample in the state.
+    pub start_s: f64,
+    /// The first sample in the next state, or the last of the series.
+    pub end_s: f64,
+}
+
+impl FlowSeries {
+    /// An empty series of the flow `name`.
+    pub fn new(name: &str) -> FlowSeries {
+        FlowSeries { name: name.into(), ..FlowSeries::default() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, p: FlowPoint) {
+        self.time_s.push(p.time_s);
+        self.delivered_bytes.push(p.delivered_bytes);
+        self.cwnd.push(p.cwnd);
+        self.ssthresh.push(p.ssthresh);
+        self.inflight.push(p.inflight);
+        self.srtt_ms.push(p.srtt_ms);
+        self.rtt_ms.push(p.rtt_ms);
+        self.pacing_mbps.push(p.pacing_mbps);
+        self.retransmitted.push(p.retransmitted);
+        self.btl_bw_mbps.push(p.btl_bw_mbps);
+        self.rt_prop_ms.push(p.rt_prop_ms);
+        self.pacing_gain.push(p.pacing_gain);
+        self.cwnd_gain.push(p.cwnd_gain);
+        self.round.push(p.round);
+        let at = self.states.iter().position(|s| s == p.state).unwrap_or_else(|| {
+            self.states.push(p.state.into());
+            self.states.len() - 1
+        });
+        self.state.push(at as u8);
+    }
+
+    /// The timeline: every stretch of samples in the same state; none for datagrams and before the flow begins. What came and went
+    /// between two samples is not in it.
+    pub fn timeline(&self) -> Vec<Stretch<'_>> {
+        let mut list: Vec<Stretch> = Vec::new();
+        for (&t, &state) in self.time_s.iter().zip(&self.state) {
+            let Some(state) = self.states.get(state as usize).filter(|s| !s.is_empty()) else { continue };
+            if let Some(last) = list.last_mut() {
+                last.end_s = t;
+            }
+            if list.last().is_none_or(|last| last.state != state) {
+                list.push(Stretch { state, start_s: t, end_s: t });
+            }
+        }
+        list
+    }
+
+    /// What each state took of the timeline, most first.
+    pub fn state_times(&self) -> Vec<StateTime> {
+        let timeline = self.timeline();
+        let (Some(first), Some(last)) = (timeline.first(), timeline.last()) else { return Vec::new() };
+        let whole = last.end_s - first.start_s;
+        let of = |name: &String| {
+            let mine = timeline.iter().filter(|s| s.state == name);
+            let seconds: f64 = mine.clone().map(|s| s.end_s - s.start_s).sum();
+            let share = if whole > 0.0 { seconds / whole } else { 0.0 };
+            StateTime { state: name.clone(), share, entered: mine.count() as u64 }
+        };
+        let mut times: Vec<StateTime> = self.states.iter().map(of).filter(|t| t.entered > 0).collect();
+        times.sort_by(|a, b| b.share.total_cmp(&a.share));
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(states: &[(f64, &'static str)]) -> FlowSeries {
+        let mut s = FlowSeries::new("f");
+        for &(time_s, state) in states {
+            s.push(FlowPoint { time_s, state, ..FlowPoint::default() });
+        }
+        s
+    }
+
+    #[test]
+    fn a_stretch_lasts_until_the_next_state_is_seen() {
+        let s =
+            series(&[(0.0, "STARTUP"), (0.1, "STARTUP"), (0.2, "DRAIN"), (0.3, "STARTUP"), (0.5, "STARTUP")]);
+        let stretch = |state, start_s, end_s| Stretch { state, start_s, end_s };
+        assert_eq!(
+            s.timeline(),
+            [stretch("STARTUP", 0.0, 0.2), stretch("DRAIN", 0.2, 0.3), stretch("STARTUP", 0.3, 0.5)]
+        );
+        let times = s.state_times();
+        assert_eq!(times[0].state, "STARTUP");
+        assert_eq!((times[0].entered, times[1].entered), (2, 1));
+        assert!((times[0].share - 0.8).abs() < 1e-9 && (times[1].share - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn datagrams_and_single_samples_have_next_to_nothing() {
+        assert!(series(&[(0.0, ""), (1.0, "")]).timeline().is_empty());
+        assert!(FlowSeries::default().state_times().is_empty());
+        let one = series(&[(3.0, "avoidance")]).state_times();
+        assert_eq!(one, [StateTime { state: "avoidance".into(), share: 0.0, entered: 1 }]);
+    }
+}
