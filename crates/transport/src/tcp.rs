@@ -167,6 +167,9 @@ impl Tcp {
             self.rx.handle_marks(seg);
         }
         if seg.len > 0 {
+            if self.rx.would_forget(seg) {
+                self.send_ack(now, out);
+            }
             if self.rx.handle_data(now, seg, self.tx.s.srtt) {
                 self.send_ack(now, out);
             }

@@ -3,7 +3,23 @@
 use super::{MAX_QUICK, Receiver};
 use crate::segment::{SackBlock, Segment};
 
+/// An ACK has room for three or four blocks and may be lost: this many are counted on
+/// (`TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED: usize = 2;
+
 impl Receiver {
+    /// Whether compressed ACKs must leave before `seg` is taken: it opens or changes a block that would
+    /// push out of the next ACK one that no ACK has told of (`tcp_sack_new_ofo_skb`).
+    #[inline]
+    pub fn would_forget(&self, seg: &Segment) -> bool {
+        if self.compressed == 0 || seg.seq <= self.rcv_nxt {
+            return false;
+        }
+        let end = seg.seq + seg.len as u64;
+        let known = self.recent[..self.recents].iter().position(|&(s, e)| seg.seq <= e && end >= s);
+        known.unwrap_or(self.recents) >= EXPECTED
+    }
+
     /// Moves what has become in order out of the gaps.
     pub(super) fn fill(&mut self) {
         let mut eaten = 0;
