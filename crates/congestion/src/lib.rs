@@ -4,7 +4,7 @@
 //! kernel's own can be compared call by call. The transport owns the [`Window`]; a controller
 //! changes it in the callbacks. There are two families:
 //!
-//! * loss-based (Reno, CUBIC): the transport runs PRR and calls [`Controller::cong_avoid`] when an
+//! * loss-based (Reno, CUBIC, Tahoe): the transport runs PRR and calls [`Controller::cong_avoid`] when an
 //!   ACK may grow the window; [`Controller::ssthresh`] answers a loss;
 //! * model-based (BBR): [`Controller::cong_control`] is given every ACK's [`RateSample`] and sets
 //!   cwnd and pacing rate itself.
@@ -19,19 +19,26 @@ use units::{Span, Time};
 
 mod bbr;
 mod cbrt;
+mod compound;
 mod control;
 mod cubic;
+pub mod hsr;
 mod hystart;
 mod jiffies;
 mod registry;
 mod reno;
+mod tahoe;
+mod westwood;
 
 pub use bbr::Bbr;
-pub use control::Control;
+pub use compound::Compound;
+pub use control::{Control, Problem};
 pub use cubic::Cubic;
 pub use jiffies::HZ;
 pub use registry::{NAMES, make};
 pub use reno::{Reno, cong_avoid_ai, slow_start};
+pub use tahoe::Tahoe;
+pub use westwood::Westwood;
 
 /// What the transport lets a controller read: Linux's `tcp_sock`, named as there.
 #[derive(Clone, Debug)]
@@ -218,6 +225,18 @@ pub enum Event {
     Loss,
 }
 
+/// What an ACK looks like before it is judged (`CA_ACK_*` of Linux).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckEvent {
+    /// Header prediction did not foresee it: it carries SACK blocks or ECN-Echo, or its window is
+    /// another than the last.
+    pub slow_path: bool,
+    /// It renewed the receiver's window.
+    pub win_update: bool,
+    /// It carries ECN-Echo.
+    pub ece: bool,
+}
+
 /// What a controller tells a time series about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Probe {
@@ -241,8 +260,9 @@ pub struct Probe {
 /// | when | the transport |
 /// |---|---|
 /// | established | [`init`](Controller::init), with `srtt` and `min_rtt` from the handshake |
-/// | an ACK | moves `snd_una`, `delivered`, `delivered_time` and the scoreboard; [`pkts_acked`](Controller::pkts_acked); lets recovery move (below); then [`cong_control`](Controller::cong_control) if it [`owns_window`](Controller::owns_window), else PRR while the window is being reduced, or [`cong_avoid`](Controller::cong_avoid) where `tcp_may_raise_cwnd` allows; then takes [`Window::app_limited`] and, unless it owns the window, sets `pacing_rate` |
+/// | an ACK | moves `snd_una`, `delivered`, `delivered_time` and the scoreboard; [`pkts_acked`](Controller::pkts_acked); [`in_ack_event`](Controller::in_ack_event), also when nothing was outstanding; lets recovery move (below); then [`cong_control`](Controller::cong_control) if it [`owns_window`](Controller::owns_window), else PRR while the window is being reduced, or [`cong_avoid`](Controller::cong_avoid) where `tcp_may_raise_cwnd` allows; then takes [`Window::app_limited`] and, unless it owns the window, sets `pacing_rate` |
 /// | fast recovery or CWR begins | `cwnd_cnt = 0`, `prior_cwnd = cwnd`, `ssthresh = `[`ssthresh`](Controller::ssthresh), then [`set_state`](Controller::set_state) |
+/// | a loss is found, and the controller has no [`fast_recovery`](Controller::fast_recovery) | instead of fast recovery: as there, but everything not SACKed counts as lost, `cwnd = 1`, `set_state(Loss)`; the first packet is sent again at once, the rest as slow start allows; no PRR, and the Loss state ends when all that was out is acknowledged |
 /// | recovery ends | `set_state(Open)`, and unless it owns the window `cwnd = ssthresh` and [`CompleteCwr`](Event::CompleteCwr) |
 /// | a timeout | if not already in `Loss`: `prior_cwnd = cwnd`, `ssthresh`, [`Event::Loss`]; `cwnd = inflight + 1`, `cwnd_cnt = 0`, `set_state(Loss)`, which comes with every timeout |
 /// | a spurious reduction | `cwnd = `[`undo_cwnd`](Controller::undo_cwnd), and ssthresh is raised back to what it was |
@@ -270,6 +290,12 @@ pub trait Controller: Send {
         false
     }
 
+    /// False for a controller that answers a detected loss as a timeout: by slow start from one
+    /// packet, after a fast retransmission (Tahoe). Asked once, when the connection is made.
+    fn fast_recovery(&self) -> bool {
+        true
+    }
+
     /// Every ACK, after loss marking, for controllers that own the window.
     fn cong_control(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
         let _ = (s, w, rs);
@@ -280,6 +306,14 @@ pub trait Controller: Send {
     /// have moved and before loss recovery and window growth look at it.
     fn pkts_acked(&mut self, s: &Socket, w: &mut Window, rtt: Option<Span>, pkts_acked: u32) {
         let _ = (s, w, rtt, pkts_acked);
+    }
+
+    /// An ACK came that is not older than `snd_una`, whatever it acknowledges: a duplicate, a window
+    /// update, one when nothing was outstanding. `snd_una` and `delivered` have moved,
+    /// [`pkts_acked`](Controller::pkts_acked) has been called, recovery has not looked at it (Linux
+    /// since 6.16; before that it came ahead of `pkts_acked`).
+    fn in_ack_event(&mut self, s: &Socket, w: &mut Window, ack: AckEvent) {
+        let _ = (s, w, ack);
     }
 
     /// Loss recovery is about to enter `new` (`s.state` is still the old one).

@@ -1,15 +1,19 @@
 //! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
 //! line it can be named in a scenario and inherits the harness in `tests/`.
 
-use crate::{Bbr, Controller, Cubic, Reno};
+use crate::{Bbr, Compound, Controller, Cubic, Reno, Tahoe, Westwood, hsr};
 use units::Stream;
 
 type Make = fn(Stream) -> Box<dyn Controller>;
 
 const REGISTRY: &[(&str, Make)] = &[
     ("reno", |_| Box::new(Reno::new())),
+    ("tahoe", |_| Box::new(Tahoe::new())),
     ("cubic", |_| Box::new(Cubic::new())),
     ("bbr", |stream| Box::new(Bbr::new(stream))),
+    ("bbr-hsr", |stream| Box::new(Bbr::hsr(stream, &hsr::Parameters::default()))),
+    ("westwood", |_| Box::new(Westwood::new())),
+    ("compound", |_| Box::new(Compound::new())),
 ];
 
 const fn names() -> [&'static str; REGISTRY.len()] {

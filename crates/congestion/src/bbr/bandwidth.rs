@@ -7,6 +7,8 @@
 
 use super::Bbr;
 use super::params::*;
+use crate::hsr::Return;
+use crate::jiffies::micros;
 use crate::{RateSample, Socket};
 
 /// A windowed maximum: the best sample and two younger runners-up.
@@ -88,6 +90,24 @@ impl Bbr {
             self.bw.update(BW_ROUNDS, self.rounds, bw as u32);
         }
     }
+
+    /// BBR-HSR: after a handover BtlBw is not below BW_rec. `held` was in force before this ACK.
+    pub(super) fn return_to_bw(&mut self, s: &Socket, rs: &RateSample, held: u32) {
+        let (Some(hsr), Some(rtt)) = (&mut self.hsr, rs.rtt) else { return };
+        let bw = match hsr.update(micros(rtt), held) {
+            Some(Return::Held(bw)) => bw,
+            Some(Return::Rate(bytes)) => from_bytes_per_sec(bytes, s.mss),
+            None => return,
+        };
+        if bw > self.max_bw() {
+            self.bw.update(BW_ROUNDS, self.rounds, bw);
+        }
+    }
+}
+
+/// Payload in bytes per second as packets/µs << 24.
+fn from_bytes_per_sec(bytes: u64, mss: u32) -> u32 {
+    ((bytes << BW_SCALE) / (mss.max(1) as u64 * 1_000_000)).min(u32::MAX as u64) as u32
 }
 
 /// Packets and microseconds of a valid sample.

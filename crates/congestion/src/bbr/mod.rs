@@ -28,6 +28,7 @@ mod probe_rtt;
 mod startup;
 mod window;
 
+use crate::hsr::{Hsr, Parameters};
 use crate::jiffies::{self, Jiffies, micros};
 use crate::{CaState, Controller, Event, Probe, RateSample, Socket, Window};
 use aggregation::Aggregation;
@@ -82,6 +83,9 @@ pub struct Bbr {
     prev_state: CaState,
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
+
+    /// What BBR-HSR adds; `None` in BBR itself.
+    hsr: Option<Hsr>,
 }
 
 impl Bbr {
@@ -112,11 +116,19 @@ impl Bbr {
             packet_conservation: false,
             prev_state: CaState::Open,
             prior_cwnd: 0,
+            hsr: None,
         }
     }
 
+    /// BBR-HSR: BBR with the RTT for the window, and the return after handovers, of `hsr.rs`.
+    pub fn hsr(random: Stream, parameters: &Parameters) -> Bbr {
+        Bbr { hsr: Some(Hsr::new(parameters)), ..Bbr::new(random) }
+    }
+
     fn update_model(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
+        let held = self.max_bw();
         self.update_bw(s, rs);
+        self.return_to_bw(s, rs, held);
         self.update_ack_aggregation(s, w, rs);
         self.update_cycle_phase(s, w, rs);
         self.check_full_pipe(rs);
@@ -133,11 +145,13 @@ impl Bbr {
 
 impl Controller for Bbr {
     fn name(&self) -> &'static str {
-        "bbr"
+        if self.hsr.is_some() { "bbr-hsr" } else { "bbr" }
     }
 
     fn init(&mut self, s: &Socket, w: &mut Window) {
-        *self = Bbr::new(self.random.clone());
+        let mut hsr = self.hsr.take();
+        hsr.iter_mut().for_each(Hsr::reset);
+        *self = Bbr { hsr, ..Bbr::new(self.random.clone()) };
         self.mss = s.mss;
         self.next_rtt_delivered = s.delivered;
         self.min_rtt_us = s.min_rtt.map(micros);

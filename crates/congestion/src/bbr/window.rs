@@ -10,12 +10,18 @@ use super::{Bbr, Mode};
 use crate::{CaState, RateSample, Socket, Window};
 
 impl Bbr {
-    /// The estimated BDP times `gain`, packets, rounded up.
-    pub(super) fn bdp(&self, bw: u32, gain: u32) -> u32 {
-        let Some(min_rtt_us) = self.min_rtt_us else {
+    /// The RTT that sizes the window, microseconds: RTprop, in BBR-HSR its own estimate.
+    fn window_rtt(&self) -> Option<u32> {
+        let rt_prop = self.min_rtt_us?;
+        Some(self.hsr.as_ref().map_or(rt_prop, |hsr| hsr.rtt_us(rt_prop)))
+    }
+
+    /// A bandwidth times an RTT times `gain`, packets, rounded up.
+    fn bdp(bw: u32, rtt_us: Option<u32>, gain: u32) -> u32 {
+        let Some(rtt_us) = rtt_us else {
             return INIT_CWND; // nothing but retransmissions acknowledged so far
         };
-        let w = bw as u64 * min_rtt_us as u64;
+        let w = bw as u64 * rtt_us as u64;
         let w = w.wrapping_mul(gain as u64) >> GAIN_SCALE;
         (w.wrapping_add(BW_UNIT - 1) / BW_UNIT) as u32
     }
@@ -29,7 +35,7 @@ impl Bbr {
 
     /// Packets in flight that `gain` asks for.
     pub(super) fn inflight_target(&self, s: &Socket, w: &Window, bw: u32, gain: u32) -> u32 {
-        self.with_bursts(s, w, self.bdp(bw, gain))
+        self.with_bursts(s, w, Bbr::bdp(bw, self.min_rtt_us, gain))
     }
 
     /// Packets that will be in the network when the next one departs: those in flight, with the
@@ -77,7 +83,8 @@ impl Bbr {
             let (recovered, conserving) = self.recover_or_restore(s, w, rs);
             cwnd = recovered;
             if !conserving {
-                let target = self.bdp(bw, gain).wrapping_add(self.aggregation_cwnd());
+                let bdp = Bbr::bdp(bw, self.window_rtt(), gain);
+                let target = bdp.wrapping_add(self.aggregation_cwnd());
                 let target = self.with_bursts(s, w, target);
                 if self.full_bw_reached {
                     cwnd = cwnd.saturating_add(acked).min(target);

@@ -7,7 +7,7 @@ use super::{Outgoing, Sender, Timer};
 use crate::receive::timestamp;
 use crate::scoreboard::{Brief, flag};
 use crate::segment::{Flags, Segment};
-use congestion::{CaState, RateSample};
+use congestion::{AckEvent, CaState, RateSample};
 use units::{Span, Time};
 
 /// What one ACK turned out to be: the kernel's `FLAG_*` and its rate sample in the making.
@@ -74,6 +74,10 @@ impl Sender {
         }
         if self.board.is_empty() && self.s.snd_nxt == self.write_seq && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
+            let event = self.ack_event(seg);
+            if event.slow_path || seg.len == 0 {
+                self.announce(event);
+            }
             self.snd_wnd = seg.window as u64;
             self.window_from = seg.seq;
             return;
@@ -88,6 +92,7 @@ impl Sender {
             ..AckInfo::default()
         };
         a.rate.prior_in_flight = self.in_flight();
+        let mut event = self.ack_event(seg);
         let (delivered, lost) = (self.s.delivered, self.s.lost);
         if ack < self.s.snd_una {
             // Old: its SACKs may still tell something.
@@ -104,7 +109,9 @@ impl Sender {
             self.retransmits = 0;
         }
         self.update_window(seg, &mut a);
+        event.win_update = a.win_update;
         if self.board.is_empty() {
+            self.announce(event);
             if seg.sacks > 0 {
                 // A late D-SACK may still undo a reduction, or clear the tail loss probe.
                 self.tag_sacks(seg, &mut a);
@@ -127,6 +134,7 @@ impl Sender {
         if self.linux && a.rate.valid {
             self.update_reorder_window(a.rate.prior_delivered);
         }
+        self.announce(event);
         self.process_tlp_ack(ack, &a);
         let mut resend = Resend::Nothing;
         let not_dup = a.has_data || a.win_update || a.data_acked;
@@ -155,6 +163,20 @@ impl Sender {
         }
         self.push(now, out);
         self.check_app_limited();
+    }
+
+    /// What an ACK is before it is judged; to be asked before the window is renewed. Header
+    /// prediction takes ACKs that differ from the last only in how far they go.
+    fn ack_event(&self, seg: &Segment) -> AckEvent {
+        let ece = self.ecn && seg.flags.has(Flags::ECE);
+        let slow_path = ece || seg.sacks > 0 || seg.window as u64 != self.snd_wnd;
+        AckEvent { slow_path, win_update: false, ece }
+    }
+
+    /// `tcp_in_ack_event`.
+    fn announce(&mut self, event: AckEvent) {
+        self.refresh();
+        self.cc.in_ack_event(&self.s, &mut self.w, event);
     }
 
     fn update_window(&mut self, seg: &Segment, a: &mut AckInfo) {

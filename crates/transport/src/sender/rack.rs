@@ -104,7 +104,7 @@ impl Sender {
         if self.in_flight() != prior {
             if self.s.state != CaState::Recovery {
                 self.enter_recovery(false);
-                if self.linux && !self.owns_window {
+                if self.linux && !self.owns_window && self.in_reduction() {
                     let newly = (self.s.lost - lost) as u32;
                     self.reduce(1, newly, false);
                 }

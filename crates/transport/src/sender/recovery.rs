@@ -129,8 +129,25 @@ impl Sender {
             self.init_reduction();
         }
         self.stats.recoveries += 1;
+        if !self.fast_recovery {
+            return self.start_over();
+        }
         self.set_state(CaState::Recovery);
         self.fall_at_once();
+    }
+
+    /// Tahoe (Fall and Floyd 1996, section 2): the fast retransmission is the first packet of a
+    /// slow start that sends again all that the receiver has not reported.
+    fn start_over(&mut self) {
+        self.reset_dup_acks();
+        for n in self.board.numbers() {
+            if !self.board.get(n).is(flag::LOST) {
+                self.mark_lost(n);
+            }
+        }
+        self.frto = false;
+        self.w.cwnd = self.in_flight() + 1;
+        self.set_state(CaState::Loss);
     }
 
     /// RFC 3168 section 6.1.2: at most one reduction a round.

@@ -1,0 +1,223 @@
+//! Compound TCP: Reno's window and beside it a second one, ruled by delay. While the queue is short
+//! the delay window grows with the 3/4th power of the whole, once per round trip; when a queue
+//! builds up it shrinks by what is queued, so that the sum stays about level until Reno's part
+//! alone fills the path. A small window is Reno's alone.
+//!
+//! ```text
+//! window = cwnd + dwnd                    cwnd: one packet per round trip, half at a loss (Reno)
+//! diff   = window (1 - base_rtt / srtt)   packets that wait in the queue
+//! dwnd   + alpha window^k - 1             each round with diff < gamma
+//! dwnd   - eta diff                       each round with diff >= gamma
+//! dwnd   = window / 2 - cwnd / 2          at a loss (beta = 1/2)
+//! gamma  follows 3/4 of what Reno's part alone would have queued before each loss, 5 to 30
+//! ```
+//!
+//! Sources: Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for High-speed and Long Distance
+//! Networks", INFOCOM 2006 (the paper); draft-sridharan-tcpm-ctcp-02 (the draft), after Windows
+//! Vista. Windows 10 before version 1709 shipped it as the default of its Internet template; how
+//! that differs from the draft was never published, so this is the draft's.
+//!
+//! | the source | here |
+//! |---|---|
+//! | alpha = 1/8, beta = 1/2, eta = 1, k = 3/4 (draft 3; the paper's ideal k is 0.8) | the same |
+//! | the power is of dwnd (draft, equation 3), which a dwnd of zero never leaves | of the window, as in the paper's equation and the draft's response function |
+//! | dwnd falls to dwnd (1 - beta) (draft, equation 5) | to what is missing from half the window after cwnd was halved, as the paper and the draft's text; with beta = 1/2 that is the same |
+//! | Low_Window = 38 packets of cwnd (draft 2, 6) | of the whole window: it is HighSpeed TCP's, whose window is one. At or below it dwnd is zero and Reno has the whole window |
+//! | lambda, gamma's weight for a new sample, has no value | 1/4, as in Andrew's Linux port of 2008 |
+//! | wnd = min(cwnd + dwnd, awnd) | the transport keeps awnd; a window that was not the limit is left alone |
+//! | up to M samples of the RTT per window | one per ACK; srtt is the transport's |
+//! | base_rtt may begin with srtt | with the first sample outside of recovery |
+//! | base_rtt is forgotten at a timeout, dwnd = 0 in slow start | the same |
+//! | dwnd in packets | in 1/256 packet, so that growth below one packet a round adds up; whole packets count |
+//! | silent about others who lower the window (idle time) | dwnd gives way first |
+//! | silent about undoing a reduction | dwnd comes back with the window, gamma does not |
+
+use crate::jiffies::micros;
+use crate::reno::{Reno, cong_avoid_ai, slow_start};
+use crate::{CaState, Controller, Probe, Socket, Window};
+use units::Span;
+
+/// Draft section 2: up to here Reno has the whole window, packets.
+const LOW_WINDOW: u32 = 38;
+/// dwnd, gamma and backlogs are counted in 1/256 packet.
+const SHIFT: u32 = 8;
+/// Draft section 5: bounds of gamma; it starts at the upper one.
+const GAMMA_LOW: u32 = 5 << SHIFT;
+const GAMMA_HIGH: u32 = 30 << SHIFT;
+/// Windows are taken for no larger than this in products, packets (12 GB of 1460 B).
+const WINDOW_MAX: u32 = 1 << 23;
+
+/// Compound TCP.
+#[derive(Clone, Debug)]
+pub struct Compound {
+    /// Reno's part of the window at the last look, packets.
+    cwnd: u32,
+    /// The delay window, and the one before the last reduction, 1/256 packet.
+    dwnd: u32,
+    prior_dwnd: u32,
+    /// The backlog that counts as a queue, 1/256 packet.
+    gamma: u32,
+    /// Backlog of Reno's part at the end of the last round, 1/256 packet; `None` when stale.
+    diff_reno: Option<u32>,
+    /// Smallest RTT since the last timeout, microseconds.
+    base_rtt: Option<u32>,
+    /// The round ends when this byte is the first unacknowledged one.
+    round: u64,
+}
+
+impl Default for Compound {
+    fn default() -> Compound {
+        Compound {
+            cwnd: 0,
+            dwnd: 0,
+            prior_dwnd: 0,
+            gamma: GAMMA_HIGH,
+            diff_reno: None,
+            base_rtt: None,
+            round: 0,
+        }
+    }
+}
+
+impl Compound {
+    /// A new one.
+    pub fn new() -> Compound {
+        Compound::default()
+    }
+
+    /// The delay window in whole packets.
+    fn delay_window(&self) -> u32 {
+        self.dwnd >> SHIFT
+    }
+
+    /// Takes the window over from whoever changed it: what is missing is missing from dwnd first.
+    fn take_over(&mut self, window: u32) {
+        let room = window - self.cwnd.min(window);
+        if self.delay_window() > room {
+            self.dwnd = room << SHIFT;
+        }
+        self.cwnd = window - self.delay_window();
+    }
+
+    /// Reno has it all.
+    fn fold(&mut self, window: u32) {
+        self.cwnd = window;
+        self.dwnd = 0;
+    }
+
+    /// The end of a round in congestion avoidance.
+    fn end_round(&mut self, s: &Socket, w: &mut Window) {
+        self.round = s.snd_nxt;
+        let srtt = s.srtt.map(micros).filter(|&us| us > 0);
+        let (Some(base), Some(srtt)) = (self.base_rtt, srtt) else { return };
+        self.diff_reno = Some(backlog(self.cwnd, base, srtt));
+        if w.cwnd <= LOW_WINDOW {
+            return self.fold(w.cwnd);
+        }
+        let diff = backlog(w.cwnd, base, srtt);
+        self.dwnd = if diff < self.gamma {
+            self.dwnd.saturating_add(growth(w.cwnd)).min(WINDOW_MAX << SHIFT) // equation 3
+        } else {
+            self.dwnd.saturating_sub(diff) // equation 4, eta = 1
+        };
+        w.cwnd = self.cwnd.saturating_add(self.delay_window()).min(w.cwnd_clamp);
+        self.take_over(w.cwnd);
+    }
+
+    /// Draft section 5, "On-Packet-Loss": lambda = 1/4.
+    fn tune_gamma(&mut self) {
+        if let Some(diff_reno) = self.diff_reno.take() {
+            let sample = 3 * (diff_reno as u64) / 4;
+            let gamma = (3 * self.gamma as u64 + sample) / 4;
+            self.gamma = gamma.clamp(GAMMA_LOW as u64, GAMMA_HIGH as u64) as u32;
+        }
+    }
+}
+
+/// Packets of `window` that wait in a queue, in 1/256: what `window / base` packets per second in
+/// place of `window / srtt` would have been more, over a time of `base` (draft section 3).
+fn backlog(window: u32, base: u32, srtt: u32) -> u32 {
+    let waiting = srtt.saturating_sub(base) as u64;
+    let packets = (window.min(WINDOW_MAX) as u64) << SHIFT;
+    (packets * waiting / srtt as u64) as u32
+}
+
+/// What a round without a queue adds to dwnd, 1/256 packet: alpha window^k - 1, at least nothing.
+/// 256 / 8 * window^(3/4) is the root of 1024 * window * root(window).
+fn growth(window: u32) -> u32 {
+    let window = window.min(WINDOW_MAX) as u64;
+    let root = (window << 16).isqrt(); // 256 root(window)
+    ((4 * window * root).isqrt() as u32).saturating_sub(1 << SHIFT)
+}
+
+impl Controller for Compound {
+    fn name(&self) -> &'static str {
+        "compound"
+    }
+
+    fn init(&mut self, s: &Socket, w: &mut Window) {
+        *self = Compound { cwnd: w.cwnd, round: s.snd_nxt, ..Compound::default() };
+    }
+
+    fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
+        self.take_over(w.cwnd);
+        self.tune_gamma();
+        self.prior_dwnd = self.dwnd;
+        let half = Reno.ssthresh(s, w);
+        let dwnd = w.cwnd / 2 - self.cwnd / 2; // equation 5
+        self.dwnd = dwnd << SHIFT;
+        self.cwnd = half - dwnd;
+        half
+    }
+
+    fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
+        if !s.is_cwnd_limited {
+            return;
+        }
+        let mut acked = acked;
+        if w.in_slow_start() {
+            acked = slow_start(w, acked);
+            self.fold(w.cwnd); // draft section 2
+            self.round = s.snd_nxt;
+        } else {
+            self.take_over(w.cwnd);
+        }
+        if acked == 0 {
+            return;
+        }
+        cong_avoid_ai(w, w.cwnd, acked); // equation 2
+        self.cwnd = w.cwnd - self.delay_window();
+        if s.snd_una >= self.round && s.state < CaState::Recovery {
+            self.end_round(s, w);
+        }
+    }
+
+    /// Draft section 6: no samples during loss recovery.
+    fn pkts_acked(&mut self, s: &Socket, _: &mut Window, rtt: Option<Span>, _: u32) {
+        if let Some(us) = rtt.map(micros).filter(|&us| us > 0 && s.state < CaState::Recovery) {
+            self.base_rtt = Some(self.base_rtt.map_or(us, |base| base.min(us)));
+        }
+    }
+
+    fn set_state(&mut self, s: &Socket, w: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.fold(w.cwnd); // draft section 3
+            self.base_rtt = None;
+            self.diff_reno = None;
+        } else if new < CaState::Cwr && s.state >= CaState::Cwr {
+            self.round = s.snd_nxt;
+        }
+    }
+
+    fn undo_cwnd(&mut self, s: &Socket, w: &mut Window) -> u32 {
+        let window = Reno.undo_cwnd(s, w);
+        self.dwnd = self.prior_dwnd;
+        self.cwnd = window.saturating_sub(self.delay_window());
+        self.take_over(window);
+        window
+    }
+
+    fn probe(&self) -> Probe {
+        Probe { rt_prop: self.base_rtt.map(|us| Span::from_micros(us as u64)), ..Probe::default() }
+    }
+}

@@ -1,0 +1,188 @@
+//! BBR-HSR, BBR for high-speed mobile networks: BBR v1 whose window is sized by an estimate of the
+//! present RTT instead of the smallest one, and which takes its bandwidth back after a failed
+//! handover. Where delay jitters, gain * BtlBw * RTprop is less than the path holds: the window
+//! binds, delivery rates fall with it, and BtlBw follows them down.
+//!
+//! ```text
+//! RTT_avg <- (1 - alpha) RTT_avg + alpha RTT_t        every RTT sample
+//! RTT_est  = max(min(RTT_avg, T), RTprop)
+//! cwnd     = cwnd_gain * BtlBw * RTT_est
+//!
+//! flag 0 -> 1   RTT_t > T1: a handover is on its way; BW_rec is chosen
+//! flag 1 -> 2   three RTT samples in a row below T2: it is over
+//! flag 2 -> 0   BtlBw = max(BtlBw, BW_rec)
+//! ```
+//!
+//! Source: "Application and improvement of BBR algorithm in high-speed mobile networks" (2019).
+//! All else is BBR v1 (`bbr/`), which asks this file for two things: an RTT for the window, and a
+//! bandwidth to return to.
+//!
+//! | paper | here |
+//! |---|---|
+//! | how BW_rec is chosen is left open | `bw_rec`; by default the BtlBw in force just before the ACK that raises the flag. While a path is silent no round ends, so nothing decays, and a timeout counts no round either: this is what the sender believed when its packets stopped arriving |
+//! | another RTT above T1 while the flag is up is left open | BW_rec stays: the bandwidth seen in between is that of the handover |
+//! | the flag passes through 2 | within one ACK, so it is never seen there |
+//! | BtlBw = BW_rec | enters the maximum filter as a sample of this round, and so leaves it after ten; a policer's rate found by Linux's detector (`bbr/longterm.rs`) stays in force |
+//! | RTT_avg begins is left open | with the first sample; without one RTT_est is RTprop |
+//! | RTT_est may fall below RTprop when T does | not below RTprop |
+//! | only cwnd is said to change | so DRAIN's end and the phases of PROBE_BW still compare what is in flight with RTprop's BDP, and pacing stays gain * BtlBw; recovery, PROBE_RTT, bursts and aggregates as in BBR v1 |
+//! | RTT_t | the kernel's sample per ACK (`rs->rtt_us`), also of ACKs that were likely delayed; packets sent twice give none (Karn), so a handover that loses everything in flight raises no flag |
+//! | real numbers | alpha in 1/1024, RTT_avg in 1/1024 µs, rounded down |
+//!
+//! T2 must be above the path's RTT: otherwise the flag stays up, and BW_rec is never used.
+
+mod parameters;
+
+pub use parameters::{Bound, Parameters, Problem, Recovery};
+
+use parameters::Fixed;
+
+/// Alpha and the fraction of RTT_avg are in 1/1024.
+const FRACTION: u32 = 10;
+const ONE: u64 = 1 << FRACTION;
+
+/// So many RTT samples in a row below T2 end a handover.
+const CALM_SAMPLES: u8 = 3;
+
+/// What BBR-HSR remembers beside BBR. Bandwidths are in the unit of its caller.
+#[derive(Clone, Debug)]
+pub(crate) struct Hsr {
+    fixed: Fixed,
+    /// RTT_avg, 1/1024 µs.
+    average: Option<u64>,
+    handover: Option<Handover>,
+}
+
+/// The flag is 1.
+#[derive(Clone, Copy, Debug)]
+struct Handover {
+    /// BtlBw in force when it began.
+    held: u32,
+    /// RTT samples in a row below T2.
+    calm: u8,
+}
+
+/// A bandwidth to return to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Return {
+    /// What the caller gave when the handover began.
+    Held(u32),
+    /// Payload, bytes per second.
+    Rate(u64),
+}
+
+impl Hsr {
+    pub(crate) fn new(parameters: &Parameters) -> Hsr {
+        Hsr { fixed: Fixed::of(parameters), average: None, handover: None }
+    }
+
+    /// Forgets the connection.
+    pub(crate) fn reset(&mut self) {
+        *self = Hsr { average: None, handover: None, ..*self };
+    }
+
+    /// Takes in an RTT; `btl_bw` was in force before its ACK came. A bandwidth is returned when a
+    /// handover is over: BtlBw is not to be below it.
+    pub(crate) fn update(&mut self, rtt_us: u32, btl_bw: u32) -> Option<Return> {
+        let newest = (rtt_us as u64) << FRACTION;
+        let alpha = self.fixed.alpha;
+        self.average = Some(match self.average {
+            None => newest,
+            Some(average) => ((ONE - alpha) * average + alpha * newest) >> FRACTION,
+        });
+        if rtt_us > self.fixed.t1_us {
+            self.handover.get_or_insert(Handover { held: btl_bw, calm: 0 }).calm = 0;
+            return None;
+        }
+        let handover = self.handover.as_mut()?;
+        handover.calm = if rtt_us < self.fixed.t2_us { handover.calm + 1 } else { 0 };
+        if handover.calm < CALM_SAMPLES {
+            return None;
+        }
+        let held = handover.held;
+        self.handover = None;
+        Some(self.fixed.bw_rec.map_or(Return::Held(held), Return::Rate))
+    }
+
+    /// RTT_est, microseconds.
+    pub(crate) fn rtt_us(&self, rt_prop_us: u32) -> u32 {
+        let average = self.average.map_or(0, |average| average >> FRACTION);
+        (average.min(self.fixed.t_us as u64) as u32).max(rt_prop_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Rate, Span};
+
+    fn hsr(parameters: Parameters) -> Hsr {
+        parameters.check().unwrap();
+        Hsr::new(&parameters)
+    }
+
+    /// 40 ms, then 80 ms three times, a quarter of the way each with alpha = 1/4: 50, 57.5,
+    /// 63.125 ms. T bounds it, RTprop lifts it.
+    #[test]
+    fn the_average_moves_by_alpha_between_rt_prop_and_t() {
+        let t = Bound::At(Span::from_millis(60));
+        let mut h = hsr(Parameters { alpha: 0.25, t, ..Parameters::default() });
+        assert_eq!(h.rtt_us(40_000), 40_000, "no sample yet: RTprop");
+        let mut estimates = Vec::new();
+        for ms in [40, 80, 80, 80] {
+            h.update(ms * 1_000, 0);
+            estimates.push(h.rtt_us(40_000));
+        }
+        assert_eq!(estimates, [40_000, 50_000, 57_500, 60_000]);
+        assert_eq!(h.rtt_us(61_000), 61_000, "never below RTprop");
+
+        // Without a bound it comes as near to 80 ms as a fraction of 1/1024 µs allows.
+        let mut h = hsr(Parameters { t: Bound::None, ..Parameters::default() });
+        for ms in std::iter::once(40).chain(std::iter::repeat_n(80, 300)) {
+            h.update(ms * 1_000, 0);
+        }
+        assert_eq!(h.rtt_us(40_000), 79_999);
+    }
+
+    /// The largest RTT and the largest window of time there are do not overflow.
+    #[test]
+    fn extremes_fit() {
+        let mut h = hsr(Parameters { alpha: 1.0, t: Bound::None, t1: Bound::None, ..Parameters::default() });
+        for _ in 0..3 {
+            assert_eq!(h.update(u32::MAX, 1), None, "without T1 there are no handovers");
+            assert_eq!(h.rtt_us(0), u32::MAX);
+        }
+    }
+
+    /// 1000 ms is not above T1, 80 ms is not below T2; one of 80 ms or more starts the count anew.
+    #[test]
+    fn a_handover_ends_with_three_short_rtts_in_a_row() {
+        let mut h = hsr(Parameters::default());
+        assert_eq!([1_000_000, 10, 10, 10].map(|rtt| h.update(rtt, 7)), [None; 4]);
+        let late = [1_000_001, 2_000_000, 79_999, 79_999, 80_000, 79_999, 79_999];
+        for (i, rtt) in late.into_iter().enumerate() {
+            assert_eq!(h.update(rtt, 500 - i as u32), None, "{rtt}");
+        }
+        assert_eq!(h.update(79_999, 3), Some(Return::Held(500)), "BtlBw of when it began");
+        assert_eq!([10, 10, 10].map(|rtt| h.update(rtt, 7)), [None; 3]);
+        assert_eq!(h.update(1_000_001, 9), None);
+        assert_eq!([10, 10, 10].map(|rtt| h.update(rtt, 7)), [None, None, Some(Return::Held(9))]);
+    }
+
+    #[test]
+    fn a_rate_may_be_given_to_return_to() {
+        let bw_rec = Recovery::At(Rate::from_bps(8_000_000));
+        let mut h = hsr(Parameters { bw_rec, ..Parameters::default() });
+        h.update(1_000_001, 9);
+        assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7))[2], Some(Return::Rate(1_000_000)));
+    }
+
+    #[test]
+    fn a_new_connection_knows_nothing_of_the_last() {
+        let mut h = hsr(Parameters::default());
+        h.update(1_000_001, 9);
+        h.reset();
+        assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7)), [None; 3]);
+        assert_eq!(h.rtt_us(0), 1);
+    }
+}

@@ -1,0 +1,309 @@
+//! BBR-HSR's parameters: as a scenario writes them, as the model and the live kernel use them.
+
+use super::ONE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use units::{Rate, Span};
+
+/// The largest rate `bw_rec` takes.
+const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
+
+/// A time, or none: written `"50ms"` or `"none"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Bound {
+    /// At this time.
+    At(Span),
+    /// Nowhere.
+    None,
+}
+
+impl Bound {
+    /// Microseconds in 32 bits, as RTTs are kept; none is the largest, which no RTT exceeds.
+    fn micros(self) -> u32 {
+        match self {
+            Bound::At(span) => crate::jiffies::micros(span),
+            Bound::None => u32::MAX,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::At(span) => span.fmt(f),
+            Bound::None => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for Bound {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Bound, String> {
+        if text.trim() == "none" {
+            return Ok(Bound::None);
+        }
+        text.parse().map(Bound::At).map_err(|e: units::UnitError| format!("{e}, or \"none\""))
+    }
+}
+
+/// What BtlBw returns to after a handover: written `"held"` or a rate of payload, `"5Mbit/s"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Recovery {
+    /// The BtlBw in force when the handover began.
+    Held,
+    /// This rate of payload.
+    At(Rate),
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Recovery::Held => f.write_str("held"),
+            Recovery::At(rate) => rate.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Recovery {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Recovery, String> {
+        if text.trim() == "held" {
+            return Ok(Recovery::Held);
+        }
+        text.parse().map(Recovery::At).map_err(|e: units::UnitError| format!("{e}, or \"held\""))
+    }
+}
+
+/// Text in a file, by `FromStr` and `Display`.
+macro_rules! written {
+    ($type:ty, $word:literal, $title:literal) => {
+        impl TryFrom<String> for $type {
+            type Error = String;
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.to_string()
+            }
+        }
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $title.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "pattern": concat!(r"^\s*(", $word, r"|[0-9][0-9_]*(\.[0-9]+)?\s*[A-Za-zµ/]+)\s*$"),
+                })
+            }
+        }
+    };
+}
+written!(Bound, "none", "SpanOrNone");
+written!(Recovery, "held", "RateOrHeld");
+
+/// The parameters, named as in the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Parameters {
+    /// Weight of the newest RTT in RTT_avg, 1/1024 to 1. Default 0.125.
+    pub alpha: f64,
+    /// The most that RTT_est may be, or `"none"`. Default 50 ms.
+    #[serde(rename = "T")]
+    pub t: Bound,
+    /// An RTT above this begins a handover; `"none"` looks for none. Default 1000 ms.
+    #[serde(rename = "T1")]
+    pub t1: Bound,
+    /// Three RTTs in a row below this end it. Default 80 ms.
+    #[serde(rename = "T2")]
+    pub t2: Span,
+    /// The bandwidth after a handover: `"held"`, that of before, or a rate of payload.
+    /// Default `"held"`.
+    pub bw_rec: Recovery,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            alpha: 0.125,
+            t: Bound::At(Span::from_millis(50)),
+            t1: Bound::At(Span::from_millis(1_000)),
+            t2: Span::from_millis(80),
+            bw_rec: Recovery::Held,
+        }
+    }
+}
+
+/// What is wrong with [`Parameters`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Problem {
+    /// `alpha` is not from 1/1024 to 1.
+    Alpha(f64),
+    /// `T` is zero.
+    NoRtt,
+    /// `T2` is zero.
+    NoCalm,
+    /// `T2` is above `T1`: the RTT that began a handover would also end it.
+    Crossed(Span, Span),
+    /// `bw_rec` is zero or above 1 Tbit/s.
+    Rate(Rate),
+}
+
+impl Problem {
+    /// The key it concerns.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Problem::Alpha(_) => "alpha",
+            Problem::NoRtt => "T",
+            Problem::NoCalm | Problem::Crossed(..) => "T2",
+            Problem::Rate(_) => "bw_rec",
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Alpha(alpha) => {
+                write!(f, "is {alpha}, but a weight is from 1/1024 to 1, for example 0.125")
+            }
+            Problem::NoRtt => write!(f, "must be above zero, or \"none\" for no bound"),
+            Problem::NoCalm => write!(f, "must be above zero: no RTT is below it"),
+            Problem::Crossed(t2, t1) => {
+                write!(f, "is {t2}, but must not be above T1 ({t1}), which begins a handover")
+            }
+            Problem::Rate(rate) => {
+                write!(f, "is {rate}, but must be \"held\", or above zero and up to {MAX_RATE}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Parameters {
+    /// Finds what serde cannot: values out of range.
+    pub fn check(&self) -> Result<(), Problem> {
+        if !(1.0 / ONE as f64..=1.0).contains(&self.alpha) {
+            return Err(Problem::Alpha(self.alpha));
+        }
+        if self.t == Bound::At(Span::ZERO) {
+            return Err(Problem::NoRtt);
+        }
+        if self.t2.is_zero() {
+            return Err(Problem::NoCalm);
+        }
+        if let Bound::At(t1) = self.t1
+            && self.t2 > t1
+        {
+            return Err(Problem::Crossed(self.t2, t1));
+        }
+        match self.bw_rec {
+            Recovery::At(rate) if rate.as_bps() == 0 || rate > MAX_RATE => Err(Problem::Rate(rate)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The globals of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
+    /// (2^32 - 1 is none), BW_rec in bytes per second (0 is held).
+    pub fn kernel_parameters(&self) -> Vec<(&'static str, u64)> {
+        let fixed = Fixed::of(self);
+        vec![
+            ("hsr_alpha", fixed.alpha),
+            ("hsr_T_us", fixed.t_us.into()),
+            ("hsr_T1_us", fixed.t1_us.into()),
+            ("hsr_T2_us", fixed.t2_us.into()),
+            ("hsr_bw_rec", fixed.bw_rec.unwrap_or(0)),
+        ]
+    }
+}
+
+/// The parameters in the units of the model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed {
+    /// 1/1024.
+    pub alpha: u64,
+    pub t_us: u32,
+    pub t1_us: u32,
+    pub t2_us: u32,
+    /// Bytes per second; `None` is held.
+    pub bw_rec: Option<u64>,
+}
+
+impl Fixed {
+    pub(super) fn of(p: &Parameters) -> Fixed {
+        Fixed {
+            alpha: (p.alpha * ONE as f64 + 0.5) as u64,
+            t_us: p.t.micros(),
+            t1_us: p.t1.micros(),
+            t2_us: crate::jiffies::micros(p.t2),
+            bw_rec: match p.bw_rec {
+                Recovery::Held => None,
+                Recovery::At(rate) => Some((rate.as_bps() / 8).max(1)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Parameters, String> {
+        serde_json::from_str(text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_published() {
+        assert_eq!(read("{}"), Ok(Parameters::default()));
+        assert_eq!(
+            Parameters::default().kernel_parameters(),
+            [
+                ("hsr_alpha", 128),
+                ("hsr_T_us", 50_000),
+                ("hsr_T1_us", 1_000_000),
+                ("hsr_T2_us", 80_000),
+                ("hsr_bw_rec", 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn every_key_is_read_and_written_alike() {
+        let text = r#"{"alpha":0.5,"T":"none","T1":"2s","T2":"120ms","bw_rec":"8Mbit/s"}"#;
+        let p = read(text).unwrap();
+        assert_eq!(serde_json::to_string(&p).unwrap(), text);
+        let none = u64::from(u32::MAX);
+        let values = [512, none, 2_000_000, 120_000, 1_000_000];
+        assert!(p.check().is_ok() && p.kernel_parameters().iter().map(|(_, v)| *v).eq(values));
+    }
+
+    #[test]
+    fn what_is_no_value_is_said() {
+        let error = |text| read(text).unwrap_err();
+        assert!(error(r#"{"T":"never"}"#).contains("\"none\""), "{}", error(r#"{"T":"never"}"#));
+        assert!(error(r#"{"bw_rec":"all"}"#).contains("\"held\""));
+        assert!(error(r#"{"t":"1s"}"#).contains("unknown field"));
+        let checked = |text| read(text).unwrap().check().map_err(|p| format!("{} {p}", p.key()));
+        for (text, says) in [
+            (r#"{"alpha":0}"#, "alpha is 0, but a weight is from 1/1024 to 1, for example 0.125"),
+            (r#"{"alpha":1.5}"#, "alpha is 1.5, but a weight is from 1/1024 to 1, for example 0.125"),
+            (r#"{"T":"0s"}"#, "T must be above zero, or \"none\" for no bound"),
+            (r#"{"T2":"0s"}"#, "T2 must be above zero: no RTT is below it"),
+            (r#"{"T1":"70ms"}"#, "T2 is 80ms, but must not be above T1 (70ms), which begins a handover"),
+            (
+                r#"{"bw_rec":"0bit/s"}"#,
+                "bw_rec is 0bit/s, but must be \"held\", or above zero and up to 1000Gbit/s",
+            ),
+        ] {
+            assert_eq!(checked(text), Err(says.to_string()));
+        }
+        assert!(Parameters { alpha: f64::NAN, ..Parameters::default() }.check().is_err());
+    }
+}

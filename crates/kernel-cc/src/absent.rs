@@ -1,0 +1,57 @@
+//! What stands for the loader where the programs are not built in: it says so.
+
+use crate::{Error, Parameter};
+
+/// A control of this process's own; here there is none.
+#[derive(Debug)]
+pub enum Loaded {}
+
+impl Loaded {
+    /// # Errors
+    /// Always [`Error::NotBuiltIn`].
+    pub fn load(_: &str, _: &[(&str, u64)]) -> Result<Loaded, Error> {
+        Err(Error::NotBuiltIn)
+    }
+
+    /// What `TCP_CONGESTION` knows it by.
+    pub fn kernel_name(&self) -> &str {
+        match *self {}
+    }
+}
+
+/// What loading for everybody found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// It mounted the file system for pins on /sys/fs/bpf.
+    pub mounted: bool,
+    /// What there was before.
+    pub before: Before,
+}
+
+/// What there was before a control was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing of that name.
+    Nothing,
+    /// The same with the same parameters.
+    Same,
+    /// The same with other parameters.
+    Other,
+}
+
+/// # Errors
+/// Always [`Error::NotBuiltIn`].
+pub fn load_for_all(_: &str, _: &[(&str, u64)]) -> Result<Done, Error> {
+    Err(Error::NotBuiltIn)
+}
+
+/// # Errors
+/// Always [`Error::NotBuiltIn`].
+pub fn parameters(_: &str) -> Result<Vec<Parameter>, Error> {
+    Err(Error::NotBuiltIn)
+}
+
+/// What cannot be read here: `None`.
+pub fn parameters_of(_: &str) -> Option<Vec<Parameter>> {
+    None
+}
