@@ -213,6 +213,8 @@ pub(crate) struct Errors {
     /// The bit error rate in each of equal parts of a period.
     pub ber: Vec<f64>,
     pub period: Span,
+    /// How often the radio transmits a damaged packet again.
+    pub repeats: u32,
     pub stream: Stream,
 }
 
@@ -256,6 +258,10 @@ impl Gate for CellGate {
 
     fn damages(&mut self, at: Time, size: u32) -> bool {
         self.errors.as_mut().is_some_and(|errors| errors.lose(at, size))
+    }
+
+    fn repeats(&self) -> u32 {
+        self.errors.as_ref().map_or(0, |errors| errors.repeats)
     }
 
     fn extra_delay(&self, at: Time) -> Span {

@@ -40,11 +40,15 @@ pub(crate) trait Gate: Send {
         None
     }
 
-    /// Whether the packet that leaves at `at` is damaged and ends there. Asked once for each
-    /// packet, in the order in which they leave.
+    /// Whether the transmission that ends at `at` is damaged. Asked once for each, in order.
     fn damages(&mut self, at: Time, size: u32) -> bool {
         let _ = (at, size);
         false
+    }
+
+    /// How often a damaged packet is transmitted again before it is given up.
+    fn repeats(&self) -> u32 {
+        0
     }
 
     /// Whether a packet that arrives at `at` is lost.
@@ -80,6 +84,8 @@ struct Head<B> {
     since: Time,
     begun: Time,
     leaves: Time,
+    /// How often it was transmitted in vain.
+    damaged: u32,
     packet: Packet<B>,
 }
 
@@ -119,7 +125,7 @@ impl<B, G: Gate> Server<B, G> {
         match self.queue.dequeue(at, &mut self.account, out) {
             Some((since, packet)) => {
                 let leaves = self.gate.ready(at, packet.size);
-                self.head = Some(Head { since, begun: at, leaves, packet });
+                self.head = Some(Head { since, begun: at, leaves, damaged: 0, packet });
             }
             None => self.gate.idle(),
         }
@@ -146,13 +152,20 @@ impl<B, G: Gate> Server<B, G> {
                 self.lose_all(at, out);
                 break;
             }
-            let Some(Head { since, leaves, packet, .. }) = self.head.take() else { break };
-            self.gate.leave(leaves, packet.size);
-            if self.gate.damages(leaves, packet.size) {
-                self.account.lose(out, leaves, packet, Cause::Loss);
-                self.take_up(leaves, out);
+            let Some(mut head) = self.head.take() else { break };
+            if self.gate.damages(head.leaves, head.packet.size) {
+                if head.damaged < self.gate.repeats() {
+                    head.damaged += 1;
+                    head.leaves = self.gate.ready(head.leaves, head.packet.size);
+                    self.head = Some(head);
+                } else {
+                    self.account.lose(out, head.leaves, head.packet, Cause::Loss);
+                    self.take_up(head.leaves, out);
+                }
                 continue;
             }
+            let Head { since, leaves, packet, .. } = head;
+            self.gate.leave(leaves, packet.size);
             let due = leaves + self.delay + self.gate.extra_delay(leaves);
             self.last_due = self.last_due.max(due);
             if self.last_due <= now && self.line.is_empty() {

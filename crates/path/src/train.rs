@@ -18,7 +18,7 @@
 //! | of the Doppler shift `residual` is left uncorrected; its change near the mast costs nothing | receivers track the carrier; 0.5 is *fitted* to "bit errors rise above about 200 km/h" (HSR study of 2019): there they have doubled, at 300 km/h they are six-fold. It leaves 292 Hz then, 0.14 ppm; a terminal may be off by 0.1 ppm (3GPP TS 36.101, 6.5.1) |
 //! | offsets interfere as Moose's bound says, no spread within the channel | line of sight on viaducts |
 //! | the constellation is chosen without knowing of the interference, and is continuous | its feedback is older than the channel; powers of two only add teeth |
-//! | coding is a gain in dB, HARQ and its delay are in `bit_errors` | the errors that are left, not how |
+//! | coding is a gain in dB; hybrid ARQ sends a damaged packet again at once, up to `repeats` times (3GPP TS 36.321, 5.4.2), each time as likely damaged; those behind wait | in LTE others pass in the 8 ms between, and the receiver puts them in order; no combining |
 //! | cells differ in frequency: no interference but in `edge_snr` | – |
 //! | no fading | the 2019 study names shift and handovers as causes |
 //! | the rate is at least a hundredth of `rate`, a cell takes at least 100 ms | nothing takes for ever |
@@ -71,9 +71,12 @@ pub struct Train {
     pub path_loss: f64,
     /// What coding gains, in dB. Default 5.
     pub coding_gain: f64,
-    /// The bit error rate the constellation is chosen for, what the radio does not repair.
-    /// Default 1e-7 (0.12 % of packets of 1500 bytes).
+    /// The bit error rate the constellation is chosen for. Default 1e-7 (0.12 % of packets of
+    /// 1500 bytes).
     pub bit_errors: f64,
+    /// How often the radio transmits a damaged packet again before it is lost, up to 100.
+    /// Default 3: LTE's hybrid ARQ makes four transmissions.
+    pub repeats: u32,
     /// Bits of the largest constellation: 6 is 64-QAM (default).
     pub bits: u32,
     /// How long nothing passes in a handover that works. Default 100 ms.
@@ -132,6 +135,7 @@ impl Default for Train {
             path_loss: 3.0,
             coding_gain: 5.0,
             bit_errors: 1e-7,
+            repeats: 3,
             bits: 6,
             lasts: Span::from_millis(100),
             buffer: None,
@@ -206,6 +210,7 @@ impl Train {
             ("path_loss", self.path_loss, 0.0..=8.0, "0 to 8"),
             ("coding_gain", self.coding_gain, -20.0..=20.0, "-20 to 20 dB"),
             ("bit_errors", self.bit_errors, 1e-15..=0.1, "1e-15 to 0.1"),
+            ("repeats", f64::from(self.repeats), 0.0..=100.0, "0 to 100"),
             ("bits", f64::from(self.bits), 1.0..=12.0, "1 to 12"),
             ("attempt_failure", self.attempt_failure, 0.0..=1.0, "0 to 1"),
         ];
@@ -241,6 +246,7 @@ impl Train {
             errors: Some(Errors {
                 ber: places.iter().map(|place| place.bit_error_rate).collect(),
                 period: every,
+                repeats: self.repeats,
                 stream: Stream::new(seed, name),
             }),
         }

@@ -261,6 +261,8 @@ impl Choices<'_> {
             start: Length::from_mm(self.below(14_000)),
             residual: self.probability(),
             edge_snr: self.one(&[12.0, 0.0, 25.0]),
+            bit_errors: self.one(&[1e-7, 1e-5]),
+            repeats: self.below(3) as u32,
             lasts: Span::from_millis(self.below(50)),
             buffer: self.maybe(Self::buffer),
             attempt: Span::from_millis(1 + self.below(20)),
