@@ -14,6 +14,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	! command -v clang >/dev/null || $(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -42,11 +43,14 @@ bench:
 	python3 benches/compare.py
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
-# simulator. In real seconds, one test at a time, as root; elsewhere each says that it was skipped.
-KERNEL = longfat-lab longfat-twin longfat
+# simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
+# says that it was skipped. `make unit` builds without the eBPF programs, this with them.
+KERNEL = longfat-lab longfat-twin longfat longfat-kernel-cc
+FEATURES = $(KERNEL:%=%/kernel-tests) longfat/kernel-cc longfat-lab/bpf
 netns:
-	$(CARGO) test $(KERNEL:%=-p %) --features "$(KERNEL:%=%/kernel-tests)" \
-		--test kernel --test shell --test tools --test live --test faults -- --test-threads=1
+	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --test kernel --test shell --test tools \
+		--test controls --test cc --test cc_kernel --test live --test faults -- --test-threads=1
+	$(CARGO) test -p longfat-kernel-cc --features longfat-kernel-cc/kernel-tests --lib
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain.
 fuzz:
@@ -56,4 +60,5 @@ fuzz:
 # Everything in docs/ that is made, not written.
 docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
+	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario

@@ -8,6 +8,11 @@ command -v ping >/dev/null || missing="$missing iputils-ping"
 command -v iperf3 >/dev/null || missing="$missing iperf3"
 command -v curl >/dev/null || missing="$missing curl"
 command -v python3 >/dev/null || missing="$missing python3"
+# The eBPF congestion controls (the feature kernel-cc).
+command -v clang >/dev/null || missing="$missing clang"
+command -v pkg-config >/dev/null || missing="$missing pkg-config"
+[ -e /usr/include/libelf.h ] || missing="$missing libelf-dev"
+[ -e /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ]; then

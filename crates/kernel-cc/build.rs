@@ -6,8 +6,8 @@ use std::process::Command;
 use std::{env, fs};
 
 const NEEDED: &str = "\
-the feature `bpf` of longfat-kernel-cc (`kernel-cc` of longfat) compiles eBPF programs and needs clang; \
-on Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config (another clang: set CLANG)";
+the eBPF programs (feature `kernel-cc` of longfat, `bpf` of longfat-kernel-cc) need clang and the development files \
+of libelf and zlib; on Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config";
 
 fn compile(source: &Path, object: &Path) {
     println!("cargo::rerun-if-changed={}", source.display());
@@ -19,17 +19,29 @@ fn compile(source: &Path, object: &Path) {
     let mut command = Command::new(clang);
     command.args(["-target", if big { "bpfeb" } else { "bpfel" }]).args(flags);
     command.arg("-I").arg(root.join("bpf")).arg("-c").arg(source).arg("-o").arg(object);
-    let out = command.output().unwrap_or_else(|e| stop(&format!("{NEEDED}: {e}")));
+    let out = command.output().unwrap_or_else(|e| {
+        stop(&format!("{NEEDED} (another clang than `clang`: set CLANG; {e})"));
+    });
     if !out.status.success() {
-        stop(&format!("{}:\n{}", source.display(), String::from_utf8_lossy(&out.stderr)));
+        eprintln!("{}", String::from_utf8_lossy(&out.stderr));
+        stop(&format!("clang refuses {}", source.display()));
     }
 }
 
+/// Ends the build with one line that cargo shows.
 fn stop(text: &str) -> ! {
-    eprintln!("error: {text}");
-    // One line that cargo shows without a backtrace.
-    println!("cargo::error={}", text.replace('\n', " "));
+    println!("cargo::error={text}");
     std::process::exit(1)
+}
+
+/// libbpf is built from source by libbpf-sys, which says less clearly what it lacks.
+fn check_libraries() {
+    let asked = Command::new("pkg-config").args(["--exists", "libelf", "zlib"]).status();
+    match asked {
+        Ok(status) if status.success() => {}
+        Ok(_) => stop(&format!("{NEEDED} (pkg-config finds no libelf or no zlib)")),
+        Err(e) => stop(&format!("{NEEDED} (pkg-config: {e})")),
+    }
 }
 
 fn main() {
@@ -39,6 +51,7 @@ fn main() {
         return;
     }
     println!("cargo::rerun-if-env-changed=CLANG");
+    check_libraries();
     println!("cargo::rerun-if-changed=bpf");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let folder = fs::read_dir("bpf").unwrap_or_else(|e| stop(&format!("bpf: {e}")));

@@ -23,6 +23,8 @@ pub enum Command {
     Run(RunArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
+    /// Congestion controls of the running kernel, longfat's own among them.
+    Cc(CcArgs),
     /// Prints the JSON Schema of scenario files, for editors.
     Schema,
 }
@@ -136,6 +138,75 @@ pub struct ShellArgs {
     /// The program and its arguments; default: your shell.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// `longfat cc`.
+#[derive(Debug, Args)]
+pub struct CcArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CcCommand,
+}
+
+/// What to do with congestion controls.
+#[derive(Debug, Subcommand)]
+pub enum CcCommand {
+    /// Lists those of the kernel, the simulator and longfat's eBPF programs.
+    List(CcListArgs),
+    /// Loads an eBPF program of longfat's into the kernel, for everybody and to stay.
+    Load(CcLoadArgs),
+    /// Takes it out again.
+    Unload(CcUnloadArgs),
+}
+
+/// `longfat cc list`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+kernel: `default` is what new sockets begin with; `for all`, any program may choose it; `for root`,
+only one with CAP_NET_ADMIN (sysctl net.ipv4.tcp_allowed_congestion_control changes that).
+sockets: TCP sockets of this network namespace that use it now.")]
+pub struct CcListArgs {
+    /// Prints one JSON object instead of the table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `longfat cc load`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It needs CAP_BPF and CAP_PERFMON (root has them), and Linux 6.10 or later with BTF. The control stays,
+pinned in /sys/fs/bpf/longfat, until it is unloaded or the machine restarts; in the kernel a hyphen
+of its name is an underscore. Loaded again with other parameters it is replaced; sockets that use it
+keep the old ones. `run --on kernel` and `shell` need none of this: they load what they use.
+
+Exit code: 0 it is loaded, 2 it cannot be.")]
+pub struct CcLoadArgs {
+    /// Which: `longfat cc list` shows them.
+    pub name: String,
+    /// Sets a parameter of the program, a whole number; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Prints one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `longfat cc unload`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sockets that use it keep it until they close.
+
+Exit code: 0 it is unloaded, 1 longfat had not loaded it, 2 it cannot be.")]
+pub struct CcUnloadArgs {
+    /// Which.
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub name: Option<String>,
+    /// All that longfat has loaded for everybody.
+    #[arg(long)]
+    pub all: bool,
+    /// Prints one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
+mod cc;
+mod inventory;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_lab.rs"]
 #[allow(dead_code)] // what only the lab reads
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Cc(args) => cc::cc(&args),
         Command::Schema => print(&scenario::schema()).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|problem| {

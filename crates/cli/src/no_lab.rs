@@ -61,6 +61,10 @@ pub fn shell(_: &Scenario, _: ShellOptions) -> Result<i32, Error> {
     Err(Error)
 }
 
+pub fn sockets_by_control() -> std::io::Result<std::collections::BTreeMap<String, usize>> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 pub fn address(_: usize) -> Ipv4Addr {
     Ipv4Addr::UNSPECIFIED
 }

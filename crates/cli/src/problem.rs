@@ -17,13 +17,22 @@ pub enum Problem {
     Usage(String),
     /// The lab did not run it.
     Lab(Box<lab::Error>),
+    /// A congestion control was not loaded or unloaded.
+    Control(kernel_cc::Error),
+}
+
+impl From<kernel_cc::Error> for Problem {
+    fn from(e: kernel_cc::Error) -> Problem {
+        Problem::Control(e)
+    }
 }
 
 impl Problem {
-    /// 2; for a command that did not start what shells say: 127 or 126.
+    /// 2; for a command that did not start what shells say: 127 or 126; 1 for what is not loaded.
     pub fn exit_code(&self) -> u8 {
         match self {
             Problem::Lab(e) => e.command_code().map_or(2, |code| code as u8),
+            Problem::Control(kernel_cc::Error::NotLoaded { .. }) => 1,
             _ => 2,
         }
     }
@@ -35,6 +44,7 @@ impl fmt::Display for Problem {
             Problem::Scenario(e) => f.write_str(&e.render()),
             Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
             Problem::Lab(e) => writeln!(f, "error: {e}"),
+            Problem::Control(e) => writeln!(f, "error: {e}"),
             Problem::Usage(text) => writeln!(f, "error: {text}"),
         }
     }

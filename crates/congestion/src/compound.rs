@@ -61,8 +61,8 @@ pub struct Compound {
     diff_reno: Option<u32>,
     /// Smallest RTT since the last timeout, microseconds.
     base_rtt: Option<u32>,
-    /// The round ends when this byte is the first unacknowledged one.
-    round: u64,
+    /// Packets still to be acknowledged in this round: a round is a window of them (draft 5).
+    left: u32,
 }
 
 impl Default for Compound {
@@ -74,7 +74,7 @@ impl Default for Compound {
             gamma: GAMMA_HIGH,
             diff_reno: None,
             base_rtt: None,
-            round: 0,
+            left: 0,
         }
     }
 }
@@ -107,7 +107,6 @@ impl Compound {
 
     /// The end of a round in congestion avoidance.
     fn end_round(&mut self, s: &Socket, w: &mut Window) {
-        self.round = s.snd_nxt;
         let srtt = s.srtt.map(micros).filter(|&us| us > 0);
         let (Some(base), Some(srtt)) = (self.base_rtt, srtt) else { return };
         self.diff_reno = Some(backlog(self.cwnd, base, srtt));
@@ -155,8 +154,8 @@ impl Controller for Compound {
         "compound"
     }
 
-    fn init(&mut self, s: &Socket, w: &mut Window) {
-        *self = Compound { cwnd: w.cwnd, round: s.snd_nxt, ..Compound::default() };
+    fn init(&mut self, _: &Socket, w: &mut Window) {
+        *self = Compound { cwnd: w.cwnd, left: w.cwnd, ..Compound::default() };
     }
 
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
@@ -178,7 +177,7 @@ impl Controller for Compound {
         if w.in_slow_start() {
             acked = slow_start(w, acked);
             self.fold(w.cwnd); // draft section 2
-            self.round = s.snd_nxt;
+            self.left = w.cwnd;
         } else {
             self.take_over(w.cwnd);
         }
@@ -187,8 +186,13 @@ impl Controller for Compound {
         }
         cong_avoid_ai(w, w.cwnd, acked); // equation 2
         self.cwnd = w.cwnd - self.delay_window();
-        if s.snd_una >= self.round && s.state < CaState::Recovery {
+        if s.state >= CaState::Recovery {
+            return;
+        }
+        self.left = self.left.saturating_sub(acked);
+        if self.left == 0 {
             self.end_round(s, w);
+            self.left = w.cwnd;
         }
     }
 
@@ -203,9 +207,8 @@ impl Controller for Compound {
         if new == CaState::Loss {
             self.fold(w.cwnd); // draft section 3
             self.base_rtt = None;
-            self.diff_reno = None;
         } else if new < CaState::Cwr && s.state >= CaState::Cwr {
-            self.round = s.snd_nxt;
+            self.left = w.cwnd;
         }
     }
 

@@ -20,7 +20,7 @@ struct compound {
     __u32 gamma;
     __u32 diff_reno; /* backlog of Reno's part at the end of the last round */
     __u32 base_rtt;  /* microseconds */
-    __u32 round;     /* ends when this byte is the first unacknowledged one */
+    __u32 left;      /* packets still to be acknowledged in this round */
 };
 FITS(struct compound);
 
@@ -85,7 +85,6 @@ INLINE void end_round(struct compound *c, struct tcp_sock *tp)
 {
     __u32 srtt = tp->srtt_us >> 3, base = c->base_rtt, window = tp->snd_cwnd, diff;
 
-    c->round = tp->snd_nxt;
     if (base == NONE || srtt == 0)
         return;
     c->diff_reno = backlog(c->cwnd, base, srtt);
@@ -125,7 +124,7 @@ OPERATION(void, init)
     c->gamma = GAMMA_HIGH;
     c->diff_reno = NONE;
     c->base_rtt = NONE;
-    c->round = tcp_sk(sk)->snd_nxt;
+    c->left = tcp_sk(sk)->snd_cwnd;
 }
 
 OPERATION(__u32, ssthresh)
@@ -156,7 +155,7 @@ OPERATION(void, cong_avoid)
     if (tcp_in_slow_start(tp)) {
         acked = tcp_slow_start(tp, acked);
         fold(c, tp->snd_cwnd);
-        c->round = tp->snd_nxt;
+        c->left = tp->snd_cwnd;
     } else {
         take_over(c, tp->snd_cwnd);
     }
@@ -164,8 +163,14 @@ OPERATION(void, cong_avoid)
         return;
     tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
     c->cwnd = tp->snd_cwnd - delay_window(c);
-    if (!before(tp->snd_una, c->round) && ca_state(sk) < TCP_CA_Recovery)
-        end_round(c, tp);
+    if (ca_state(sk) >= TCP_CA_Recovery)
+        return;
+    if (acked < c->left) {
+        c->left -= acked;
+        return;
+    }
+    end_round(c, tp);
+    c->left = tp->snd_cwnd;
 }
 
 OPERATION(__u32, undo_cwnd)
@@ -200,9 +205,8 @@ OPERATION(void, set_state)
     if (state == TCP_CA_Loss) {
         fold(c, tcp_sk(sk)->snd_cwnd);
         c->base_rtt = NONE;
-        c->diff_reno = NONE;
     } else if (state < TCP_CA_CWR && ca_state(sk) >= TCP_CA_CWR) {
-        c->round = tcp_sk(sk)->snd_nxt;
+        c->left = tcp_sk(sk)->snd_cwnd;
     }
 }
 

@@ -375,6 +375,17 @@ INLINE __u32 tcp_jiffies32(void)
     return (__u32)bpf_jiffies64();
 }
 
+#ifdef HOST
+/* What a program may tell of itself where tests can see it: host_probe(), see tests/native. */
+struct host_probe {
+    const char *state;
+    __u64 btl_bw; /* bytes per second */
+    __u64 rt_prop_us;
+    __u64 pacing_gain; /* 1/256 */
+    __u64 round;
+};
+#endif
+
 #define min(a, b)                                                                                  \
     ({                                                                                             \
         __typeof__(a) a_ = (a);                                                                    \

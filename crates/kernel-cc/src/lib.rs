@@ -9,7 +9,7 @@
 //! * [`load_for_all`]: one that everybody sees under the control's own name, and that stays until
 //!   [`unload`] or a restart.
 //!
-//! Both need CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, Linux 6.10 or later with BTF.
+//! Both need CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN), and Linux 6.10 or later with BTF.
 
 // Without the programs there is nobody who loads, and much of what loading needs is idle.
 #![cfg_attr(not(all(feature = "bpf", target_os = "linux")), allow(dead_code))]

@@ -53,7 +53,9 @@ pub fn unpin(kernel_name: &str) -> Result<(), Error> {
     if !is_pinned(kernel_name) {
         return Err(Error::NotLoaded { name: kernel_name.into() });
     }
-    remove(&folder(kernel_name)).map_err(Error::system(format!("unloading {kernel_name}")))
+    remove(&folder(kernel_name)).map_err(Error::system(format!("unloading {kernel_name}")))?;
+    let _ = fs::remove_dir(folder("")); // with the last of them
+    Ok(())
 }
 
 /// Removes what is in a folder, then the folder: the bpf file system removes nothing recursively.

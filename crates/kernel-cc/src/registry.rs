@@ -14,7 +14,15 @@ pub struct Entry {
 }
 
 /// All of them.
-pub const REGISTRY: &[Entry] = &[];
+pub const REGISTRY: &[Entry] = &[
+    Entry { name: "bbr-hsr", paces: true, about: "BBR for high-speed trains" },
+    Entry {
+        name: "westwood",
+        paces: false,
+        about: "Westwood+: after a loss, what the path was seen to carry",
+    },
+    Entry { name: "compound", paces: false, about: "Compound TCP: Reno and a window ruled by delay" },
+];
 
 /// The control called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -48,12 +48,11 @@ pub fn load_object_for_all(name: &str, object: &[u8], parameters: &[(&str, u64)]
     let wanted = values(&opened.parameters());
     let kernel_name = kernel_name(name);
     crate::capabilities::check()?;
-    let mounted = pins::mount()?;
     let mut before = Before::Nothing;
     if pins::is_pinned(&kernel_name) {
         before = Before::Other;
         if parameters_of(&kernel_name).is_some_and(|p| values(&p) == wanted) {
-            return Ok(Done { mounted, before: Before::Same });
+            return Ok(Done { mounted: false, before: Before::Same });
         }
     }
     // Checked before the old one goes.
@@ -61,7 +60,9 @@ pub fn load_object_for_all(name: &str, object: &[u8], parameters: &[(&str, u64)]
     if before == Before::Other {
         pins::unpin(&kernel_name)?;
     }
-    pin(ready.register()?, &kernel_name)?;
+    let registered = ready.register()?;
+    let mounted = pins::mount()?;
+    pin(registered, &kernel_name)?;
     Ok(Done { mounted, before })
 }
 

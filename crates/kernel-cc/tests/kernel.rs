@@ -158,7 +158,8 @@ fn what_is_loaded_for_all_stays_until_it_is_unloaded() {
         parameters.iter().find(|p| p.name == "window").unwrap().value
     };
     let _ = kernel_cc::unload("steady"); // of an interrupted test
-    assert_eq!(load(6).before, Before::Nothing);
+    let first = load(6);
+    assert_eq!(first.before, Before::Nothing);
     assert_eq!((transfer("steady"), windows()), (6, 6));
     assert_eq!(load(6).before, Before::Same);
     assert_eq!(load(8).before, Before::Other);
@@ -167,6 +168,9 @@ fn what_is_loaded_for_all_stays_until_it_is_unloaded() {
     kernel_cc::unload("steady").unwrap();
     assert!(soon(|| !has("steady")) && !kernel_cc::is_pinned("steady"));
     assert!(kernel_cc::unload("steady").unwrap_err().to_string().contains("not loaded"));
+    if first.mounted {
+        assert!(Command::new("umount").arg("/sys/fs/bpf").status().unwrap().success());
+    }
 }
 
 /// A control of another's making with the same name is left alone.

@@ -200,11 +200,7 @@ fn put_error(b: &mut Bytes, error: &Error) {
     match error {
         Error::Permission { missing, why } => b.texts(&["permission", missing, why]),
         Error::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
-        Error::Congestion { wanted, available } => {
-            let mut all = vec!["congestion", wanted];
-            all.extend(available.iter().map(String::as_str));
-            b.texts(&all);
-        }
+        Error::Congestion { who, wanted, why } => b.texts(&["congestion", who, wanted, why]),
         Error::Program { flow, what } => b.texts(&["program", flow, what]),
         Error::System { what, source } => {
             let code = source.raw_os_error().unwrap_or(0).to_string();
@@ -223,7 +219,7 @@ fn get_error(p: &mut Parts) -> Option<Error> {
     Some(match t.next()?.as_str() {
         "permission" => Error::Permission { missing: t.next()?, why: t.next()? },
         "unsupported" => Error::Unsupported { key: t.next()?, why: t.next()? },
-        "congestion" => Error::Congestion { wanted: t.next()?, available: t.collect() },
+        "congestion" => Error::Congestion { who: t.next()?, wanted: t.next()?, why: t.next()? },
         "program" => Error::Program { flow: t.next()?, what: t.next()? },
         "system" => {
             let what = t.next()?;
@@ -331,7 +327,7 @@ mod tests {
             ..FlowSeries::default()
         });
         o.element_series.push(ElementSeries { name: "e".into(), dropped: vec![3], ..Default::default() });
-        let error = Error::Congestion { wanted: "bbr3".into(), available: vec!["reno".into()] };
+        let error = Error::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
         let said = error.to_string();
         for m in [
             Message::Progress(Time::from_nanos(7)),

@@ -10,6 +10,7 @@
 
 use crate::info::{Bbr, Info};
 use crate::sys::Socket;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -99,6 +100,19 @@ impl Diag {
             }
         }
     }
+}
+
+/// How many TCP sockets of this thread's network namespace use each congestion control, listeners
+/// and what waits to be accepted included.
+///
+/// # Errors
+/// What the kernel says to sock_diag(7).
+pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
+    let mut all = Vec::new();
+    Diag::new()?.dump(&mut all)?;
+    let mut counts = BTreeMap::new();
+    all.into_iter().for_each(|sock| *counts.entry(sock.cc).or_default() += 1);
+    Ok(counts)
 }
 
 /// `inet_diag_req_v2`, asking for everything.

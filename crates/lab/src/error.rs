@@ -20,12 +20,14 @@ pub enum Error {
         /// Why, and what would do.
         why: String,
     },
-    /// The kernel has no such congestion control.
+    /// The kernel has no such congestion control, and cannot be given it.
     Congestion {
+        /// Who wants it: "flow bulk".
+        who: String,
         /// The one the scenario names.
         wanted: String,
-        /// Those the kernel has now.
-        available: Vec<String>,
+        /// Why it cannot be had, and what would do.
+        why: String,
     },
     /// A program that plays a flow is not there or failed before the run began.
     Program {
@@ -80,11 +82,7 @@ impl fmt::Display for Error {
         match self {
             Error::Permission { missing, why } => write!(f, "missing {missing}: {why}"),
             Error::Unsupported { key, why } => write!(f, "{key}: not on the kernel: {why}"),
-            Error::Congestion { wanted, available } => write!(
-                f,
-                "this kernel has no congestion control {wanted}; it has {} (more: modprobe tcp_{wanted})",
-                available.join(", ")
-            ),
+            Error::Congestion { who, wanted, why } => write!(f, "{who}: congestion control {wanted}: {why}"),
             Error::Program { flow, what } => write!(f, "flow {flow}: {what}"),
             Error::System { what, source } => write!(f, "{what}: {source}"),
             Error::Command { name, .. } if self.command_code() == Some(127) => {

@@ -533,7 +533,7 @@ impl<'a> Host<'a> {
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = Info::of(&c.socket, leg.cc[0].starts_with("bbr")) else { return };
+        let Some(info) = Info::of(&c.socket, leg.cc[0].name == "bbr") else { return };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
             flow.record(Span::from_micros(info.rtt_us as u64));

@@ -31,6 +31,7 @@ mod apart;
 mod app;
 mod clock;
 mod collect;
+mod controls;
 mod crew;
 mod datagrams;
 mod diag;
@@ -56,6 +57,7 @@ mod tally;
 mod tool;
 mod wire;
 
+pub use diag::sockets_by_control;
 pub use error::Error;
 pub use network::address;
 pub use pcap::Captures;

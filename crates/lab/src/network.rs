@@ -209,20 +209,3 @@ pub fn hosts_file(scenario: &Scenario) -> String {
     let lines = hosts.map(|(i, host)| format!("{} {}\n", address(i), host.name));
     ["127.0.0.1 localhost\n".to_string()].into_iter().chain(lines).collect()
 }
-
-/// What of a scenario the kernel cannot do.
-pub fn check(scenario: &Scenario) -> Result<(), Error> {
-    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let available: Vec<String> = list.split_whitespace().map(str::to_string).collect();
-    let of_flows = scenario.flows.iter().filter(|f| !matches!(f.app, transport::App::Udp { .. }));
-    let wanted = of_flows.flat_map(|f| {
-        let relays = f.via.iter().filter_map(|&r| scenario.relays[r].cc.map(|cc| cc.name()));
-        std::iter::once(f.cc.name()).chain(relays)
-    });
-    for cc in wanted {
-        if !available.iter().any(|a| a == cc) {
-            return Err(Error::Congestion { wanted: cc.into(), available });
-        }
-    }
-    Ok(())
-}

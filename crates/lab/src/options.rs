@@ -12,7 +12,7 @@ const TCP_DELACK_MAX_US: i32 = 46;
 pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bool) -> Result<(), Error> {
     let failed = |what: &str| Error::system(format!("flow {}: {what}", flow.name));
     let tcp = |name: i32, value: u64| socket.set(libc::IPPROTO_TCP, name, value.min(i32::MAX as u64) as u32);
-    let cc = &leg.cc[usize::from(!opens)];
+    let cc = &leg.cc[usize::from(!opens)].name;
     // Before the connection is made: a control that is replaced later (BBR) leaves pacing on.
     socket
         .set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, cc.as_bytes())
@@ -58,7 +58,7 @@ pub fn receive_buffer(socket: &Socket, bytes: u32) -> io::Result<u32> {
 
 /// Whether the kernel paces a connection prepared so.
 pub fn is_paced(stack: &Stack, flow: &Flow, leg: &Leg) -> bool {
-    leg.cc[0].starts_with("bbr") || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
+    leg.cc[0].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
 }
 
 /// Sets the codepoint.

@@ -1,6 +1,7 @@
 //! A scenario's flows as legs of TCP connections and datagram streams, and what their threads share.
 
 use crate::Error;
+use crate::controls::{Controls, InKernel};
 use result::Histogram;
 use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,7 +28,7 @@ pub struct Leg {
     pub to: usize,
     pub port: u16,
     /// Congestion control of the side that opens and of the other.
-    pub cc: [String; 2],
+    pub cc: [InKernel; 2],
     /// Bytes the relay at its end holds for each direction.
     pub buffer: u64,
 }
@@ -39,7 +40,10 @@ pub struct Flow {
     pub name: String,
     pub from: usize,
     pub to: usize,
+    /// The scenario's name of its congestion control; "udp" of datagrams.
     pub cc: String,
+    /// What the kernel has for it.
+    pub control: InKernel,
     pub dscp: u8,
     pub start: Time,
     pub app: App,
@@ -111,13 +115,13 @@ pub struct Plan {
 
 impl Plan {
     /// Of the scenario's flows, or of that one alone.
-    pub fn new(scenario: &Scenario, only: Option<usize>) -> Result<Plan, Error> {
+    pub fn new(scenario: &Scenario, only: Option<usize>, controls: &Controls) -> Result<Plan, Error> {
         let mut plan = Plan { flows: Vec::new(), legs: Vec::new() };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 // A program plays all its connections as one flow.
                 for n in 0..if f.tool.is_some() { 1 } else { f.count } {
-                    plan.add(scenario, i, n)?;
+                    plan.add(scenario, i, n, controls)?;
                 }
             }
         }
@@ -146,7 +150,7 @@ impl Plan {
         ports.into_iter().find_map(leg).map(|leg| &self.flows[leg.flow])
     }
 
-    fn add(&mut self, scenario: &Scenario, of: usize, n: u32) -> Result<(), Error> {
+    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), Error> {
         let f = &scenario.flows[of];
         let udp = matches!(f.app, App::Udp { .. });
         let flow = self.flows.len();
@@ -165,7 +169,7 @@ impl Plan {
                 from: at,
                 to,
                 port: FIRST_PORT + self.legs.len() as u16,
-                cc: [cc, f.cc].map(|cc| cc.name().to_string()),
+                cc: [cc, f.cc].map(|cc| controls.find(cc)),
                 buffer: relay.map_or(0, |r| Bytes::get(r.buffer).max(1)),
             });
             at = to;
@@ -181,6 +185,7 @@ impl Plan {
             from: f.from,
             to: f.to,
             cc: if udp { "udp".into() } else { f.cc.name().to_string() },
+            control: controls.find(f.cc),
             dscp: f.dscp,
             start: Time::ZERO + f.start + f.stagger * n as u64,
             app: f.app.clone(),

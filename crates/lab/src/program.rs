@@ -27,7 +27,7 @@ pub fn commands(scenario: &Scenario, flow: &Flow, port: u16) -> Option<(Option<V
         from: address(flow.from),
         to: address(flow.to),
         port,
-        cc: flow.cc.clone(),
+        cc: flow.control.name.clone(),
         duration: (left.as_nanos() / 1_000_000_000).max(1),
         count: flow.count,
     };
@@ -167,6 +167,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controls::Controls;
     use crate::plan::Plan;
 
     /// The command lines of a flow with these keys.
@@ -186,7 +187,7 @@ mod tests {
         );
         let file = scenario::Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         let scenario = &file.variants[0].scenario;
-        let plan = Plan::new(scenario, None).unwrap();
+        let plan = Plan::new(scenario, None, &Controls::default()).unwrap();
         assert_eq!((plan.flows.len(), plan.legs.len()), (1, 1));
         let (server, client) = commands(scenario, &plan.flows[0], plan.legs[0].port).unwrap();
         [server.unwrap_or_default().join(" "), client.join(" ")]

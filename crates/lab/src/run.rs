@@ -4,6 +4,7 @@ use crate::Error;
 use crate::apart::run_apart;
 use crate::clock::Clock;
 use crate::collect;
+use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::Hosts;
@@ -56,9 +57,10 @@ impl Drop for StopGuard<'_> {
 /// # Errors
 /// Missing permissions, what the kernel cannot do, failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outcome, Error> {
-    network::check(scenario)?;
     let Options { seed, only_flow, progress, notice, pcap, stop } = options;
-    let plan = Plan::new(scenario, only_flow)?;
+    // Held until the end, also by a process of its own.
+    let controls = Controls::load(&wishes(scenario, only_flow))?;
+    let plan = Plan::new(scenario, only_flow, &controls)?;
     tool::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,

@@ -6,6 +6,7 @@
 use crate::Error;
 use crate::apart::shell_apart;
 use crate::clock::Clock;
+use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::Hosts;
@@ -17,6 +18,7 @@ use crate::serve::Servers;
 use crate::sys;
 use crate::tool::{self, Tools};
 use congestion::Control;
+use kernel_cc::Kernel;
 use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -75,20 +77,33 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
-    let defaults: Vec<String> = (0..scenario.hosts.len()).map(|h| congestion(&scenario, h)).collect();
-    if options.flows {
-        network::check(&scenario)?;
-    } else {
-        scenario.flows.clear();
-    }
-    let plan = Plan::new(&scenario, None)?;
-    tool::check(&scenario, &plan)?;
-    let ShellOptions { seed, host, command, serve, notice, .. } = options;
-    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
+    let ShellOptions { seed, host, command, serve, notice, flows } = options;
     let notice: &mut dyn FnMut(&str) = match notice {
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    let nothing = Controls::default();
+    // Held until the end. Where no flow is played the programs can do with another.
+    let controls = match Controls::load(&wishes(&scenario, None)) {
+        Err(e) if !flows => {
+            notice(&format!("{e}; programs of such hosts begin with reno"));
+            None
+        }
+        controls => Some(controls?),
+    };
+    let lacks = |name: &str| controls.is_none() && !Kernel::now().has(name);
+    let controls = controls.as_ref().unwrap_or(&nothing);
+    let default = |h| {
+        let name = controls.find(congestion(&scenario, h)).name;
+        if lacks(&name) { "reno".into() } else { name }
+    };
+    let defaults: Vec<String> = (0..scenario.hosts.len()).map(default).collect();
+    if !flows {
+        scenario.flows.clear();
+    }
+    let plan = Plan::new(&scenario, None, controls)?;
+    tool::check(&scenario, &plan)?;
+    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
     if !unheeded.is_empty() {
         notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
@@ -104,10 +119,10 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
 
 /// The congestion control a host's programs begin with: that of its own first flow, else of the
 /// scenario's first, else Linux's default.
-fn congestion(scenario: &Scenario, host: usize) -> String {
+fn congestion(scenario: &Scenario, host: usize) -> Control {
     let tcp = || scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. }));
     let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
-    flow.map_or(Control::default(), |f| f.cc).name().to_string()
+    flow.map_or(Control::default(), |f| f.cc)
 }
 
 /// What of a host's stack is set on sockets, and so holds for the scenario's own flows alone.

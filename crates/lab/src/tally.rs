@@ -173,7 +173,10 @@ impl Tally {
             delivered: flow.delivered.load(Relaxed),
             retransmitted: if flow.is_udp() { 0 } else { self.retransmitted() },
             info: main.map(|s| s.info).filter(|_| !flow.is_udp()),
-            paced: paced || main.is_some_and(|s| s.cc.starts_with("bbr")),
+            paced: paced
+                || main.is_some_and(|s| {
+                    s.cc.starts_with("bbr") || flow.control.paces && s.cc == flow.control.name
+                }),
             udp: flow.is_udp(),
             initial_window,
         }
@@ -188,13 +191,14 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controls::Controls;
     use std::net::SocketAddrV4;
 
     fn plan(flows: &str) -> Plan {
         let text =
             format!("[links.l]\nbetween = [\"a\", \"b\"]\n[links.m]\nbetween = [\"b\", \"c\"]\n{flows}");
         let file = scenario::Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-        Plan::new(&file.variants[0].scenario, None).unwrap()
+        Plan::new(&file.variants[0].scenario, None, &Controls::default()).unwrap()
     }
 
     fn flow(name: &str, tool: &str) -> String {

@@ -82,7 +82,7 @@ pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Error> {
         if let Some(other) = plan.legs.iter().find(|l| disagrees(plan, leg, l)) {
             let why = format!(
                 "flow {} joins the same hosts with {}; without privileges a program cannot choose {}, and its hosts have one for all between them",
-                plan.flows[other.flow].name, other.cc[0], flow.cc
+                plan.flows[other.flow].name, plan.flows[other.flow].cc, flow.cc
             );
             return Err(Error::unsupported(key, why));
         }
@@ -94,8 +94,8 @@ pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Error> {
 fn disagrees(plan: &Plan, leg: &Leg, other: &Leg) -> bool {
     let (flow, of) = (&plan.flows[leg.flow], &plan.flows[other.flow]);
     let pair = |l: &Leg| [l.from.min(l.to), l.from.max(l.to)];
-    let differ = other.cc.iter().any(|cc| *cc != flow.cc);
-    let routed = is_restricted(&flow.cc) && pair(leg) == pair(other);
+    let differ = other.cc.iter().any(|cc| *cc != flow.control);
+    let routed = is_restricted(&flow.control.name) && pair(leg) == pair(other);
     let share = [other.from, other.to].iter().any(|h| *h == leg.from || *h == leg.to);
     let defaults = needs_default(flow) && needs_default(of) && share;
     !flow.is_udp() && !of.is_udp() && differ && (routed || defaults)
@@ -160,10 +160,10 @@ impl<'a> Tools<'a> {
         let diag = inside(self.network.namespaces[host].as_fd(), || {
             let set = if flow.is_udp() {
                 Ok(())
-            } else if is_restricted(&flow.cc) {
-                route_control(scenario, host, peer, &flow.cc)
+            } else if is_restricted(&flow.control.name) {
+                route_control(scenario, host, peer, &flow.control.name)
             } else if needs_default(flow) {
-                default_congestion_control(&flow.cc)
+                default_congestion_control(&flow.control.name)
             } else {
                 Ok(())
             };
@@ -319,7 +319,7 @@ impl<'a> Tools<'a> {
                 None => {
                     self.notices.push(format!("flow {}: `{}` made no connection", flow.name, p.command[0]))
                 }
-                Some(cc) if !cc.is_empty() && cc != flow.cc && !flow.is_udp() => {
+                Some(cc) if !cc.is_empty() && cc != flow.control.name && !flow.is_udp() => {
                     self.notices.push(format!("flow {}: it used {cc}, not {}", flow.name, flow.cc));
                 }
                 Some(_) => {}

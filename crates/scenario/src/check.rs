@@ -1,7 +1,7 @@
 //! From the file to a [`Scenario`]: names become indexes, and everything is checked.
 
 use crate::address::{check_name, check_names};
-use crate::de::{Entries, Fault, read_tagged};
+use crate::de::{Entries, Fault, place_in, read_tagged};
 use crate::error::Cause;
 use crate::file::{File, FlowTable, LinkTable, Named, RelayTable};
 use crate::route::islands;
@@ -217,7 +217,8 @@ fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
         if let Cause::UnknownKey { known, .. } = &mut fault.cause {
             known.push("name".into());
         }
-        fault.or_at(node.at)
+        let at = place_in(node, &fault.cause);
+        fault.or_at(at)
     })?;
     control.check().map_err(|p| {
         // Only a key that is not there has to be named: the place names the others.

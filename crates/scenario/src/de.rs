@@ -250,7 +250,7 @@ impl<'de> de::Deserializer<'de> for Entries<'de> {
 }
 
 /// Where in `node` an error lies that serde lost the place of: enums with a `kind` are buffered.
-fn place_in(node: &Node, cause: &Cause) -> Origin {
+pub(crate) fn place_in(node: &Node, cause: &Cause) -> Origin {
     let entries = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default();
     let value = |is: &dyn Fn(&Node) -> bool| entries.iter().find(|(_, n)| is(n)).map(|(_, n)| n.at);
     let place = match cause {

@@ -1,11 +1,13 @@
 //! The simulator held against the live kernel, cell by cell: the same scenario in both.
 //!
 //! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
-//! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`.
+//! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`;
+//! [`pair`] and `--bin pairs` do the same for two flows on one bottleneck.
 
 mod cell;
 pub mod grid;
 mod outcome;
+pub mod pair;
 pub mod recorded;
 
 pub use cell::{COLUMNS, Cell};

@@ -13,9 +13,10 @@
 extern void *calloc(unsigned long count, unsigned long size);
 extern struct tcp_congestion_ops control;
 
-/* What time it is and what chance says, set before each call. */
+/* What time it is and what chance will say, set before each call; how much of it was asked for. */
 static __u64 now_ns;
-__u32 host_random;
+__u32 host_draws[16];
+__u32 host_drawn;
 
 __u64 bpf_ktime_get_ns(void)
 {
@@ -29,7 +30,7 @@ __u64 bpf_jiffies64(void)
 
 __u32 bpf_get_prandom_u32(void)
 {
-    return host_random;
+    return host_draws[host_drawn++ % 16];
 }
 
 __u32 tcp_reno_ssthresh(struct sock *sk)

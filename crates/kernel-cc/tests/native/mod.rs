@@ -2,12 +2,12 @@
 //! source that the kernel runs, with `host/kernel.c` in the kernel's place.
 #![allow(unsafe_code)] // a shared object's functions are called
 
-use congestion::{AckEvent, CaState, Controller, Event, HZ, RateSample, Socket, Window};
-use std::ffi::{CString, c_char, c_void};
+use congestion::{AckEvent, CaState, Control, Controller, Event, HZ, Probe, RateSample, Socket, Window};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use units::{Span, Time};
+use units::{Span, Stream, Time};
 
 /// `TCP_INFINITE_SSTHRESH`: the models have `u32::MAX` there.
 const INFINITE: u32 = 0x7fff_ffff;
@@ -68,6 +68,20 @@ enum Op {
     SndbufExpand,
 }
 
+/// `struct host_probe` of `kernel.h`.
+#[repr(C)]
+struct HostProbe {
+    state: *const c_char,
+    btl_bw: u64,
+    rt_prop_us: u64,
+    pacing_gain: u64,
+    round: u64,
+}
+
+/// The states that programs tell.
+const STATES: [&str; 4] = ["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"];
+
+type HostProbeCall = unsafe extern "C" fn(*const c_void, *mut HostProbe);
 type HostCall = unsafe extern "C" fn(*mut c_void, u32, *mut View, u32) -> u32;
 type HostHas = unsafe extern "C" fn(u32) -> bool;
 
@@ -78,6 +92,9 @@ pub struct Native {
     socket: *mut c_void,
     call: HostCall,
     has: HostHas,
+    probe: Option<HostProbeCall>,
+    /// What chance says: the next draws of the model's stream.
+    random: Option<(Stream, u64)>,
 }
 
 // SAFETY: the library and the socket are this value's alone, and nothing in them knows threads.
@@ -143,7 +160,9 @@ impl Object {
                 std::mem::transmute(symbol(library, c"host_socket".as_ptr()));
             let call: HostCall = std::mem::transmute(symbol(library, c"host_call".as_ptr()));
             let has: HostHas = std::mem::transmute(symbol(library, c"host_has".as_ptr()));
-            Native { name: self.name, library, socket: make(), call, has }
+            let probe = libc::dlsym(library, c"host_probe".as_ptr());
+            let probe = (!probe.is_null()).then(|| std::mem::transmute::<*mut c_void, HostProbeCall>(probe));
+            Native { name: self.name, library, socket: make(), call, has, probe, random: None }
         }
     }
 }
@@ -166,13 +185,55 @@ impl Native {
         Some(())
     }
 
+    /// The parameters of `control`, and the draws below `below` of its stream for `seed`.
+    pub fn like(mut self, control: &Control, seed: u64, below: u64) -> Native {
+        for (name, value) in control.kernel_parameters() {
+            self.set_parameter(name, value, 8).unwrap_or_else(|| panic!("no parameter {name}"));
+        }
+        self.random = Some((Stream::new(seed, "flow"), below));
+        self
+    }
+
+    /// Whether the program tells what [`Controller::probe`] does.
+    pub fn has_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// Calls the operation between two looks at the draws it made.
+    fn with_chance<T>(&self, random: &mut Option<(Stream, u64)>, call: impl FnOnce() -> T) -> T {
+        let Some((stream, below)) = random else { return call() };
+        // SAFETY: 16 and one numbers of 32 bits, nobody else's (host/kernel.c).
+        let (draws, drawn) = unsafe {
+            let draws = symbol(self.library, c"host_draws".as_ptr()).cast::<[u32; 16]>();
+            (&mut *draws, symbol(self.library, c"host_drawn".as_ptr()).cast::<u32>())
+        };
+        let mut ahead = stream.clone();
+        draws.fill_with(|| ahead.below(*below) as u32);
+        // SAFETY: as above.
+        unsafe { drawn.write(0) };
+        let result = call();
+        // SAFETY: as above.
+        for _ in 0..unsafe { drawn.read() } {
+            stream.below(*below);
+        }
+        result
+    }
+
     fn has(&self, op: Op) -> bool {
         // SAFETY: it reads a table.
         unsafe { (self.has)(op as u32) }
     }
 
     /// Calls `op` if the control has it; returns what it returned.
-    fn call(&self, op: Op, s: &Socket, w: &mut Window, ack: View, argument: u32) -> Option<u32> {
+    fn call(&mut self, op: Op, s: &Socket, w: &mut Window, ack: View, argument: u32) -> Option<u32> {
+        let mut random = self.random.take();
+        let result = self.with_chance(&mut random, || self.ask(op, s, w, ack, argument));
+        self.random = random;
+        result
+    }
+
+    /// The same for operations that draw nothing.
+    fn ask(&self, op: Op, s: &Socket, w: &mut Window, ack: View, argument: u32) -> Option<u32> {
         if !self.has(op) {
             return None;
         }
@@ -315,11 +376,29 @@ impl Controller for Native {
 
     fn min_tso_segs(&self, w: &Window) -> u32 {
         let s = Socket::default();
-        self.call(Op::MinTsoSegs, &s, &mut w.clone(), View::default(), 0).unwrap_or(2)
+        self.ask(Op::MinTsoSegs, &s, &mut w.clone(), View::default(), 0).unwrap_or(2)
     }
 
     fn sndbuf_expand(&self) -> u32 {
         let s = Socket::default();
-        self.call(Op::SndbufExpand, &s, &mut Window::new(10), View::default(), 0).unwrap_or(2)
+        self.ask(Op::SndbufExpand, &s, &mut Window::new(10), View::default(), 0).unwrap_or(2)
+    }
+
+    fn probe(&self) -> Probe {
+        let Some(probe) = self.probe else { return Probe::default() };
+        let mut seen = HostProbe { state: c"".as_ptr(), btl_bw: 0, rt_prop_us: 0, pacing_gain: 0, round: 0 };
+        // SAFETY: the socket lives as long as this value; the state is one of the program's literals.
+        let state = unsafe {
+            probe(self.socket, &mut seen);
+            CStr::from_ptr(seen.state).to_str().unwrap()
+        };
+        Probe {
+            state: STATES.iter().find(|known| **known == state).expect("a known state"),
+            btl_bw: (seen.btl_bw > 0).then_some(seen.btl_bw),
+            rt_prop: (seen.rt_prop_us < u64::MAX).then(|| Span::from_micros(seen.rt_prop_us)),
+            pacing_gain: Some(seen.pacing_gain as f64 / 256.0),
+            cwnd_gain: None,
+            round: Some(seen.round),
+        }
     }
 }

@@ -1,0 +1,116 @@
+//! `longfat cc`: the congestion controls of the live kernel, longfat's own among them.
+
+use crate::args::{CcArgs, CcCommand, CcListArgs, CcLoadArgs, CcUnloadArgs};
+use crate::inventory::inventory;
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
+use crate::problem::Problem;
+use kernel_cc::{Before, Error, Kernel, kernel_name};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Lists, loads or unloads.
+pub fn cc(args: &CcArgs) -> Result<ExitCode, Problem> {
+    match &args.command {
+        CcCommand::List(args) => list(args),
+        CcCommand::Load(args) => load(args),
+        CcCommand::Unload(args) => unload(args),
+    }
+}
+
+fn list(args: &CcListArgs) -> Result<ExitCode, Problem> {
+    let inventory = inventory();
+    crate::print(&if args.json { to_text(&inventory)? } else { inventory.table() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// JSON as the other commands print it.
+fn to_text(value: &impl serde::Serialize) -> Result<String, Problem> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|t| t + "\n").map_err(|e| Problem::Usage(e.to_string()))
+}
+
+fn load(args: &CcLoadArgs) -> Result<ExitCode, Problem> {
+    let name = args.name.as_str();
+    if kernel_cc::find(name).is_none() && Kernel::now().has(name) {
+        return Err(Problem::Usage(format!("the kernel has {name} itself: there is nothing to load")));
+    }
+    kernel_cc::find(name).ok_or_else(|| Error::Unknown { name: name.into() })?;
+    let set = args.set.iter().map(|text| parameter(text)).collect::<Result<Vec<_>, _>>()?;
+    let done = kernel_cc::load_for_all(name, &set)?;
+    let kernel_name = kernel_name(name);
+    let parameters = kernel_cc::parameters_of(&kernel_name).unwrap_or_default();
+    let parameters: Vec<(String, u64)> = parameters.into_iter().map(|p| (p.name, p.value)).collect();
+    if args.json {
+        let before = match done.before {
+            Before::Nothing => "nothing",
+            Before::Same => "same",
+            Before::Other => "other",
+        };
+        let values: serde_json::Map<_, _> = parameters.into_iter().map(|(k, v)| (k, v.into())).collect();
+        crate::print(&to_text(&json!({
+            "schema": "longfat-cc-load/1", "name": name, "kernel_name": kernel_name, "before": before,
+            "mounted": done.mounted, "folder": kernel_cc::folder(&kernel_name), "parameters": values,
+        }))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    if done.mounted {
+        text.push_str("mounted a bpf file system on /sys/fs/bpf (it was not there); a restart unmounts it\n");
+    }
+    text.push_str(&match done.before {
+        Before::Nothing => format!("loaded {name}; the kernel calls it {kernel_name}\n"),
+        Before::Same => format!("{name} was loaded already, with these parameters; nothing changed\n"),
+        Before::Other => format!(
+            "loaded {name} with other parameters; sockets that used it keep the old ones until they close, \
+             and so does whatever has it as default until that is set again\n"
+        ),
+    });
+    parameters.iter().for_each(|(key, value)| text.push_str(&format!("  {key} = {value}\n")));
+    text.push_str(&format!(
+        "pinned in {}; `longfat cc unload {name}` or a restart ends it\n\
+         for new sockets of all programs: sysctl -w net.ipv4.tcp_congestion_control={kernel_name}\n",
+        kernel_cc::folder(&kernel_name).display()
+    ));
+    crate::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `KEY=VALUE`, a whole number.
+fn parameter(text: &str) -> Result<(&str, u64), Problem> {
+    let wrong = || Problem::Usage(format!("--set: `{text}` is not KEY=VALUE with a whole number"));
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((key.trim(), value.trim().parse().map_err(|_| wrong())?))
+}
+
+fn unload(args: &CcUnloadArgs) -> Result<ExitCode, Problem> {
+    let names = match &args.name {
+        Some(name) => vec![kernel_name(name)],
+        None => kernel_cc::pinned(),
+    };
+    let sockets = lab::sockets_by_control().unwrap_or_default();
+    let default = Kernel::now().default;
+    let (mut text, mut gone) = (String::new(), Vec::new());
+    for name in names {
+        kernel_cc::unload(&name)?;
+        text.push_str(&format!("unloaded {name}\n"));
+        if let Some(n) = sockets.get(&name) {
+            text.push_str(&format!("  {n} sockets of this network namespace keep it until they close\n"));
+        }
+        if default == name {
+            text.push_str(
+                "  new sockets of this network namespace still begin with it, until another is set: \
+                 sysctl -w net.ipv4.tcp_congestion_control=cubic\n",
+            );
+        }
+        gone.push(json!({
+            "name": name, "sockets": sockets.get(&name).copied().unwrap_or(0), "default": default == name,
+        }));
+    }
+    if gone.is_empty() {
+        text.push_str("longfat keeps no congestion control loaded\n");
+    }
+    let json = json!({ "schema": "longfat-cc-unload/1", "unloaded": gone });
+    crate::print(&if args.json { to_text(&json)? } else { text })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,181 @@
+//! Every congestion control that the kernel, the simulator or longfat's eBPF programs have.
+
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
+use kernel_cc::{Entry, Kernel, kernel_name};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// `longfat cc list --json`.
+#[derive(Debug, Serialize)]
+pub struct Inventory {
+    schema: &'static str,
+    /// What new sockets of this network namespace begin with.
+    default: String,
+    /// Whether this program has the eBPF programs.
+    built_in: bool,
+    controls: Vec<Row>,
+}
+
+/// One control.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    /// As scenarios have it; what only the kernel has, as the kernel has it.
+    name: String,
+    kernel_name: String,
+    /// Whether the kernel has it now.
+    in_kernel: bool,
+    /// Whether unprivileged programs may choose it.
+    unprivileged: bool,
+    /// Whether the simulator has it.
+    simulator: bool,
+    /// Longfat's eBPF program, where there is one.
+    ebpf: Option<Program>,
+    /// TCP sockets of this network namespace that use it; absent where that cannot be known.
+    sockets: Option<usize>,
+}
+
+/// An eBPF program of longfat's.
+#[derive(Debug, Default, Serialize)]
+struct Program {
+    /// `no`, `pinned` (for everybody) or `process` (a process's own).
+    loaded: &'static str,
+    /// What it is; absent of a process's own.
+    about: Option<&'static str>,
+    /// The process that holds its own.
+    process: Option<u32>,
+    command: Option<String>,
+    /// In force where it is pinned and this user may read it, else the defaults.
+    parameters: BTreeMap<String, u64>,
+    /// Those that are not the defaults.
+    #[serde(skip)]
+    changed: Vec<String>,
+}
+
+/// Asks the kernel and the registries.
+pub fn inventory() -> Inventory {
+    let kernel = Kernel::now();
+    let sockets = lab::sockets_by_control().ok();
+    let mut rows: Vec<Row> = kernel.available.iter().map(|k| in_kernel(k)).collect();
+    let ours = kernel_cc::REGISTRY.iter().map(|entry| entry.name);
+    for name in ours.chain(congestion::NAMES.iter().copied()) {
+        if !rows.iter().any(|r| r.name == name) {
+            rows.push(Row { name: name.into(), kernel_name: kernel_name(name), ..Row::default() });
+        }
+    }
+    for row in &mut rows {
+        row.in_kernel = kernel.has(&row.kernel_name);
+        row.unprivileged = kernel.allowed.contains(&row.kernel_name);
+        row.simulator = congestion::NAMES.contains(&row.name.as_str());
+        row.sockets = sockets.as_ref().map(|s| s.get(&row.kernel_name).copied().unwrap_or(0));
+        if let Some(entry) = kernel_cc::find(&row.name) {
+            row.ebpf = Some(program(entry, kernel_cc::is_pinned(&row.kernel_name)));
+        }
+    }
+    let default = kernel.default;
+    Inventory { schema: "longfat-cc/1", default, built_in: kernel_cc::built_in(), controls: rows }
+}
+
+/// A control that the kernel has: under longfat's name where it is longfat's.
+fn in_kernel(kernel: &str) -> Row {
+    let ours = kernel_cc::REGISTRY.iter().find(|entry| kernel_name(entry.name) == kernel);
+    let name = ours.map_or(kernel, |entry| entry.name);
+    let ebpf = kernel_cc::holder(kernel).map(|(pid, command)| Program {
+        loaded: "process",
+        process: Some(pid),
+        command: Some(command).filter(|c| !c.is_empty()),
+        ..Program::default()
+    });
+    Row { name: name.into(), kernel_name: kernel.into(), ebpf, ..Row::default() }
+}
+
+fn program(entry: &Entry, pinned: bool) -> Program {
+    let defaults = kernel_cc::parameters(entry.name).unwrap_or_default();
+    let in_force = if pinned { kernel_cc::parameters_of(&kernel_name(entry.name)) } else { None };
+    let parameters = in_force.unwrap_or_else(|| defaults.clone());
+    let changed = parameters.iter().filter(|p| !defaults.contains(p));
+    Program {
+        loaded: if pinned { "pinned" } else { "no" },
+        about: Some(entry.about),
+        changed: changed.map(|p| format!("{}={}", p.name, p.value)).collect(),
+        parameters: parameters.into_iter().map(|p| (p.name, p.value)).collect(),
+        ..Program::default()
+    }
+}
+
+impl Inventory {
+    /// For a person.
+    pub fn table(&self) -> String {
+        let mut lines =
+            vec![["control", "kernel", "simulator", "sockets", "longfat's eBPF"].map(String::from)];
+        lines.extend(self.controls.iter().map(|row| self.line(row)));
+        let width = |column: usize| lines.iter().map(|l| l[column].chars().count()).max().unwrap_or(0);
+        let widths = [0, 1, 2, 3, 4].map(width);
+        let mut text = String::new();
+        for line in &lines {
+            let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+            text.push('\n');
+        }
+        if !self.built_in {
+            text.push_str(&format!("\n{}\n", kernel_cc::Error::NotBuiltIn));
+        }
+        text
+    }
+
+    fn line(&self, row: &Row) -> [String; 5] {
+        let kernel = match (row.in_kernel, row.unprivileged) {
+            (true, _) if row.kernel_name == self.default => "default",
+            (true, true) => "for all",
+            (true, false) => "for root",
+            (false, _) => "-",
+        };
+        let sockets = row.sockets.filter(|_| row.in_kernel).map_or("-".into(), |n| n.to_string());
+        let ebpf = row.ebpf.as_ref().map_or("-".into(), |program| self.about(row, program));
+        let simulator = if row.simulator { "yes" } else { "-" };
+        [row.name.clone(), kernel.into(), simulator.into(), sockets, ebpf]
+    }
+
+    fn about(&self, row: &Row, program: &Program) -> String {
+        let state = match (program.loaded, program.process) {
+            ("pinned", _) => format!("loaded for everybody as {}", row.kernel_name),
+            (_, Some(pid)) => {
+                format!("of process {pid} ({})", program.command.as_deref().unwrap_or("it has ended"))
+            }
+            _ if row.in_kernel => "not needed: the kernel's own".into(),
+            _ if self.built_in => format!("built in: {}", program.about.unwrap_or("")),
+            _ => format!("not built in: {}", program.about.unwrap_or("")),
+        };
+        let changed = program.changed.join(" ");
+        if changed.is_empty() { state } else { format!("{state}, with {changed}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_control_is_told_once() {
+        let all = inventory();
+        let mut names: Vec<&str> = all.controls.iter().map(|r| r.kernel_name.as_str()).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for known in congestion::NAMES.iter().copied().chain(kernel_cc::REGISTRY.iter().map(|e| e.name)) {
+            assert!(all.controls.iter().any(|r| r.name == known), "{known}");
+        }
+        assert_eq!(all.table().lines().take_while(|l| !l.is_empty()).count(), count + 1);
+    }
+
+    #[test]
+    fn what_a_process_holds_is_its_own() {
+        let name = kernel_cc::private_name("westwood", std::process::id(), 0);
+        let row = in_kernel(&name);
+        let program = row.ebpf.expect("an eBPF program");
+        assert_eq!((program.loaded, program.process), ("process", Some(std::process::id())));
+        assert!(program.command.is_some());
+        assert!(in_kernel("cubic").ebpf.is_none());
+    }
+}

@@ -1,0 +1,105 @@
+//! longfat's eBPF congestion controls on the sockets of a run: loaded for it, gone after it. Needs
+//! root and says so aloud without.
+
+use kernel_cc::{Kernel, owner};
+use lab::{Error, Options};
+use result::Outcome;
+use scenario::Experiment;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+const PATH: &str = r#"
+duration = "4s"
+sample = "100ms"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 100 } }]
+backward = [{ kind = "delay", delay = "10ms" }]
+"#;
+
+/// Names in the kernel that this process holds.
+fn held() -> Vec<String> {
+    let all = Kernel::now().available;
+    all.into_iter().filter(|name| owner(name) == Some(std::process::id())).collect()
+}
+
+/// The outcome, its notices, and what was in the kernel meanwhile; `None`, said aloud, where this
+/// machine does not let us.
+fn run(flows: &str) -> Option<(Outcome, Vec<String>, Vec<String>)> {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let parsed = Experiment::parse("t.toml", &format!("{PATH}{flows}"), &[])
+        .unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut notices = Vec::new();
+    let mut notice = |text: &str| notices.push(text.to_string());
+    let over = AtomicBool::new(false);
+    let (run, seen) = std::thread::scope(|s| {
+        let watch = s.spawn(|| {
+            let mut seen = Vec::new();
+            while !over.load(Relaxed) {
+                seen.extend(held());
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            seen.sort();
+            seen.dedup();
+            seen
+        });
+        let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+        let run = lab::run("test", &parsed.variants[0].scenario, options);
+        over.store(true, Relaxed);
+        (run, watch.join().expect("it watches"))
+    });
+    notices.iter().for_each(|n| eprintln!("  {n}"));
+    match run {
+        Err(Error::Congestion { why, .. }) if why.contains("missing CAP_") => {
+            eprintln!("SKIPPED, this needs root: {why}");
+            None
+        }
+        Err(e @ Error::Permission { .. }) => {
+            eprintln!("SKIPPED, this needs root: {e}");
+            None
+        }
+        run => Some((run.unwrap_or_else(|e| panic!("{e}")), notices, seen)),
+    }
+}
+
+#[test]
+fn every_program_carries_a_flow_under_the_scenarios_name() {
+    for entry in kernel_cc::REGISTRY.iter().filter(|e| congestion::NAMES.contains(&e.name)) {
+        let name = entry.name;
+        let flow = format!("[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"{name}\"\n");
+        let Some((outcome, notices, seen)) = run(&flow) else { return };
+        let flow = &outcome.variant.flows[0];
+        assert_eq!(flow.cc, name);
+        assert!(flow.goodput_mbps > 10.0 && flow.goodput_mbps < 20.0, "{name}: {} Mbit/s", flow.goodput_mbps);
+        // Where the kernel has one of its own, that is used.
+        assert_eq!(seen.len(), usize::from(!Kernel::now().has(name)), "{name}: {seen:?}");
+        assert!(!notices.iter().any(|n| n.contains("used")), "{notices:?}");
+        let paced = outcome.flow_series[0].pacing_mbps.iter().any(|rate| *rate > 0.0);
+        assert_eq!(paced, entry.paces, "{name}");
+        assert!(held().is_empty(), "{:?}", held());
+    }
+}
+
+/// Programs without privileges choose it by `{cc}`, beside a flow of the same hosts with another.
+#[test]
+fn programs_use_it_too() {
+    let entry = kernel_cc::REGISTRY.iter().find(|e| congestion::NAMES.contains(&e.name)).expect("a program");
+    let ends = format!("from = \"a\"\nto = \"b\"\ncc = \"{}\"", entry.name);
+    let flows = format!(
+        "[flows.known]\n{ends}\ntool = \"iperf3\"\n\
+         [flows.own]\n{ends}\ntool = \"iperf3 -c {{to}} -p {{port}} -t 3 -C {{cc}}\"\n\
+         server = \"iperf3 -s -1 -p {{port}}\"\n\
+         [flows.other]\nfrom = \"a\"\nto = \"b\"\ncc = \"reno\"\n"
+    );
+    let Some((outcome, notices, _)) = run(&flows) else { return };
+    // A program that used another would be told.
+    assert!(!notices.iter().any(|n| n.contains("it used") || n.contains("iperf3")), "{notices:?}");
+    for flow in &outcome.variant.flows {
+        assert!(flow.delivered_bytes > 100_000, "{}: {} B", flow.name, flow.delivered_bytes);
+        assert_eq!(flow.cc, if flow.name == "other" { "reno" } else { entry.name });
+    }
+    assert!(held().is_empty(), "{:?}", held());
+}
