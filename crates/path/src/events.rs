@@ -41,6 +41,24 @@ impl Schedule {
         }
     }
 
+    /// When event `k` begins (the first is 0), if there is one.
+    pub fn begin(&self, k: u64) -> Option<Time> {
+        match self.every {
+            None => self.at.get(usize::try_from(k).ok()?).map(|&at| Time::ZERO + at),
+            Some(every) => Some(Time::ZERO + self.first + every * k),
+        }
+    }
+
+    /// How many events have begun by `t`.
+    pub fn begun(&self, t: Time) -> u64 {
+        let first = Time::ZERO + self.first;
+        match self.every {
+            None => self.at.partition_point(|&at| Time::ZERO + at <= t) as u64,
+            Some(_) if t < first => 0,
+            Some(every) => t.since(first).as_nanos() / every.as_nanos().max(1) + 1,
+        }
+    }
+
     /// The first event that ends after `t`: its begin and end.
     pub fn from(&self, t: Time) -> Option<(Time, Time)> {
         let begin = match self.every {
@@ -56,21 +74,6 @@ impl Schedule {
             }
         };
         Some((begin, begin + self.lasts))
-    }
-
-    /// The last event that ended by `t`: its end.
-    pub fn last_end(&self, t: Time) -> Option<Time> {
-        match self.every {
-            None => {
-                let i = self.at.partition_point(|&at| Time::ZERO + at + self.lasts <= t);
-                Some(Time::ZERO + *self.at.get(i.checked_sub(1)?)? + self.lasts)
-            }
-            Some(every) => {
-                let begin = self.from(t)?.0;
-                let first = Time::ZERO + self.first;
-                (begin > first).then(|| begin - every + self.lasts)
-            }
-        }
     }
 }
 
@@ -124,6 +127,19 @@ impl Steps {
         self.steps.get(i + 1).map(|s| s.at.as_nanos()).or(self.period)
     }
 
+    /// The rate at `t`, and when it ends.
+    pub fn rate_at(&self, t: Time) -> (Rate, Option<Time>) {
+        let (base, before) = self.start;
+        if t.as_nanos() < base {
+            return (before, Some(Time::from_nanos(base)));
+        }
+        let since = t.as_nanos() - base;
+        let within = self.period.map_or(since, |period| since % period);
+        let i = self.steps.partition_point(|s| s.at.as_nanos() <= within).saturating_sub(1);
+        let end = self.end_of(i).map(|end| t + Span::from_nanos(end - within));
+        (self.steps[i].rate, end)
+    }
+
     /// When `size` bytes that begin at `at` are through, rounded up to the nanosecond.
     pub fn through(&self, at: Time, size: u32) -> Time {
         let mut left = size as u128 * crate::bucket::BYTE;
@@ -171,7 +187,7 @@ impl Steps {
 }
 
 /// How long `units` (bit * 10^-9) take at a rate above zero, rounded up.
-fn duration(units: u128, rate: Rate) -> Span {
+pub(crate) fn duration(units: u128, rate: Rate) -> Span {
     if rate == INFINITE {
         return Span::ZERO;
     }
@@ -209,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_know_what_comes_and_what_went() {
+    fn schedules_know_what_comes() {
         let span = Span::from_millis;
         let list = Schedule { at: vec![span(10), span(30)], first: Span::ZERO, every: None, lasts: span(5) };
         let period = Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };
@@ -217,10 +233,8 @@ mod tests {
             assert_eq!(s.from(ms(0)), Some((ms(10), ms(15))));
             assert_eq!(s.from(ms(14)), Some((ms(10), ms(15))));
             assert_eq!(s.from(ms(15)), Some((ms(30), ms(35))));
-            assert_eq!(s.last_end(ms(14)), None);
-            assert_eq!(s.last_end(ms(15)), Some(ms(15)));
-            assert_eq!(s.last_end(ms(34)), Some(ms(15)));
-            assert_eq!(s.last_end(ms(35)), Some(ms(35)));
+            assert_eq!([9, 10, 29, 30].map(|t| s.begun(ms(t))), [0, 1, 1, 2]);
+            assert_eq!((s.begin(0), s.begin(1)), (Some(ms(10)), Some(ms(30))));
         }
     }
 }

@@ -6,18 +6,35 @@
 //! falling_rate       └──────────┐     ┌──────────────────
 //! nothing                       └─────┘├─ extra_delay, for extra_for ─┤
 //! ```
-//! What is queued at `at` or arrives during the gap is lost (hard handover) or kept (forwarded to
-//! the new cell). The order of packets is kept when the extra delay ends.
+//!
+//! | `buffer` | what is queued when it begins | what arrives in the gap |
+//! |---|---|---|
+//! | `lost` (default) | lost | lost: nobody listens |
+//! | `kept` | waits | waits: LTE forwards it to the new cell (3GPP TS 36.300, 10.1.2.3) |
+//! | `left-behind` | lost with the old cell's buffer | waits for the new cell |
+//!
+//! Some handovers may *fail*: they last longer (`failure_lasts`, evenly from its least to its
+//! most) and have a buffer of their own (`failure_buffer`, default `left-behind`: the terminal
+//! finds the new cell by itself and the old one has nobody to forward to). Which ones fail is
+//! drawn from the seed (`failures` of every `among`, or `failure_probability`) or listed
+//! (`failed`). Elements with the same `fate` draw the same: give it to both directions of a link.
+//!
+//! A gap delays: a packet that arrives s after its begin waits `lasts` - s, so the extra delay is
+//! `lasts` for the first and falls to nothing at its end, plus what the queue then takes to drain.
+//! That is what "a handover adds 100 ms" of a field study shows at the ends; an equal delay for
+//! every packet of the time would hold the last one back to `lasts` *after* the gap, and is
+//! nothing that a cell does. The order of packets is kept when the extra delay ends.
 
+use crate::cells::{CellGate, Handovers, Which};
 use crate::config::{Config, Problem, misplaced, mtu_of_ip, rate_above_zero};
 use crate::events::{INFINITE, Schedule, Step, Steps};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
-use crate::server::{Gate, Server};
+use crate::server::Server;
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Rate, Span, Time};
+use units::{Rate, Span};
 
 /// A link with handovers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,9 +51,31 @@ pub struct Handover {
     pub first: Option<Span>,
     /// How long nothing passes.
     pub lasts: Span,
-    /// `"lost"` (default) or `"kept"`.
+    /// `"lost"` (default), `"kept"` or `"left-behind"` (what is queued when the handover begins is
+    /// lost, what arrives later waits).
     #[serde(default)]
     pub buffer: Buffer,
+    /// How many of every `among` handovers fail; the seed says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u64>,
+    /// With `failures`: of how many. Default: of all in `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub among: Option<u64>,
+    /// Instead of `failures`: the numbers of the handovers that fail; the first handover is 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<u64>,
+    /// Instead of `failures`: the probability that a handover fails, each for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_probability: Option<f64>,
+    /// How long nothing passes when one fails: least and most, drawn evenly. Default 1s to 2s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_lasts: Option<[Span; 2]>,
+    /// The `buffer` of those that fail. Default `"left-behind"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_buffer: Option<Buffer>,
+    /// Elements with the same text here draw the same failures. Default: each draws its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fate: Option<String>,
     /// Bits per second; left out: infinitely fast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
@@ -63,6 +102,9 @@ pub struct Handover {
     pub queue: QueueConfig,
 }
 
+/// How long a failed handover lasts: over a second (2019 study of BBR on Chinese high-speed rail).
+pub(crate) const FAILURE_LASTS: [Span; 2] = [Span::from_secs(1), Span::from_secs(2)];
+
 impl Handover {
     fn schedule(&self) -> Schedule {
         Schedule {
@@ -73,7 +115,14 @@ impl Handover {
         }
     }
 
-    fn gate(&self) -> HandoverGate {
+    fn which(&self) -> Result<Which, Problem> {
+        let listed = self.failures.and(u64::try_from(self.at.len()).ok()).filter(|&n| n > 0);
+        let some = (self.failures, self.among.or(listed));
+        Which::read(&self.failed, some, self.failure_probability)
+    }
+
+    /// The rate over time; with the gaps, if they are all the same.
+    fn steps(&self, gaps: bool) -> Steps {
         let rate = self.rate.unwrap_or(INFINITE);
         let falling = self.falling_rate.unwrap_or(rate);
         let mut steps = vec![Step { at: Span::ZERO, rate }];
@@ -82,7 +131,8 @@ impl Handover {
             if begins.is_zero() {
                 steps.clear();
             }
-            for (at, rate) in [(begins, falling), (at, Rate::from_bps(0)), (at + self.lasts, rate)] {
+            let (inside, lasts) = if gaps { (Rate::from_bps(0), self.lasts) } else { (rate, Span::ZERO) };
+            for (at, rate) in [(begins, falling), (at, inside), (at + lasts, rate)] {
                 if steps.last().is_none_or(|s: &Step| s.at < at) {
                     steps.push(Step { at, rate });
                 } else if let Some(last) = steps.last_mut() {
@@ -95,20 +145,49 @@ impl Handover {
             Some(_) => event(self.fall),
             None => self.at.iter().copied().for_each(&mut event),
         }
-        let schedule = self.schedule();
-        let start = self.every.map_or(Span::ZERO, |_| schedule.first.saturating_sub(self.fall));
-        HandoverGate {
-            steps: Steps::new(steps, self.every).starting(start, rate),
-            schedule,
-            lost: self.buffer == Buffer::Lost,
+        let first = self.schedule().first;
+        let start = self.every.map_or(Span::ZERO, |_| first.saturating_sub(self.fall));
+        Steps::new(steps, self.every).starting(start, rate)
+    }
+
+    fn gate(&self, seed: u64, name: &str) -> CellGate {
+        let which = self.which().unwrap_or(Which::Nobody);
+        let gaps_in_steps = which == Which::Nobody;
+        let name = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
+        CellGate {
+            steps: self.steps(gaps_in_steps),
+            gaps_in_steps,
+            handovers: Handovers {
+                schedule: self.schedule(),
+                works: self.buffer,
+                fails: (
+                    self.failure_lasts.unwrap_or(FAILURE_LASTS),
+                    self.failure_buffer.unwrap_or(Buffer::LeftBehind),
+                ),
+                which,
+                drawn: (seed, name),
+            },
             extra: (self.extra_delay, self.extra_for.unwrap_or(Span::MAX)),
+            errors: None,
         }
     }
 }
 
 impl Config for Handover {
     fn check(&self) -> Result<(), Problem> {
-        self.schedule().check(self.first.is_some(), self.fall)?;
+        let none = self.which()? == Which::Nobody;
+        misplaced("failure_lasts", self.failure_lasts.is_some() && none, "handovers that fail")?;
+        misplaced("failure_buffer", self.failure_buffer.is_some() && none, "handovers that fail")?;
+        misplaced("fate", self.fate.is_some() && none, "handovers that fail")?;
+        let mut schedule = self.schedule();
+        if !none {
+            let [least, most] = self.failure_lasts.unwrap_or(FAILURE_LASTS);
+            if least > most {
+                return Err(Problem::new("failure_lasts", "the least, then the most"));
+            }
+            schedule.lasts = schedule.lasts.max(most);
+        }
+        schedule.check(self.first.is_some(), self.fall)?;
         rate_above_zero("rate", self.rate)?;
         mtu_of_ip(self.mtu)?;
         misplaced("falling_rate", self.falling_rate.is_some() && self.fall.is_zero(), "`fall`")?;
@@ -121,38 +200,6 @@ impl Config for Handover {
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
-        Box::new(Server::new(queue, self.gate(), self.delay, self.mtu))
-    }
-}
-
-struct HandoverGate {
-    steps: Steps,
-    schedule: Schedule,
-    lost: bool,
-    /// Extra delay and for how long after each handover.
-    extra: (Span, Span),
-}
-
-impl Gate for HandoverGate {
-    const HEAD_COUNTS: bool = false;
-
-    fn ready(&mut self, at: Time, size: u32) -> Time {
-        self.steps.through(at, size)
-    }
-
-    fn purge(&self, from: Time) -> Option<Time> {
-        let event = self.schedule.from(from).filter(|_| self.lost);
-        event.map(|(begin, _)| begin.max(from))
-    }
-
-    fn down(&self, at: Time) -> bool {
-        self.lost && self.schedule.from(at).is_some_and(|(begin, _)| begin <= at)
-    }
-
-    fn extra_delay(&self, at: Time) -> Span {
-        match self.schedule.last_end(at) {
-            Some(end) if at.since(end) < self.extra.1 => self.extra.0,
-            _ => Span::ZERO,
-        }
+        Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
     }
 }

@@ -1,4 +1,4 @@
-//! A delay that varies from packet to packet (like Linux `netem delay`).
+//! A delay that varies, from packet to packet (like Linux `netem delay`) or slowly.
 //!
 //! | distribution | delay of one packet |
 //! |---|---|
@@ -8,6 +8,11 @@
 //!
 //! Never below zero. Without `reorder` a packet waits for its predecessor (departure times are
 //! kept from falling by the maximum); with it packets overtake, as in netem.
+//!
+//! With `every` the delay is that of a path, not of a packet: drawn anew at each multiple of
+//! `every`, in a straight line between. Independent draws for packets much closer than the jitter
+//! come to little in order: every packet waits for the slowest of those just before it, and the
+//! delay stays near its top.
 
 use crate::config::{Config, Problem, misplaced};
 use crate::line::Line;
@@ -46,6 +51,10 @@ pub struct Jitter {
     /// `trace`: a file of delays instead, one a line (`12.5ms`); `#` begins a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// `uniform`, `normal`: how often the path's delay is drawn anew, with a straight line
+    /// between. Left out: for every packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
     /// Whether packets may overtake. Default false.
     pub reorder: bool,
 }
@@ -57,6 +66,10 @@ impl Config for Jitter {
         misplaced("delays", !self.delays.is_empty() && !trace, here)?;
         misplaced("file", self.file.is_some() && !trace, here)?;
         misplaced("jitter", self.jitter.is_some() && trace, "\"uniform\" and \"normal\"")?;
+        misplaced("every", self.every.is_some() && trace, "\"uniform\" and \"normal\"")?;
+        if self.every.is_some_and(Span::is_zero) {
+            return Err(Problem::new("every", "must be above zero (for example \"200ms\")"));
+        }
         if self.file.is_some() {
             return Err(Problem::new("file", "was not read in"));
         }
@@ -92,6 +105,8 @@ impl Config for Jitter {
         Box::new(JitterElement {
             config: self.clone(),
             stream: Stream::new(seed, name),
+            drawn: (seed, name.to_string()),
+            line_from: None,
             last: Time::ZERO,
             line: Line::new(),
             account: Account::default(),
@@ -102,6 +117,10 @@ impl Config for Jitter {
 struct JitterElement<B> {
     config: Jitter,
     stream: Stream,
+    /// Seed and name, for the draws of `every`.
+    drawn: (u64, String),
+    /// With `every`: the number of the last draw, it, and the next one.
+    line_from: Option<(u64, Span, Span)>,
     /// The latest departure so far.
     last: Time,
     line: Line<B>,
@@ -109,6 +128,26 @@ struct JitterElement<B> {
 }
 
 impl<B> JitterElement<B> {
+    /// The delay of a packet that arrives at `now`.
+    fn delay(&mut self, now: Time) -> Span {
+        let Some(every) = self.config.every.map(Span::as_nanos) else { return self.draw() };
+        let (k, into) = (now.as_nanos() / every, now.as_nanos() % every);
+        let (from, to) = match self.line_from {
+            Some((same, from, to)) if same == k => (from, to),
+            _ => (self.draw_number(k), self.draw_number(k + 1)),
+        };
+        self.line_from = Some((k, from, to));
+        let (from, to) = (from.as_nanos() as u128, to.as_nanos() as u128);
+        let (into, every) = (into as u128, every as u128);
+        Span::from_nanos(((from * (every - into) + to * into) / every) as u64)
+    }
+
+    /// Draw `k` of `every`, whoever asks and when.
+    fn draw_number(&mut self, k: u64) -> Span {
+        self.stream = Stream::new(self.drawn.0, &format!("{}/{k}", self.drawn.1));
+        self.draw()
+    }
+
     fn draw(&mut self) -> Span {
         let c = &self.config;
         let jitter = c.jitter.unwrap_or_default();
@@ -138,7 +177,7 @@ impl<B: Send> Element<B> for JitterElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.line.catch_up(now, &mut self.account, out);
         self.account.enter();
-        let mut due = now + self.draw();
+        let mut due = now + self.delay(now);
         if !self.config.reorder {
             due = due.max(self.last);
             self.last = due;

@@ -12,6 +12,7 @@
 //! in virtual time (simulator) and in real time (lab), so they are generic over a packet's body.
 
 mod bucket;
+mod cells;
 mod chain;
 mod config;
 mod delay;
@@ -28,10 +29,12 @@ mod outage;
 mod packet;
 mod policer;
 pub mod queue;
+pub mod radio;
 mod rate_trace;
 mod server;
 mod shaper;
 mod stage;
+mod train;
 mod tunnel;
 
 pub use chain::{Chain, Passage};
@@ -52,4 +55,5 @@ pub use queue::QueueConfig;
 pub use rate_trace::RateTrace;
 pub use shaper::{Refill, Shaper};
 pub use stage::Stage;
+pub use train::Train;
 pub use tunnel::{Overhead, Preset, Tunnel, TunnelEnd};

@@ -14,13 +14,16 @@ use units::{Span, Time};
 /// What becomes of packets that are queued when an outage or a handover begins, or that arrive
 /// while it lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Buffer {
     /// They are lost.
     #[default]
     Lost,
     /// They wait.
     Kept,
+    /// Handovers only: what is queued when it begins stays behind in the old cell and is lost;
+    /// what arrives later waits for the new one.
+    LeftBehind,
 }
 
 /// Outages.
@@ -62,6 +65,9 @@ impl Config for Outage {
         self.schedule().check(self.first.is_some(), Span::ZERO)?;
         if self.lasts.is_zero() {
             return Err(Problem::new("lasts", "must be longer than 0 (for example \"200ms\")"));
+        }
+        if self.buffer == Buffer::LeftBehind {
+            return Err(Problem::new("buffer", "\"left-behind\" is for handovers; \"lost\" or \"kept\""));
         }
         self.queue.check().map_err(|p| p.within("queue"))
     }

@@ -33,10 +33,22 @@ pub(crate) trait Gate: Send {
         true
     }
 
-    /// The first time from `from` on at which what is held and not yet on the line is lost.
-    fn purge(&self, from: Time) -> Option<Time> {
-        let _ = from;
+    /// When, if ever before it `leaves`, the packet that arrived at `since` and was taken up at
+    /// `begun` is lost, with all that is held and not yet on the line.
+    fn purge(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
+        let _ = (since, begun, leaves);
         None
+    }
+
+    /// Whether the transmission that ends at `at` is damaged. Asked once for each, in order.
+    fn damages(&mut self, at: Time, size: u32) -> bool {
+        let _ = (at, size);
+        false
+    }
+
+    /// How often a damaged packet is transmitted again before it is given up.
+    fn repeats(&self) -> u32 {
+        0
     }
 
     /// Whether a packet that arrives at `at` is lost.
@@ -72,6 +84,8 @@ struct Head<B> {
     since: Time,
     begun: Time,
     leaves: Time,
+    /// How often it was transmitted in vain.
+    damaged: u32,
     packet: Packet<B>,
 }
 
@@ -111,7 +125,7 @@ impl<B, G: Gate> Server<B, G> {
         match self.queue.dequeue(at, &mut self.account, out) {
             Some((since, packet)) => {
                 let leaves = self.gate.ready(at, packet.size);
-                self.head = Some(Head { since, begun: at, leaves, packet });
+                self.head = Some(Head { since, begun: at, leaves, damaged: 0, packet });
             }
             None => self.gate.idle(),
         }
@@ -130,7 +144,7 @@ impl<B, G: Gate> Server<B, G> {
 
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(head) = &self.head {
-            let lost = self.gate.purge(head.begun).filter(|&lost| lost < head.leaves);
+            let lost = self.gate.purge(head.since, head.begun, head.leaves);
             if lost.unwrap_or(head.leaves) > now {
                 break;
             }
@@ -138,7 +152,19 @@ impl<B, G: Gate> Server<B, G> {
                 self.lose_all(at, out);
                 break;
             }
-            let Some(Head { since, leaves, packet, .. }) = self.head.take() else { break };
+            let Some(mut head) = self.head.take() else { break };
+            if self.gate.damages(head.leaves, head.packet.size) {
+                if head.damaged < self.gate.repeats() {
+                    head.damaged += 1;
+                    head.leaves = self.gate.ready(head.leaves, head.packet.size);
+                    self.head = Some(head);
+                } else {
+                    self.account.lose(out, head.leaves, head.packet, Cause::Loss);
+                    self.take_up(head.leaves, out);
+                }
+                continue;
+            }
+            let Head { since, leaves, packet, .. } = head;
             self.gate.leave(leaves, packet.size);
             let due = leaves + self.delay + self.gate.extra_delay(leaves);
             self.last_due = self.last_due.max(due);
@@ -193,7 +219,7 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
         match (self.line.front(), &self.head) {
             (Some(front), _) => Some(front.due),
             (None, Some(head)) => {
-                Some(self.gate.purge(head.begun).map_or(head.leaves, |lost| lost.min(head.leaves)))
+                Some(self.gate.purge(head.since, head.begun, head.leaves).unwrap_or(head.leaves))
             }
             (None, None) => None,
         }

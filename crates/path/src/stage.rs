@@ -6,7 +6,7 @@
 use crate::config::{Config, Problem};
 use crate::{Body, Element};
 use crate::{
-    delay, disorder, handover, htb, jitter, link, loss, outage, policer, rate_trace, shaper, tunnel,
+    delay, disorder, handover, htb, jitter, link, loss, outage, policer, rate_trace, shaper, train, tunnel,
 };
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor, value::Error as PlainError};
@@ -95,6 +95,8 @@ stages! {
     "outage" => Outage(outage::Outage),
     /// A link with handovers.
     "handover" => Handover(handover::Handover),
+    /// The radio link of a train: cells, handovers, Doppler shift.
+    "train" => Train(train::Train),
     /// Token buckets that drop or re-mark.
     "policer" => Policer(policer::Policer),
     /// A token bucket that makes packets wait.

@@ -27,6 +27,9 @@ impl Docs {
                 "Span" => "time".into(),
                 "Bytes" => "size".into(),
                 "Rate" => "rate".into(),
+                "Speed" => "speed".into(),
+                "Length" => "distance".into(),
+                "Frequency" => "frequency".into(),
                 "QueueConfig" => "a [queue](#queues)".into(),
                 _ => self.takes(self.definition(name)),
             };

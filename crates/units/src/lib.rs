@@ -1,4 +1,5 @@
-//! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second.
+//! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
+//! [`Speed`], [`Length`] and [`Frequency`] for what moves.
 //!
 //! One rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
@@ -11,7 +12,7 @@ mod quantity;
 mod random;
 
 pub use parse::UnitError;
-pub use quantity::{Bytes, Rate, Span, Time};
+pub use quantity::{Bytes, Frequency, Length, Rate, Span, Speed, Time};
 pub use random::Stream;
 
 /// The earlier of two deadlines, where `None` means "no deadline".

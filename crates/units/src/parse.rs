@@ -8,8 +8,11 @@
 //! | [`Span`] | `ns` `us` `µs` `ms` `s` `min` `h` |
 //! | [`Bytes`] | `B` `kB` `MB` `GB` `KiB` `MiB` `GiB` |
 //! | [`Rate`] | `bit/s` `kbit/s` `Mbit/s` `Gbit/s`, tc's `bit` `kbit` `mbit` `gbit`, `bps` `kbps` `Mbps` `Gbps` (bits) |
+//! | [`Speed`] | `km/h` `m/s` `mm/s` `mm/h` |
+//! | [`Length`] | `mm` `m` `km` |
+//! | [`Frequency`] | `Hz` `kHz` `MHz` `GHz` |
 
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Frequency, Length, Rate, Span, Speed};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
 use std::fmt;
@@ -122,6 +125,21 @@ const RATE: Kind = Kind {
     example: "20Mbit/s",
 };
 
+const SPEED: Kind = Kind {
+    units: &[("km/h", 1_000_000), ("m/s", 3_600_000), ("mm/s", 3_600), ("mm/h", 1)],
+    known: "km/h, m/s",
+    example: "300km/h",
+};
+
+const LENGTH: Kind =
+    Kind { units: &[("mm", 1), ("m", 1_000), ("km", 1_000_000)], known: "mm, m, km", example: "800m" };
+
+const FREQUENCY: Kind = Kind {
+    units: &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)],
+    known: "Hz, kHz, MHz, GHz",
+    example: "2.1GHz",
+};
+
 /// Reads `text` as a whole number of `kind`'s smallest unit.
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let trimmed = text.trim();
@@ -198,6 +216,9 @@ macro_rules! quantity {
 quantity!(Span, SPAN, Span::from_nanos, "ns, us, ms, s, min, h");
 quantity!(Bytes, BYTES, Bytes::new, "B, kB, MB, GB, KiB, MiB, GiB");
 quantity!(Rate, RATE, Rate::from_bps, "bit/s, kbit/s, Mbit/s, Gbit/s");
+quantity!(Speed, SPEED, Speed::from_mm_per_hour, "km/h, m/s");
+quantity!(Length, LENGTH, Length::from_mm, "mm, m, km");
+quantity!(Frequency, FREQUENCY, Frequency::from_hz, "Hz, kHz, MHz, GHz");
 
 #[cfg(test)]
 mod tests {
@@ -213,6 +234,10 @@ mod tests {
         assert_eq!("64KiB".parse(), Ok(Bytes::new(65_536)));
         assert_eq!("625_000B".parse(), Ok(Bytes::new(625_000)));
         assert_eq!(".5s".parse(), Ok(Span::from_millis(500)));
+        assert_eq!("300 km/h".parse(), Ok(Speed::from_kmh(300)));
+        assert_eq!("10m/s".parse(), Ok(Speed::from_kmh(36)));
+        assert_eq!("1.2km".parse(), Ok(Length::from_m(1200)));
+        assert_eq!("2.1GHz".parse(), Ok(Frequency::from_hz(2_100_000_000)));
     }
 
     #[test]
@@ -232,6 +257,9 @@ mod tests {
             assert_eq!(Rate::from_bps(n).to_string().parse(), Ok(Rate::from_bps(n)));
             assert_eq!(Span::from_nanos(n).to_string().parse(), Ok(Span::from_nanos(n)));
             assert_eq!(Bytes::new(n).to_string().parse(), Ok(Bytes::new(n)));
+            assert_eq!(Speed::from_mm_per_hour(n).to_string().parse(), Ok(Speed::from_mm_per_hour(n)));
+            assert_eq!(Length::from_mm(n).to_string().parse(), Ok(Length::from_mm(n)));
+            assert_eq!(Frequency::from_hz(n).to_string().parse(), Ok(Frequency::from_hz(n)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The four newtypes and their arithmetic.
+//! The newtypes and their arithmetic.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -18,6 +18,18 @@ pub struct Bytes(u64);
 /// A rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
+
+/// A speed in millimetres an hour, which holds both km/h and m/s exactly.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Speed(u64);
+
+/// A distance in millimetres.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Length(u64);
+
+/// A frequency in hertz.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Frequency(u64);
 
 const NANOS: u64 = 1_000_000_000;
 
@@ -153,6 +165,60 @@ impl Rate {
     }
 }
 
+impl Speed {
+    /// From kilometres an hour.
+    pub const fn from_kmh(kmh: u64) -> Speed {
+        Speed(kmh * 1_000_000)
+    }
+    /// From millimetres an hour.
+    pub const fn from_mm_per_hour(n: u64) -> Speed {
+        Speed(n)
+    }
+    /// Metres a second.
+    pub fn as_mps(self) -> f64 {
+        self.0 as f64 / 3.6e6
+    }
+    /// The time `way` takes at this speed, rounded up to the next nanosecond; [`Span::MAX`] for
+    /// no speed.
+    pub fn time_for(self, way: Length) -> Span {
+        if self.0 == 0 {
+            return Span::MAX;
+        }
+        let ns = (way.0 as u128 * 3600 * NANOS as u128).div_ceil(self.0 as u128);
+        Span(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+impl Length {
+    /// From millimetres.
+    pub const fn from_mm(mm: u64) -> Length {
+        Length(mm)
+    }
+    /// From metres.
+    pub const fn from_m(m: u64) -> Length {
+        Length(m * 1_000)
+    }
+    /// Metres.
+    pub fn as_m(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+    /// Whether this is no distance at all.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Frequency {
+    /// From hertz.
+    pub const fn from_hz(hz: u64) -> Frequency {
+        Frequency(hz)
+    }
+    /// Hertz.
+    pub const fn as_hz(self) -> u64 {
+        self.0
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
@@ -246,6 +312,21 @@ impl fmt::Display for Rate {
         whole(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
     }
 }
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(f, self.0, &[(1_000_000, "km/h"), (3_600, "mm/s"), (1, "mm/h")])
+    }
+}
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(f, self.0, &[(1_000_000, "km"), (1_000, "m"), (1, "mm")])
+    }
+}
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        whole(f, self.0, &[(1_000_000_000, "GHz"), (1_000_000, "MHz"), (1_000, "kHz"), (1, "Hz")])
+    }
+}
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "t={:.9}s", self.as_secs_f64())
@@ -262,6 +343,21 @@ impl fmt::Debug for Bytes {
     }
 }
 impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -287,5 +383,13 @@ mod tests {
         assert_eq!(Bytes::new(625_000).to_string(), "625kB");
         assert_eq!(Rate::from_bps(20_000_000).to_string(), "20Mbit/s");
         assert_eq!(Span::ZERO.to_string(), "0ns");
+    }
+
+    #[test]
+    fn a_way_takes_its_time() {
+        // 800 m at 300 km/h (83.333 m/s): 9.6 s.
+        assert_eq!(Speed::from_kmh(300).time_for(Length::from_m(800)), Span::from_millis(9_600));
+        assert_eq!(Speed::default().time_for(Length::from_m(1)), Span::MAX);
+        assert!((Speed::from_kmh(300).as_mps() - 83.333_333).abs() < 1e-6);
     }
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use path::*;
-use units::{Bytes, Rate, Span, Stream, Time};
+use units::{Bytes, Length, Rate, Span, Speed, Stream, Time};
 
 /// A plain packet.
 pub fn packet(id: u64, size: u32) -> Packet<()> {
@@ -244,18 +244,61 @@ impl Choices<'_> {
         t.into()
     }
 
+    fn buffer(&mut self) -> Buffer {
+        self.one(&[Buffer::Lost, Buffer::Kept, Buffer::LeftBehind])
+    }
+
+    /// Nothing that takes thousands of handovers.
+    fn fast_rate(&mut self) -> Rate {
+        Rate::from_bps(self.one(&[20_000_000, 1_000_000, 300_000]) + self.below(3))
+    }
+
+    fn train(&mut self) -> Stage {
+        Train {
+            rate: self.fast_rate(),
+            speed: Speed::from_kmh(300 + self.below(200)),
+            cell: Length::from_mm(14_000 + self.below(30_000)),
+            start: Length::from_mm(self.below(14_000)),
+            residual: self.probability(),
+            edge_snr: self.one(&[12.0, 0.0, 25.0]),
+            bit_errors: self.one(&[1e-7, 1e-5]),
+            repeats: self.below(3) as u32,
+            lasts: Span::from_millis(self.below(50)),
+            buffer: self.maybe(Self::buffer),
+            attempt: Span::from_millis(1 + self.below(20)),
+            attempt_failure: self.probability(),
+            overlap: Length::from_m(self.below(5)),
+            failure_lasts: [Span::ZERO, Span::from_millis(self.below(99))],
+            failure_buffer: self.maybe(Self::buffer),
+            delay: self.span(),
+            mtu: self.maybe(|c| 1000 + c.below(1000) as u32),
+            queue: self.queue(),
+            ..Train::default()
+        }
+        .into()
+    }
+
     fn handover(&mut self) -> Stage {
         let (every, fall) = (Span::from_millis(1 + self.below(30)), self.span());
         let listed = self.coin();
+        let fails = self.below(4);
         Handover {
+            failures: (fails == 1).then(|| self.below(3)),
+            among: (fails == 1).then(|| 2 + self.below(3)),
+            failed: if fails == 2 { vec![1 + self.below(3), 3] } else { vec![] },
+            failure_probability: (fails == 3).then(|| self.probability()),
+            failure_lasts: (fails > 0)
+                .then(|| [Span::from_nanos(self.below(5)), Span::from_millis(self.below(9))]),
+            failure_buffer: if fails > 0 { self.maybe(Self::buffer) } else { None },
+            fate: (fails > 0 && self.coin()).then(|| "radio".to_string()),
             at: if listed { vec![every, every * 3] } else { vec![] },
             every: (!listed).then_some(every),
             first: None,
             lasts: self.span(),
-            buffer: self.one(&[Buffer::Lost, Buffer::Kept]),
-            rate: self.maybe(Self::rate),
+            buffer: self.buffer(),
+            rate: self.maybe(if fails > 0 { Self::fast_rate } else { Self::rate }),
             fall,
-            falling_rate: (!fall.is_zero()).then(|| self.rate()),
+            falling_rate: (!fall.is_zero()).then(|| if fails > 0 { self.fast_rate() } else { self.rate() }),
             extra_delay: self.span(),
             extra_for: None,
             delay: self.span(),
@@ -279,7 +322,7 @@ impl Choices<'_> {
 
     /// A valid stage of any kind.
     pub fn stage(&mut self) -> Stage {
-        let kind = self.below(15);
+        let kind = self.below(16);
         let stage = match kind {
             0 => Link {
                 rate: self.maybe(Self::rate),
@@ -294,6 +337,7 @@ impl Choices<'_> {
                 jitter: Some(self.span()),
                 distribution: self.one(&[Distribution::Uniform, Distribution::Normal]),
                 reorder: self.coin(),
+                every: self.maybe(|c| Span::from_nanos(1 + c.below(20_000_000))),
                 ..Jitter::default()
             }
             .into(),
@@ -321,6 +365,7 @@ impl Choices<'_> {
             10 => Duplicate { probability: self.probability() }.into(),
             11 => Reorder { probability: self.probability(), delay: self.span() }.into(),
             12 => self.tunnel(),
+            14 => self.train(),
             13 => TunnelEnd { timeout: Span::from_millis(1 + self.below(50)) }.into(),
             _ => Jitter {
                 distribution: Distribution::Trace,

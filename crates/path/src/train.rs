@@ -1,0 +1,300 @@
+//! The radio link of a train that passes from cell to cell: handovers at the borders, a rate that
+//! follows the distance to the mast, bit errors from the Doppler shift.
+//!
+//! ```text
+//!      mast            mast            mast     `cell` apart, `track` beside the rails
+//!       |               |               |
+//! ══════╪═══════╪═══════╪═══════╪═══════╪══►   `speed`
+//!            handover        handover           half way between two masts
+//! ```
+//! At each place the SNR follows from the distance; the constellation (so the rate) from the SNR,
+//! as if nothing moved; the Doppler shift leaves a carrier offset, the offset costs SINR, and at
+//! that SINR bits of the chosen constellation fail. See `radio.rs` for the forms and their sources.
+//!
+//! | departure or assumption | why |
+//! |---|---|
+//! | equal cells on a straight track, constant speed | a period; what differs from cell to cell is chance |
+//! | 128 places a cell, constant between | 6 m in a cell of 800 m |
+//! | of the Doppler shift `residual` is left uncorrected; its change near the mast costs nothing | receivers track the carrier; 0.5 is *fitted* to "bit errors rise above about 200 km/h" (HSR study of 2019): there they have doubled, at 300 km/h they are six-fold. It leaves 292 Hz then, 0.14 ppm; a terminal may be off by 0.1 ppm (3GPP TS 36.101, 6.5.1) |
+//! | offsets interfere as Moose's bound says, no spread within the channel | line of sight on viaducts |
+//! | the constellation is chosen without knowing of the interference, and is continuous | its feedback is older than the channel; powers of two only add teeth |
+//! | coding is a gain in dB; hybrid ARQ sends a damaged packet again at once, up to `repeats` times (3GPP TS 36.321, 5.4.2), each time as likely damaged; those behind wait | in LTE others pass in the 8 ms between, and the receiver puts them in order; no combining |
+//! | cells differ in frequency: no interference but in `edge_snr` | – |
+//! | no fading | the 2019 study names shift and handovers as causes |
+//! | the rate is at least a hundredth of `rate`, a cell takes at least 100 ms | nothing takes for ever |
+//! | handover exactly half way; a failed one has no influence on the SNR after it | – |
+//! | an attempt takes `attempt`, as many as fit into `overlap` are made, each fails with `attempt_failure` | faster trains have fewer tries: failures rise with speed |
+//!
+//! Defaults: 300 km/h, 2.1 GHz, cells of 800 m (the study: "a few hundred metres", crossed in
+//! seconds; its emulation has a handover every 10 s, which is 833 m at 300 km/h), gaps of 100 ms
+//! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
+
+use crate::cells::{CellGate, Errors, Handovers, Which};
+use crate::config::{Config, Problem, mtu_of_ip};
+use crate::events::{Schedule, Step, Steps};
+use crate::handover::FAILURE_LASTS;
+use crate::outage::Buffer;
+use crate::queue::QueueConfig;
+use crate::radio;
+use crate::server::Server;
+use crate::{Body, Element};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Frequency, Length, Rate, Span, Speed, Stream};
+
+/// Places of a cell.
+const PLACES: u64 = 128;
+
+/// The radio link of a train.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Train {
+    /// Bits per second near the mast, where the largest constellation works.
+    pub rate: Rate,
+    /// The train's speed. Default 300 km/h.
+    pub speed: Speed,
+    /// From mast to mast: the length of a cell along the track. Default 800 m.
+    pub cell: Length,
+    /// From the masts to the track. Default 100 m.
+    pub track: Length,
+    /// How far into its first cell the train is when the run begins. Default 0.
+    pub start: Length,
+    /// The carrier's frequency. Default 2.1 GHz.
+    pub carrier: Frequency,
+    /// From subcarrier to subcarrier. Default 15 kHz.
+    pub subcarrier: Frequency,
+    /// The share of the Doppler shift that the receiver does not correct, 0 to 1. Default 0.5.
+    pub residual: f64,
+    /// Signal to noise (and interference) at the border of two cells, in dB. Default 12.
+    pub edge_snr: f64,
+    /// How fast the signal falls with the distance: to this power. Default 3.
+    pub path_loss: f64,
+    /// What coding gains, in dB. Default 5.
+    pub coding_gain: f64,
+    /// The bit error rate the constellation is chosen for. Default 1e-7 (0.12 % of packets of
+    /// 1500 bytes).
+    pub bit_errors: f64,
+    /// How often the radio transmits a damaged packet again before it is lost, up to 100.
+    /// Default 3: LTE's hybrid ARQ makes four transmissions.
+    pub repeats: u32,
+    /// Bits of the largest constellation: 6 is 64-QAM (default).
+    pub bits: u32,
+    /// How long nothing passes in a handover that works. Default 100 ms.
+    pub lasts: Span,
+    /// What becomes of packets then. Default `"kept"`: LTE forwards them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+    /// The length in which both cells can be heard. Default 200 m.
+    pub overlap: Length,
+    /// How long one attempt of a handover takes, from the measurement on. Default 1 s.
+    pub attempt: Span,
+    /// The probability that one attempt fails. Default 0.3 (an assumption: with two attempts at
+    /// 300 km/h 9 % of the handovers fail).
+    pub attempt_failure: f64,
+    /// Instead of attempts: the probability that a handover fails, each for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_probability: Option<f64>,
+    /// Instead of attempts: how many of every `among` handovers fail; the seed says which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u64>,
+    /// With `failures`: of how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub among: Option<u64>,
+    /// Instead of attempts: the numbers of the handovers that fail; the first handover is 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<u64>,
+    /// How long nothing passes when one fails: least and most, drawn evenly. Default 1s to 2s.
+    pub failure_lasts: [Span; 2],
+    /// The `buffer` of those that fail. Default `"left-behind"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_buffer: Option<Buffer>,
+    /// Elements with the same text here draw the same failures: both directions of a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fate: Option<String>,
+    /// Propagation delay, one way. Default 0.
+    pub delay: Span,
+    /// Largest IP packet in bytes; left out: any size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// What waits for the transmitter. Default: 1000 packets first in, first out.
+    pub queue: QueueConfig,
+}
+
+impl Default for Train {
+    fn default() -> Self {
+        Train {
+            rate: Rate::default(),
+            speed: Speed::from_kmh(300),
+            cell: Length::from_m(800),
+            track: Length::from_m(100),
+            start: Length::default(),
+            carrier: Frequency::from_hz(2_100_000_000),
+            subcarrier: Frequency::from_hz(15_000),
+            residual: 0.5,
+            edge_snr: 12.0,
+            path_loss: 3.0,
+            coding_gain: 5.0,
+            bit_errors: 1e-7,
+            repeats: 3,
+            bits: 6,
+            lasts: Span::from_millis(100),
+            buffer: None,
+            overlap: Length::from_m(200),
+            attempt: Span::from_secs(1),
+            attempt_failure: 0.3,
+            failure_probability: None,
+            failures: None,
+            among: None,
+            failed: Vec::new(),
+            failure_lasts: FAILURE_LASTS,
+            failure_buffer: None,
+            fate: None,
+            delay: Span::ZERO,
+            mtu: None,
+            queue: QueueConfig::default(),
+        }
+    }
+}
+
+/// What the radio is like at one place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The Doppler shift in Hz; positive while the mast comes nearer.
+    pub doppler_hz: f64,
+    /// Bits per second.
+    pub rate: Rate,
+    /// The bit error rate.
+    pub bit_error_rate: f64,
+}
+
+impl Train {
+    /// What the radio is like `along` metres past the mast (negative: before it).
+    pub fn place(&self, along: f64) -> Place {
+        let doppler_hz = radio::doppler_hz(self.carrier, self.speed, along, self.track);
+        let edge = radio::distance(self.cell.as_m() / 2.0, self.track);
+        let nearer = edge / radio::distance(along, self.track);
+        let snr = radio::from_db(self.edge_snr) * libm::pow(nearer, self.path_loss);
+        let gain = radio::from_db(self.coding_gain);
+        let m = radio::constellation(snr * gain, self.bit_errors, self.bits);
+        let offset = self.residual * doppler_hz / self.subcarrier.as_hz() as f64;
+        let sinr = radio::sinr(snr, offset);
+        let share = libm::log2(m) / f64::from(self.bits);
+        // Never quite nothing: a hundredth.
+        let bps = (self.rate.as_bps() as f64 * share.max(1e-2)) as u64;
+        let bit_error_rate = radio::bit_error_rate(sinr * gain, m);
+        Place { doppler_hz, rate: Rate::from_bps(bps.max(1)), bit_error_rate }
+    }
+
+    /// When the first handover begins, and from one to the next.
+    pub fn crossings(&self) -> (Span, Span) {
+        radio::crossings(self.speed, self.cell, self.start)
+    }
+
+    /// The probability that a handover fails after as many attempts as the overlap has time for.
+    pub fn failure_probability(&self) -> f64 {
+        let attempts = self.speed.time_for(self.overlap).as_nanos() / self.attempt.as_nanos().max(1);
+        libm::pow(self.attempt_failure, attempts.max(1) as f64)
+    }
+
+    fn which(&self) -> Result<Which, Problem> {
+        match Which::read(&self.failed, (self.failures, self.among), self.failure_probability)? {
+            Which::Nobody => Ok(Which::Chance(self.failure_probability())),
+            which => Ok(which),
+        }
+    }
+
+    fn check_radio(&self) -> Result<(), Problem> {
+        let numbers = [
+            ("residual", self.residual, 0.0..=1.0, "0 to 1"),
+            ("edge_snr", self.edge_snr, -20.0..=60.0, "-20 to 60 dB"),
+            ("path_loss", self.path_loss, 0.0..=8.0, "0 to 8"),
+            ("coding_gain", self.coding_gain, -20.0..=20.0, "-20 to 20 dB"),
+            ("bit_errors", self.bit_errors, 1e-15..=0.1, "1e-15 to 0.1"),
+            ("repeats", f64::from(self.repeats), 0.0..=100.0, "0 to 100"),
+            ("bits", f64::from(self.bits), 1.0..=12.0, "1 to 12"),
+            ("attempt_failure", self.attempt_failure, 0.0..=1.0, "0 to 1"),
+        ];
+        for (key, value, range, allowed) in numbers {
+            if !range.contains(&value) {
+                return Err(Problem::new(key, format!("{value}: must be {allowed}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn gate(&self, seed: u64, name: &str) -> CellGate {
+        let (first, every) = self.crossings();
+        let places = (0..PLACES).map(|i| {
+            let from_border = self.start.as_m() / self.cell.as_m() + (i as f64 + 0.5) / PLACES as f64;
+            self.place((from_border % 1.0 - 0.5) * self.cell.as_m())
+        });
+        let at = |i: u64| Span::from_nanos((every.as_nanos() as u128 * i as u128 / PLACES as u128) as u64);
+        let places: Vec<Place> = places.collect();
+        let steps = (0..).zip(&places).map(|(i, place)| Step { at: at(i), rate: place.rate }).collect();
+        let fate = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
+        CellGate {
+            steps: Steps::new(steps, Some(every)),
+            gaps_in_steps: false,
+            handovers: Handovers {
+                schedule: Schedule { at: Vec::new(), first, every: Some(every), lasts: self.lasts },
+                works: self.buffer.unwrap_or(Buffer::Kept),
+                fails: (self.failure_lasts, self.failure_buffer.unwrap_or(Buffer::LeftBehind)),
+                which: self.which().unwrap_or(Which::Nobody),
+                drawn: (seed, fate),
+            },
+            extra: (Span::ZERO, Span::ZERO),
+            errors: Some(Errors {
+                ber: places.iter().map(|place| place.bit_error_rate).collect(),
+                period: every,
+                repeats: self.repeats,
+                stream: Stream::new(seed, name),
+            }),
+        }
+    }
+}
+
+impl Config for Train {
+    fn check(&self) -> Result<(), Problem> {
+        if self.rate.as_bps() == 0 {
+            return Err(Problem::new("rate", "how much near the mast? (for example \"20Mbit/s\")"));
+        }
+        if self.speed == Speed::default() {
+            return Err(Problem::new("speed", "must be above zero (for example \"300km/h\")"));
+        }
+        for (key, zero) in [
+            ("cell", self.cell.is_zero()),
+            // A mast on the rails: the train would be at no distance from it.
+            ("track", self.track.is_zero()),
+            ("subcarrier", self.subcarrier.as_hz() == 0),
+            ("attempt", self.attempt.is_zero()),
+        ] {
+            if zero {
+                return Err(Problem::new(key, "must be above zero"));
+            }
+        }
+        if self.start >= self.cell {
+            return Err(Problem::new("start", "must be shorter than the cell"));
+        }
+        self.check_radio()?;
+        self.which()?;
+        let [least, most] = self.failure_lasts;
+        if least > most {
+            return Err(Problem::new("failure_lasts", "the least, then the most"));
+        }
+        let (every, longest) = (self.crossings().1, self.lasts.max(most));
+        if every < Span::from_millis(100) {
+            return Err(Problem::new("cell", format!("is crossed in {every}: at least 100ms")));
+        }
+        if every <= longest {
+            let message = format!("is crossed in {every}, a handover takes up to {longest}");
+            return Err(Problem::new("cell", message));
+        }
+        mtu_of_ip(self.mtu)?;
+        self.queue.check().map_err(|p| p.within("queue"))
+    }
+
+    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        let queue = self.queue.build(seed, name);
+        Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
+    }
+}
