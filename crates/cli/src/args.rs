@@ -183,7 +183,7 @@ Exit code: 0 it is loaded, 2 it cannot be.")]
 pub struct CcLoadArgs {
     /// Which: `longfat cc list` shows them.
     pub name: String,
-    /// Sets a parameter of the program, a whole number; may be given several times.
+    /// Sets a parameter as a scenario's `cc` does, for example `T=40ms`; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Prints one JSON object instead of text.

@@ -5,6 +5,7 @@ use crate::inventory::inventory;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::problem::Problem;
+use congestion::Control;
 use kernel_cc::{Before, Error, Kernel, kernel_name};
 use serde_json::json;
 use std::process::ExitCode;
@@ -36,8 +37,7 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, Problem> {
         return Err(Problem::Usage(format!("the kernel has {name} itself: there is nothing to load")));
     }
     kernel_cc::find(name).ok_or_else(|| Error::Unknown { name: name.into() })?;
-    let set = args.set.iter().map(|text| parameter(text)).collect::<Result<Vec<_>, _>>()?;
-    let done = kernel_cc::load_for_all(name, &set)?;
+    let done = kernel_cc::load_for_all(name, &parameters(name, &args.set)?)?;
     let kernel_name = kernel_name(name);
     let parameters = kernel_cc::parameters_of(&kernel_name).unwrap_or_default();
     let parameters: Vec<(String, u64)> = parameters.into_iter().map(|p| (p.name, p.value)).collect();
@@ -76,11 +76,21 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `KEY=VALUE`, a whole number.
-fn parameter(text: &str) -> Result<(&str, u64), Problem> {
-    let wrong = || Problem::Usage(format!("--set: `{text}` is not KEY=VALUE with a whole number"));
-    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-    Ok((key.trim(), value.trim().parse().map_err(|_| wrong())?))
+/// What each `KEY=VALUE` says, as a scenario's `cc` has it, in the program's variables.
+fn parameters(name: &str, set: &[String]) -> Result<Vec<(&'static str, u64)>, Problem> {
+    let mut table = serde_json::Map::new();
+    for text in set {
+        let wrong = || Problem::Usage(format!("--set: `{text}` is not KEY=VALUE"));
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+        let value = value.trim();
+        let number = value.parse().map(serde_json::Value::Number);
+        table.insert(key.trim().into(), number.unwrap_or_else(|_| value.into()));
+    }
+    let Some(control) = Control::named(name) else { return Ok(Vec::new()) };
+    let wrong = |why: String| Problem::Usage(format!("--set: {why}"));
+    let control = control.with(serde_json::Value::Object(table)).map_err(|e| wrong(e.to_string()))?;
+    control.check().map_err(|p| wrong(format!("`{}`: {}", p.key, p.message)))?;
+    Ok(control.kernel_parameters())
 }
 
 fn unload(args: &CcUnloadArgs) -> Result<ExitCode, Problem> {

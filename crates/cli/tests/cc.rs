@@ -43,11 +43,17 @@ fn what_cannot_be_loaded_is_told() {
     assert!(text.contains("the kernel has reno itself"), "{text}");
     let text = refused(&["load", "bbr-hsr", "--set", "fast"]);
     assert!(text.contains("`fast`") && text.contains("KEY=VALUE"), "{text}");
-    let text = refused(&["load", "bbr-hsr", "--set", "hsr_alpha=-1"]);
-    assert!(text.contains("whole number"), "{text}");
+    let text = refused(&["load", "bbr-hsr", "--set", "alpha=-1"]);
+    assert!(text.contains("`alpha`: ") && text.contains("-1"), "{text}");
+    let text = refused(&["load", "bbr-hsr", "--set", "T=fast"]);
+    assert!(text.contains("fast"), "{text}");
     let text = refused(&["load", "bbr-hsr", "--set", "nonesuch=1"]);
-    let told = if cfg!(feature = "kernel-cc") { "no parameter `nonesuch`" } else { "--features kernel-cc" };
-    assert!(text.contains(told), "{text}");
+    assert!(text.contains("`nonesuch`") && text.contains("`bw_rec`"), "{text}");
+    let text = refused(&["load", "westwood", "--set", "T=1s"]);
+    assert!(text.contains("`T`"), "{text}");
+    if !cfg!(feature = "kernel-cc") {
+        assert!(refused(&["load", "bbr-hsr"]).contains("--features kernel-cc"));
+    }
 }
 
 #[test]

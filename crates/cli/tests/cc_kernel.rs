@@ -54,13 +54,13 @@ fn controls() {
 fn load_list_unload() {
     let mounted = fs::read_to_string("/proc/mounts").expect("Linux").contains(" /sys/fs/bpf bpf ");
     let _ = longfat(&["cc", "unload", "bbr-hsr"]); // of an interrupted test
-    let out = longfat(&["cc", "load", "bbr-hsr", "--set", "hsr_T_us=60000"]);
+    let out = longfat(&["cc", "load", "bbr-hsr", "--set", "T=60ms"]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert_eq!(text(&out.stdout).contains("mounted a bpf file system"), !mounted, "{}", text(&out.stdout));
     assert!(available().contains(" bbr_hsr"));
     let list = text(&longfat(&["cc", "list"]).stdout);
     assert!(list.contains("loaded for everybody as bbr_hsr, with hsr_T_us=60000"), "{list}");
-    let again = text(&longfat(&["cc", "load", "bbr-hsr", "--set", "hsr_T_us=60000"]).stdout);
+    let again = text(&longfat(&["cc", "load", "bbr-hsr", "--set", "T=60ms"]).stdout);
     assert!(again.contains("nothing changed"), "{again}");
     let other = text(&longfat(&["cc", "load", "bbr-hsr"]).stdout);
     assert!(other.contains("with other parameters") && other.contains("hsr_T_us = 50000"), "{other}");
