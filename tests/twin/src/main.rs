@@ -1,5 +1,6 @@
 //! Prints `docs/fidelity.md`: every measured cell beside its simulation, worst first.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use twin::{Cell, Outcome, error, quantile, recorded, share_within};
 
@@ -64,41 +65,55 @@ fn table(title: &str, rows: &[Row]) {
     }
 }
 
-/// The grid: simulator and ns-3 beside the kernel.
-fn grid(rows: &[Row]) {
-    let ns3 = recorded::ns3();
-    let line = |name: &str, of: &dyn Fn(&Row) -> Option<Outcome>| {
-        let pairs: Vec<(&Outcome, Outcome)> = rows.iter().filter_map(|r| Some((&r.1, of(r)?))).collect();
-        let shares = |share: &dyn Fn(&(&Outcome, Outcome)) -> f64| {
-            let e: Vec<f64> = pairs.iter().map(|p| share(p).abs()).collect();
-            let q = |at| quantile(&e, at) * 100.0;
-            format!("{:.1} % / {:.1} % / {:.1} %", q(0.5), q(0.9), q(1.0))
-        };
-        let many: Vec<f64> = pairs
-            .iter()
-            .filter(|(k, _)| k.retransmits > 50.0)
-            .map(|(k, s)| (s.retransmits / k.retransmits).max(k.retransmits / s.retransmits))
-            .collect();
-        println!(
-            "| {name} | {} | {} | {} | {} | {} of {} |",
-            pairs.len(),
-            shares(&|(k, s)| error(s, k)),
-            shares(&|(k, s)| s.rtt_ms / k.rtt_ms - 1.0),
-            shares(&|(k, s)| s.p95_ms / k.p95_ms - 1.0),
-            many.iter().filter(|&&r| r <= 1.5).count(),
-            many.len()
-        );
+/// A line of errors: what `of` makes of the rows, beside the kernel.
+fn line(name: &str, rows: &[Row], of: &dyn Fn(&Row) -> Option<Outcome>) {
+    let pairs: Vec<(&Outcome, Outcome)> = rows.iter().filter_map(|r| Some((&r.1, of(r)?))).collect();
+    let shares = |share: &dyn Fn(&(&Outcome, Outcome)) -> f64| {
+        let e: Vec<f64> = pairs.iter().map(|p| share(p).abs()).collect();
+        let q = |at| quantile(&e, at) * 100.0;
+        format!("{:.1} % / {:.1} % / {:.1} %", q(0.5), q(0.9), q(1.0))
     };
+    let many: Vec<f64> = pairs
+        .iter()
+        .filter(|(k, _)| k.retransmits > 50.0)
+        .map(|(k, s)| (s.retransmits / k.retransmits).max(k.retransmits / s.retransmits))
+        .collect();
+    println!(
+        "| {name} | {} | {} | {} | {} | {} of {} |",
+        pairs.len(),
+        shares(&|(k, s)| error(s, k)),
+        shares(&|(k, s)| s.rtt_ms / k.rtt_ms - 1.0),
+        shares(&|(k, s)| s.p95_ms / k.p95_ms - 1.0),
+        many.iter().filter(|&&r| r <= 1.5).count(),
+        many.len()
+    );
+}
+
+/// The lab's cells: simulator, and ns-3 where it has them, beside the kernel.
+fn grid(sets: &[(&str, Vec<Row>)]) {
+    let ns3 = recorded::ns3();
     println!("\n## The grid\n");
     println!(
-        "{} cells. Random loss takes the same packets on the kernel and in the simulator (the same seeds); ns-3 \
+        "{} cells. Random loss and jitter are the same on the kernel and in the simulator (the same seeds); ns-3 \
          has 20 seeds of its own. Errors: median / 90th percentile / worst.\n",
-        rows.len()
+        sets.iter().map(|(_, rows)| rows.len()).sum::<usize>()
     );
     println!("| | cells | goodput | mean RTT | p95 RTT | retransmissions within a factor of 1.5 |");
     println!("|---|---:|---:|---:|---:|---:|");
-    line("simulator", &|r| Some(r.2));
-    line("ns-3", &|r| ns3.get(&r.0.line()).copied());
+    for (i, (name, rows)) in sets.iter().enumerate() {
+        line(name, rows, &|r| Some(r.2));
+        if i == 0 {
+            line("the same in ns-3", rows, &|r| ns3.get(&r.0.line()).copied());
+        }
+    }
+    for (name, rows) in sets {
+        println!("\n### {name}");
+        cells(rows, &ns3);
+    }
+}
+
+/// Cell by cell.
+fn cells(rows: &[Row], ns3: &BTreeMap<String, Outcome>) {
     println!(
         "\nWorst first. Spread: largest goodput of the kernel's runs / smallest; 1.00 where there is one run.\n\n\
          | cell | goodput Mbit/s: kernel | spread | simulator | error | ns-3 error | retransmissions: kernel | simulator | RTT mean ms: kernel | simulator | p95: kernel | simulator |"
@@ -125,11 +140,17 @@ fn grid(rows: &[Row]) {
 }
 
 fn print() -> Result<(), String> {
-    let rows = simulate(recorded::grid())?;
+    let mut sets = vec![
+        ("Paths that stand still: Reno, CUBIC, BBR", simulate(recorded::grid())?),
+        ("Jitter and handovers: Reno, CUBIC, BBR", simulate(recorded::moving())?),
+    ];
+    for cc in twin::grid::EBPF {
+        sets.push((cc, simulate(recorded::ebpf(cc))?));
+    }
     let seeded = |cells: Vec<(Cell, Outcome)>| cells.into_iter().map(|c| (c, SEEDS)).collect();
     let (clock, exact) = (simulate(seeded(recorded::wall_clock()))?, simulate(seeded(recorded::exact()))?);
     print!("{HEAD}");
-    grid(&rows);
+    grid(&sets);
     table("Paced, through an emulator in wall-clock time", &clock);
     table("Through an emulator in exact time, one run each", &exact);
     Ok(())

@@ -12,7 +12,7 @@
 //! `grid-6.18.csv` has the runs of [`crate::grid`] in the lab, one line each; `grid-ns3.csv` the same
 //! cells in ns-3.
 
-use crate::{Cell, Outcome};
+use crate::{Cell, Outcome, grid};
 use std::collections::BTreeMap;
 
 const WALL_CLOCK: &str = include_str!("../kernel-6.18.csv");
@@ -50,13 +50,32 @@ pub fn exact() -> Vec<Row> {
     EXACT.lines().filter_map(|line| parse(line, true)).collect()
 }
 
-/// The grid in the lab: the mean of each cell's runs, and their spread; how many runs. In the order of
-/// the file. Run r had seed r: what random loss takes, it takes from the simulator's run of that seed too.
+/// The grid's 72 cells in the lab: the mean of each cell's runs, and their spread; how many runs. In the
+/// order of the file. Run r had seed r: what random loss takes, it takes from the simulator's run of that
+/// seed too.
 pub fn grid() -> Vec<(Row, u64)> {
+    lab(&grid::cells())
+}
+
+/// The cells of paths that move, alike.
+pub fn moving() -> Vec<(Row, u64)> {
+    lab(&grid::moving())
+}
+
+/// The cells of one of longfat's own programs for the kernel, alike.
+pub fn ebpf(cc: &str) -> Vec<(Row, u64)> {
+    lab(&grid::ebpf().into_iter().filter(|c| c.cc == cc).collect::<Vec<_>>())
+}
+
+/// What was measured of these cells.
+fn lab(wanted: &[Cell]) -> Vec<(Row, u64)> {
     let mut cells: Vec<(Cell, Vec<Outcome>)> = Vec::new();
     for line in GRID.lines() {
         let f: Vec<&str> = line.split(',').collect();
         let Some((cell, run)) = Cell::parse(&f).zip(summary(&f, 10)) else { continue };
+        if !wanted.contains(&cell) {
+            continue;
+        }
         match cells.iter_mut().find(|(known, _)| *known == cell) {
             Some((_, runs)) => runs.push(run),
             None => cells.push((cell, vec![run])),

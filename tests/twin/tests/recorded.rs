@@ -36,11 +36,10 @@ fn pacing_decides_what_a_small_bucket_carries() {
     assert!(s1.goodput / s2.goodput > 8.0, "{} {}", s1.goodput, s2.goodput);
 }
 
-/// The grid's own aims. The cells beyond them are named and explained in `docs/fidelity.md`.
-#[test]
-fn the_grid() {
+/// The lab's cells and the aims they are held to. Those beyond are named and explained in `docs/fidelity.md`.
+fn hold(set: &str, cells: usize, rows: Vec<((Cell, Outcome), u64)>) {
     let (mut goodput, mut rtt, mut near, mut many) = (Vec::new(), Vec::new(), 0, 0);
-    for ((cell, kernel), runs) in recorded::grid() {
+    for ((cell, kernel), runs) in rows {
         let sim = cell.simulate_runs(runs).expect("parses");
         goodput.push(error(&sim, &kernel).abs());
         rtt.push((sim.rtt_ms / kernel.rtt_ms - 1.0).abs());
@@ -49,10 +48,27 @@ fn the_grid() {
             (near, many) = (near + u32::from(ratio <= 1.5), many + 1);
         }
     }
-    assert_eq!(goodput.len(), 72);
+    assert_eq!(goodput.len(), cells, "{set}");
     for (what, errors) in [("goodput", &goodput), ("RTT", &rtt)] {
-        assert!(quantile(errors, 0.5) <= 0.03, "{what}: median {}", quantile(errors, 0.5));
-        assert!(quantile(errors, 0.9) <= 0.10, "{what}: 90th percentile {}", quantile(errors, 0.9));
+        assert!(quantile(errors, 0.5) <= 0.03, "{set}, {what}: median {}", quantile(errors, 0.5));
+        assert!(quantile(errors, 0.9) <= 0.10, "{set}, {what}: 90th percentile {}", quantile(errors, 0.9));
     }
-    assert!(near * 10 >= many * 8, "retransmissions within a factor of 1.5: {near} of {many}");
+    assert!(near * 10 >= many * 8, "{set}, retransmissions within a factor of 1.5: {near} of {many}");
+}
+
+#[test]
+fn the_grid() {
+    hold("grid", 72, recorded::grid());
+}
+
+#[test]
+fn jitter_and_handovers() {
+    hold("moving", 27, recorded::moving());
+}
+
+#[test]
+fn longfats_own_programs_for_the_kernel() {
+    for cc in twin::grid::EBPF {
+        hold(cc, 18, recorded::ebpf(cc));
+    }
 }
