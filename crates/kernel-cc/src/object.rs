@@ -105,13 +105,13 @@ impl Opened {
     }
 
     /// Has the kernel check it. The control is going to be called `kernel_name`, which is the
-    /// caller's to choose; `for_all` lets unprivileged programs choose it.
+    /// caller's to choose; any program may then choose it, without privileges too.
     ///
     /// # Errors
     /// What is missing or was refused.
-    pub fn load(mut self, kernel_name: &str, for_all: bool) -> Result<Ready, Error> {
+    pub fn load(mut self, kernel_name: &str) -> Result<Ready, Error> {
         capabilities::check()?;
-        self.call(kernel_name, for_all);
+        self.call(kernel_name);
         listen();
         let Opened { open, name } = self;
         let object = open.load().map_err(|e| diagnose::why(rejected(&name, &e)))?;
@@ -119,17 +119,16 @@ impl Opened {
     }
 
     /// `name` and `flags` are the first members of `struct tcp_congestion_ops` in `bpf/kernel.h`.
-    fn call(&mut self, kernel_name: &str, for_all: bool) {
+    fn call(&mut self, kernel_name: &str) {
         let mut name = [0; LONGEST + 1];
         name.iter_mut().zip(kernel_name.bytes().take(LONGEST)).for_each(|(to, from)| *to = from);
-        let flags = if for_all { TCP_CONG_NON_RESTRICTED } else { 0 };
         let control = self.open.maps_mut().find(|m| m.map_type() == MapType::StructOps);
         if let Some(mut control) = control
             && let Some((place, rest)) = control.initial_value_mut().and_then(|v| v.split_first_chunk_mut())
             && let Some(bits) = rest.first_chunk_mut()
         {
             *place = name;
-            *bits = flags.to_ne_bytes();
+            *bits = TCP_CONG_NON_RESTRICTED.to_ne_bytes();
         }
     }
 }

@@ -33,7 +33,7 @@ impl Loaded {
             let mut opened = Opened::new(name, object)?;
             opened.set(parameters)?;
             let (kernel_name, n) = Kernel::now().free_name(name, std::process::id(), from);
-            match opened.load(&kernel_name, true)?.register() {
+            match opened.load(&kernel_name)?.register() {
                 // A process of the same number in another namespace, or a thread of ours, was faster.
                 Err(Error::Taken { .. }) => from = n + 1,
                 Err(e) => return Err(e),

@@ -56,7 +56,7 @@ pub fn load_object_for_all(name: &str, object: &[u8], parameters: &[(&str, u64)]
         }
     }
     // Checked before the old one goes.
-    let ready = opened.load(&kernel_name, false)?;
+    let ready = opened.load(&kernel_name)?;
     if before == Before::Other {
         pins::unpin(&kernel_name)?;
     }

@@ -90,6 +90,25 @@ fn two_instances_have_their_own_parameters() {
     assert_eq!(load(9).kernel_name(), a_name);
 }
 
+/// A thread that gave up its user, and so its capabilities, may choose it; `cubic` is for the privileged
+/// where `tcp_allowed_congestion_control` does not name it.
+#[test]
+fn programs_without_privileges_may_choose_it() {
+    let loaded = Loaded::of("steady", STEADY, &[("window", 5)]).unwrap();
+    let name = loaded.kernel_name().to_string();
+    let chosen = std::thread::spawn(move || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // SAFETY: no pointers. The system call itself, unlike libc's function, changes this thread alone.
+        let done = unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) };
+        assert_eq!(done, 0);
+        let cubic = set_control(&socket, "cubic").is_ok();
+        (set_control(&socket, &name).is_ok(), cubic)
+    });
+    let cubic = Kernel::now().allowed.iter().any(|name| name == "cubic");
+    assert_eq!(chosen.join().unwrap(), (true, cubic));
+}
+
 /// A socket keeps the control it has; new ones cannot have it.
 #[test]
 fn sockets_outlive_their_control() {

@@ -1,7 +1,7 @@
 """Draws docs/policer-or-shaper.png from the result folder of scenarios/policer-or-shaper.toml.
 
     longfat run scenarios/policer-or-shaper.toml
-    python docs/picture.py longfat-results/policer-or-shaper docs/policer-or-shaper.png
+    python docs/policer_or_shaper.py longfat-results/policer-or-shaper docs/policer-or-shaper.png
 
 Needs pyarrow and matplotlib.
 """
