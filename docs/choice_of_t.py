@@ -68,6 +68,6 @@ for (left, right), (title, sim, kernel) in zip(axes, ROWS):
 axes[1][0].set_xticks(range(len(VARIANTS)), [label for label, _ in VARIANTS.values()], rotation=30, ha="right")
 axes[1][1].set_xlabel("RTT, ms")
 axes[0][0].legend(frameon=False, loc="lower left")
-axes[0][1].legend(frameon=False, loc="lower right")
+axes[1][1].legend(frameon=False, loc=(0.52, 0.3))
 fig.tight_layout()
 fig.savefig(target, dpi=100)
