@@ -11,6 +11,7 @@ mod segment;
 mod sender;
 mod tcp;
 mod udp;
+mod wheel;
 mod windows;
 
 pub use app::{Application, Side};

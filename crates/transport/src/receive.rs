@@ -20,6 +20,7 @@ mod window;
 
 use crate::config::{Limits, Profile};
 use crate::segment::{Flags, Segment};
+use crate::wheel::expiry;
 use crate::windows;
 use units::{Span, Time, earliest};
 
@@ -350,7 +351,8 @@ impl Receiver {
                 self.read_at.get_or_insert(now.max(self.unread_since + READER_WAKES));
                 return false;
             }
-            self.delayed_at.get_or_insert(now + self.delayed_ack);
+            let due = if self.linux { expiry(now, self.delayed_ack) } else { now + self.delayed_ack };
+            self.delayed_at.get_or_insert(due);
             return false;
         }
         if !self.linux || !self.sack || self.compressed >= MAX_COMPRESSED {

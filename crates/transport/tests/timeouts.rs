@@ -16,11 +16,12 @@ fn times(pair: &Pair, from: Time) -> Vec<u64> {
 
 /// RFC 6298 section 5: the timeout doubles each time (5.5), and holds until an RTT was measured.
 /// Linux: srtt + 200 ms, after a probe at 2 srtt + 200 ms (RFC 8985 section 7.2: for one packet in
-/// flight, a delayed ACK is allowed for), which the timeout, being sooner, limits.
+/// flight, a delayed ACK is allowed for), which the timeout, being sooner, limits. Its timers of
+/// 63 to 503 ticks fire at the end of a bucket of eight.
 #[test]
 fn timeouts_double() {
-    for (stack, expect) in
-        [(Stack::default(), [250, 500, 1000, 2000, 4000]), (rfc(), [1000, 3000, 7000, 15_000, 31_000])]
+    for (stack, expect, bucket) in
+        [(Stack::default(), [250, 250, 500, 1000, 2000], 32), (rfc(), [1000, 2000, 4000, 8000, 16_000], 0)]
     {
         let mut pair = Pair::with("reno", &stack, &stack).sending(MSS);
         pair.finish();
@@ -30,7 +31,10 @@ fn timeouts_double() {
         pair.write(100);
         pair.run(Span::from_secs(40));
         let sent = times(&pair, begin);
-        assert_eq!(sent[..5], expect, "{stack:?}");
+        let gaps = sent.iter().zip(std::iter::once(&0).chain(&sent)).map(|(at, before)| at - before);
+        for (gap, least) in gaps.zip(expect) {
+            assert!((least..=least + bucket).contains(&gap), "{sent:?} {stack:?}");
+        }
     }
 }
 
@@ -101,8 +105,8 @@ fn a_probe_repairs_the_tail() {
     let stats = pair.client.tx.stats;
     assert_eq!((stats.probes, stats.timeouts, stats.retransmitted), (1, 0, 1));
     // The ACK after one RTT rearms the probe: one packet is left, so 2 RTT + 200 ms, capped by the
-    // RTO of RTT + 200 ms; then one RTT.
-    assert!(took <= RTT * 3 + ms(210), "{took}");
+    // RTO of RTT + 200 ms, at the end of a bucket of 32 ms; then one RTT.
+    assert!(took <= RTT * 3 + ms(242), "{took}");
     pair.write(MSS);
     pair.finish();
     assert!(pair.client.tx.w.ssthresh <= before, "repaired, so there was a loss");
@@ -116,7 +120,7 @@ fn a_needless_probe_costs_nothing() {
     pair.finish();
     let last = pair.data().count() as u64 + 10;
     // As late as a probe needs to come first, and no timeout.
-    pair.wire(move |s| if s.forward && s.number == last { Fate::Late(ms(270)) } else { Fate::Arrive });
+    pair.wire(move |s| if s.forward && s.number == last { Fate::Late(ms(300)) } else { Fate::Arrive });
     pair.write(10 * MSS);
     pair.finish();
     pair.run(RTT);
@@ -146,7 +150,7 @@ fn a_closed_window_is_probed() {
         .map(|s| s.at)
         .collect();
     let gaps: Vec<f64> = probes.windows(2).map(|w| w[1].since(w[0]).as_secs_f64()).collect();
-    assert!(gaps.len() >= 3 && gaps.windows(2).all(|g| (g[1] / g[0] - 2.0).abs() < 0.01), "{gaps:?}");
+    assert!(gaps.len() >= 3 && gaps.windows(2).all(|g| (g[1] / g[0] - 2.0).abs() < 0.1), "{gaps:?}");
     let now = pair.now;
     while pair.server.rx.copied < 100_000 {
         pair.act(false, |tcp, out| tcp.read(now, 100_000, out));

@@ -6,6 +6,7 @@ use super::{Outgoing, Sender, Timer};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
+use crate::wheel::expiry;
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
@@ -21,7 +22,8 @@ impl Sender {
 
     #[inline]
     pub(super) fn arm(&mut self, timer: Timer, after: Span) {
-        self.timer = Some((timer, self.s.now + after));
+        let at = if self.linux { expiry(self.s.now, after) } else { self.s.now + after };
+        self.timer = Some((timer, at));
     }
 
     /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.

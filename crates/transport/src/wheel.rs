@@ -1,0 +1,58 @@
+//! When a timer of Linux's fires: never early, and late by as much as its wheel is coarse. Timers are
+//! counted in ticks and sorted into buckets by how far away they are; those of one bucket fire together, at
+//! its end. So a retransmission timeout of half a second comes up to 32 ms late, one of 5 s up to 256 ms,
+//! and flows that lost everything at the same moment return in groups.
+//!
+//! | ticks away | bucket |
+//! |---|---|
+//! | below 63 | 1 tick |
+//! | below 504 | 8 |
+//! | below 4032 | 64 |
+//! | below 32256 | 512 |
+//!
+//! Source for the figures: Linux 6.18 `kernel/time/timer.c`; a tick is 4 ms (`HZ` 250). Pacing and SACK
+//! compression have timers of high resolution, which do not pass here.
+
+use congestion::HZ;
+use units::{Span, Time};
+
+const TICK: u64 = 1_000_000_000 / HZ;
+
+/// When a timer set `now` to go off `after` fires.
+pub(crate) fn expiry(now: Time, after: Span) -> Time {
+    let away = after.as_nanos().div_ceil(TICK);
+    let at = now.as_nanos() / TICK + away;
+    let bits = match away {
+        0..63 => 0,
+        63..504 => 3,
+        504..4032 => 6,
+        _ => 9,
+    };
+    Time::from_nanos((((at >> bits) + 1) << bits) * TICK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fires(now_ms: u64, after_ms: u64) -> u64 {
+        expiry(Time::from_nanos(now_ms * 1_000_000), Span::from_millis(after_ms)).as_nanos() / 1_000_000
+    }
+
+    #[test]
+    fn a_near_timer_waits_for_the_tick_after_its_own() {
+        assert_eq!(fires(0, 200), 204);
+        // Set in the midst of a tick: counted from its beginning.
+        assert_eq!(fires(1003, 200), 1204);
+        assert_eq!(fires(1001, 1), 1008);
+    }
+
+    #[test]
+    fn distant_ones_fire_with_their_bucket() {
+        // 640 ms are 160 ticks: buckets of 8, 32 ms.
+        assert_eq!((fires(0, 640), fires(0, 668), fires(4, 668)), (672, 672, 704));
+        // 2.5 s are 625 ticks: buckets of 64, 256 ms.
+        assert_eq!((fires(0, 2500), fires(60, 2500)), (2560, 2816));
+        assert_eq!(fires(0, 20_000), 20_480);
+    }
+}
