@@ -7,7 +7,7 @@ use twin::pair::{Pair, QUEUES, Share, pairs, recorded};
 
 const HEAD: &str = include_str!("../fairness-head.md");
 /// What the kernel has, some of it from longfat.
-const KERNEL: [&str; 6] = ["reno", "cubic", "bbr", "westwood", "compound", "bbr-hsr"];
+const KERNEL: [&str; 6] = ["reno", "cubic", "bbr", "bbr-hsr", "westwood", "compound"];
 /// Runs simulated of each pair.
 const RUNS: u64 = 3;
 
