@@ -1,6 +1,6 @@
 //! What stands for the loader where the programs are not built in: it says so.
 
-use crate::{Error, Parameter};
+use crate::{Done, Error, Parameter};
 
 /// A control of this process's own; here there is none.
 #[derive(Debug)]
@@ -17,26 +17,6 @@ impl Loaded {
     pub fn kernel_name(&self) -> &str {
         match *self {}
     }
-}
-
-/// What loading for everybody found and did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// It mounted the file system for pins on /sys/fs/bpf.
-    pub mounted: bool,
-    /// What there was before.
-    pub before: Before,
-}
-
-/// What there was before a control was loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// Nothing of that name.
-    Nothing,
-    /// The same with the same parameters.
-    Same,
-    /// The same with other parameters.
-    Other,
 }
 
 /// # Errors

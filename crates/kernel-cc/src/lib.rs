@@ -19,6 +19,7 @@ mod absent;
 mod capabilities;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod diagnose;
+mod done;
 mod error;
 mod kernel;
 mod names;
@@ -35,7 +36,8 @@ mod shared;
 mod sys;
 
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
-pub use absent::{Before, Done, Loaded, load_for_all, parameters, parameters_of};
+pub use absent::{Loaded, load_for_all, parameters, parameters_of};
+pub use done::{Before, Done};
 pub use error::{Error, HOW_TO_BUILD};
 pub use kernel::{Kernel, holder};
 pub use names::{kernel_name, owner, private_name};
@@ -45,7 +47,7 @@ pub use pins::{folder, is_pinned, pinned, unpin as unload};
 pub use private::Loaded;
 pub use registry::{Entry, REGISTRY, find};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
-pub use shared::{Before, Done, load_for_all, load_object_for_all, parameters_of};
+pub use shared::{load_for_all, load_object_for_all, parameters_of};
 
 /// Whether the programs are built in.
 pub const fn built_in() -> bool {

@@ -1,33 +1,13 @@
 //! Controls loaded for everybody, to stay.
 
 use crate::object::{Opened, Registered, is_constants, layout, os};
-use crate::{Error, Parameter, kernel_name, object_of, pins};
+use crate::{Before, Done, Error, Parameter, kernel_name, object_of, pins};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
-
-/// What [`load_for_all`] found and did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// It mounted the file system for pins on /sys/fs/bpf.
-    pub mounted: bool,
-    /// What there was before.
-    pub before: Before,
-}
-
-/// What there was before a control was loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// Nothing of that name.
-    Nothing,
-    /// The same with the same parameters: it was left alone.
-    Same,
-    /// The same with other parameters: new sockets get the new ones, those there were keep theirs.
-    Other,
-}
 
 /// Loads the eBPF program of the control `name` (see [`crate::REGISTRY`]) with these parameters,
 /// registers it as [`kernel_name`] says and pins it, so that it stays until [`pins::unpin`] or a restart.

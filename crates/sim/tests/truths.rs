@@ -59,24 +59,6 @@ fn a_shaper_passes_its_rate() {
     close("a flow behind it", goodput(series(&o, "f"), 5.0, 30.0), 10.0 * PAYLOAD, 0.1);
 }
 
-/// Mean window of a flow that loses every n-th packet, packets.
-fn window(cc: &str, every: u64, rtt_ms: f64) -> f64 {
-    // Epochs last some sqrt(n) round trips (Reno), longer where CUBIC is flat.
-    let epoch = every as f64 / (1.2 * (every as f64).sqrt()) * rtt_ms / 1e3;
-    let duration = (40.0 * epoch).max(60.0);
-    let head = format!(
-        "duration = \"{duration:.0}s\"\nsample = \"100ms\"\n[hosts.a]\nstack = {{ send_buffer = \"1GB\" }}\n[hosts.b]\nstack = {{ receive_buffer = \"1GB\" }}"
-    );
-    // The first losses end slow start early: the window comes from below.
-    let stages = format!(
-        "{{ kind = \"loss\", model = \"list\", packets = [40, 60, 80, 100] }}, {{ kind = \"loss\", model = \"every\", every = {every} }}"
-    );
-    let o = run(&path(&head, &stages, rtt_ms, &bulk(cc)));
-    assert_eq!(flow(&o, "f").timeouts, 0, "{cc} 1/{every}");
-    let rate = goodput(series(&o, "f"), duration * 0.25, duration);
-    rate * 1e6 / 8.0 / 1448.0 * rtt_ms / 1e3
-}
-
 /// Mathis 1997: W = C / sqrt(p) under periodic loss, with C = sqrt(3/2) = 1.22 where each ACK opens
 /// the window by what it acknowledges (Linux counts packets, so that delayed ACKs slow nothing
 /// down; where they do, C is 0.87).

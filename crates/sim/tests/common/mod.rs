@@ -75,3 +75,21 @@ pub fn close(what: &str, got: f64, truth: f64, percent: f64) {
     println!("{what}: {got:.4}, expected {truth:.4}, {off:+.2} %");
     assert!(off.abs() <= percent, "{what}: {got:.4}, expected {truth:.4} within {percent} %, is {off:+.2} %");
 }
+
+/// Mean window of a flow that loses every n-th packet on an empty path, packets: goodput times RTT.
+pub fn window(cc: &str, every: u64, rtt_ms: f64) -> f64 {
+    // Epochs last some sqrt(n) round trips (Reno), longer where CUBIC is flat.
+    let epoch = every as f64 / (1.2 * (every as f64).sqrt()) * rtt_ms / 1e3;
+    let duration = (40.0 * epoch).max(60.0);
+    let head = format!(
+        "duration = \"{duration:.0}s\"\nsample = \"100ms\"\n[hosts.a]\nstack = {{ send_buffer = \"1GB\" }}\n[hosts.b]\nstack = {{ receive_buffer = \"1GB\" }}"
+    );
+    // The first losses end slow start early: the window comes from below.
+    let stages = format!(
+        "{{ kind = \"loss\", model = \"list\", packets = [40, 60, 80, 100] }}, {{ kind = \"loss\", model = \"every\", every = {every} }}"
+    );
+    let o = run(&path(&head, &stages, rtt_ms, &bulk(cc)));
+    assert_eq!(flow(&o, "f").timeouts, 0, "{cc} 1/{every}");
+    let rate = goodput(series(&o, "f"), duration * 0.25, duration);
+    rate * 1e6 / 8.0 / 1448.0 * rtt_ms / 1e3
+}
