@@ -34,6 +34,8 @@ const COMPRESS_DELAY: Span = Span::from_millis(1);
 const COMPRESS_SLACK: Span = Span::from_micros(100);
 /// From a segment's arrival to the moment the reading process has taken it.
 const READER_WAKES: Span = Span::from_micros(30);
+/// `TCP_PAWS_WINDOW`: a timestamp may be so many ticks of 1 ms behind.
+const PAWS_SLACK: i32 = 1;
 /// Duplicate ACKs sent one by one before compression starts.
 const DUP_THRESHOLD: u32 = 3;
 /// Window bytes per buffer byte, in 256ths (`scaling_ratio`), before and after data was measured.
@@ -194,12 +196,32 @@ impl Receiver {
         self.rcv_nxt - self.copied
     }
 
-    /// Any segment, with data or not, may bring the timestamp to echo (RFC 7323 section 4.3).
+    /// Any segment, with data or not, may bring the timestamp to echo (RFC 7323 section 4.3), but not
+    /// one that was acknowledged before (`tcp_sequence`).
     #[inline]
     pub fn note_timestamp(&mut self, seg: &Segment) {
-        if seg.seq <= self.acked_to && seg.ts_val != 0 {
+        let old = seg.seq + (seg.len as u64) < self.acked_to;
+        if seg.seq <= self.acked_to && seg.ts_val != 0 && !old {
             self.ts_recent = self.ts_recent.max(seg.ts_val);
         }
+    }
+
+    /// PAWS (RFC 7323 section 5.3): data whose timestamp is older than the one to echo, by more than Linux's
+    /// slack of 1 ms, is not taken, new or not, and neither is its ACK; a duplicate ACK must leave at once.
+    /// Where packets overtake each other a retransmission that fills a hole brings a newer timestamp, and the
+    /// originals sent before it that are still under way all come too late.
+    pub fn reject_old(&mut self, seg: &Segment) -> bool {
+        let behind = self.ts_recent.wrapping_sub(seg.ts_val) as i32;
+        if seg.len == 0 || seg.ts_val == 0 || behind <= PAWS_SLACK {
+            return false;
+        }
+        self.dsack = None;
+        self.pending = true;
+        if seg.seq < self.rcv_nxt {
+            self.dsack = Some((seg.seq, (seg.seq + seg.len as u64).min(self.rcv_nxt)));
+            self.be_quick(MAX_QUICK);
+        }
+        true
     }
 
     /// Takes a data segment. True when an ACK must leave at once.

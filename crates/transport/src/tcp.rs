@@ -160,6 +160,10 @@ impl Tcp {
             self.send_ack(now, out); // our handshake ACK was lost
             return;
         }
+        if self.rx.reject_old(seg) {
+            self.send_ack(now, out);
+            return;
+        }
         self.rx.note_timestamp(seg);
         self.tx.handle_ack(now, seg, &mut self.scratch);
         self.flush(now, out);

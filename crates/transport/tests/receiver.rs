@@ -89,3 +89,28 @@ fn gaps_are_told_at_once() {
     assert!(filled.at.since(resent) <= RTT / 2 + ms(1));
     assert!(filled.segment.ack > next, "with all that waited behind it");
 }
+
+/// RFC 7323 section 5 (PAWS): packet 3 of ten is lost, packet 8 late. The retransmission of 3 brings a newer
+/// timestamp in order, so the original of 8, coming after it, is not taken, and its retransmission is
+/// no duplicate. Without timestamps the original is taken, and a D-SACK tells of the retransmission.
+#[test]
+fn what_was_overtaken_by_a_newer_timestamp_is_not_taken() {
+    for timestamps in [true, false] {
+        let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
+        let mut pair = Pair::with("reno", &stack, &stack).sending(20 * MSS);
+        pair.finish();
+        let before = pair.data().count() as u64;
+        pair.wire(move |s| match s.number - before.min(s.number) {
+            3 if s.forward => Fate::Lost,
+            8 if s.forward => Fate::Late(ms(60)),
+            12 if s.forward => Fate::Late(ms(40)), // the retransmission of 8, after that of 3
+            _ => Fate::Arrive,
+        });
+        pair.write(10 * MSS);
+        pair.finish();
+        pair.run(RTT * 4);
+        let dsacks = pair.acks().filter(|s| s.segment.sacks > 0 && s.segment.sack[0].1 <= 0).count();
+        assert_eq!(dsacks, usize::from(!timestamps), "timestamps {timestamps}");
+        assert_eq!(pair.server.rx.copied, 30 * MSS);
+    }
+}
