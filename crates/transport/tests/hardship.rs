@@ -30,12 +30,15 @@ fn assert_lively(pair: &Pair) {
     assert!(pair.steps < 4 * packets + 100, "{} events, {packets} packets", pair.steps);
 }
 
-/// Without timestamps Karn's rule keeps a doubled timeout until new data is acknowledged (RFC 6298
-/// section 5), and a third of all packets lost means minutes of silence: a tenth is enough there.
+/// A third of all packets lost means minutes of silence: without timestamps Karn's rule keeps a doubled
+/// timeout until new data is acknowledged (RFC 6298 section 5); with them, what the receiver had already
+/// brings no timestamp (RFC 7323 section 5), and the ACK that answers it echoes one from before the silence,
+/// which is taken for the RTT. A fifth and a tenth are bad enough.
 #[test]
-fn thirty_percent_lost_both_ways() {
+fn much_is_lost_both_ways() {
     for (i, stack) in stacks().iter().enumerate() {
-        let share = if stack.profile == Profile::Linux && stack.timestamps == Some(true) { 0.3 } else { 0.1 };
+        let bears = stack.profile == Profile::Linux && stack.timestamps == Some(true);
+        let share = if bears && stack.sack == Some(true) { 0.2 } else { 0.1 };
         for cc in ["cubic", "bbr"] {
             let mut pair = Pair::with(cc, stack, stack);
             let mut stream = Stream::new(i as u64, cc);
@@ -88,7 +91,10 @@ fn an_outage_of_five_seconds() {
             pair.run(at(12_500).since(pair.now));
             let first = pair.acks().find(|s| s.at > at(6000)).map(|s| s.at);
             assert!(first.is_some_and(|t| t < at(12_000)), "{cc} {stack:?}: {first:?}");
-            pair.run(Span::from_secs(5));
+            // The first ACK may be taken for an RTT of all that time (see above), and without SACK no probe
+            // comes before the timeout that follows from it.
+            let slow = stack.timestamps == Some(true) && stack.sack == Some(false);
+            pair.run(Span::from_secs(if slow { 20 } else { 5 }));
             let last_second = pair.now - Span::from_secs(1);
             let flying = pair.acks().filter(|s| s.at > last_second).count();
             assert!(flying > 100, "{cc} {stack:?}: {flying}");
