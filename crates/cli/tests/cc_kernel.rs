@@ -1,9 +1,15 @@
 //! `longfat cc` and its controls on the real kernel: `make netns`, as root; elsewhere it says so aloud.
 
+mod common;
+
+use common::within;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// The kernel drops what a dead process held a moment after its death.
+const SOON: Duration = Duration::from_secs(20);
 
 fn longfat(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longfat")).args(args).output().expect("the program starts")
@@ -15,17 +21,6 @@ fn available() -> String {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn soon(what: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
-    while !what() {
-        if begun.elapsed() > Duration::from_secs(20) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    true
 }
 
 /// Whether this process has CAP_SYS_ADMIN (21) and CAP_NET_ADMIN (12); else it is said aloud.
@@ -66,7 +61,7 @@ fn load_list_unload() {
     assert!(other.contains("with other parameters") && other.contains("hsr_T_us = 50000"), "{other}");
     let out = longfat(&["cc", "unload", "--all"]);
     assert!(text(&out.stdout).contains("unloaded bbr_hsr"), "{}", text(&out.stdout));
-    assert!(soon(|| !available().contains("bbr_hsr")), "{}", available());
+    assert!(within(SOON, || !available().contains("bbr_hsr")), "{}", available());
     assert!(text(&longfat(&["cc", "unload", "--all"]).stdout).contains("no congestion control"));
     if !mounted {
         assert!(Command::new("umount").arg("/sys/fs/bpf").status().expect("umount").success());
@@ -116,6 +111,6 @@ fn a_killed_shell_leaves_nothing() {
     assert!(list.contains(&format!("of process {} (longfat)", shell.id())), "{list}");
     shell.kill().expect("SIGKILL");
     shell.wait().expect("its end");
-    assert!(soon(|| !available().contains(&name)), "{}", available());
+    assert!(within(SOON, || !available().contains(&name)), "{}", available());
     let _ = fs::remove_file(&file);
 }

@@ -1,12 +1,15 @@
 //! `kill -9` of anything at any moment: nothing is left behind, and the next run is right. And a
 //! path that is flooded does not stall another one. In real time, as root; elsewhere it says so aloud.
 
+mod common;
+
+use common::within;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many times something is killed.
 const ROUNDS: u64 = 50;
@@ -177,17 +180,6 @@ impl Place {
         assert!(flood.try_wait().expect("a status").is_none(), "the flood ended before");
         assert!(flood.wait().expect("a status").success());
     }
-}
-
-fn within(most: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let begin = Instant::now();
-    while begin.elapsed() < most {
-        if done() {
-            return true;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    done()
 }
 
 fn processes() -> impl Iterator<Item = u32> {
