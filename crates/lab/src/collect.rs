@@ -3,7 +3,7 @@
 use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::Plan;
-use result::{Clock, Flow, Outcome, Variant, jain};
+use result::{Clock, Flow, Outcome, Variant};
 use scenario::{Limits, Scenario};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -50,8 +50,6 @@ pub fn outcome(
             ..Flow::default()
         });
     }
-    let tcp: Vec<f64> = flows.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
-    let all: Vec<f64> = flows.iter().map(|f| f.goodput_mbps).collect();
     let mut series: Vec<_> = hosts.into_iter().flat_map(|h| h.series).collect();
     series.sort_by_key(|(flow, _)| *flow);
     let sampled = !scenario.sample.is_zero();
@@ -59,8 +57,6 @@ pub fn outcome(
         name: name.into(),
         clock: Clock::Kernel,
         duration_s: scenario.duration.as_secs_f64(),
-        total_goodput_mbps: all.iter().sum(),
-        jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
         flows,
         elements: engine.elements,
         limit_mbps: limits.all,

@@ -2,7 +2,6 @@
 
 use crate::{
     DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, StateTime, Variant,
-    jain,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -199,9 +198,7 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     let variant = &mut whole.variant;
     variant.one_at_a_time = true;
     variant.limit_mbps = None;
-    variant.total_goodput_mbps = variant.flows.iter().map(|f| f.goodput_mbps).sum();
-    let shares: Vec<f64> = variant.compared_flows().map(|f| f.goodput_mbps).collect();
-    variant.jain_index = jain(&shares);
+    variant.sum_up();
     whole
 }
 
@@ -222,7 +219,7 @@ fn label(flow: &str, outcome: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementSeries, FlowSeries};
+    use crate::{ElementSeries, FlowSeries, jain};
 
     fn outcome(goodputs: &[f64], retransmitted: u64, rtt: f64) -> Outcome {
         let flows = goodputs.iter().enumerate().map(|(i, &g)| Flow {

@@ -181,6 +181,13 @@ impl Variant {
         let all_udp = self.flows.iter().all(Flow::is_udp);
         self.flows.iter().filter(move |f| all_udp || !f.is_udp())
     }
+
+    /// Works out total goodput and Jain's index from the flows.
+    pub(crate) fn sum_up(&mut self) {
+        self.total_goodput_mbps = self.flows.iter().map(|f| f.goodput_mbps).sum();
+        let shares: Vec<f64> = self.compared_flows().map(|f| f.goodput_mbps).collect();
+        self.jain_index = jain(&shares);
+    }
 }
 
 /// Round-trip times in milliseconds; all zero when there was no sample.
@@ -240,7 +247,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A run's summary and series; flows get the times of their states from the series.
+    /// A run's summary and series; flows get the times of their states from the series, the variant its
+    /// total and Jain's index from the flows.
     pub fn new(
         mut variant: Variant,
         flow_series: Vec<FlowSeries>,
@@ -250,6 +258,7 @@ impl Outcome {
             let series = flow_series.iter().find(|s| s.name == flow.name);
             flow.states = series.map(FlowSeries::state_times).unwrap_or_default();
         }
+        variant.sum_up();
         Outcome { variant, flow_series, element_series }
     }
 }

@@ -4,7 +4,6 @@ use crate::flows::{Flows, Kind};
 use crate::network::Network;
 use result::{
     Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Variant,
-    jain,
 };
 use scenario::{Limits, Scenario};
 use units::{Span, Time};
@@ -135,15 +134,11 @@ impl Collector {
             }
             summary.push(f);
         }
-        let tcp: Vec<f64> = summary.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
-        let all: Vec<f64> = summary.iter().map(|f| f.goodput_mbps).collect();
         let variant = Variant {
             name: name.into(),
             clock: Clock::Sim,
             duration_s: scenario.duration.as_secs_f64(),
-            total_goodput_mbps: all.iter().sum(),
             limit_mbps: limits.all,
-            jain_index: jain(if tcp.is_empty() { &all } else { &tcp }),
             flows: summary,
             elements: elements(network),
             ..Variant::default()
