@@ -45,7 +45,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     let summaries = variants.zip(&outcomes).map(|(v, repeats)| combine(repeats, &of(v)));
     let seed = experiment.variants.first().map_or(0, |v| of(v)[0]);
     let name = experiment.name.clone();
-    let run = Run { schema: SCHEMA.into(), scenario: name, seed, variants: summaries.collect() };
+    let run = Run {
+        schema: SCHEMA.into(),
+        scenario: name,
+        description: experiment.description.clone(),
+        seed,
+        variants: summaries.collect(),
+    };
     let provenance = Provenance::new(
         args.scenario.display().to_string(),
         args.on.each(),

@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{ElementSeries, FlowSeries, Outcome, Run, SCHEMA, read_json, to_json};
+use result::{ElementSeries, FlowSeries, Outcome, Resent, Run, SCHEMA, read_json, to_json};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -240,7 +240,13 @@ fn get_error(p: &mut Parts) -> Option<Error> {
 
 fn put_outcome(b: &mut Bytes, o: &Outcome) {
     let variants = vec![o.variant.clone()];
-    b.text(&to_json(&Run { schema: SCHEMA.into(), scenario: String::new(), seed: 0, variants }));
+    b.text(&to_json(&Run {
+        schema: SCHEMA.into(),
+        scenario: String::new(),
+        description: String::new(),
+        seed: 0,
+        variants,
+    }));
     b.numbers(&[o.flow_series.len() as u64], u64::to_ne_bytes);
     for s in &o.flow_series {
         b.text(&s.name);
@@ -253,6 +259,8 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
         b.numbers(&s.rtt_ms, f64::to_ne_bytes);
         b.numbers(&s.pacing_mbps, f64::to_ne_bytes);
         b.numbers(&s.retransmitted, u64::to_ne_bytes);
+        b.numbers(&s.sent_bytes, u64::to_ne_bytes);
+        b.numbers(&s.acked_bytes, u64::to_ne_bytes);
         b.numbers(&s.btl_bw_mbps, f64::to_ne_bytes);
         b.numbers(&s.rt_prop_ms, f64::to_ne_bytes);
         b.numbers(&s.pacing_gain, f64::to_ne_bytes);
@@ -260,6 +268,9 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
         b.numbers(&s.round, u64::to_ne_bytes);
         b.numbers(&s.state, |b| [b]);
         b.texts(&s.states);
+        b.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_ne_bytes);
+        b.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_ne_bytes);
+        b.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_ne_bytes);
     }
     b.numbers(&[o.element_series.len() as u64], u64::to_ne_bytes);
     for s in &o.element_series {
@@ -269,6 +280,7 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
         b.numbers(&s.queue_bytes, u64::to_ne_bytes);
         b.numbers(&s.tokens_bytes, f64::to_ne_bytes);
         b.numbers(&s.dropped, u64::to_ne_bytes);
+        b.numbers(&s.marked, u64::to_ne_bytes);
     }
 }
 
@@ -287,6 +299,8 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
             rtt_ms: p.numbers(f64::from_ne_bytes)?,
             pacing_mbps: p.numbers(f64::from_ne_bytes)?,
             retransmitted: p.numbers(u64::from_ne_bytes)?,
+            sent_bytes: p.numbers(u64::from_ne_bytes)?,
+            acked_bytes: p.numbers(u64::from_ne_bytes)?,
             btl_bw_mbps: p.numbers(f64::from_ne_bytes)?,
             rt_prop_ms: p.numbers(f64::from_ne_bytes)?,
             pacing_gain: p.numbers(f64::from_ne_bytes)?,
@@ -294,6 +308,17 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
             round: p.numbers(u64::from_ne_bytes)?,
             state: p.numbers(|[b]| b)?,
             states: p.texts()?,
+            resent: {
+                let times = p.numbers(f64::from_ne_bytes)?;
+                let bytes = p.numbers(u64::from_ne_bytes)?;
+                let lens = p.numbers(u32::from_ne_bytes)?;
+                let places = bytes.into_iter().zip(lens);
+                times
+                    .into_iter()
+                    .zip(places)
+                    .map(|(time_s, (byte, len))| Resent { time_s, byte, len })
+                    .collect()
+            },
         });
     }
     for _ in 0..p.count()? {
@@ -304,6 +329,7 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
             queue_bytes: p.numbers(u64::from_ne_bytes)?,
             tokens_bytes: p.numbers(f64::from_ne_bytes)?,
             dropped: p.numbers(u64::from_ne_bytes)?,
+            marked: p.numbers(u64::from_ne_bytes)?,
         });
     }
     Some(o)

@@ -40,5 +40,6 @@ pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
         cwnd_gain: of_bbr(|b| b.cwnd_gain as f64 / 256.0),
         round: u64::MAX, // the kernel does not tell
         state: if begun { info.state() } else { "" },
+        ..FlowPoint::default()
     });
 }

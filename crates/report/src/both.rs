@@ -88,7 +88,13 @@ mod tests {
             variant("shaper", Clock::Kernel, 0.0, 0.0),
             variant("alone", Clock::Sim, 1.0, 1.0),
         ];
-        let run = Run { schema: SCHEMA.into(), scenario: "s".into(), seed: 1, variants };
+        let run = Run {
+            schema: SCHEMA.into(),
+            scenario: "s".into(),
+            description: String::new(),
+            seed: 1,
+            variants,
+        };
         assert!(has_both(&run));
         let text = table(&run, Style::default());
         let cells = |name: &str| -> Vec<&str> {

@@ -59,7 +59,8 @@ fn outcome(name: &str, flows: Vec<(Flow, FlowSeries)>, elements: Vec<Element>) -
 
 fn print(outcomes: &[Outcome], style: Style) -> String {
     let variants = outcomes.iter().map(|o| o.variant.clone()).collect();
-    let run = Run { schema: SCHEMA.into(), scenario: "test".into(), seed: 1, variants };
+    let run =
+        Run { schema: SCHEMA.into(), scenario: "test".into(), description: String::new(), seed: 1, variants };
     let series: Vec<&[FlowSeries]> = outcomes.iter().map(|o| o.flow_series.as_slice()).collect();
     text(&run, &series, style)
 }

@@ -54,6 +54,11 @@ fn known<T>(items: &[&T], f: impl Fn(&T) -> Option<u64>) -> Option<u64> {
     items.iter().all(|x| f(x).is_some()).then(|| count(items, |x| f(x).unwrap_or(0)))
 }
 
+/// The mean of what may be unknown; unknown as soon as one is.
+fn mean_known<T>(items: &[&T], f: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    items.iter().all(|x| f(x).is_some()).then(|| mean(items, |x| f(x).unwrap_or(0.0)))
+}
+
 fn largest<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
     items.iter().map(|x| f(x)).fold(0.0, f64::max)
 }
@@ -110,6 +115,7 @@ fn combine_flow(repeats: &[&Flow]) -> Flow {
         delivered_bytes: count(repeats, |f| f.delivered_bytes),
         completed: known(repeats, |f| f.completed),
         states: states(repeats),
+        timeout_wait: mean_known(repeats, |f| f.timeout_wait),
         lost_packets: known(repeats, |f| f.lost_packets),
         repeats: Some(FlowRepeats {
             goodput_mbps: over(repeats, |f| f.goodput_mbps),

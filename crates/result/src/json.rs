@@ -82,7 +82,13 @@ mod tests {
             }],
             ..Default::default()
         };
-        Run { schema: SCHEMA.into(), scenario: "test".into(), seed: 7, variants: vec![variant] }
+        Run {
+            schema: SCHEMA.into(),
+            scenario: "test".into(),
+            description: String::new(),
+            seed: 7,
+            variants: vec![variant],
+        }
     }
 
     #[test]

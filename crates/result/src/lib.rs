@@ -10,6 +10,7 @@ mod model;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod series;
+pub mod topology;
 
 pub use combine::{combine, concat, estimate};
 pub use histogram::Histogram;
@@ -18,4 +19,5 @@ pub use model::{
     Clock, DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Run, SCHEMA,
     StateTime, Variant, jain,
 };
-pub use series::{ElementSeries, FlowPoint, FlowSeries, Stretch};
+pub use series::{ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
+pub use topology::Topology;

@@ -1,6 +1,6 @@
 //! The result schema, as `--json` prints it.
 
-use crate::{ElementSeries, FlowSeries};
+use crate::{ElementSeries, FlowSeries, Topology};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every result.
@@ -18,6 +18,9 @@ pub struct Run {
     pub schema: String,
     /// The scenario's name.
     pub scenario: String,
+    /// What the scenario says it is about.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub description: String,
     /// The first repeat's seed.
     pub seed: u64,
     /// Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the
@@ -67,6 +70,9 @@ pub struct Variant {
     /// or where it changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
+    /// What the packets pass; absent where it is not known, as of a capture.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<Topology>,
     /// Each flow was measured alone, in a run of its own; elements are named `element@flow`.
     #[serde(skip_serializing_if = "is_false", default)]
     pub one_at_a_time: bool,
@@ -149,6 +155,13 @@ pub struct Flow {
     /// the time series show it. Absent without time series and for datagrams.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub states: Vec<StateTime>,
+    /// Share of the flow's time, 0 to 1, in which nothing moved until a retransmission timeout fired; absent
+    /// as `states`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timeout_wait: Option<f64>,
+    /// Payload bytes of a full segment; absent for datagrams and where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mss_bytes: Option<u32>,
     /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`Variant::limit_mbps`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
@@ -257,6 +270,7 @@ impl Outcome {
         for flow in &mut variant.flows {
             let series = flow_series.iter().find(|s| s.name == flow.name);
             flow.states = series.map(FlowSeries::state_times).unwrap_or_default();
+            flow.timeout_wait = series.and_then(FlowSeries::timeout_wait);
         }
         variant.sum_up();
         Outcome { variant, flow_series, element_series }

@@ -396,6 +396,9 @@ mod tests {
             rtt_ms: vec![31.0; rows],
             pacing_mbps: vec![f64::NAN; rows],
             retransmitted: vec![0; rows],
+            sent_bytes: vec![0; rows],
+            acked_bytes: vec![0; rows],
+            resent: Vec::new(),
             btl_bw_mbps: vec![20.0; rows],
             rt_prop_ms: vec![30.0; rows],
             pacing_gain: vec![1.25; rows],
@@ -411,6 +414,7 @@ mod tests {
             queue_bytes: vec![1500; rows],
             tokens_bytes: vec![f64::NAN; rows],
             dropped: vec![2; rows],
+            marked: vec![0; rows],
         };
         let variant = Variant { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }

@@ -25,6 +25,11 @@ pub struct FlowSeries {
     pub pacing_mbps: Vec<f64>,
     /// Retransmissions so far.
     pub retransmitted: Vec<u64>,
+    /// Payload bytes sent so far, each counted once (SND.NXT); of the first connection where there are relays,
+    /// as all but `delivered_bytes`.
+    pub sent_bytes: Vec<u64>,
+    /// Payload bytes acknowledged so far (SND.UNA).
+    pub acked_bytes: Vec<u64>,
     /// Bottleneck bandwidth estimate, Mbit/s; NaN where the congestion control keeps none.
     pub btl_bw_mbps: Vec<f64>,
     /// Its estimate of the round-trip propagation time, ms; NaN as above.
@@ -40,6 +45,19 @@ pub struct FlowSeries {
     /// Names of states, in order of first appearance: the congestion control's own state where it
     /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
     pub states: Vec<String>,
+    /// What was sent again, in the order of time; not a column: as many as there were.
+    pub resent: Vec<Resent>,
+}
+
+/// A retransmission as the path saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Resent {
+    /// Seconds since the run began.
+    pub time_s: f64,
+    /// Its first payload byte, counted as [`FlowSeries::sent_bytes`] counts.
+    pub byte: u64,
+    /// Payload bytes.
+    pub len: u32,
 }
 
 /// One element's time series, a column each.
@@ -57,6 +75,8 @@ pub struct ElementSeries {
     pub tokens_bytes: Vec<f64>,
     /// Packets dropped so far.
     pub dropped: Vec<u64>,
+    /// Packets marked so far (ECN CE or DSCP).
+    pub marked: Vec<u64>,
 }
 
 /// A flow at one moment; the columns of [`FlowSeries`].
@@ -80,6 +100,10 @@ pub struct FlowPoint {
     pub pacing_mbps: f64,
     /// Packets so far.
     pub retransmitted: u64,
+    /// Payload bytes so far, each once.
+    pub sent_bytes: u64,
+    /// Payload bytes so far.
+    pub acked_bytes: u64,
     /// NaN where the congestion control has no model, as all down to `round`.
     pub btl_bw_mbps: f64,
     /// Round-trip propagation estimate.
@@ -107,6 +131,8 @@ impl Default for FlowPoint {
             rtt_ms: f64::NAN,
             pacing_mbps: f64::NAN,
             retransmitted: 0,
+            sent_bytes: 0,
+            acked_bytes: 0,
             btl_bw_mbps: f64::NAN,
             rt_prop_ms: f64::NAN,
             pacing_gain: f64::NAN,
@@ -145,6 +171,8 @@ impl FlowSeries {
         self.rtt_ms.push(p.rtt_ms);
         self.pacing_mbps.push(p.pacing_mbps);
         self.retransmitted.push(p.retransmitted);
+        self.sent_bytes.push(p.sent_bytes);
+        self.acked_bytes.push(p.acked_bytes);
         self.btl_bw_mbps.push(p.btl_bw_mbps);
         self.rt_prop_ms.push(p.rt_prop_ms);
         self.pacing_gain.push(p.pacing_gain);
@@ -171,6 +199,39 @@ impl FlowSeries {
             }
         }
         list
+    }
+
+    /// The share of the flow's time in which nothing moved until a timeout fired: from the last sample in which
+    /// something was sent, acknowledged or sent again to the first in the state `loss`, or in `loss` with
+    /// another retransmission. `None` for datagrams and where less than two samples are.
+    pub fn timeout_wait(&self) -> Option<f64> {
+        let rows: Vec<usize> = (0..self.time_s.len()).filter(|&i| !self.state_name(i).is_empty()).collect();
+        let (&first, &last) = (rows.first()?, rows.last()?);
+        let whole = self.time_s[last] - self.time_s[first];
+        if whole <= 0.0 {
+            return None;
+        }
+        let moved = |i: usize, j: usize| {
+            self.acked_bytes[i] != self.acked_bytes[j]
+                || self.sent_bytes[i] != self.sent_bytes[j]
+                || self.retransmitted[i] != self.retransmitted[j]
+        };
+        let (mut still_since, mut waited) = (first, 0.0);
+        for pair in rows.windows(2) {
+            let (i, j) = (pair[0], pair[1]);
+            if moved(i, j) {
+                let fired = self.retransmitted[i] != self.retransmitted[j] && self.state_name(j) == "loss";
+                if fired {
+                    waited += self.time_s[i] - self.time_s[still_since];
+                }
+                still_since = j;
+            }
+        }
+        Some(waited / whole)
+    }
+
+    fn state_name(&self, row: usize) -> &str {
+        self.states.get(self.state[row] as usize).map_or("", String::as_str)
     }
 
     /// What each state took of the timeline, most first.
@@ -215,6 +276,31 @@ mod tests {
         assert_eq!(times[0].state, "STARTUP");
         assert_eq!((times[0].entered, times[1].entered), (2, 1));
         assert!((times[0].share - 0.8).abs() < 1e-9 && (times[1].share - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn waiting_for_a_timeout_is_the_stillness_before_it() {
+        let mut s = FlowSeries::new("f");
+        // Sent until 0.1, still until the timeout at 0.4; a second one, backed off, at 0.8; then an idle
+        // application: no timeout ends it.
+        let rows = [
+            (0.0, 0, 0, "slow start"),
+            (0.1, 9, 0, "slow start"),
+            (0.2, 9, 0, "slow start"),
+            (0.3, 9, 0, "slow start"),
+            (0.4, 9, 1, "loss"),
+            (0.6, 9, 1, "loss"),
+            (0.8, 9, 2, "loss"),
+            (0.9, 12, 2, "avoidance"),
+            (1.9, 12, 2, "avoidance"),
+            (2.0, 15, 2, "avoidance"),
+        ];
+        for (time_s, sent_bytes, retransmitted, state) in rows {
+            s.push(FlowPoint { time_s, sent_bytes, retransmitted, state, ..FlowPoint::default() });
+        }
+        let wait = s.timeout_wait().unwrap();
+        assert!((wait - (0.2 + 0.2) / 2.0).abs() < 1e-9, "{wait}");
+        assert_eq!(FlowSeries::default().timeout_wait(), None);
     }
 
     #[test]

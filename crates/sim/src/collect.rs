@@ -70,6 +70,7 @@ impl Collector {
                 cwnd_gain: model.cwnd_gain.unwrap_or(f64::NAN),
                 round: model.round.unwrap_or(u64::MAX),
                 state: if flow.started { tx.state_name() } else { "" },
+                ..FlowPoint::default()
             });
         }
         let mut at = self.elements.iter_mut();

@@ -1,0 +1,50 @@
+//! What packets pass, as a result tells it: enough to draw it, not enough to run it.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Hosts and the links between them.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Topology {
+    /// Hosts' names, in the scenario's order.
+    pub hosts: Vec<String>,
+    /// Links, in the scenario's order.
+    pub links: Vec<Link>,
+    /// Split-TCP relays.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub relays: Vec<Relay>,
+}
+
+/// A link: two hosts and what packets meet between them.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name; `name.forward.stage` is an element's.
+    pub name: String,
+    /// Two hosts' names.
+    pub between: [String; 2],
+    /// From the first to the second, in the order packets meet them.
+    pub forward: Vec<Stage>,
+    /// From the second to the first, in the order packets meet them.
+    pub backward: Vec<Stage>,
+}
+
+/// What packets meet at one place of a link.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Stage {
+    /// Unique in its direction of its link.
+    pub name: String,
+    /// `policer`, `shaper`, `link` ….
+    pub kind: String,
+    /// What the scenario or its defaults say of it, spelt as in a scenario: `rate` is `20Mbit/s`, `queue.packets` is `200`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// A split-TCP relay and where it runs.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Relay {
+    /// Its name.
+    pub name: String,
+    /// A host's name.
+    pub host: String,
+}
