@@ -3,9 +3,11 @@
 use crate::flows::{Flows, Kind};
 use crate::network::Network;
 use result::{
-    Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Variant,
+    Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Resent,
+    Variant,
 };
 use scenario::{Limits, Scenario};
+use transport::Sender;
 use units::{Span, Time};
 
 /// RTT histograms and time series.
@@ -52,7 +54,7 @@ impl Collector {
                 series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
                 continue;
             };
-            let tx = &flows.ends[2 * f.legs.start as usize].tx;
+            let tx = flows.first_sender(f);
             let model = tx.model();
             series.push(FlowPoint {
                 time_s: t,
@@ -64,13 +66,14 @@ impl Collector {
                 rtt_ms: millis(tx.last_rtt),
                 pacing_mbps: rate(Some(tx.w.pacing_rate).filter(|&r| tx.w.pacing && r != u64::MAX)),
                 retransmitted: tx.stats.retransmitted,
+                sent_bytes: tx.s.snd_nxt,
+                acked_bytes: tx.s.snd_una,
                 btl_bw_mbps: rate(model.btl_bw),
                 rt_prop_ms: millis(model.rt_prop),
                 pacing_gain: model.pacing_gain.unwrap_or(f64::NAN),
                 cwnd_gain: model.cwnd_gain.unwrap_or(f64::NAN),
                 round: model.round.unwrap_or(u64::MAX),
                 state: if flow.started { tx.state_name() } else { "" },
-                ..FlowPoint::default()
             });
         }
         let mut at = self.elements.iter_mut();
@@ -82,14 +85,16 @@ impl Collector {
                 series.queue_packets.push(gauge.queue_packets);
                 series.queue_bytes.push(gauge.queue_bytes);
                 series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-                series.dropped.push(way.chain.account(i).dropped);
+                let account = way.chain.account(i);
+                series.dropped.push(account.dropped);
+                series.marked.push(account.marked);
             }
         }
     }
 
     /// The summary at the end of the run.
     pub fn finish(
-        self,
+        mut self,
         name: &str,
         scenario: &Scenario,
         flows: &Flows,
@@ -130,6 +135,7 @@ impl Collector {
                     }
                     let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
                     f.lost_packets = Some(network.lost[ends].iter().sum());
+                    f.mss_bytes = Some(flows.first_sender(t).s.mss);
                     f.completed = t.app.counts_exchanges().then_some(t.app.completed);
                 }
             }
@@ -144,10 +150,21 @@ impl Collector {
             elements: elements(network),
             ..Variant::default()
         };
-        let (flow_series, element_series) =
-            if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
-        Outcome::new(variant, flow_series, element_series)
+        if !sampled {
+            return Outcome::new(variant, vec![], vec![]);
+        }
+        for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
+            if let Kind::Tcp(t) = &flow.kind {
+                series.resent = resent(flows.first_sender(t));
+            }
+        }
+        Outcome::new(variant, self.flows, self.elements)
     }
+}
+
+fn resent(tx: &Sender) -> Vec<Resent> {
+    let again = tx.again.iter().flatten();
+    again.map(|a| Resent { time_s: a.at.as_secs_f64(), byte: a.seq, len: a.len }).collect()
 }
 
 fn elements(network: &Network) -> Vec<Element> {
