@@ -2,10 +2,7 @@
 
 use crate::flows::{Flows, Kind};
 use crate::network::Network;
-use result::{
-    Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Resent,
-    Variant,
-};
+use result::{Clock, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Resent, Variant};
 use scenario::{Limits, Scenario};
 use transport::Sender;
 use units::{Span, Time};
@@ -33,11 +30,7 @@ fn millis(s: Option<Span>) -> f64 {
 
 impl Collector {
     pub fn new(flows: &Flows, network: &Network) -> Collector {
-        let elements = network.ways.iter().flat_map(|w| {
-            w.chain
-                .names()
-                .map(|n| ElementSeries { name: format!("{}.{n}", w.name), ..ElementSeries::default() })
-        });
+        let elements = network.ways.iter().flat_map(|w| scenario::element_series(&w.name, &w.chain));
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
@@ -80,14 +73,7 @@ impl Collector {
         for way in &network.ways {
             for i in 0..way.chain.len() {
                 let Some(series) = at.next() else { return };
-                let gauge = way.chain.gauge(i, now);
-                series.time_s.push(t);
-                series.queue_packets.push(gauge.queue_packets);
-                series.queue_bytes.push(gauge.queue_bytes);
-                series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-                let account = way.chain.account(i);
-                series.dropped.push(account.dropped);
-                series.marked.push(account.marked);
+                scenario::sample_element(series, now, &way.chain, i, now);
             }
         }
     }
@@ -141,13 +127,15 @@ impl Collector {
             }
             summary.push(f);
         }
+        let elements = network.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
         let variant = Variant {
             name: name.into(),
             clock: Clock::Sim,
             duration_s: scenario.duration.as_secs_f64(),
             limit_mbps: limits.all,
             flows: summary,
-            elements: elements(network),
+            elements: elements.collect(),
+            path: Some(scenario::outline(scenario)),
             ..Variant::default()
         };
         if !sampled {
@@ -165,26 +153,4 @@ impl Collector {
 fn resent(tx: &Sender) -> Vec<Resent> {
     let again = tx.again.iter().flatten();
     again.map(|a| Resent { time_s: a.at.as_secs_f64(), byte: a.seq, len: a.len }).collect()
-}
-
-fn elements(network: &Network) -> Vec<Element> {
-    let mut list = Vec::new();
-    for way in &network.ways {
-        for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
-            let a = way.chain.account(i);
-            list.push(Element {
-                name: format!("{}.{name}", way.name),
-                kind: (*kind).into(),
-                passed_packets: a.passed,
-                dropped_packets: a.dropped,
-                marked_packets: a.marked,
-                max_queue_packets: a.max_queue,
-                delay_ms: DelaySummary {
-                    mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
-                    max: a.delay_max.as_millis_f64(),
-                },
-            });
-        }
-    }
-    list
 }

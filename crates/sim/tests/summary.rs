@@ -127,6 +127,8 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
     let e = element_series(&o, "forward.link");
     assert!(e.marked.len() == e.time_s.len() && e.marked.is_sorted());
     let marked = element(&o, "forward.link").marked_packets;
+    let link = &o.variant.path.as_ref().unwrap().links[0];
+    assert_eq!((link.name.as_str(), link.forward[1].settings["rate"].as_str()), ("path", "5Mbit/s"));
     assert!(marked > 20 && marked - e.marked.last().unwrap() <= 1, "{marked}");
 }
 
