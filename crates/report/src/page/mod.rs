@@ -7,7 +7,7 @@ mod columns;
 
 use crate::story::story;
 use crate::strings::Lang;
-use result::{ElementSeries, FlowSeries, Run};
+use result::{ElementSeries, FlowSeries, Outcome, Run};
 use serde::Serialize;
 
 /// The page as `web/build.mjs` leaves it.
@@ -31,6 +31,13 @@ pub struct Series<'a> {
     pub flows: &'a [FlowSeries],
     /// Of elements.
     pub elements: &'a [ElementSeries],
+}
+
+impl<'a> Series<'a> {
+    /// An outcome's.
+    pub fn of(outcome: &'a Outcome) -> Series<'a> {
+        Series { flows: &outcome.flow_series, elements: &outcome.element_series }
+    }
 }
 
 #[derive(Serialize)]
