@@ -52,3 +52,53 @@ export async function visit(dir, options, body) {
     await context.close();
   }
 }
+
+/** High enough that every plot is near the window and thus drawn. */
+export const TALL = { viewport: { width: 1400, height: 4600 } };
+export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+/** Until every plot that the window shows is drawn for the range that the page is at. */
+export async function drawn(page) {
+  await page.waitForSelector("#report[data-ready=true]");
+  await page.waitForFunction(() => {
+    const { from, to } = document.querySelector("#range")?.dataset ?? {};
+    const all = [...document.querySelectorAll(".plot .canvas")];
+    const shown = all.filter((c) => {
+      const { top, bottom } = c.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    });
+    const none = document.querySelector("#not-drawn, #report > .none");
+    return (all.length > 0 || none) && shown.every((c) => c.dataset.drawn && c.dataset.from === from && c.dataset.to === to);
+  });
+}
+
+/** Shows the table's row `a` alone, or beside row `b`. */
+export async function show(page, a, b = null) {
+  const press = async (row, side, on) => {
+    const button = page.locator(`tr[data-row="${row}"] button[data-pick=${side}]`);
+    if (((await button.getAttribute("aria-pressed")) === "true") !== on) await button.click();
+  };
+  await press(a, "a", true);
+  const beside = page.locator("button[data-pick=b][aria-pressed=true]");
+  if (b !== null) await press(b, "b", true);
+  else if (await beside.count()) await beside.click();
+  await drawn(page);
+}
+
+/** Kinds of the plots on a side, from top to bottom. */
+export const kinds = (page, side = "a") =>
+  page.$$eval(`.plot[data-side=${side}]`, (all) => all.map((p) => p.dataset.kind));
+
+/** From and to of what all plots show, in seconds, as the page says. */
+export const range = (page) => page.$eval("#range", (r) => [Number(r.dataset.from), Number(r.dataset.to)]);
+
+/** The same as each drawn plot says. */
+export const ranges = (page) =>
+  page.$$eval(".plot .canvas[data-drawn]", (all) => all.map((c) => [Number(c.dataset.from), Number(c.dataset.to)]));
+
+/** Where a plot's curves are, in pixels of the window. */
+export async function area(page, id) {
+  const over = page.locator(`#${id} .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  return over.boundingBox();
+}
