@@ -1,6 +1,6 @@
 use super::*;
 use result::topology::{Link, Stage, Topology};
-use result::{RttSummary, SCHEMA, StateTime};
+use result::{Element, RttSummary, SCHEMA, StateTime, Variant};
 use std::collections::BTreeMap;
 
 /// A 20 Mbit/s limiter of `kind` and one flow through it.
@@ -44,7 +44,8 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
 fn tell(variants: Vec<Variant>, lang: Lang) -> String {
     let run =
         Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants };
-    story(&[("s", &run)], lang).replace(['\u{2068}', '\u{2069}'], "")
+    // Without the marks that keep a name's direction and a number's unit in place.
+    story(&[("s", &run)], lang).replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ")
 }
 
 fn three() -> Vec<Variant> {
