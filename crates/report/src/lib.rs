@@ -1,9 +1,11 @@
-//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints.
+//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots.
 
 mod both;
 mod flows;
 mod number;
+pub mod plot;
 mod spark;
+pub mod strings;
 mod style;
 mod summary;
 mod table;

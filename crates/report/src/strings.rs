@@ -1,0 +1,91 @@
+//! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// A language of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Simplified Chinese.
+    Zh,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    en: String,
+    zh: String,
+}
+
+fn table() -> &'static BTreeMap<String, Entry> {
+    static TABLE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        serde_json::from_str(include_str!("../strings.json")).expect("strings.json is a table of strings")
+    })
+}
+
+/// The text of `key`, with its `{placeholders}`.
+///
+/// # Panics
+/// When `strings.json` has no such key.
+pub fn text(key: &str, lang: Lang) -> &'static str {
+    let entry = table().get(key).unwrap_or_else(|| panic!("strings.json has no {key}"));
+    match lang {
+        Lang::En => &entry.en,
+        Lang::Zh => &entry.zh,
+    }
+}
+
+/// The text of `key` with each `{name}` replaced by its value.
+///
+/// # Panics
+/// As [`text`].
+pub fn fill(key: &str, lang: Lang, values: &[(&str, &str)]) -> String {
+    let mut rest = text(key, lang);
+    let mut filled = String::new();
+    // In one pass: a value may hold braces itself.
+    while let Some((before, after)) = rest.split_once('{') {
+        filled += before;
+        let Some((name, tail)) = after.split_once('}') else {
+            filled.push('{');
+            rest = after;
+            continue;
+        };
+        match values.iter().find(|(n, _)| *n == name) {
+            Some((_, value)) => filled += value,
+            None => filled += &format!("{{{name}}}"),
+        }
+        rest = tail;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn placeholders(text: &str) -> BTreeSet<&str> {
+        text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn every_text_is_in_both_languages_with_the_same_placeholders() {
+        assert!(table().len() > 30);
+        for (key, entry) in table() {
+            assert!(!entry.en.trim().is_empty() && !entry.zh.trim().is_empty(), "{key}");
+            assert_eq!(placeholders(&entry.en), placeholders(&entry.zh), "{key}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        assert_eq!(fill("plot.more", Lang::En, &[("n", "3")]), "and 3 more");
+        assert_eq!(fill("plot.more", Lang::Zh, &[("n", "{n}")]), "另有 {n} 个");
+        assert_eq!(fill("plot.more", Lang::En, &[]), "and {n} more");
+    }
+}
