@@ -1,9 +1,10 @@
-//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints.
+//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots.
 
 mod both;
 mod flows;
 mod number;
 mod page;
+pub mod plot;
 mod spark;
 mod story;
 mod strings;
