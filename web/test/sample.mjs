@@ -130,19 +130,19 @@ export function variant(name, { shaper = false, flows = 4, duration = 20, dt = 0
     const now = i * dt;
     const rtt = 0.005 + (shaper ? (queue * MSS) / limit : 0);
     let rate = 0;
-    for (const s of senders) rate += s.step(now, dt, rtt, shaper ? limit / flows : 1e9);
+    const room = shaper || tokens <= 0 ? limit : limit + tokens / 2;
+    for (const s of senders) rate += s.step(now, dt, rtt, room / flows);
     if (shaper) {
       const target = senders.reduce((n, s) => n + s.cwnd, 0) - (limit * 0.005) / MSS;
       queue = Math.max(0, Math.min(200, queue + (target - queue) * 0.3));
       tokens = queue > 0 ? 2e3 * rng() : 20e3;
     } else {
       tokens = Math.min(625e3, tokens + (limit - rate) * dt);
-      if (tokens <= 0) {
-        tokens = 0;
+      if (tokens <= 3000) {
         for (const s of senders) {
-          if (s.state !== "loss" && rng() < 0.25) {
+          if (s.state !== "loss" && now > s.until && rng() < 0.35) {
             dropped += 3;
-            s.lose(now, rng() < 0.12);
+            s.lose(now, rng() < 0.4);
           }
         }
       }

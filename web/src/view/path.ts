@@ -53,18 +53,20 @@ function stage(s: StageView): HTMLElement {
 function lane(label: string, direction: "there" | "back", stages: StageView[]): HTMLElement {
   const list = stages.length
     ? h("ol", { "aria-label": label }, ...stages.map(stage))
-    : h("span", { class: "wire" }, t("ui.wire"));
+    : h("span", { class: "wire" });
   return h("div", { class: `lane ${direction}` }, h("span", { class: "arrow", "aria-hidden": "true" }), list);
 }
 
 function link(l: LinkView): HTMLElement {
-  return h(
+  const el = h(
     "div",
-    { class: "link", "data-link": l.name },
-    h("div", { class: "link-name" }, name(l.name)),
+    { class: "link", "data-link": l.name, title: l.name.slice(0, 200), role: "group", "aria-label": t("ui.link", { name: l.name.slice(0, 80) }) },
     lane(t("ui.way", { from: l.left, to: l.right }), "there", l.there),
     lane(t("ui.way", { from: l.right, to: l.left }), "back", l.back),
   );
+  // A link has room for what is on it.
+  el.style.flexGrow = String(Math.max(l.there.length, l.back.length, 1));
+  return el;
 }
 
 function host(hostName: string, path: Topology): HTMLElement {
