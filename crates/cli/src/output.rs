@@ -33,6 +33,8 @@ pub struct Results<'a> {
     pub scenario: &'a str,
     /// Where it comes from.
     pub provenance: &'a Provenance,
+    /// The page, as HTML.
+    pub page: &'a str,
 }
 
 impl Results<'_> {
@@ -55,6 +57,7 @@ impl Results<'_> {
         file("states.parquet", &|out| write_states(out, origin, self.sampled))?;
         file("elements.parquet", &|out| write_elements(out, origin, self.sampled))?;
         file("scenario.toml", &|out| out.write_all(self.scenario.as_bytes()))?;
+        file("report.html", &|out| out.write_all(self.page.as_bytes()))?;
         file("provenance.json", &|out| {
             serde_json::to_writer_pretty(&mut *out, self.provenance)?;
             out.write_all(b"\n")

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::progress::{Bar, Progress};
 use crate::provenance::Provenance;
 use crate::tap::{PcapTap, captures};
-use report::Style;
+use report::{Lang, Series, Shown, Style};
 use result::parquet::Sampled;
 use result::{Clock, FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
@@ -67,7 +67,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
         .map(|(repeat, outcome)| Sampled { repeat, outcome })
         .collect();
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
-    Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance }.write(&folder)?;
+    let series: Vec<Series> =
+        outcomes.iter().map(|repeats| repeats.first().map(Series::of).unwrap_or_default()).collect();
+    let page = report::page(&[Shown { label: &experiment.name, run: &run, series: &series }], Lang::En);
+    Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page }
+        .write(&folder)?;
 
     show(args, &run, &outcomes, &folder)?;
     let idle: Vec<&str> = run

@@ -60,6 +60,7 @@ pub fn outcome(
         flows,
         elements: engine.elements,
         limit_mbps: limits.all,
+        path: Some(scenario::outline(scenario)),
         ..Variant::default()
     };
     let series = series.into_iter().map(|(_, s)| s).collect();

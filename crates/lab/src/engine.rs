@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::sys;
 use crate::wire::{self, Pool, VIRTIO, Wire};
 use path::{Chain, Outbox, Packet};
-use result::{DelaySummary, Element, ElementSeries, Histogram};
+use result::{Element, ElementSeries, Histogram};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::io;
@@ -136,10 +136,7 @@ impl<'a> Engine<'a> {
                 first += stages.len();
             }
         }
-        let series = ways.iter().flat_map(|w| {
-            let name = |n: &str| format!("{}.{n}", w.name);
-            w.chain.names().map(move |n| ElementSeries { name: name(n), ..ElementSeries::default() })
-        });
+        let series = ways.iter().flat_map(|w| scenario::element_series(&w.name, &w.chain));
         Engine {
             plan,
             series: series.collect(),
@@ -215,8 +212,8 @@ impl<'a> Engine<'a> {
             self.deliver(way);
         }
         self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
-        let elements = self.elements();
-        Ok(Report { elements, series: self.series, punctuality: self.punctuality })
+        let elements = self.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
+        Ok(Report { elements: elements.collect(), series: self.series, punctuality: self.punctuality })
     }
 
     /// The time, not beyond the end.
@@ -345,44 +342,15 @@ impl<'a> Engine<'a> {
         }
         // Woken too late for several: they are all as it is now.
         while self.next_sample <= now {
-            let t = self.next_sample.as_secs_f64();
             let mut series = self.series.iter_mut();
             for way in &self.ways {
                 for i in 0..way.chain.len() {
                     let Some(s) = series.next() else { break };
-                    let gauge = way.chain.gauge(i, now);
-                    s.time_s.push(t);
-                    s.queue_packets.push(gauge.queue_packets);
-                    s.queue_bytes.push(gauge.queue_bytes);
-                    s.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-                    s.dropped.push(way.chain.account(i).dropped);
+                    scenario::sample_element(s, self.next_sample, &way.chain, i, now);
                 }
             }
             self.next_sample += interval;
         }
-    }
-
-    fn elements(&self) -> Vec<Element> {
-        let mut list = Vec::new();
-        for way in &self.ways {
-            for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
-                let a = way.chain.account(i);
-                debug_assert!(a.balances(), "{name}: {a:?}");
-                list.push(Element {
-                    name: format!("{}.{name}", way.name),
-                    kind: (*kind).into(),
-                    passed_packets: a.passed,
-                    dropped_packets: a.dropped,
-                    marked_packets: a.marked,
-                    max_queue_packets: a.max_queue,
-                    delay_ms: DelaySummary {
-                        mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
-                        max: a.delay_max.as_millis_f64(),
-                    },
-                });
-            }
-        }
-        list
     }
 }
 

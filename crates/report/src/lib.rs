@@ -3,26 +3,57 @@
 mod both;
 mod flows;
 mod number;
+mod page;
 mod spark;
+mod story;
+mod strings;
 mod style;
 mod summary;
 mod table;
 
+pub use page::{Series, Shown, page};
+pub use strings::Lang;
 pub use style::Style;
 
 use result::{FlowSeries, Run};
+use unicode_width::UnicodeWidthStr;
 
-/// What `longfat run` prints: a table of the variants, then each variant's flows with their
+/// What `longfat run` prints: a sentence on what happened, a table of the variants, then each variant's flows with their
 /// goodput over time; of a run on both clocks simulator, kernel and their ratio. `series` are the flow series of each variant's first repeat, in the order of
 /// `run.variants`; where they are missing or empty the sparklines are left out.
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = if both::has_both(run) { both::table(run, style) } else { summary::table(run, style) };
+    let mut text = wrap(&story::story(&[("", run)], Lang::En), style.columns());
+    text += &if both::has_both(run) { both::table(run, style) } else { summary::table(run, style) };
     let flows = flows::lines(run, series, style);
     if !flows.is_empty() {
         text.push('\n');
         text.push_str(&flows);
     }
     text
+}
+
+/// The sentence in lines of `width` and a blank line after it; nothing for nothing. Marks for writing direction are left
+/// out: terminals show them.
+fn wrap(sentence: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in sentence.split(' ').map(|w| w.replace(['\u{2068}', '\u{2069}'], "")) {
+        let wide = word.width();
+        match column {
+            0 => {}
+            _ if column + 1 + wide > width => {
+                text.push('\n');
+                column = 0;
+            }
+            _ => {
+                text.push(' ');
+                column += 1;
+            }
+        }
+        text += &word;
+        column += wide;
+    }
+    if text.is_empty() { text } else { text + "\n\n" }
 }

@@ -13,17 +13,17 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn flows(&self) -> Vec<&'a Flow> {
+    pub fn flows(&self) -> Vec<&'a Flow> {
         self.flow.map_or_else(|| self.variant.flows.iter().collect(), |f| vec![f])
     }
 
     /// TCP flows, or all when there is none.
-    fn compared(&self) -> Vec<&'a Flow> {
+    pub fn compared(&self) -> Vec<&'a Flow> {
         self.flow.map_or_else(|| self.variant.compared_flows().collect(), |f| vec![f])
     }
 
     /// The elements of this row's run: all, or those of the flow's own.
-    fn elements(&self) -> Vec<&'a Element> {
+    pub fn elements(&self) -> Vec<&'a Element> {
         let all = &self.variant.elements;
         let Some(flow) = self.flow else { return all.iter().collect() };
         let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a Element> {
@@ -44,8 +44,13 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The tightest limit it meets, Mbit/s.
+    pub fn limit(&self) -> Option<f64> {
+        self.flow.map_or(self.variant.limit_mbps, |f| f.limit_mbps)
+    }
+
     fn share(&self) -> Option<f64> {
-        let limit = self.flow.map_or(self.variant.limit_mbps, |f| f.limit_mbps)?;
+        let limit = self.limit()?;
         (limit > 0.0).then(|| self.goodput() / limit)
     }
 

@@ -39,7 +39,14 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
 }
 
 fn element(name: &str, dropped: u64, queue: u64) -> Element {
-    Element { name: name.into(), dropped_packets: dropped, max_queue_packets: queue, ..Default::default() }
+    Element {
+        name: name.into(),
+        kind: name.rsplit('.').next().unwrap_or_default().into(),
+        passed_packets: 50_000,
+        dropped_packets: dropped,
+        max_queue_packets: queue,
+        ..Default::default()
+    }
 }
 
 fn outcome(name: &str, flows: Vec<(Flow, FlowSeries)>, elements: Vec<Element>) -> Outcome {

@@ -225,7 +225,7 @@ fn label(flow: &str, outcome: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementSeries, FlowSeries, jain};
+    use crate::{ElementSeries, FlowSeries, Topology, jain};
 
     fn outcome(goodputs: &[f64], retransmitted: u64, rtt: f64) -> Outcome {
         let flows = goodputs.iter().enumerate().map(|(i, &g)| Flow {
@@ -248,6 +248,7 @@ mod tests {
             total_goodput_mbps: goodputs.iter().sum(),
             jain_index: jain(goodputs),
             limit_mbps: Some(20.0),
+            path: Some(Topology { hosts: vec!["a".into()], ..Default::default() }),
             ..Default::default()
         };
         let element_series = vec![ElementSeries { name: "wan".into(), ..Default::default() }];
@@ -286,6 +287,7 @@ mod tests {
         assert_eq!(v.flows[0].retransmitted_packets, 12);
         assert_eq!((v.flows[0].rtt_ms.min, v.flows[0].rtt_ms.p50, v.flows[0].rtt_ms.max), (30.0, 40.0, 50.0));
         assert_eq!((v.elements[0].max_queue_packets, v.flows[0].lost_packets), (13, Some(3)));
+        assert_eq!(v.path.as_ref().map(|p| p.hosts.len()), Some(1));
         let r = v.repeats.unwrap();
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
@@ -303,7 +305,7 @@ mod tests {
         let whole =
             concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
         let v = &whole.variant;
-        assert!(v.one_at_a_time && v.limit_mbps.is_none());
+        assert!(v.one_at_a_time && v.limit_mbps.is_none() && v.path.is_some());
         assert_eq!((v.flows.len(), v.total_goodput_mbps), (2, 22.0));
         assert_eq!(v.flows[1].limit_mbps, Some(20.0));
         assert_eq!([&v.elements[0].name, &v.elements[1].name], ["wan@up", "wan@down"]);

@@ -14,6 +14,7 @@ mod de;
 mod error;
 mod file;
 mod limits;
+mod outline;
 mod overrides;
 mod parse;
 mod route;
@@ -24,6 +25,7 @@ mod tree;
 
 pub use error::{Cause, ScenarioError};
 pub use limits::Limits;
+pub use outline::{element_series, elements, outline, sample_element};
 pub use parse::MAX_BYTES;
 pub use route::Hop;
 pub use schema::schema;
@@ -106,6 +108,8 @@ pub struct NamedStage {
     pub name: String,
     /// What it does.
     pub stage: Stage,
+    /// The file that was read into it, as the scenario names it.
+    pub file: Option<String>,
 }
 
 /// A split-TCP relay: ends one connection, begins another.

@@ -56,7 +56,7 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
     let mut seen = BTreeSet::new();
     let mut stages = Vec::new();
     for (node, name) in list.iter().zip(names(list)) {
-        let (stage, enabled) = read_one(node, files).map_err(|f| f.or_at(node.at))?;
+        let (stage, file, enabled) = read_one(node, files).map_err(|f| f.or_at(node.at))?;
         let at = node.place(&["name"]);
         check_name(&name, at)?;
         if name.bytes().all(|b| b.is_ascii_digit()) {
@@ -67,13 +67,13 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
             return Err(Fault::new(Cause::DuplicateName { what: "stage", name }, at));
         }
         if enabled {
-            stages.push(NamedStage { name, stage });
+            stages.push(NamedStage { name, stage, file });
         }
     }
     Ok(stages)
 }
 
-fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, bool), Fault> {
+fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, Option<String>, bool), Fault> {
     let Some(table) = node.as_table() else {
         let expected = "a stage, for example { kind = \"delay\", delay = \"10ms\" }".into();
         return Err(Cause::WrongType { found: node.value.kind().into(), expected }.into());
@@ -101,8 +101,9 @@ fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, bool), Fault> 
         }
         fault.or_at(node.at)
     })?;
+    let file = stage.file().map(str::to_string);
     check(node, &mut stage, files)?;
-    Ok((stage, enabled))
+    Ok((stage, file, enabled))
 }
 
 /// Reads the file that the stage names, and lets it check itself.

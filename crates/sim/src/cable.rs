@@ -57,7 +57,7 @@ pub fn lay(scenario: &Scenario) -> Option<Scenario> {
     let mut laid = scenario.clone();
     let cable =
         Link { rate: Some(Rate::from_bps(10_000_000_000)), delay: Span::from_micros(10), ..Link::default() };
-    let stage = NamedStage { name: NAME.into(), stage: Stage::Link(cable) };
+    let stage = NamedStage { name: NAME.into(), stage: Stage::Link(cable), file: None };
     for link in links {
         laid.links[link].forward.push(stage.clone());
         laid.links[link].backward.push(stage.clone());

@@ -2,10 +2,9 @@
 
 use crate::flows::{Flows, Kind};
 use crate::network::Network;
-use result::{
-    Clock, DelaySummary, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Variant,
-};
+use result::{Clock, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Resent, Variant};
 use scenario::{Limits, Scenario};
+use transport::Sender;
 use units::{Span, Time};
 
 /// RTT histograms and time series.
@@ -31,11 +30,7 @@ fn millis(s: Option<Span>) -> f64 {
 
 impl Collector {
     pub fn new(flows: &Flows, network: &Network) -> Collector {
-        let elements = network.ways.iter().flat_map(|w| {
-            w.chain
-                .names()
-                .map(|n| ElementSeries { name: format!("{}.{n}", w.name), ..ElementSeries::default() })
-        });
+        let elements = network.ways.iter().flat_map(|w| scenario::element_series(&w.name, &w.chain));
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
@@ -52,7 +47,7 @@ impl Collector {
                 series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
                 continue;
             };
-            let tx = &flows.ends[2 * f.legs.start as usize].tx;
+            let tx = flows.first_sender(f);
             let model = tx.model();
             series.push(FlowPoint {
                 time_s: t,
@@ -64,32 +59,28 @@ impl Collector {
                 rtt_ms: millis(tx.last_rtt),
                 pacing_mbps: rate(Some(tx.w.pacing_rate).filter(|&r| tx.w.pacing && r != u64::MAX)),
                 retransmitted: tx.stats.retransmitted,
+                sent_bytes: tx.s.snd_nxt,
+                acked_bytes: tx.s.snd_una,
                 btl_bw_mbps: rate(model.btl_bw),
                 rt_prop_ms: millis(model.rt_prop),
                 pacing_gain: model.pacing_gain.unwrap_or(f64::NAN),
                 cwnd_gain: model.cwnd_gain.unwrap_or(f64::NAN),
                 round: model.round.unwrap_or(u64::MAX),
                 state: if flow.started { tx.state_name() } else { "" },
-                ..FlowPoint::default()
             });
         }
         let mut at = self.elements.iter_mut();
         for way in &network.ways {
             for i in 0..way.chain.len() {
                 let Some(series) = at.next() else { return };
-                let gauge = way.chain.gauge(i, now);
-                series.time_s.push(t);
-                series.queue_packets.push(gauge.queue_packets);
-                series.queue_bytes.push(gauge.queue_bytes);
-                series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-                series.dropped.push(way.chain.account(i).dropped);
+                scenario::sample_element(series, now, &way.chain, i, now);
             }
         }
     }
 
     /// The summary at the end of the run.
     pub fn finish(
-        self,
+        mut self,
         name: &str,
         scenario: &Scenario,
         flows: &Flows,
@@ -130,44 +121,36 @@ impl Collector {
                     }
                     let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
                     f.lost_packets = Some(network.lost[ends].iter().sum());
+                    f.mss_bytes = Some(flows.first_sender(t).s.mss);
                     f.completed = t.app.counts_exchanges().then_some(t.app.completed);
                 }
             }
             summary.push(f);
         }
+        let elements = network.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
         let variant = Variant {
             name: name.into(),
             clock: Clock::Sim,
             duration_s: scenario.duration.as_secs_f64(),
             limit_mbps: limits.all,
             flows: summary,
-            elements: elements(network),
+            elements: elements.collect(),
+            path: Some(scenario::outline(scenario)),
             ..Variant::default()
         };
-        let (flow_series, element_series) =
-            if sampled { (self.flows, self.elements) } else { (vec![], vec![]) };
-        Outcome::new(variant, flow_series, element_series)
+        if !sampled {
+            return Outcome::new(variant, vec![], vec![]);
+        }
+        for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
+            if let Kind::Tcp(t) = &flow.kind {
+                series.resent = resent(flows.first_sender(t));
+            }
+        }
+        Outcome::new(variant, self.flows, self.elements)
     }
 }
 
-fn elements(network: &Network) -> Vec<Element> {
-    let mut list = Vec::new();
-    for way in &network.ways {
-        for (i, (name, kind)) in way.chain.names().zip(&way.kinds).enumerate() {
-            let a = way.chain.account(i);
-            list.push(Element {
-                name: format!("{}.{name}", way.name),
-                kind: (*kind).into(),
-                passed_packets: a.passed,
-                dropped_packets: a.dropped,
-                marked_packets: a.marked,
-                max_queue_packets: a.max_queue,
-                delay_ms: DelaySummary {
-                    mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
-                    max: a.delay_max.as_millis_f64(),
-                },
-            });
-        }
-    }
-    list
+fn resent(tx: &Sender) -> Vec<Resent> {
+    let again = tx.again.iter().flatten();
+    again.map(|a| Resent { time_s: a.at.as_secs_f64(), byte: a.seq, len: a.len }).collect()
 }

@@ -3,7 +3,7 @@
 use congestion::Control;
 use scenario::Scenario;
 use std::ops::Range;
-use transport::{App, Application, Limits, Stack, Tcp, UDP_HEADER, UdpSource};
+use transport::{App, Application, Limits, Sender, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
 
 /// IP packets are at most this big where no first link says otherwise.
@@ -216,6 +216,20 @@ impl Flows {
             b.out.destination.push(to);
         }
         b.out
+    }
+
+    /// The sender that a flow's time series show: the client's, of the first leg.
+    pub fn first_sender(&self, flow: &TcpFlow) -> &Sender {
+        &self.ends[2 * flow.legs.start as usize].tx
+    }
+
+    /// Has every first sender keep its retransmissions.
+    pub fn keep_resent(&mut self) {
+        for flow in &self.flows {
+            if let Kind::Tcp(t) = &flow.kind {
+                self.ends[2 * t.legs.start as usize].tx.again = Some(Vec::new());
+            }
+        }
     }
 
     /// Payload delivered to the receiving application so far. An exchange counts both ways.

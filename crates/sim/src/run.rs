@@ -98,7 +98,11 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let cabled = crate::cable::lay(scenario);
     let scenario = cabled.as_ref().unwrap_or(scenario);
     let mut network = Network::new(scenario, options.seed);
-    let flows = Flows::new(scenario, options.seed, options.only_flow);
+    let mut flows = Flows::new(scenario, options.seed, options.only_flow);
+    let sampled = !scenario.sample.is_zero();
+    if sampled {
+        flows.keep_resent();
+    }
     network.destination = flows.destination.clone();
     network.lost = vec![0; network.destination.len()];
     if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
@@ -127,7 +131,6 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
         batch: Vec::new(),
         options,
     };
-    let sampled = !scenario.sample.is_zero();
     run.begin(sampled);
     run.play(Time::ZERO + scenario.duration, scenario.sample);
     let only = run.options.only_flow;

@@ -85,3 +85,77 @@ middle = { from = "r", to = "b" }
     let o = run(&(text.to_string() + down));
     assert_eq!((flow(&o, "down").limit_mbps, o.variant.limit_mbps), (Some(60.0), None));
 }
+
+/// What left a second time is told one by one: as many as were counted, in order, of what had been sent.
+#[test]
+fn retransmissions_are_told_one_by_one() {
+    let text = r#"duration = "60s"
+sample = "10ms"
+[hosts]
+a = { stack = { ecn = true } }
+b = { stack = { ecn = true } }
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "loss", probability = 0.005 }, { kind = "link", rate = "5Mbit/s", delay = "10ms", queue = { kind = "red", packets = 100, min = 2, max = 6, ecn = true } }]
+backward = [{ kind = "loss", probability = 0.005 }, { kind = "delay", delay = "10ms" }]
+[flows]
+bulk = { from = "a", to = "b" }
+udp = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
+"#;
+    let o = run(text);
+    let (s, f) = (series(&o, "bulk"), flow(&o, "bulk"));
+    // The server sends no data, so all are the client's.
+    assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
+    assert!(s.resent.len() > 50, "{}", s.resent.len());
+    assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
+    for r in &s.resent {
+        // By the next sample all of it had been sent, and by the one before it had not been acknowledged.
+        let next = s.time_s.partition_point(|&t| t < r.time_s);
+        let sent = s.sent_bytes.get(next).or(s.sent_bytes.last()).unwrap();
+        assert!(r.byte + r.len as u64 <= *sent && (1..=1448).contains(&r.len), "{r:?}");
+        assert!(s.acked_bytes[next - 1] <= r.byte, "{r:?}");
+        // No byte leaves again in the moment it first left.
+        let before = s.time_s.partition_point(|&t| t < r.time_s - 0.02);
+        assert!(r.byte < s.sent_bytes[before], "{r:?}");
+    }
+    for i in 1..s.time_s.len() {
+        assert!(s.sent_bytes[i - 1] <= s.sent_bytes[i] && s.acked_bytes[i - 1] <= s.acked_bytes[i]);
+        assert!(s.acked_bytes[i] <= s.delivered_bytes[i] && s.delivered_bytes[i] <= s.sent_bytes[i]);
+    }
+    assert_eq!(f.mss_bytes, Some(1448));
+    assert_eq!((flow(&o, "udp").mss_bytes, series(&o, "udp").resent.len()), (None, 0));
+    let e = element_series(&o, "forward.link");
+    assert!(e.marked.len() == e.time_s.len() && e.marked.is_sorted());
+    let marked = element(&o, "forward.link").marked_packets;
+    let link = &o.variant.path.as_ref().unwrap().links[0];
+    assert_eq!((link.name.as_str(), link.forward[1].settings["rate"].as_str()), ("path", "5Mbit/s"));
+    assert!(marked > 20 && marked - e.marked.last().unwrap() <= 1, "{marked}");
+}
+
+/// With relays the first connection alone is told of, as in all columns.
+#[test]
+fn series_of_relayed_flows_are_the_first_legs() {
+    let lossy = "{ kind = \"loss\", probability = 0.01 }, { kind = \"link\", rate = \"20Mbit/s\", delay = \"5ms\", mtu = 1300 }";
+    let text = format!(
+        r#"duration = "5s"
+[links.one]
+between = ["a", "r"]
+forward = [{lossy}]
+[links.two]
+between = ["r", "b"]
+forward = [{lossy}]
+[relays.r]
+host = "r"
+[flows.f]
+from = "a"
+to = "b"
+via = ["r"]
+"#
+    );
+    let o = run(&text);
+    let (s, f) = (series(&o, "f"), flow(&o, "f"));
+    assert!(!s.resent.is_empty() && (s.resent.len() as u64) < f.retransmitted_packets);
+    let told = s.resent.iter().filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
+    assert_eq!(told, *s.retransmitted.last().unwrap());
+    assert_eq!(f.mss_bytes, Some(1248));
+}

@@ -55,6 +55,17 @@ pub struct Outgoing {
     pub push: bool,
 }
 
+/// A retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// When it left.
+    pub at: Time,
+    /// First byte.
+    pub seq: u64,
+    /// Payload bytes.
+    pub len: u32,
+}
+
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStats {
@@ -113,6 +124,8 @@ pub struct Sender {
     rtt_is_new: bool,
     /// Counters.
     pub stats: SendStats,
+    /// Every retransmission, in order, where somebody wants to know them.
+    pub again: Option<Vec<Again>>,
 
     /// End of what the application has written.
     pub(crate) write_seq: u64,
@@ -194,6 +207,7 @@ impl Sender {
             last_rtt: None,
             rtt_is_new: false,
             stats: SendStats::default(),
+            again: None,
             write_seq: 0,
             closed: false,
             snd_wnd: 0,

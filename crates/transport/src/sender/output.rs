@@ -4,7 +4,7 @@
 //! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
 //! a paced connection waits a burst's length at the pacing rate before the next one.
 
-use super::{Outgoing, Sender, Timer};
+use super::{Again, Outgoing, Sender, Timer};
 use crate::receive::timestamp;
 use crate::scoreboard::{Sent, flag};
 use congestion::{CaState, Event};
@@ -313,6 +313,9 @@ impl Sender {
         out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
+        if let Some(list) = &mut self.again {
+            list.push(Again { at: now, seq, len });
+        }
         self.s.last_sent = Some(now);
     }
 

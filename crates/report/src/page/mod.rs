@@ -1,0 +1,138 @@
+//! The page: one self-contained HTML file of one or several results.
+//!
+//! `assets/page.html` is built from `web/`; here the data are put in. What comes from a scenario or a result file
+//! is never markup: it goes in as JSON in a script element whose `<` are escaped, and the page shows it as text.
+
+mod columns;
+
+use crate::story::story;
+use crate::strings::Lang;
+use result::{ElementSeries, FlowSeries, Outcome, Run};
+use serde::Serialize;
+
+/// The page as `web/build.mjs` leaves it.
+const PAGE: &str = include_str!("../../assets/page.html");
+
+/// A result and its series.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What to call it beside others: its folder's name.
+    pub label: &'a str,
+    /// The summary.
+    pub run: &'a Run,
+    /// Series of each of the run's variants, in their order; may be shorter, or empty.
+    pub series: &'a [Series<'a>],
+}
+
+/// One variant's series, those of its first repeat.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Series<'a> {
+    /// Of flows.
+    pub flows: &'a [FlowSeries],
+    /// Of elements.
+    pub elements: &'a [ElementSeries],
+}
+
+impl<'a> Series<'a> {
+    /// An outcome's.
+    pub fn of(outcome: &'a Outcome) -> Series<'a> {
+        Series { flows: &outcome.flow_series, elements: &outcome.element_series }
+    }
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    format: &'static str,
+    longfat: &'static str,
+    lang: &'static str,
+    story: Story,
+    results: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Story {
+    en: String,
+    zh: String,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    label: &'a str,
+    run: &'a Run,
+    series: Vec<Option<columns::Series>>,
+}
+
+/// The page as text, in `lang` when it is opened; the same results give the same bytes.
+pub fn page(results: &[Shown], lang: Lang) -> String {
+    let mut blobs = String::new();
+    let mut number = 0;
+    let entries = results.iter().map(|shown| {
+        let series = (0..shown.run.variants.len()).map(|i| {
+            let of = shown.series.get(i).copied().unwrap_or_default();
+            let name = format!("series-{number}");
+            let (directory, blob) = columns::encode(&name, of.flows, of.elements)?;
+            number += 1;
+            blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
+            Some(directory)
+        });
+        Entry { label: shown.label, run: shown.run, series: series.collect() }
+    });
+    let results_of = entries.collect();
+    let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
+    let page = Page {
+        format: "longfat-report/1",
+        longfat: env!("CARGO_PKG_VERSION"),
+        lang: lang.code(),
+        story: Story { en: story(&runs, Lang::En), zh: story(&runs, Lang::Zh) },
+        results: results_of,
+    };
+    let title: Vec<&str> = runs.iter().map(|r| r.1.scenario.as_str()).collect();
+    let title = format!("{} – longfat", title.join(", "));
+    let told = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
+    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let data = serde_json::to_string(&page).unwrap_or_default();
+    fill(&[
+        ("lang", lang.code()),
+        ("title", &escaped(&title)),
+        ("noscript", &format!("<p>{}</p>", escaped(told))),
+        ("data", &inert(&data)),
+        ("series", &blobs),
+    ])
+}
+
+/// The built page with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker stays text.
+fn fill(values: &[(&str, &str)]) -> String {
+    let mut text = String::with_capacity(PAGE.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
+    let mut rest = PAGE;
+    while let Some(at) = rest.find("{{") {
+        let known = values
+            .iter()
+            .find(|(name, _)| rest[at + 2..].strip_prefix(name).is_some_and(|after| after.starts_with("}}")));
+        let (value, skip) = known.map_or(("{{", 2), |(name, value)| (*value, name.len() + 4));
+        text.push_str(&rest[..at]);
+        text.push_str(value);
+        rest = &rest[at + skip..];
+    }
+    text + rest
+}
+
+/// Text between tags or in a quoted attribute.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// JSON that can stand in a script element: nothing in it ends the element or begins a comment.
+fn inert(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
