@@ -74,7 +74,7 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     let out = place.file("small.toml", SMALL).longfat(&["run", "small.toml"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
-    assert!(text.starts_with("variant"), "{text}");
+    assert!(text.starts_with("“policer” carries ") && text.contains("\nvariant"), "{text}");
     assert!(text.contains("\npolicer ") && text.contains("\nthree "), "{text}");
     assert!(text.ends_with("\nresults in longfat-results/small\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -83,6 +83,11 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
         let bytes = place.read(&format!("longfat-results/small/{name}"));
         assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{name}");
     }
+    let page = String::from_utf8(place.read("longfat-results/small/report.html")).unwrap();
+    assert!(
+        page.starts_with("<!doctype html>") && page.contains("id=\"series-1\""),
+        "a page with both variants' series"
+    );
     assert_eq!(place.read("longfat-results/small/scenario.toml"), SMALL.as_bytes());
     let result = String::from_utf8(place.read("longfat-results/small/result.json")).unwrap();
     let run = result::read_json(&result).unwrap();
@@ -90,6 +95,31 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     let provenance = json(std::str::from_utf8(&place.read("longfat-results/small/provenance.json")).unwrap());
     assert_eq!(provenance["longfat"]["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(provenance["command"][1], "run");
+}
+
+/// `script` gives the program a terminal of its own (util-linux and bsdutils have it).
+#[test]
+fn a_terminal_gets_colour_and_its_width_and_no_color_is_respected() {
+    let place = Place::new("terminal");
+    place.file("small.toml", SMALL);
+    let on_terminal = |columns: u32, no_color: &str| {
+        let run = format!("stty cols {columns} rows 24; '{}' run small.toml", env!("CARGO_BIN_EXE_longfat"));
+        let mut script = Command::new("script");
+        script.args(["-qec", &run, "/dev/null"]).env("TERM", "xterm").env("NO_COLOR", no_color);
+        script.current_dir(&place.0).output()
+    };
+    let Ok(out) = on_terminal(80, "") else {
+        return eprintln!("SKIPPED: no `script` to make a terminal with");
+    };
+    assert!(out.status.success(), "{}", stdout(&out));
+    assert!(stdout(&out).contains("\x1b[1m"), "heads are bold on a terminal");
+    for columns in [60, 80, 120] {
+        let text = stdout(&on_terminal(columns, "1").unwrap());
+        // The progress bar draws over itself; what stays begins after its last erasure.
+        let text = text.rsplit("\x1b[2K").next().unwrap_or(&text);
+        assert!(!text.contains("\x1b["), "{text:?}");
+        assert!(text.lines().all(|l| l.trim_end().chars().count() <= columns as usize), "{columns}: {text}");
+    }
 }
 
 #[test]
@@ -100,7 +130,7 @@ fn json_is_one_object_and_the_same_bytes_twice() {
     let (first, second) = (run("1", "a"), run("2", "b"));
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     assert_eq!(first.stdout, second.stdout);
-    for name in ["result.json", "flows.parquet", "elements.parquet"] {
+    for name in ["result.json", "flows.parquet", "elements.parquet", "report.html"] {
         assert_eq!(place.read(&format!("a/{name}")), place.read(&format!("b/{name}")), "{name}");
     }
     assert_eq!(first.stdout, place.read("a/result.json"));
@@ -189,7 +219,7 @@ fn flows_are_measured_one_at_a_time_when_the_scenario_says_so() {
     assert!(run.variants[0].one_at_a_time);
     assert!(run.variants[0].elements.iter().all(|e| e.name.ends_with("@bulk") || e.name.ends_with("@down")));
     let table = stdout(&place.longfat(&["run", "two.toml"]));
-    assert!(table.lines().next().unwrap().contains("flow"), "{table}");
+    assert!(table.lines().any(|l| l.starts_with("variant  flow")), "{table}");
 }
 
 #[test]

@@ -13,17 +13,17 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn flows(&self) -> Vec<&'a Flow> {
+    pub fn flows(&self) -> Vec<&'a Flow> {
         self.flow.map_or_else(|| self.variant.flows.iter().collect(), |f| vec![f])
     }
 
     /// TCP flows, or all when there is none.
-    fn compared(&self) -> Vec<&'a Flow> {
+    pub fn compared(&self) -> Vec<&'a Flow> {
         self.flow.map_or_else(|| self.variant.compared_flows().collect(), |f| vec![f])
     }
 
     /// The elements of this row's run: all, or those of the flow's own.
-    fn elements(&self) -> Vec<&'a Element> {
+    pub fn elements(&self) -> Vec<&'a Element> {
         let all = &self.variant.elements;
         let Some(flow) = self.flow else { return all.iter().collect() };
         let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a Element> {
@@ -37,15 +37,20 @@ impl<'a> Row<'a> {
         self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
     }
 
-    fn interval(&self) -> Option<Estimate> {
+    pub fn interval(&self) -> Option<Estimate> {
         match self.flow {
             Some(flow) => flow.repeats.map(|r| r.goodput_mbps),
             None => self.variant.repeats.as_ref().map(|r| r.total_goodput_mbps),
         }
     }
 
+    /// The tightest limit it meets, Mbit/s.
+    pub fn limit(&self) -> Option<f64> {
+        self.flow.map_or(self.variant.limit_mbps, |f| f.limit_mbps)
+    }
+
     fn share(&self) -> Option<f64> {
-        let limit = self.flow.map_or(self.variant.limit_mbps, |f| f.limit_mbps)?;
+        let limit = self.limit()?;
         (limit > 0.0).then(|| self.goodput() / limit)
     }
 
@@ -76,15 +81,16 @@ fn is_one_of(name: &str, flow: &str) -> bool {
 }
 
 pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for variant in &run.variants {
-        if variant.one_at_a_time && !variant.flows.is_empty() {
-            rows.extend(variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }));
-        } else {
-            rows.push(Row { variant, flow: None });
-        }
+    run.variants.iter().flat_map(rows_of).collect()
+}
+
+/// One row, or one for each flow where they were measured one at a time.
+pub(crate) fn rows_of(variant: &Variant) -> Vec<Row<'_>> {
+    if variant.one_at_a_time && !variant.flows.is_empty() {
+        variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }).collect()
+    } else {
+        vec![Row { variant, flow: None }]
     }
-    rows
 }
 
 /// The table; its last line says what ± means when there is one.

@@ -4,6 +4,7 @@
 use super::cc_name;
 use crate::story::noun;
 use crate::strings::{Lang, fill};
+use crate::summary::Row;
 use crate::table::{clip, printable};
 use result::Variant;
 use result::topology::Stage;
@@ -75,10 +76,15 @@ impl Change {
 }
 
 /// What `b` changes of `a`.
-pub(crate) fn change(a: &Variant, b: &Variant) -> Change {
-    let mut found = path_changes(a, b);
-    let mut controls: Vec<(&str, &str)> =
-        a.flows.iter().zip(&b.flows).filter(|(x, y)| x.cc != y.cc).map(|(x, y)| (&*x.cc, &*y.cc)).collect();
+pub(crate) fn change(a: &Row, b: &Row) -> Change {
+    let mut found = path_changes(a.variant, b.variant);
+    let mut controls: Vec<(&str, &str)> = a
+        .flows()
+        .into_iter()
+        .zip(b.flows())
+        .filter(|(x, y)| x.cc != y.cc)
+        .map(|(x, y)| (&*x.cc, &*y.cc))
+        .collect();
     controls.dedup();
     found.extend(controls.into_iter().map(|(was, is)| Change::Control { was: was.into(), is: is.into() }));
     if found.len() == 1 { found.remove(0) } else { Change::Several }

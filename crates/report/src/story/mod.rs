@@ -6,60 +6,81 @@
 //! timeouts, queues), and the best change of path and of congestion control, each with what it costs in delay.
 
 mod change;
+mod remedy;
 
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, find};
+use crate::summary::{Row, rows};
 use crate::table::{clip, printable};
-use change::{Change, change};
-use result::{Clock, Element, Flow, Run, Variant};
+use remedy::remedies;
+use result::{Clock, Flow, Run};
 
 /// Goodputs nearer than this are the same.
 const ALIKE: f64 = 0.05;
 /// More than this many times as much is worth a word.
 const GAIN: f64 = 1.1;
 
-/// A variant under the name to tell of it.
-#[derive(Clone)]
-pub(crate) struct Named<'a> {
-    pub name: String,
-    pub variant: &'a Variant,
+/// A variant under the name to tell of it; of flows measured one at a time each is one for itself.
+struct Named<'a> {
+    name: String,
+    /// Which result's, and which of its variants.
+    at: [usize; 2],
+    row: Row<'a>,
 }
 
-/// The sentence, in `lang`; `runs` are results and their labels. Empty where there is no flow at all.
-pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> String {
-    let all: Vec<Named> = runs.iter().flat_map(|(label, run)| named(label, run, runs.len() > 1)).collect();
-    let Some(clock) = all.first().map(|n| n.variant.clock) else { return String::new() };
-    let pool: Vec<&Named> = all.iter().filter(|n| n.variant.clock == clock).collect();
+/// What is told of a result.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    /// The sentence.
+    pub text: String,
+    /// Which variants it is about, the subject first: indexes of the result and of its variant.
+    pub about: Vec<[usize; 2]>,
+}
+
+/// The story, in `lang`; `runs` are results and their labels. Empty where there is no flow at all.
+pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> Story {
+    let several = runs.len() > 1;
+    let each = runs.iter().enumerate().flat_map(|(i, (label, run))| named(i, label, run, several));
+    let all: Vec<Named> = each.collect();
+    let Some(clock) = all.first().map(|n| n.row.variant.clock) else { return Story::default() };
+    let pool: Vec<&Named> = all.iter().filter(|n| n.row.variant.clock == clock).collect();
     let group = comparable(&pool);
-    let Some(&subject) = group.first() else { return String::new() };
-    let least = group.iter().min_by(|a, b| goodput(a.variant).total_cmp(&goodput(b.variant)));
-    let far = |n: &&&Named| goodput(n.variant) < (1.0 - ALIKE) * goodput(subject.variant);
+    let Some(&subject) = group.first() else { return Story::default() };
+    let least = group.iter().min_by(|a, b| goodput(&a.row).total_cmp(&goodput(&b.row)));
+    let far = |n: &&&Named| goodput(&n.row) < (1.0 - ALIKE) * goodput(&subject.row);
     let subject = least.filter(far).copied().unwrap_or(subject);
-    let mut clauses = facts(subject.variant, lang);
-    clauses.extend(remedies(subject, &group, lang));
+    let mut clauses = facts(&subject.row, lang);
+    let helps = remedies(subject, &group);
+    clauses.extend(helps.iter().map(|r| r.say(&subject.row, lang)));
     clauses.extend(agreement(&all, clock, lang));
     let opening = carries(subject, lang);
     let (colon, between, end) = if lang == Lang::Zh { ("：", "；", "。") } else { (": ", "; ", ".") };
     let rest = clauses.join(between);
-    if rest.is_empty() { opening + end } else { opening + colon + &rest + end }
+    let text = if rest.is_empty() { opening + end } else { opening + colon + &rest + end };
+    let about = [subject].into_iter().chain(helps.iter().map(|r| r.other)).map(|n| n.at);
+    Story { text, about: about.collect() }
 }
 
-fn named<'a>(label: &str, run: &'a Run, several: bool) -> impl Iterator<Item = Named<'a>> {
+fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<Named<'a>> {
     let before = if several { format!("{label}: ") } else { String::new() };
-    let with_flows = run.variants.iter().filter(|v| !v.flows.is_empty());
-    with_flows.map(move |variant| Named { name: before.clone() + &variant.name, variant })
+    let one = |row: Row<'a>| {
+        let of = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
+        let variant = run.variants.iter().position(|v| std::ptr::eq(v, row.variant)).unwrap_or(0);
+        Named { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
+    };
+    rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(one).collect()
 }
 
 /// The largest set of variants with the same flows under the same limits; the first of equals.
 fn comparable<'a, 'b>(pool: &[&'b Named<'a>]) -> Vec<&'b Named<'a>> {
     let limit = |x: Option<f64>| x.map(|l| (l * 1000.0).round() as i64);
-    let key = |v: &Variant| {
-        let flows: Vec<_> = v.flows.iter().map(|f| (f.name.clone(), limit(f.limit_mbps))).collect();
-        (limit(v.limit_mbps), flows)
+    let key = |row: &Row| {
+        let flows: Vec<_> = row.flows().iter().map(|f| (f.name.clone(), limit(f.limit_mbps))).collect();
+        (limit(row.limit()), flows)
     };
     let mut groups: Vec<(_, Vec<&Named>)> = Vec::new();
     for &named in pool {
-        let key = key(named.variant);
+        let key = key(&named.row);
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => group.1.push(named),
             None => groups.push((key, vec![named])),
@@ -70,25 +91,20 @@ fn comparable<'a, 'b>(pool: &[&'b Named<'a>]) -> Vec<&'b Named<'a>> {
 }
 
 /// What the flows that are compared carry, Mbit/s.
-fn goodput(v: &Variant) -> f64 {
-    v.compared_flows().map(|f| f.goodput_mbps).sum()
+fn goodput(row: &Row) -> f64 {
+    row.compared().iter().map(|f| f.goodput_mbps).sum()
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let all: Vec<f64> = values.collect();
-    all.iter().sum::<f64>() / all.len().max(1) as f64
-}
-
-/// Median RTT, ms, averaged over the flows that have one.
-fn rtt(v: &Variant) -> f64 {
-    mean(v.compared_flows().map(|f| f.rtt_ms.p50).filter(|&r| r > 0.0))
+/// Median RTT, ms; 0 where none is known.
+fn rtt(row: &Row) -> f64 {
+    row.rtt(|f| f.rtt_ms.p50).unwrap_or(0.0)
 }
 
 /// The share of data packets that were lost where that is known, else of those sent again.
-fn lost(v: &Variant) -> f64 {
-    let gone = |f: &Flow| f.lost_packets.unwrap_or(f.retransmitted_packets);
-    let sent: u64 = v.compared_flows().map(|f| f.sent_packets).sum();
-    v.compared_flows().map(gone).sum::<u64>() as f64 / sent.max(1) as f64
+fn lost(row: &Row) -> f64 {
+    let gone = |f: &&Flow| f.lost_packets.unwrap_or(f.retransmitted_packets);
+    let sent: u64 = row.compared().iter().map(|f| f.sent_packets).sum();
+    row.compared().iter().map(gone).sum::<u64>() as f64 / sent.max(1) as f64
 }
 
 fn quoted(name: &str) -> String {
@@ -99,17 +115,13 @@ fn quoted(name: &str) -> String {
 
 /// The opening: what the subject carries, and of how much.
 fn carries(subject: &Named, lang: Lang) -> String {
-    let v = subject.variant;
     let name = quoted(&subject.name);
-    let carried = goodput(v);
+    let carried = goodput(&subject.row);
     if carried <= 0.0 {
         return fill("story.nothing", lang, &[("name", &name)]);
     }
-    // Flows measured one at a time have a limit each.
-    let limits: Option<f64> = v.compared_flows().map(|f| f.limit_mbps).sum();
-    let limit = if v.one_at_a_time { limits } else { v.limit_mbps };
     let goodput = short(carried);
-    match limit.filter(|&l| l > 0.0) {
+    match subject.row.limit().filter(|&l| l > 0.0) {
         Some(l) => {
             let share = percent(carried / l);
             fill("story.carries.share", lang, &[("name", &name), ("goodput", &goodput), ("share", &share)])
@@ -119,131 +131,72 @@ fn carries(subject: &Named, lang: Lang) -> String {
 }
 
 /// What the path did to a variant.
-fn facts(v: &Variant, lang: Lang) -> Vec<String> {
+fn facts(row: &Row, lang: Lang) -> Vec<String> {
     let mut list = Vec::new();
-    if let Some((kind, share)) = dropper(v).filter(|d| d.1 >= 0.0005) {
-        let what = noun(&kind, lang);
+    if let Some((kind, share)) = dropper(row).filter(|d| d.1 >= 0.0005) {
+        let what = noun(kind, lang);
         list.push(fill("story.dropped", lang, &[("what", &what), ("share", &percent(share))]));
     }
-    list.extend(time_lost(v, lang));
-    let least = mean(v.compared_flows().map(|f| f.rtt_ms.min).filter(|&r| r > 0.0));
-    let queued = rtt(v) - least;
-    if queued >= 10.0 && queued >= 0.5 * least && !v.compared_flows().any(Flow::is_udp) {
+    list.extend(time_lost(row, lang));
+    let least = row.rtt(|f| f.rtt_ms.min).unwrap_or(0.0);
+    let queued = rtt(row) - least;
+    if queued >= 10.0 && queued >= 0.5 * least && !row.compared().iter().any(|f| f.is_udp()) {
         list.push(fill("story.queued", lang, &[("ms", &whole(queued))]));
     }
-    let shares: Vec<f64> = v.compared_flows().map(|f| f.goodput_mbps).collect();
+    let shares: Vec<f64> = row.compared().iter().map(|f| f.goodput_mbps).collect();
     let (low, high) = shares.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &x| (l.min(x), h.max(x)));
-    if shares.len() > 1 && v.jain_index < 0.9 && !v.one_at_a_time && low > 0.0 {
+    if shares.len() > 1 && result::jain(&shares) < 0.9 && low > 0.0 {
         list.push(fill("story.unfair", lang, &[("times", &times(high / low))]));
     }
-    if list.is_empty() && lost(v) >= 0.001 {
-        list.push(fill("story.lost", lang, &[("share", &percent(lost(v)))]));
+    if list.is_empty() && lost(row) >= 0.001 {
+        list.push(fill("story.lost", lang, &[("share", &percent(lost(row)))]));
     }
-    if list.is_empty() && goodput(v) > 0.0 {
+    if list.is_empty() && goodput(row) > 0.0 {
         list.push(fill("story.clean", lang, &[]));
     }
     list
 }
 
-/// The element that dropped most, by its kind, and the share of what it met. In variants whose flows ran one at a
-/// time an element is there once a run (`element@flow`).
-fn dropper(v: &Variant) -> Option<(String, f64)> {
-    let base = |e: &Element| e.name.rsplit_once('@').map_or(e.name.as_str(), |n| n.0).to_string();
-    let most = v.elements.iter().max_by_key(|e| e.dropped_packets).filter(|e| e.dropped_packets > 0)?;
-    let same: Vec<&Element> = v.elements.iter().filter(|e| base(e) == base(most)).collect();
-    let dropped: u64 = same.iter().map(|e| e.dropped_packets).sum();
-    let met: u64 = same.iter().map(|e| e.passed_packets).sum::<u64>() + dropped;
-    Some((most.kind.clone(), dropped as f64 / met as f64))
+/// The element that dropped most, by its kind, and the share of what it met.
+fn dropper<'a>(row: &Row<'a>) -> Option<(&'a str, f64)> {
+    let elements = row.elements().into_iter().filter(|e| e.dropped_packets > 0);
+    let most = elements.max_by_key(|e| e.dropped_packets)?;
+    let met = most.passed_packets + most.dropped_packets;
+    Some((&most.kind, most.dropped_packets as f64 / met as f64))
 }
 
 /// What the congestion control of most flows spent its time on, when that was loss.
-fn time_lost(v: &Variant, lang: Lang) -> Option<String> {
-    let mut ccs: Vec<&str> = v.compared_flows().map(|f| f.cc.as_str()).collect();
+fn time_lost(row: &Row, lang: Lang) -> Option<String> {
+    let flows = row.compared();
+    let mut ccs: Vec<&str> = flows.iter().map(|f| f.cc.as_str()).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    let of =
-        |cc: &str, share: &dyn Fn(&Flow) -> f64| mean(v.compared_flows().filter(|f| f.cc == cc).map(share));
     let worst = |share: &dyn Fn(&Flow) -> f64| {
-        let each = ccs.iter().map(|&cc| (cc, of(cc, share)));
-        each.max_by(|a, b| a.1.total_cmp(&b.1))
+        let of = |cc: &str| {
+            let shares: Vec<f64> = flows.iter().filter(|f| f.cc == cc).map(|f| share(f)).collect();
+            shares.iter().sum::<f64>() / shares.len() as f64
+        };
+        ccs.iter().map(|&cc| (cc, of(cc))).max_by(|a, b| a.1.total_cmp(&b.1))
     };
-    let waiting = worst(&|f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= 0.03);
-    if let Some((cc, share)) = waiting {
-        return Some(fill("story.waited", lang, &[("cc", &cc_name(cc)), ("share", &whole(share * 100.0))]));
+    let say = |key, (cc, share): (&str, f64)| {
+        fill(key, lang, &[("cc", &cc_name(cc)), ("share", &whole(share * 100.0))])
+    };
+    if let Some(waiting) = worst(&|f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= 0.03) {
+        return Some(say("story.waited", waiting));
     }
     let repairing = |f: &Flow| {
         let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
         states.map(|s| s.share).sum()
     };
-    let (cc, share) = worst(&repairing).filter(|w| w.1 >= 0.25)?;
-    Some(fill("story.recovered", lang, &[("cc", &cc_name(cc)), ("share", &whole(share * 100.0))]))
-}
-
-/// The best change of the path, the best change of congestion control; both at once where that is better still.
-fn remedies(subject: &Named, group: &[&Named], lang: Lang) -> Vec<String> {
-    let own = goodput(subject.variant);
-    let others = group.iter().filter(|n| !std::ptr::eq(**n, subject));
-    let tried: Vec<(Change, &Named)> = others.map(|n| (change(subject.variant, n.variant), *n)).collect();
-    let best = |is: &dyn Fn(&Change) -> bool| {
-        let mine: Vec<&(Change, &Named)> =
-            tried.iter().filter(|(c, n)| is(c) && goodput(n.variant) > GAIN * own).collect();
-        let top = mine.iter().map(|(_, n)| goodput(n.variant)).fold(0.0, f64::max);
-        let near = mine.into_iter().filter(|(_, n)| goodput(n.variant) > 0.98 * top);
-        near.min_by(|a, b| rtt(a.1.variant).total_cmp(&rtt(b.1.variant)))
-    };
-    let mut chosen: Vec<&(Change, &Named)> =
-        [best(&Change::is_of_path), best(&Change::is_of_control)].into_iter().flatten().collect();
-    let top = chosen.iter().map(|(_, n)| goodput(n.variant)).fold(0.0, f64::max);
-    chosen.extend(best(&Change::is_several).filter(|(_, n)| goodput(n.variant) > (1.0 + ALIKE) * top));
-    chosen.sort_by(|a, b| goodput(b.1.variant).total_cmp(&goodput(a.1.variant)));
-    if chosen.is_empty() {
-        chosen.extend(gentler(subject.variant, &tried));
-    }
-    chosen.iter().take(2).map(|(c, n)| remedy(subject.variant, c, n, lang)).collect()
-}
-
-/// Where nothing carries more: what carries as much and loses far less, or waits far less.
-fn gentler<'a, 'b>(
-    own: &Variant,
-    tried: &'b [(Change, &'a Named<'a>)],
-) -> Option<&'b (Change, &'a Named<'a>)> {
-    let as_much = tried.iter().filter(|(_, n)| goodput(n.variant) > (1.0 - ALIKE) * goodput(own));
-    let better = as_much.filter(|(_, n)| {
-        let less_lost = lost(own) >= 0.01 && lost(n.variant) < 0.5 * lost(own);
-        less_lost || (rtt(n.variant) < 0.75 * rtt(own) && lost(n.variant) <= lost(own) + 0.01)
-    });
-    better.min_by(|a, b| rtt(a.1.variant).total_cmp(&rtt(b.1.variant)))
-}
-
-/// What a change gains and costs.
-fn remedy(own: &Variant, change: &Change, other: &Named, lang: Lang) -> String {
-    let gain = goodput(other.variant) / goodput(own);
-    let how = change.say(&quoted(&other.name), lang);
-    let mut text = if goodput(own) <= 0.0 {
-        fill("story.remedy.some", lang, &[("how", &how), ("goodput", &short(goodput(other.variant)))])
-    } else if gain > GAIN {
-        fill("story.remedy.more", lang, &[("how", &how), ("times", &times(gain))])
-    } else {
-        fill("story.remedy.same", lang, &[("how", &how)])
-    };
-    let slower = rtt(other.variant) - rtt(own);
-    if slower.abs() >= 1.0 && slower.abs() >= 0.05 * rtt(own) && rtt(own) > 0.0 {
-        let key = if slower > 0.0 { "story.delay.more" } else { "story.delay.less" };
-        text += &fill(key, lang, &[("ms", &whole(slower.abs()))]);
-    }
-    let (before, after) = (lost(own), lost(other.variant));
-    if before.max(after) >= 0.01 && (after < before / 3.0 || after > 3.0 * before) {
-        text += &fill("story.losing", lang, &[("after", &percent(after)), ("before", &percent(before))]);
-    }
-    text
+    worst(&repairing).filter(|w| w.1 >= 0.25).map(|w| say("story.recovered", w))
 }
 
 /// How far the second clock is from the first, at the variant where it is farthest.
 fn agreement(all: &[Named], clock: Clock, lang: Lang) -> Option<String> {
-    let (first, second): (Vec<&Named>, Vec<&Named>) = all.iter().partition(|n| n.variant.clock == clock);
+    let (first, second): (Vec<&Named>, Vec<&Named>) = all.iter().partition(|n| n.row.variant.clock == clock);
     let off = first.iter().filter_map(|a| {
         let b = second.iter().find(|b| b.name == a.name)?;
-        let (x, y) = (goodput(a.variant), goodput(b.variant));
+        let (x, y) = (goodput(&a.row), goodput(&b.row));
         (x > 0.0 && y > 0.0).then(|| (a, (x / y - 1.0).abs()))
     });
     let (worst, off) = off.max_by(|a, b| a.1.total_cmp(&b.1))?;

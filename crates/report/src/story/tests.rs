@@ -1,6 +1,6 @@
 use super::*;
 use result::topology::{Link, Stage, Topology};
-use result::{RttSummary, SCHEMA, StateTime};
+use result::{Element, RttSummary, SCHEMA, StateTime, Variant};
 use std::collections::BTreeMap;
 
 /// A 20 Mbit/s limiter of `kind` and one flow through it.
@@ -44,7 +44,8 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
 fn tell(variants: Vec<Variant>, lang: Lang) -> String {
     let run =
         Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants };
-    story(&[("s", &run)], lang).replace(['\u{2068}', '\u{2069}'], "")
+    // Without the marks that keep a name's direction and a number's unit in place.
+    story(&[("s", &run)], lang).text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ")
 }
 
 fn three() -> Vec<Variant> {
@@ -163,4 +164,20 @@ fn a_name_is_text_of_bounded_length() {
     let name = format!("{}\u{202e}</script>", "x".repeat(10_000));
     let told = tell(vec![variant(&name, "policer", "cubic", 4.0, 31.0, 120)], Lang::En);
     assert!(told.len() < 400 && !told.contains('\u{202e}'), "{told}");
+}
+
+#[test]
+fn the_story_names_the_variants_it_is_about() {
+    let run = |variants| Run {
+        schema: SCHEMA.into(),
+        scenario: "s".into(),
+        description: String::new(),
+        seed: 1,
+        variants,
+    };
+    assert_eq!(story(&[("s", &run(three()))], Lang::En).about, [[0, 0], [0, 2], [0, 1]]);
+    let (a, b) = (run(vec![three().remove(1)]), run(vec![three().remove(0)]));
+    let told = story(&[("first", &a), ("second", &b)], Lang::En);
+    assert_eq!(told.about, [[1, 0], [0, 0]]);
+    assert!(told.text.contains("second: policed") && told.text.contains("first: shaped"), "{}", told.text);
 }

@@ -1,0 +1,160 @@
+//! A stage's box: kind, name, main settings, and what happened in it.
+
+use crate::number::count;
+use crate::plot::Look;
+use crate::plot::drawing::{Anchor, Drawing, Pen, Point, rectangle};
+use crate::plot::font;
+use crate::plot::palette::Color;
+use result::Element;
+use result::topology::Stage;
+use std::collections::BTreeMap;
+
+/// Font size, line height, px.
+const SIZE: f64 = 10.5;
+const LINE: f64 = 14.0;
+/// Widest and narrowest text.
+const TEXT: (f64, f64) = (126.0, 50.0);
+/// Most settings shown, by this order; what is not in it comes after, by name.
+const SETTINGS: usize = 4;
+const ORDER: [&str; 10] = [
+    "rate",
+    "burst",
+    "excess_burst",
+    "delay",
+    "jitter",
+    "loss",
+    "probability",
+    "overhead",
+    "queue.kind",
+    "queue.packets",
+];
+
+/// Drops and longest queue of each `link.direction.stage`.
+pub(super) struct Counters {
+    of: BTreeMap<String, (u64, u64)>,
+    most: u64,
+}
+
+impl Counters {
+    /// Of flows measured one at a time (`element@flow`) the sum of drops and the longest queue of all.
+    pub fn new(elements: &[Element]) -> Counters {
+        let mut of: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for e in elements {
+            let name = e.name.split_once('@').map_or(e.name.as_str(), |(name, _)| name);
+            let sum = of.entry(name.into()).or_default();
+            *sum = (sum.0.saturating_add(e.dropped_packets), sum.1.max(e.max_queue_packets));
+        }
+        let most = of.values().map(|v| v.0).max().unwrap_or(0);
+        Counters { of, most }
+    }
+}
+
+/// What a line of a box says, which decides its colour.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Kind,
+    Plain,
+    Drops,
+}
+
+/// A stage ready to draw.
+pub(super) struct Block {
+    lines: Vec<(String, Tone)>,
+    /// Px.
+    pub width: f64,
+    /// It dropped most of all.
+    worst: bool,
+}
+
+impl Block {
+    /// `element` is the stage's `link.direction.stage`.
+    pub fn new(stage: &Stage, element: &str, counters: &Counters, look: &Look) -> Block {
+        let (drops, queue) = counters.of.get(element).copied().unwrap_or_default();
+        let mut lines = vec![(stage.kind.clone(), Tone::Kind)];
+        if stage.name != stage.kind {
+            lines.push((stage.name.clone(), Tone::Plain));
+        }
+        lines.extend(settings(stage).into_iter().map(|line| (line, Tone::Plain)));
+        if drops > 0 {
+            lines.push((look.fill("plot.path.drops", &[("n", &count(drops))]), Tone::Drops));
+        }
+        if queue > 0 {
+            lines.push((look.fill("plot.path.queue", &[("n", &count(queue))]), Tone::Kind));
+        }
+        for (text, _) in &mut lines {
+            *text = font::clip(text, SIZE, TEXT.0);
+        }
+        let text = lines.iter().map(|(l, _)| font::width(l, SIZE)).fold(TEXT.1, f64::max);
+        Block { lines, width: text + 16.0, worst: drops > 0 && drops == counters.most }
+    }
+
+    /// Px.
+    pub fn height(&self) -> f64 {
+        self.lines.len() as f64 * LINE + 10.0
+    }
+
+    /// Draws it from `at`, the middle of its left side.
+    pub fn draw(&self, drawing: &mut Drawing, (x, y): Point, look: &Look) {
+        let colors = look.colors();
+        let top = y - self.height() / 2.0;
+        let outline = rectangle(x, top, self.width, self.height());
+        let (ground, pen) = if self.worst {
+            (colors.drop.toward(colors.ground, 0.86), Pen::new(colors.drop, 2.0))
+        } else {
+            (colors.ground, Pen::new(colors.muted, 1.0))
+        };
+        drawing.areas(vec![outline.clone()], ground);
+        drawing.lines(vec![super::closed(outline)], pen);
+        let color = |tone| -> Color {
+            match tone {
+                Tone::Kind => colors.ink,
+                Tone::Plain => colors.muted,
+                Tone::Drops => colors.drop.toward(colors.ink, 0.25),
+            }
+        };
+        for (i, (text, tone)) in self.lines.iter().enumerate() {
+            let at = (x + self.width / 2.0, top + 5.0 + LINE * (i as f64 + 0.75));
+            drawing.text(text, at, SIZE, color(*tone), Anchor::Middle);
+        }
+    }
+}
+
+/// The main settings, `key value` each.
+fn settings(stage: &Stage) -> Vec<String> {
+    let rank = |key: &str| ORDER.iter().position(|k| *k == key).unwrap_or(ORDER.len());
+    let mut all: Vec<(&String, &String)> = stage.settings.iter().collect();
+    all.sort_by_key(|(key, _)| rank(key));
+    let mut lines: Vec<String> =
+        all.iter().take(SETTINGS).map(|(key, value)| format!("{key} {value}")).collect();
+    if all.len() > SETTINGS {
+        lines.push("…".into());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn main_settings_come_first() {
+        let pairs =
+            [("aqm", "codel"), ("queue.packets", "200"), ("burst", "10kB"), ("rate", "20Mbit/s"), ("z", "1")];
+        let settings_map = pairs.map(|(k, v)| (k.to_string(), v.to_string())).into();
+        let stage = Stage { settings: settings_map, ..Stage::default() };
+        assert_eq!(settings(&stage), ["rate 20Mbit/s", "burst 10kB", "queue.packets 200", "aqm codel", "…"]);
+    }
+
+    #[test]
+    fn runs_of_single_flows_add_up() {
+        let element = |name: &str, dropped_packets, max_queue_packets| Element {
+            name: name.into(),
+            dropped_packets,
+            max_queue_packets,
+            ..Element::default()
+        };
+        let all = [element("wan.forward.p@up", 3, 9), element("wan.forward.p@down", 4, 5)];
+        let counters = Counters::new(&all);
+        assert_eq!((counters.of["wan.forward.p"], counters.most), ((7, 9), 7));
+    }
+}

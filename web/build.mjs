@@ -1,0 +1,94 @@
+// Builds the report page: crates/report/assets/page.html, which Rust fills in.
+//   node build.mjs           writes it
+//   node build.mjs --check   fails when the committed file is not what the sources give
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const page = join(here, "../crates/report/assets/page.html");
+/** Without data; a page that grows beyond it needs a reason. */
+const MOST_BYTES = 160_000;
+
+/** Of the shared table only what the page shows. */
+export const strings = {
+  name: "strings",
+  setup(b) {
+    b.onLoad({ filter: /strings\.json$/ }, async ({ path }) => {
+      const all = Object.entries(JSON.parse(await readFile(path, "utf8")));
+      const own = all.filter(([key]) => key.startsWith("ui.") || key.startsWith("plot."));
+      return { contents: JSON.stringify(Object.fromEntries(own)), loader: "json" };
+    });
+  },
+};
+
+async function bundle(entry) {
+  const result = await build({
+    entryPoints: [join(here, entry)],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "iife",
+    target: ["chrome103", "firefox113", "safari16.4"],
+    charset: "utf8",
+    legalComments: "none",
+    absWorkingDir: here,
+    plugins: [strings],
+  });
+  return result.outputFiles[0].text.trim();
+}
+
+/** What a CSP names an inline script or style by. */
+const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+export async function html() {
+  const [script, style] = await Promise.all([bundle("src/main.ts"), bundle("src/style/main.css")]);
+  if (/<\/(script|style)|\{\{(lang|title|noscript|data|series)\}\}/i.test(script + style)) {
+    throw new Error("the bundle holds an end tag or a marker");
+  }
+  const csp = [
+    "default-src 'none'",
+    `script-src ${hash(script)}`,
+    `style-src ${hash(style)}`,
+    "img-src data: blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  return `<!doctype html>
+<html lang="{{lang}}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${csp}">
+<title>{{title}}</title>
+<style>${style}</style></head><body>
+<noscript>{{noscript}}</noscript>
+<main id="report"></main>
+<script type="application/json" id="data">{{data}}</script>
+{{series}}
+<script>${script}</script></body></html>
+`;
+}
+
+async function main() {
+  const text = await html();
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MOST_BYTES) throw new Error(`the page has ${bytes} bytes, more than ${MOST_BYTES}`);
+  if (process.argv.includes("--check")) {
+    const committed = await readFile(page, "utf8").catch(() => "");
+    if (committed !== text) {
+      throw new Error(`${relative(process.cwd(), page)} is not what web/src gives: npm run build, and commit`);
+    }
+    return;
+  }
+  await mkdir(dirname(page), { recursive: true });
+  await writeFile(page, text);
+  console.log(`${relative(process.cwd(), page)}: ${bytes} bytes`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  main().catch((e) => {
+    console.error(e.message);
+    process.exitCode = 1;
+  });
+}

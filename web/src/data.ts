@@ -1,0 +1,38 @@
+// One variant's series: inflated when first asked for, each column decoded when first drawn.
+
+import { decode, inflate, unbase64 } from "./decode";
+import type { Column, ElementSeries, FlowSeries, Series } from "./model";
+
+export class Data {
+  private bytes: Uint8Array | null = null;
+  private loading: Promise<void> | null = null;
+  private columns = new Map<Column, Float64Array>();
+
+  constructor(readonly series: Series) {}
+
+  /** Inflates the blob; afterwards columns come at once. */
+  load(): Promise<void> {
+    this.loading ??= (async () => {
+      const text = document.getElementById(this.series.blob)?.textContent ?? "";
+      this.bytes = await inflate(unbase64(text));
+    })();
+    return this.loading;
+  }
+
+  /** A column's values; null where the series has no such column. Only after `load`. */
+  column(of: FlowSeries | ElementSeries, name: string): Float64Array | null {
+    return this.values(of.columns[name]);
+  }
+
+  /** As `column`, of the list of retransmissions. */
+  resent(of: FlowSeries, name: string): Float64Array | null {
+    return this.values(of.resent?.[name]);
+  }
+
+  private values(column: Column | undefined): Float64Array | null {
+    if (!column || !this.bytes) return null;
+    let values = this.columns.get(column);
+    if (!values) this.columns.set(column, (values = decode(this.bytes, column)));
+    return values;
+  }
+}

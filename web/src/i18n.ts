@@ -1,0 +1,26 @@
+// Words in the page's language, from the table that Rust shares.
+
+import table from "../../crates/report/strings.json";
+import type { Lang } from "./model";
+
+const strings: Record<string, Record<Lang, string>> = table;
+let current: Lang = "en";
+
+export const lang = (): Lang => current;
+
+export function setLang(lang: Lang): void {
+  current = lang;
+  document.documentElement.lang = lang === "zh" ? "zh-Hans" : "en";
+}
+
+/** The words of `key`, `{x}` replaced by `values.x`; an unknown key is shown as it is. */
+export function t(key: string, values: Record<string, string | number> = {}): string {
+  const text = strings[key]?.[current] ?? key;
+  return text.replace(/\{(\w+)\}/g, (all, name: string) => (name in values ? String(values[name]) : all));
+}
+
+/** A state of a congestion control: translated where it is one all have, else its own name. */
+export function state(name: string): string {
+  const key = name === "loss" ? "plot.timeout" : `plot.state.${name.replace(" ", "-")}`;
+  return strings[key]?.[current] ?? name;
+}

@@ -1,0 +1,98 @@
+// The report page. What tests may rely on:
+//
+// #report                      all of the page; data-ready="true" once it is made
+// #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
+// #story                       the sentence on top
+// #path                        section; [data-host], [data-link], [data-stage="link.direction.stage"] with data-worst (dropped
+//                              most) and data-differs (unlike the first variant's); tabs button[data-side]
+// #variants                    the table; tr.variant[data-row=index][data-variant=name][data-side=a|b] (aria-selected), in it
+//                              button[data-pick=a|b], button.expand, td[data-col=goodput|share|each|jain|lost|resent|rto|rtt|drops|queue|…]
+//                              #details-INDEX: the flows' rows tr[data-flow=name] once expanded
+// #plots                       section; data-columns=1|2; .toolbar button[data-zoom=in|out|left|right|whole]
+// #range                       data-from, data-to: seconds in view
+// .plots-head[data-side]       heads of the columns; .picker: choice of flows where there are more than 8
+// figure.plot[data-kind=throughput|rtt|cwnd|queue|drops|states|sequence][data-side=a|b]
+//   .canvas#plot-KIND-SIDE     focusable; data-drawn="true" once drawn; data-points: times drawn; data-exact: whether they are
+//                              all samples in view; data-bin: seconds of a bin, 0 where there is none
+//   .legend output[data-series][data-value]  a curve's value at the cursor, full precision ("" unknown); series is
+//                              `total`, `FLOW` (throughput, states), `FLOW COLUMN` or `ELEMENT COLUMN`; li.at[data-time]
+//   button[data-save=csv|png]
+// #speech                      aria-live: what the keyboard's cursor reads (shift + arrows on a focused .canvas)
+// #not-drawn                   which plots are left out, and why
+// document.documentElement     lang, data-theme
+
+import { h } from "./dom";
+import { setLang, t } from "./i18n";
+import type { Lang, Page } from "./model";
+import { Plots } from "./plot/section";
+import { keep, recall } from "./prefs";
+import { State } from "./state";
+import { onThemeChange, setTheme, theme } from "./theme";
+import { recolor } from "./view/details";
+import { footer, header, story } from "./view/header";
+import { path } from "./view/path";
+import { table } from "./view/table";
+
+const FORMAT = "longfat-report/1";
+
+function read(): Page {
+  const page = JSON.parse(document.getElementById("data")?.textContent ?? "") as Page;
+  if (page.format !== FORMAT) throw new Error(`this page shows ${FORMAT}, not ${page.format}`);
+  return page;
+}
+
+function main(root: HTMLElement): void {
+  const page = read();
+  const kept = recall("lang");
+  setLang(kept === "en" || kept === "zh" ? kept : page.lang);
+  setTheme(theme());
+  const state = new State(page);
+  let plots: Plots | null = null;
+
+  const repaint = (printing: boolean): void => {
+    recolor(root);
+    plots?.retheme(printing);
+  };
+  const draw = (): void => {
+    state.silence();
+    plots?.destroy();
+    const controls = {
+      setLang(lang: Lang): void {
+        keep("lang", lang);
+        setLang(lang);
+        draw();
+        document.getElementById(`lang-${lang}`)?.focus();
+      },
+      setTheme(choice: Parameters<typeof setTheme>[0]): void {
+        setTheme(choice);
+        for (const id of ["auto", "light", "dark"]) {
+          document.getElementById(`theme-${id}`)?.setAttribute("aria-pressed", String(id === choice));
+        }
+        repaint(false);
+      },
+    };
+    const parts: (HTMLElement | null)[] = [header(state, controls), story(state)];
+    plots = null;
+    if (state.entries.length) {
+      plots = new Plots(state);
+      parts.push(path(state), table(state), plots.root);
+    } else {
+      parts.push(h("p", { class: "none" }, t("ui.empty")));
+    }
+    parts.push(footer(state));
+    root.replaceChildren(...parts.filter((p) => p !== null));
+    root.dataset.ready = "true";
+  };
+  draw();
+  onThemeChange(repaint);
+}
+
+const root = document.getElementById("report");
+if (root) {
+  try {
+    main(root);
+  } catch (e) {
+    root.append(h("p", { class: "none", role: "alert" }, `longfat: ${e instanceof Error ? e.message : e}`));
+    throw e;
+  }
+}

@@ -1,0 +1,66 @@
+// Numbers as short as they can be without lying; the same as crates/report/src/number.rs prints.
+
+/** Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`. */
+export function short(x: number | null | undefined): string {
+  if (x === null || x === undefined || !Number.isFinite(x)) return "–";
+  const a = Math.abs(x);
+  // Bounds sit where rounding would carry into the next digit: 9.996 is `10.0`, not `10.00`.
+  if (a < 0.0005) return "0";
+  if (a < 0.9995) return x.toFixed(3);
+  if (a < 9.995) return x.toFixed(2);
+  if (a < 99.95) return x.toFixed(1);
+  if (a < 9_999.5) return x.toFixed(0);
+  if (a < 99_950) return (x / 1e3).toFixed(1) + "k";
+  if (a < 999_500) return (x / 1e3).toFixed(0) + "k";
+  if (a < 9_995_000) return (x / 1e6).toFixed(2) + "M";
+  if (a < 99_950_000) return (x / 1e6).toFixed(1) + "M";
+  if (a < 999_500_000) return (x / 1e6).toFixed(0) + "M";
+  return x.toExponential(1).replace("e+", "e");
+}
+
+/** `x` with as many decimals as `model`, a number that `short` printed. */
+export function alike(x: number, model: string): string {
+  const decimals = /\.(\d+)$/.exec(model);
+  return decimals ? x.toFixed(decimals[1].length) : short(x);
+}
+
+/** A count: exact up to 9999. */
+export const count = (n: number): string => (n < 10_000 ? String(Math.round(n)) : short(n));
+
+/** Milliseconds: whole from 10 up, else one decimal. */
+export const millis = (x: number): string => (x < 9.95 ? x.toFixed(1) : count(Math.round(x)));
+
+/** Two of a kind as a range, or once when they print alike. */
+export function range(low: number, high: number): string {
+  const [l, h] = [short(low), short(high)];
+  return l === h ? l : `${l}–${h}`;
+}
+
+/** A percentage: `0`, `0.04`, `1.25`, `12.5`, `100`. */
+export function percent(share: number): string {
+  const p = share * 100;
+  if (!Number.isFinite(p)) return "–";
+  if (p === 0) return "0";
+  if (p < 0.01) return "<.01";
+  if (p < 9.995) return p.toFixed(2);
+  return p.toFixed(p < 99.95 ? 1 : 0);
+}
+
+/** A value read off a plot: whole as it is, else six significant digits. */
+export function precise(x: number): string {
+  if (!Number.isFinite(x)) return "–";
+  if (Number.isInteger(x) && Math.abs(x) < 1e15) return String(x);
+  return String(Number(x.toPrecision(6)));
+}
+
+/** Seconds to the tenth of a millisecond, no zeros at the end. */
+export const seconds = (x: number): string => String(Number(x.toFixed(4)));
+
+/** An axis's ticks: all with the decimals that tell neighbours apart. */
+export function ticks(values: number[]): string[] {
+  const most = Math.max(...values.map(Math.abs));
+  const [per, unit] = most >= 1e6 ? [1e6, "M"] : most >= 1e4 ? [1e3, "k"] : [1, ""];
+  const step = values.length > 1 ? Math.abs(values[1] - values[0]) / per : 1;
+  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)));
+  return values.map((v) => (v === 0 ? "0" : (v / per).toFixed(decimals) + unit));
+}

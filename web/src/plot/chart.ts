@@ -1,0 +1,194 @@
+// A plot drawn by uPlot: options, data for a range of time, and what uPlot does not draw itself.
+
+import uPlot from "uplot";
+import { ticks } from "../number";
+import type { Range } from "../state";
+import { palette } from "../theme";
+import { binned, binsOf, binWidth, interval } from "./bins";
+import { align, type Aligned } from "./decimate";
+import { drawRibbons } from "./states";
+import { drawMarks } from "./marks";
+import type { Binned, Plot, Sampled } from "./track";
+
+/** The left and right axes' ends. */
+export interface Extent {
+  left: [number, number];
+  right: [number, number];
+}
+
+const FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
+export const font = (px: number, weight = 400): string => `${weight} ${px}px ${FONT}`;
+
+/** Seconds of a bin of a plot's tracks; 0 where it has none. */
+export function widthOfBins(plot: Plot, view: Range): number {
+  const parts = plot.tracks.filter((t): t is Binned => t.kind === "binned").flatMap((t) => t.parts);
+  return parts.length ? binWidth(view, Math.max(...parts.map((p) => interval(p.time)))) : 0;
+}
+
+/** Points to draw for `view` in `columns` pixels. */
+export function points(plot: Plot, view: Range, columns: number): Aligned {
+  const width = widthOfBins(plot, view);
+  if (width > 0) {
+    const tracks = plot.tracks as Binned[];
+    const end = Math.max(...tracks.map((t) => t.end));
+    const bins = binsOf(view, width, end);
+    const x = Array.from({ length: bins.count + 1 }, (_, i) => Math.min((bins.first + i) * width, end));
+    // A step lasts until the next point: the last value once more.
+    const y = tracks.map((t) => { const v = binned(t, bins); return [...v, v[v.length - 1]]; });
+    return { x, y, exact: true };
+  }
+  const tracks = plot.tracks as Sampled[];
+  if (!tracks.length) return { x: [view.from, view.to], y: [], exact: true };
+  return align(tracks.map((t) => t.samples), tracks.map((t) => t.factor), view, columns);
+}
+
+/** What of the points is in view, levels near it included. */
+export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
+  const of = (axis: "left" | "right"): [number, number] => {
+    let [low, high] = [Infinity, -Infinity];
+    plot.tracks.forEach((track, s) => {
+      if (track.axis !== axis) return;
+      for (let i = 0; i < x.length; i++) {
+        const v = y[s][i];
+        // One point beyond either end belongs to a line into the view, but does not stretch it.
+        if (v === null || v === undefined || x[i] < view.from || x[i] > view.to) continue;
+        if (v < low) low = v;
+        if (v > high) high = v;
+      }
+    });
+    return [low, high];
+  };
+  const [left, right] = [of("left"), of("right")];
+  for (const { value } of plot.levels) if (value < 2.5 * left[1]) left[1] = Math.max(left[1], value);
+  return { left, right };
+}
+
+/** An axis that holds both. */
+export const join = (a: [number, number], b: [number, number]): [number, number] => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+
+/** Ends with some air; from zero unless the plot begins at its data. */
+export function roomy([low, high]: [number, number], floor: Plot["floor"]): [number, number] {
+  if (low > high) return [0, 1];
+  const base = floor === "zero" ? Math.min(0, low) : low;
+  const span = high - base || Math.abs(high) || 1;
+  return [floor === "data" && low > 0.04 * span ? base - 0.04 * span : base, high + 0.06 * span];
+}
+
+/** What an open chart reads at each drawing; changed before data are set. */
+export interface Frame {
+  view: Range;
+  extent: Extent;
+}
+
+/** Axis ticks every some CSS pixels; `k` enlarges everything, for pictures. */
+export function options(plot: Plot, frame: Frame, size: { width: number; height: number }, xLabel: string, k: number): uPlot.Options {
+  const p = palette();
+  const axis = (more: uPlot.Axis): uPlot.Axis => ({
+    stroke: p.muted,
+    font: font(11 * k),
+    labelFont: font(11 * k),
+    grid: { stroke: p.grid, width: k },
+    ticks: { show: false },
+    gap: 6 * k,
+    values: (_u, splits) => ticks(splits),
+    ...more,
+  });
+  const ribbon = plot.ribbons.length > 0;
+  const axes: uPlot.Axis[] = [
+    axis({ size: 24 * k, label: xLabel, labelSize: 18 * k, labelGap: 2 * k, space: 70 * k }),
+    ribbon
+      ? axis({ scale: "left", size: 52 * k, grid: { show: false }, splits: [], label: "" })
+      : axis({ scale: "left", size: 46 * k, label: plot.left, labelSize: 18 * k, labelGap: 0, space: 32 * k }),
+  ];
+  const scales: uPlot.Scales = {
+    x: { time: false, range: () => [frame.view.from, frame.view.to] },
+    left: { range: () => frame.extent.left },
+  };
+  if (plot.right !== null) {
+    scales.right = { range: () => frame.extent.right };
+    axes.push(axis({ scale: "right", side: 1, size: 46 * k, label: plot.right, labelSize: 18 * k, labelGap: 0, grid: { show: false }, space: 32 * k }));
+  }
+  const stepped = uPlot.paths.stepped!({ align: 1 });
+  const series: uPlot.Series[] = [{}];
+  for (const t of plot.tracks) {
+    const one: uPlot.Series = { scale: t.axis, stroke: t.color, width: t.width * k, points: { show: false } };
+    if (t.dash) one.dash = t.dash.map((d) => d * k);
+    if (t.filled) one.fill = t.color + "38";
+    if (t.kind === "binned") one.paths = stepped;
+    series.push(one);
+  }
+  // Without a series uPlot has no scale to draw an axis by.
+  if (!plot.tracks.length) series.push({ scale: "left", show: true, points: { show: false } });
+  return {
+    ...size,
+    padding: [8 * k, (plot.right === null ? 12 : 0) * k, 0, ribbon ? 12 * k : 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: false, dist: 4 },
+    },
+    scales,
+    axes,
+    series,
+    hooks: { drawAxes: [(u) => levels(u, plot, k)], draw: [(u) => extras(u, plot, frame, k)] },
+  };
+}
+
+/** uPlot's data for the points. */
+export function data(plot: Plot, { x, y }: Aligned): uPlot.AlignedData {
+  return [x, ...(plot.tracks.length ? y : [x.map(() => null)])] as uPlot.AlignedData;
+}
+
+function levels(u: uPlot, plot: Plot, k: number): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = 1.25 * devicePixelRatio * k;
+  ctx.setLineDash([6, 4].map((d) => d * devicePixelRatio * k));
+  for (const { value, color } of plot.levels) {
+    const y = Math.round(u.valToPos(value, "left", true)) + 0.5;
+    ctx.strokeStyle = color;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function extras(u: uPlot, plot: Plot, frame: Frame, k: number): void {
+  const { ctx, bbox } = u;
+  const pixels = devicePixelRatio * k;
+  ctx.save();
+  if (plot.ribbons.length) {
+    drawRibbons(ctx, plot.ribbons, frame.view, bbox, pixels);
+    names(u, plot, pixels);
+  }
+  if (plot.marks.length) drawMarks(u, plot.marks, frame.view, pixels);
+  ctx.restore();
+}
+
+/** A ribbon's rows' names, to its left. */
+function names(u: uPlot, plot: Plot, pixels: number): void {
+  const { ctx, bbox } = u;
+  ctx.font = font(11 * pixels);
+  ctx.fillStyle = palette().muted;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  const pitch = bbox.height / plot.ribbons.length;
+  const room = bbox.left - 14 * pixels;
+  plot.ribbons.forEach((r, i) => {
+    ctx.fillText(clip(ctx, r.name, room), bbox.left - 7 * pixels, bbox.top + (i + 0.5) * pitch);
+  });
+}
+
+/** Text that is not wider than `room`. */
+export function clip(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+  let shown = text.slice(0, 60);
+  if (shown === text && ctx.measureText(shown).width <= room) return shown;
+  while (shown && ctx.measureText(shown + "…").width > room) shown = shown.slice(0, -1);
+  return shown + "…";
+}

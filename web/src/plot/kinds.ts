@@ -1,0 +1,247 @@
+// The plots there are: which columns each shows, and when there is nothing to show.
+
+import type { Data } from "../data";
+import { t } from "../i18n";
+import type { ElementSeries, Flow, FlowSeries, Variant } from "../model";
+import { short } from "../number";
+import { flowColor, palette } from "../theme";
+import { ribbons, statesCsv } from "./states";
+import { sequence } from "./sequence";
+import { numbers } from "./csv";
+import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, Track } from "./track";
+
+export const KINDS = ["throughput", "rtt", "cwnd", "queue", "drops", "states", "sequence"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** A flow with its series and the colour it has in every plot. */
+export interface Shown {
+  flow: Flow;
+  series: FlowSeries;
+  color: string;
+}
+
+export interface Source {
+  variant: Variant;
+  data: Data;
+  /** Those that plots draw. */
+  flows: Shown[];
+}
+
+/** Elements whose curves fit in one plot. */
+const MOST_ELEMENTS = 8;
+
+export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : `plot.${kind}`);
+
+/** The flows of a variant that have a series, coloured by their place in the variant. */
+export function shownFlows(v: Variant, data: Data): Shown[] {
+  const byName = new Map(data.series.flows.map((s) => [s.name, s]));
+  return v.flows.flatMap((flow, i) => {
+    const series = byName.get(flow.name);
+    return series ? [{ flow, series, color: flowColor(i) }] : [];
+  });
+}
+
+const has = (s: { columns: Record<string, { rows: number }> }, name: string): boolean =>
+  (s.columns[name]?.rows ?? 0) > 1 && "time_s" in s.columns;
+
+/** Elements that `worth` says something of, those with most of it first. */
+function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
+  const all = data.series.elements.filter((e) => has(e, column) && worth(e.name) > 0);
+  const most = [...all].sort((a, b) => worth(b.name) - worth(a.name)).slice(0, MOST_ELEMENTS);
+  return all.filter((e) => most.includes(e));
+}
+
+function of(v: Variant, key: "dropped_packets" | "marked_packets" | "max_queue_packets") {
+  const byName = new Map(v.elements.map((e) => [e.name, e[key]]));
+  return (name: string): number => byName.get(name) ?? 0;
+}
+
+const queues = (v: Variant, d: Data) => elements(d, "queue_packets", of(v, "max_queue_packets"));
+const buckets = (d: Data) => elements(d, "tokens_bytes", () => 1);
+const droppers = (v: Variant, d: Data) => elements(d, "dropped", of(v, "dropped_packets"));
+const markers = (v: Variant, d: Data) => elements(d, "marked", of(v, "marked_packets"));
+
+/** Whether there is something to draw, without decoding anything. */
+export function present(kind: Kind, v: Variant, data: Data): boolean {
+  const flows = data.series.flows;
+  switch (kind) {
+    case "throughput":
+      return flows.some((f) => has(f, "delivered_bytes"));
+    case "rtt":
+      return flows.some((f) => has(f, "rtt_ms"));
+    case "cwnd":
+      return flows.some((f) => has(f, "cwnd"));
+    case "queue":
+      return queues(v, data).length + buckets(data).length > 0;
+    case "drops":
+      return droppers(v, data).length + markers(v, data).length > 0;
+    case "states":
+      return flows.some((f) => has(f, "state") && f.states.some((s) => s !== ""));
+    case "sequence":
+      return flows.some((f) => has(f, "sent_bytes"));
+  }
+}
+
+/** A column with its times, rows without a value left in. */
+export function samples(data: Data, of: FlowSeries | ElementSeries, name: string): Samples | null {
+  const time = data.column(of, "time_s");
+  const value = data.column(of, name);
+  return time && value ? { time, value } : null;
+}
+
+/** Rows that have a value: what cumulative columns are counted from. */
+function known(s: Samples): Samples {
+  if (!s.value.some(Number.isNaN)) return s;
+  const keep = (_: number, i: number) => !Number.isNaN(s.value[i]);
+  return { time: s.time.filter(keep), value: s.value.filter(keep) };
+}
+
+const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
+  tracks: [],
+  levels: [],
+  marks: [],
+  ribbons: [],
+  left,
+  right: null,
+  csv,
+  floor: "zero",
+});
+
+/** CSV of the tracks' own columns, cumulative ones as they are. */
+function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
+  return list.flatMap(([name, s]) => (s ? [numbers(name, s.time, s.value)] : []));
+}
+
+const rateLevel = (mbps: number): Level => ({
+  label: t("plot.limit", { rate: short(mbps) }),
+  value: mbps,
+  color: palette().limit,
+});
+
+function throughput({ variant: v, data, flows }: Source): Plot {
+  const plot = empty(t("plot.axis.mbps"), () =>
+    columnsOf(everyone.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])),
+  );
+  const everyone = shownFlows(v, data);
+  const track = (id: string, label: string, color: string, width: number, parts: Samples[]): Binned => ({
+    kind: "binned", id, label, color, width, axis: "left", factor: 8e-6, parts, as: "rate", end: v.duration_s,
+  });
+  const part = (f: Shown) => {
+    const s = samples(data, f.series, "delivered_bytes");
+    return s ? [known(s)] : [];
+  };
+  if (everyone.length > 1 && !v.one_at_a_time) {
+    plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
+  }
+  for (const f of flows) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
+  const limits = v.limit_mbps !== undefined ? [v.limit_mbps] : flows.map((f) => f.flow.limit_mbps ?? 0);
+  for (const mbps of new Set(limits)) if (mbps > 0) plot.levels.push(rateLevel(mbps));
+  return plot;
+}
+
+/** A column of each flow as it was sampled. */
+function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampled>): Sampled[] {
+  return flows.flatMap((f) => {
+    const s = samples(data, f.series, column);
+    if (!s) return [];
+    const { name } = f.flow;
+    return [{ kind: "sampled", id: `${name} ${column}`, label: name, color: f.color, width: 1.25, axis: "left", factor: 1, samples: s, ...look } as Sampled];
+  });
+}
+
+function rtt({ data, flows }: Source): Plot {
+  const plot = empty(t("plot.axis.rtt"), () => columnsOf(flows.map((f) => [`${f.flow.name} rtt_ms`, samples(data, f.series, "rtt_ms")])));
+  plot.tracks = perFlow(data, flows, "rtt_ms", {});
+  return plot;
+}
+
+/** The bandwidth-delay product in packets: what the path holds without a queue. */
+export function bdp(limitMbps: number, rttMs: number, mssBytes: number): number {
+  return (limitMbps * 1e6) / 8 * (rttMs / 1e3) / (mssBytes + 40);
+}
+
+function bdpLevels(v: Variant, flows: Flow[]): Level[] {
+  const values = new Set<number>();
+  const level = (limit: number | undefined, rttMs: number, mss: number | undefined) => {
+    if (limit && rttMs > 0 && mss) values.add(Number(bdp(limit, rttMs, mss).toPrecision(3)));
+  };
+  const tcp = flows.filter((f) => f.rtt_ms.min > 0 && f.mss_bytes);
+  if (v.limit_mbps !== undefined) {
+    if (tcp.length) level(v.limit_mbps, Math.min(...tcp.map((f) => f.rtt_ms.min)), tcp[0].mss_bytes);
+  } else {
+    for (const f of tcp) level(f.limit_mbps, f.rtt_ms.min, f.mss_bytes);
+  }
+  return [...values].map((value) => ({ label: t("plot.bdp", { packets: short(value) }), value, color: palette().limit }));
+}
+
+function cwnd({ variant: v, data, flows }: Source): Plot {
+  const plot = empty(t("plot.axis.window"), () =>
+    columnsOf(flows.flatMap((f) => ["cwnd", "inflight"].map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
+  );
+  const windows = perFlow(data, flows, "cwnd", { width: 1.5 });
+  const flight = perFlow(data, flows, "inflight", { width: 1, dash: [2, 3] });
+  for (const track of windows) track.label += ` ${t("ui.cwnd")}`;
+  for (const track of flight) track.label += ` ${t("ui.inflight")}`;
+  plot.tracks = windows.flatMap((w) => [w, ...flight.filter((f) => f.color === w.color && f.id === w.id.replace(/cwnd$/, "inflight"))]);
+  plot.levels = bdpLevels(v, flows.map((f) => f.flow));
+  return plot;
+}
+
+function queue({ variant: v, data }: Source): Plot {
+  const [queued, kept] = [queues(v, data), buckets(data)];
+  const plot = empty(t("plot.axis.queue"), () =>
+    columnsOf([
+      ...queued.map((e): [string, Samples | null] => [`${e.name} queue_packets`, samples(data, e, "queue_packets")]),
+      ...kept.map((e): [string, Samples | null] => [`${e.name} tokens_bytes`, samples(data, e, "tokens_bytes")]),
+    ]),
+  );
+  const colors = new Map([...new Set([...queued, ...kept])].map((e, i) => [e, flowColor(i)]));
+  const add = (e: ElementSeries, column: string, look: Partial<Sampled>): void => {
+    const s = samples(data, e, column);
+    if (!s) return;
+    plot.tracks.push({ kind: "sampled", id: `${e.name} ${column}`, label: e.name, color: colors.get(e) ?? "", width: 1.25, axis: "left", factor: 1, samples: s, ...look } as Sampled);
+  };
+  for (const e of queued) add(e, "queue_packets", {});
+  // A shaper's bucket beside its own queue is the lighter curve.
+  for (const e of kept) {
+    add(e, "tokens_bytes", { axis: "right", factor: 1e-3, width: 1, label: t("plot.tokens-of", { name: e.name }), ...(queued.includes(e) ? { dash: [3, 3] } : {}) });
+  }
+  if (kept.length) plot.right = t("plot.axis.tokens");
+  return plot;
+}
+
+function drops({ variant: v, data }: Source): Plot {
+  const lists = [
+    ["dropped", "plot.dropped-of", droppers(v, data)],
+    ["marked", "plot.marked-of", markers(v, data)],
+  ] as const;
+  const plot = empty(t("ui.axis.packets"), () =>
+    columnsOf(lists.flatMap(([column, , list]) => list.map((e): [string, Samples | null] => [`${e.name} ${column}`, samples(data, e, column)]))),
+  );
+  const { drop, mark } = palette();
+  for (const [column, label, list] of lists) {
+    list.forEach((e, i) => {
+      const s = samples(data, e, column);
+      if (!s) return;
+      const own = column === "dropped" ? drop : mark;
+      const track: Track = {
+        kind: "binned", id: `${e.name} ${column}`, label: t(label, { name: e.name }), color: i === 0 ? own : flowColor(i),
+        width: 1, axis: "left", factor: 1, parts: [known(s)], as: "count", filled: list.length === 1, end: v.duration_s,
+      };
+      plot.tracks.push(track);
+    });
+  }
+  return plot;
+}
+
+function states({ data, flows }: Source): Plot {
+  const plot = empty("", () => statesCsv(data, flows));
+  plot.ribbons = ribbons(data, flows);
+  return plot;
+}
+
+/** Builds a plot: decodes the columns it needs. */
+export function plotOf(kind: Kind, source: Source): Plot {
+  const make = { throughput, rtt, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
+  return make[kind](source);
+}

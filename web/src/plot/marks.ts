@@ -1,0 +1,30 @@
+// Events as small marks; where many fall on one pixel one is drawn.
+
+import type uPlot from "uplot";
+import type { Range } from "../state";
+import { before, upTo } from "./search";
+import type { Marks } from "./track";
+
+/** CSS pixels. */
+const SIZE = 4;
+
+/** `pixels`: canvas pixels a CSS pixel. */
+export function drawMarks(u: uPlot, all: Marks[], view: Range, pixels: number): void {
+  const { ctx, bbox } = u;
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  const size = SIZE * pixels;
+  for (const m of all) {
+    ctx.fillStyle = m.color;
+    const taken = new Set<number>();
+    for (let i = before(m.time, view.from), end = upTo(m.time, view.to); i < end; i++) {
+      const x = Math.round(u.valToPos(m.time[i], "x", true));
+      const y = Math.round(u.valToPos(m.value[i], "left", true));
+      const pixel = y * 65536 + x;
+      if (taken.has(pixel)) continue;
+      taken.add(pixel);
+      ctx.fillRect(x - size / 2, y - size / 2, size, size);
+    }
+  }
+}

@@ -1,0 +1,184 @@
+// One plot of one variant on the page: title, legend with values at the cursor, canvas, CSV and PNG.
+
+import uPlot from "uplot";
+import { button, fill, h, name } from "../dom";
+import { state as stateName, t } from "../i18n";
+import { seconds } from "../number";
+import type { Entry, Range, Side, State } from "../state";
+import { data, extent, options, points, widthOfBins, type Extent, type Frame } from "./chart";
+import { csv, fileName, save } from "./csv";
+import type { Aligned } from "./decimate";
+import { gestures } from "./gestures";
+import { plotOf, titleKey, type Kind, type Source } from "./kinds";
+import { picture } from "./png";
+import { inWords, readings } from "./readout";
+import { legend as stateLegend, ribbonHeight } from "./states";
+import type { Plot } from "./track";
+
+const HEIGHT = 232;
+/** What a ribbon's axis takes. */
+const AXIS = 52;
+
+export interface Keys {
+  focused(panel: Panel, event: KeyboardEvent): void;
+}
+
+export class Panel {
+  readonly root: HTMLElement;
+  readonly canvas: HTMLElement;
+  private legend = h("ul", { class: "legend" });
+  private chart: uPlot | null = null;
+  private built: Plot | null = null;
+  private frame: Frame;
+  private drawn: { points: Aligned; view: Range } | null = null;
+
+  constructor(
+    private state: State,
+    readonly kind: Kind,
+    readonly side: Side,
+    readonly entry: Entry,
+    private source: () => Source,
+    keys: Keys,
+  ) {
+    const title = t(titleKey(kind));
+    const id = `plot-${kind}-${side}`;
+    this.frame = { view: state.view(), extent: { left: [0, 1], right: [0, 1] } };
+    this.canvas = h("div", { class: "canvas", role: "img", tabindex: 0, "aria-label": title, id });
+    this.canvas.style.minHeight = `${HEIGHT}px`;
+    this.canvas.addEventListener("keydown", (e) => keys.focused(this, e));
+    const tool = (what: "csv" | "png", run: () => void) =>
+      button({ class: "tool", "data-save": what, "aria-label": t(`ui.${what}`, { title }) }, run, what.toUpperCase());
+    this.root = h(
+      "figure",
+      { class: "plot", "data-kind": kind, "data-side": side },
+      h(
+        "figcaption",
+        {},
+        h("span", { class: "whose" }, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.variant.name)),
+        h("span", { class: "tools" }, tool("csv", () => this.saveCsv()), tool("png", () => this.savePng())),
+      ),
+      this.legend,
+      this.canvas,
+    );
+  }
+
+  get plot(): Plot {
+    if (!this.built) {
+      this.built = plotOf(this.kind, this.source());
+      this.describe();
+    }
+    return this.built;
+  }
+
+  private get height(): number {
+    return this.plot.ribbons.length ? ribbonHeight(this.plot.ribbons.length) + AXIS : HEIGHT;
+  }
+
+  /** Works out what to draw; the axes' ends are joined with the other side's before `draw`. */
+  prepare(view: Range, width: number): Extent {
+    const p = points(this.plot, view, Math.max(50, Math.round(width - 60)));
+    this.drawn = { points: p, view };
+    return extent(this.plot, p, view);
+  }
+
+  draw(joined: Extent, width: number): void {
+    if (!this.drawn) return;
+    this.frame.view = this.drawn.view;
+    this.frame.extent = joined;
+    const aligned = data(this.plot, this.drawn.points);
+    if (this.chart && this.chart.width === width) {
+      this.chart.setData(aligned);
+    } else {
+      this.chart?.destroy();
+      this.canvas.style.minHeight = `${this.height}px`;
+      const size = { width, height: this.height };
+      this.chart = new uPlot(options(this.plot, this.frame, size, t("plot.axis.time"), 1), aligned, this.canvas);
+      gestures(this.state, this.chart);
+    }
+    this.canvas.dataset.points = String(this.drawn.points.x.length);
+    this.canvas.dataset.exact = String(this.drawn.points.exact);
+    this.canvas.dataset.bin = String(widthOfBins(this.plot, this.drawn.view));
+    this.canvas.dataset.drawn = "true";
+    this.point(this.state.cursor);
+  }
+
+  /** Shows the cursor at `time`, and each curve's value there. */
+  point(time: number | null): void {
+    if (!this.chart) return;
+    const { view } = this.frame;
+    const on = time !== null && time >= view.from && time <= view.to;
+    this.chart.setCursor(on ? { left: this.chart.valToPos(time, "x"), top: 0 } : { left: -10, top: -10 }, false);
+    const values = this.legend.querySelectorAll<HTMLElement>("[data-series]");
+    const now = time === null ? [] : readings(this.plot, view, time);
+    values.forEach((el, i) => {
+      el.textContent = now[i]?.shown ?? "";
+      if (now[i]) el.dataset.value = now[i].value;
+      else delete el.dataset.value;
+    });
+    const clock = this.legend.querySelector<HTMLElement>(".at");
+    if (!clock) return;
+    clock.textContent = time === null ? "" : `${seconds(time)} s`;
+    if (time === null) delete clock.dataset.time;
+    else clock.dataset.time = String(time);
+  }
+
+  /** The values at the cursor in one sentence. */
+  spoken(time: number): string {
+    const list = readings(this.plot, this.frame.view, time).slice(0, 12);
+    return `${seconds(time)} s: ${list.map((r) => `${r.label.slice(0, 60)} ${r.shown}`).join(", ")}`;
+  }
+
+  /** The legend, and words for those who do not see the canvas. */
+  private describe(): void {
+    const { plot } = this;
+    const swatch = (kind: string, color: string) => {
+      const el = h("i", { class: `swatch ${kind}`, "aria-hidden": "true" });
+      el.style.color = color;
+      return el;
+    };
+    const items: HTMLElement[] = plot.tracks.map((k) =>
+      h("li", {}, swatch(k.dash ? "dashed" : "line", k.color), name(k.label), " ", h("output", { "data-series": k.id.slice(0, 300), "aria-live": "off" })),
+    );
+    for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
+    const seen = new Set<string>();
+    for (const m of plot.marks) {
+      if (!seen.has(m.label)) items.push(h("li", {}, swatch("mark", m.color), m.label));
+      seen.add(m.label);
+    }
+    for (const s of stateLegend(plot.ribbons)) items.push(h("li", { "data-state": s.state }, swatch("mark", s.color), stateName(s.state)));
+    const rows = plot.ribbons.map((r) => h("li", { class: "row-value" }, name(r.name), " ", h("output", { "data-series": r.name.slice(0, 300), "aria-live": "off" })));
+    fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
+    const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
+    const variant = this.entry.variant.name.slice(0, 80);
+    this.canvas.setAttribute("aria-label", [`${t(titleKey(this.kind))}, ${variant}`, plot.left, words].filter(Boolean).join(": "));
+  }
+
+  private names(ending: string): string {
+    const { result, variant } = this.entry;
+    return fileName([result.run.scenario, variant.name, this.kind], ending);
+  }
+
+  private saveCsv(): void {
+    save(csv(this.plot.csv()), this.names("csv"));
+  }
+
+  private savePng(): void {
+    const view = this.state.view();
+    if (!this.chart || !this.drawn) return;
+    const title = `${t(titleKey(this.kind))} – ${this.entry.variant.name}`;
+    const size = { width: this.chart.width, height: this.height };
+    const frame = { view, extent: this.frame.extent };
+    picture(this.plot, frame, this.drawn.points, size, title).then((blob) => save(blob, this.names("png")), console.error);
+  }
+
+  destroy(): void {
+    this.chart?.destroy();
+    this.chart = null;
+  }
+
+  /** Forgets what was built in other colours. */
+  reset(): void {
+    this.destroy();
+    this.built = null;
+  }
+}

@@ -1,0 +1,37 @@
+// Which of many flows are drawn.
+
+import type { Data } from "../data";
+import { h, name } from "../dom";
+import { t } from "../i18n";
+import type { Variant } from "../model";
+import { short } from "../number";
+import type { Entry, State } from "../state";
+import { shownFlows } from "./kinds";
+
+/** Curves that can be told apart. */
+const MOST_FLOWS = 8;
+
+/** The flows with most goodput. */
+export function defaultFlows(v: Variant): Set<string> {
+  const most = [...v.flows].sort((a, b) => b.goodput_mbps - a.goodput_mbps).slice(0, MOST_FLOWS);
+  return new Set(most.map((f) => f.name));
+}
+
+/** A list to choose from; nothing where all are drawn anyway. */
+export function picker(state: State, entry: Entry, data: Data): HTMLElement | null {
+  const all = shownFlows(entry.variant, data);
+  if (all.length <= MOST_FLOWS) return null;
+  const chosen = new Set(state.flows.get(entry) ?? defaultFlows(entry.variant));
+  const list = all.map(({ flow }) => {
+    const box = h("input", { type: "checkbox", checked: chosen.has(flow.name) });
+    box.addEventListener("change", () => {
+      if (box.checked) chosen.add(flow.name);
+      else chosen.delete(flow.name);
+      summary.textContent = t("ui.picker", { n: chosen.size, all: all.length });
+      state.pickFlows(entry, new Set(chosen));
+    });
+    return h("label", {}, box, " ", name(flow.name), " ", h("span", { class: "dim" }, short(flow.goodput_mbps)));
+  });
+  const summary = h("summary", {}, t("ui.picker", { n: chosen.size, all: all.length }));
+  return h("details", { class: "picker" }, summary, h("div", { class: "picker-list" }, ...list));
+}

@@ -1,0 +1,97 @@
+// What a plot's curves are at the cursor, read off all of the data, never off what is drawn.
+
+import { state as stateName } from "../i18n";
+import { precise } from "../number";
+import type { Range } from "../state";
+import { binValue } from "./bins";
+import { widthOfBins } from "./chart";
+import { upTo } from "./search";
+import { stateAt } from "./states";
+import type { Plot, Track } from "./track";
+
+export interface Reading {
+  /** The track's id, or the flow's name in a ribbon. */
+  series: string;
+  label: string;
+  /** Full precision; a state's name; "" where nothing is known. */
+  value: string;
+  /** For people. */
+  shown: string;
+}
+
+/** The track's value at the last sample at or before `t`, or of the bin that holds it. */
+export function valueAt(track: Track, t: number, width: number): number {
+  if (track.kind === "binned") return binValue(track, width, Math.floor(t / width + 1e-9));
+  const { time, value } = track.samples;
+  const n = upTo(time, t);
+  return n === 0 ? NaN : value[n - 1] * track.factor;
+}
+
+export function readings(plot: Plot, view: Range, t: number): Reading[] {
+  const width = widthOfBins(plot, view);
+  const curves = plot.tracks.map((track): Reading => {
+    const v = valueAt(track, t, width);
+    return { series: track.id, label: track.label, value: Number.isNaN(v) ? "" : String(v), shown: precise(v) };
+  });
+  const rows = plot.ribbons.map((r): Reading => {
+    const value = stateAt(r, t);
+    return { series: r.name, label: r.name, value, shown: value ? stateName(value) : "–" };
+  });
+  return [...curves, ...rows];
+}
+
+/** The next moment with something new, in the direction of `sign`: a sample, or a bin's beginning. */
+export function neighbour(plot: Plot, view: Range, t: number, sign: 1 | -1): number | null {
+  const width = widthOfBins(plot, view);
+  if (width > 0) return (Math.floor(t / width + 1e-9) + sign) * width;
+  const times = [...plot.tracks.map((k) => (k.kind === "sampled" ? k.samples.time : null)), ...plot.ribbons.map((r) => r.time)];
+  let best: number | null = null;
+  for (const time of times) {
+    if (!time) continue;
+    const n = upTo(time, t);
+    let i = n;
+    if (sign < 0) {
+      i = n - 1;
+      if (i >= 0 && time[i] === t) i--;
+    }
+    if (i < 0 || i >= time.length) continue;
+    if (best === null || (sign > 0 ? time[i] < best : time[i] > best)) best = time[i];
+  }
+  return best;
+}
+
+/** Least, mean and most of the curves, for those who cannot see them. */
+export function inWords(plot: Plot, words: (label: string, min: string, mean: string, max: string) => string): string {
+  return plot.tracks
+    .slice(0, 10)
+    .map((track) => {
+      const { min, mean, max } = figures(track);
+      return words(track.label.slice(0, 60), precise3(min), precise3(mean), precise3(max));
+    })
+    .join("; ");
+}
+
+const precise3 = (x: number): string => (Number.isFinite(x) ? String(Number(x.toPrecision(3))) : "–");
+
+function figures(track: Track): { min: number; mean: number; max: number } {
+  let values: ArrayLike<number>;
+  let factor = track.factor;
+  if (track.kind === "binned") {
+    const view = { from: 0, to: track.end };
+    const width = widthOfBins({ tracks: [track] } as unknown as Plot, view);
+    values = Array.from({ length: Math.max(1, Math.ceil(track.end / width - 1e-9)) }, (_, k) => binValue(track, width, k));
+    factor = 1;
+  } else {
+    values = track.samples.value;
+  }
+  let [min, max, sum, n] = [Infinity, -Infinity, 0, 0];
+  for (let i = 0; i < values.length; i++) {
+    const v = values[i];
+    if (Number.isNaN(v)) continue;
+    if (v < min) min = v;
+    if (v > max) max = v;
+    sum += v;
+    n++;
+  }
+  return n ? { min: min * factor, mean: (sum / n) * factor, max: max * factor } : { min: NaN, mean: NaN, max: NaN };
+}

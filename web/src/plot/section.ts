@@ -1,0 +1,263 @@
+// All plots of the variants shown: one row a kind, drawn when they come near the window.
+
+import { append, button, fill, h, name } from "../dom";
+import { t } from "../i18n";
+import { seconds, short } from "../number";
+import type { Entry, Side, State } from "../state";
+import { join, roomy, type Extent } from "./chart";
+import { moved, scaled } from "./gestures";
+import { KINDS, present, shownFlows, titleKey, type Kind, type Source } from "./kinds";
+import { Panel, type Keys } from "./panel";
+import { defaultFlows, picker } from "./picker";
+import { neighbour } from "./readout";
+
+/** Milliseconds of drawing in one go; what is left waits for the next frame. */
+const BUDGET = 60;
+
+interface Group {
+  kind: Kind;
+  root: HTMLElement;
+  panels: Panel[];
+  near: boolean;
+  stale: boolean;
+}
+
+export class Plots {
+  readonly root: HTMLElement;
+  private body = h("div", { class: "plots-body" });
+  private heads = h("div", { class: "plots-heads" });
+  private range = h("output", { class: "range", id: "range", "aria-live": "off" });
+  private speech = h("p", { class: "hidden", "aria-live": "polite", id: "speech" });
+  private groups: Group[] = [];
+  private width = 0;
+  private waiting = false;
+  private near: IntersectionObserver;
+  private sizes = new ResizeObserver(() => this.resized());
+  private generation = 0;
+
+  constructor(private state: State) {
+    this.root = h(
+      "section",
+      { class: "plots", id: "plots", "aria-labelledby": "plots-title" },
+      h("div", { class: "section-head" }, h("h2", { id: "plots-title" }, t("ui.plots")), h("p", { class: "hint" }, t("ui.plots.hint"))),
+      this.toolbar(),
+      this.heads,
+      this.body,
+      this.speech,
+    );
+    this.near = new IntersectionObserver((seen) => this.seen(seen), { rootMargin: "300px 0px" });
+    state.on("pick", () => void this.rebuild());
+    state.on("flows", () => void this.rebuild(false));
+    state.on("range", () => this.restale());
+    state.on("cursor", () => this.point());
+    this.sizes.observe(this.body);
+    void this.rebuild();
+  }
+
+  private toolbar(): HTMLElement {
+    const { state } = this;
+    const centre = () => (state.view().from + state.view().to) / 2;
+    const tool = (key: string, sign: string, run: () => void) =>
+      button({ class: "tool", "data-zoom": key, "aria-label": t(`ui.zoom.${key}`), title: t(`ui.zoom.${key}`) }, run, sign);
+    return h(
+      "div",
+      { class: "toolbar", role: "toolbar", "aria-label": t("ui.zoom") },
+      tool("in", "+", () => state.zoom(scaled(state.view(), 0.5, centre()))),
+      tool("out", "−", () => state.zoom(scaled(state.view(), 2, centre()))),
+      tool("left", "←", () => state.zoom(moved(state.view(), -0.25))),
+      tool("right", "→", () => state.zoom(moved(state.view(), 0.25))),
+      tool("whole", t("ui.whole"), () => state.zoom(null)),
+      this.range,
+    );
+  }
+
+  /** Makes the plots of the variants now shown. */
+  async rebuild(heads = true): Promise<void> {
+    const generation = ++this.generation;
+    const { state } = this;
+    for (const g of this.groups) g.panels.forEach((p) => p.destroy());
+    this.near.disconnect();
+    this.groups = [];
+    const shown = state.shown().map((entry, i) => ({ entry, side: (i ? "b" : "a") as Side }));
+    this.root.dataset.columns = String(shown.length);
+    // The list of flows stays open while it is used.
+    if (heads) fill(this.heads, ...shown.map(({ entry, side }) => this.head(entry, side)));
+    this.say();
+    const ready = await Promise.all(shown.map(({ entry }) => this.load(entry)));
+    if (generation !== this.generation) return;
+    fill(this.body);
+    const missing: string[] = [];
+    for (const kind of KINDS) {
+      const with_ = shown.filter((s, i) => ready[i] && s.entry.data && present(kind, s.entry.variant, s.entry.data));
+      if (!with_.length) {
+        missing.push(`${t(titleKey(kind))} (${t(`ui.none.${kind}`)})`);
+        continue;
+      }
+      this.add(kind, shown, with_);
+    }
+    const sampled = ready.some(Boolean);
+    if (missing.length) {
+      append(this.body, [h("p", { class: "none", id: "not-drawn" }, sampled ? t("ui.none", { list: missing.join("; ") }) : t("ui.none.series"))]);
+    }
+    this.resized();
+  }
+
+  private async load(entry: Entry): Promise<boolean> {
+    if (!entry.data) return false;
+    try {
+      await entry.data.load();
+      return true;
+    } catch (e) {
+      console.error(e);
+      return false;
+    }
+  }
+
+  private head(entry: Entry, side: Side): HTMLElement {
+    const several = this.state.page.results.length > 1;
+    const { data } = entry;
+    return h(
+      "div",
+      { class: "plots-head", "data-side": side },
+      h("span", { class: `badge ${side}` }, side.toUpperCase()),
+      several && name(entry.result.label, { class: "name result" }),
+      name(entry.variant.name),
+      h("span", { class: "clock" }, t(`ui.clock.${entry.variant.clock}`)),
+      data && picker(this.state, entry, data),
+    );
+  }
+
+  private source(entry: Entry): Source {
+    const data = entry.data!;
+    const all = shownFlows(entry.variant, data);
+    const picked = this.state.flows.get(entry) ?? defaultFlows(entry.variant);
+    return { variant: entry.variant, data, flows: all.filter((f) => picked.has(f.flow.name)) };
+  }
+
+  private add(kind: Kind, shown: { entry: Entry; side: Side }[], with_: { entry: Entry; side: Side }[]): void {
+    const keys: Keys = { focused: (panel, e) => this.key(panel, e) };
+    const panels = with_.map(({ entry, side }) => new Panel(this.state, kind, side, entry, () => this.source(entry), keys));
+    const cells = shown.map((s) => {
+      const panel = panels[with_.indexOf(s)];
+      return panel ? panel.root : h("p", { class: "none" }, h("span", { class: `badge ${s.side}` }, s.side.toUpperCase()), " ", t(`ui.none.${kind}`));
+    });
+    const root = h("section", { class: "group", "data-kind": kind, "aria-labelledby": `title-${kind}` }, h("h3", { id: `title-${kind}` }, t(titleKey(kind))), h("div", { class: "pair" }, ...cells));
+    this.body.append(root);
+    this.groups.push({ kind, root, panels, near: false, stale: true });
+    this.near.observe(root);
+  }
+
+  private seen(entries: IntersectionObserverEntry[]): void {
+    for (const e of entries) {
+      const group = this.groups.find((g) => g.root === e.target);
+      if (group) group.near = e.isIntersecting;
+    }
+    this.soon();
+  }
+
+  /** Everything must be drawn again, what is near first. */
+  restale(): void {
+    for (const g of this.groups) g.stale = true;
+    this.say();
+    this.soon();
+  }
+
+  private soon(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      const began = performance.now();
+      for (const group of this.groups) {
+        if (!group.near || !group.stale) continue;
+        if (performance.now() - began > BUDGET) {
+          this.soon();
+          return;
+        }
+        this.draw(group);
+      }
+    });
+  }
+
+  private draw(group: Group): void {
+    if (this.width <= 0) return;
+    const view = this.state.view();
+    const extents = group.panels.map((p) => p.prepare(view, this.width));
+    const both = extents.reduce((a, b): Extent => ({ left: join(a.left, b.left), right: join(a.right, b.right) }));
+    const { floor } = group.panels[0].plot;
+    const joined = { left: roomy(both.left, floor), right: roomy(both.right, "zero") };
+    for (const p of group.panels) p.draw(joined, this.width);
+    group.stale = false;
+  }
+
+  /** One measure for all plots: they are equally wide. */
+  private resized(): void {
+    const cell = this.body.querySelector<HTMLElement>(".plot .canvas");
+    const width = cell ? Math.floor(cell.clientWidth) : 0;
+    if (width === this.width && width > 0) {
+      this.soon();
+      return;
+    }
+    this.width = width;
+    this.restale();
+  }
+
+  private point(): void {
+    const { cursor } = this.state;
+    for (const g of this.groups) if (g.near && !g.stale) g.panels.forEach((p) => p.point(cursor));
+  }
+
+  private say(): void {
+    const { from, to } = this.state.view();
+    const digits = Math.max(0, Math.ceil(-Math.log10((to - from) / 100)));
+    const round = (x: number) => seconds(Number(x.toFixed(Math.min(digits, 6))));
+    this.range.textContent = t("ui.range", { from: round(from), to: round(to), width: short(to - from) });
+    this.range.dataset.from = String(from);
+    this.range.dataset.to = String(to);
+  }
+
+  private key(panel: Panel, e: KeyboardEvent): void {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const { state } = this;
+    const view = state.view();
+    const centre = state.cursor ?? (view.from + view.to) / 2;
+    const arrow = e.key === "ArrowLeft" ? -1 : e.key === "ArrowRight" ? 1 : 0;
+    if (arrow && e.shiftKey) this.step(panel, arrow as 1 | -1);
+    else if (arrow) state.zoom(moved(view, arrow * 0.2));
+    else if (e.key === "+" || e.key === "=") state.zoom(scaled(view, 0.5, centre));
+    else if (e.key === "-") state.zoom(scaled(view, 2, centre));
+    else if (e.key === "0") state.zoom(null);
+    else if (e.key === "Escape") state.point(null);
+    else return;
+    e.preventDefault();
+  }
+
+  /** The cursor to the next sample, told to those who listen. */
+  private step(panel: Panel, sign: 1 | -1): void {
+    const { state } = this;
+    const view = state.view();
+    const from = state.cursor ?? (sign > 0 ? view.from : view.to);
+    const to = neighbour(panel.plot, view, from, sign);
+    if (to === null || to < 0 || to > state.whole().to) return;
+    if (to < view.from || to > view.to) state.zoom(moved(view, sign * 0.5));
+    state.point(to);
+    this.speech.textContent = panel.spoken(to);
+  }
+
+  /** Colours or the size of the paper changed: all plots anew, for paper even those far away. */
+  retheme(printing: boolean): void {
+    for (const g of this.groups) {
+      g.panels.forEach((p) => p.reset());
+      g.stale = true;
+      if (printing) this.draw(g);
+    }
+    if (!printing) this.soon();
+  }
+
+  destroy(): void {
+    this.generation++;
+    this.near.disconnect();
+    this.sizes.disconnect();
+    for (const g of this.groups) g.panels.forEach((p) => p.destroy());
+  }
+}

@@ -1,0 +1,73 @@
+// Time-sequence: what was sent and acknowledged, and each retransmission where it belongs.
+
+import { t } from "../i18n";
+import { stateColor, palette } from "../theme";
+import { numbers } from "./csv";
+import type { Shown, Source } from "./kinds";
+import { ribbons, stateAt } from "./states";
+import type { CsvColumn, Marks, Plot, Sampled } from "./track";
+
+interface Resent {
+  time: Float64Array;
+  byte: Float64Array;
+  len: Float64Array;
+}
+
+function resent({ data }: Source, f: Shown): Resent | null {
+  const [time, byte, len] = ["time_s", "byte", "len"].map((c) => data.resent(f.series, c));
+  return time && byte && len && time.length ? { time, byte, len } : null;
+}
+
+/** Retransmissions, apart those of a timeout. */
+function marks(source: Source, f: Shown): Marks[] {
+  const all = resent(source, f);
+  if (!all) return [];
+  const ribbon = ribbons(source.data, [f])[0];
+  const lost = (_: number, i: number) => ribbon !== undefined && stateAt(ribbon, all.time[i]) === "loss";
+  const of = (keep: (v: number, i: number) => boolean, label: string, color: string): Marks => ({
+    label,
+    color,
+    time: all.time.filter((v, i) => keep(v, i)),
+    value: all.byte.filter((v, i) => keep(v, i)).map((b) => b / 1e6),
+  });
+  return [
+    of((v, i) => !lost(v, i), t("plot.resent"), palette().drop),
+    of(lost, t("plot.resent-timeout"), stateColor("loss")),
+  ].filter((m) => m.time.length > 0);
+}
+
+function csv(source: Source): CsvColumn[] {
+  const { data, flows } = source;
+  return flows.flatMap((f) => {
+    const { name } = f.flow;
+    const time = data.column(f.series, "time_s");
+    const own = ["sent_bytes", "acked_bytes"].flatMap((c) => {
+      const values = data.column(f.series, c);
+      return time && values ? [numbers(`${name} ${c}`, time, values)] : [];
+    });
+    const all = resent(source, f);
+    if (!all) return own;
+    return [...own, numbers(`${name} resent_byte`, all.time, all.byte), numbers(`${name} resent_len`, all.time, all.len)];
+  });
+}
+
+export function sequence(source: Source, empty: (left: string, csv: () => CsvColumn[]) => Plot): Plot {
+  const { data, flows } = source;
+  const plot = empty(t("plot.axis.bytes"), () => csv(source));
+  plot.floor = "data";
+  for (const f of flows) {
+    const time = data.column(f.series, "time_s");
+    for (const [column, width] of [["sent_bytes", 1], ["acked_bytes", 1.75]] as const) {
+      const value = data.column(f.series, column);
+      if (!time || !value) continue;
+      const label = `${f.flow.name} ${t(column === "sent_bytes" ? "ui.sent" : "ui.acked")}`;
+      const track: Sampled = {
+        kind: "sampled", id: `${f.flow.name} ${column}`, label, color: f.color, width, axis: "left", factor: 1e-6, samples: { time, value },
+      };
+      if (column === "sent_bytes") track.dash = [2, 2];
+      plot.tracks.push(track);
+    }
+    plot.marks.push(...marks(source, f));
+  }
+  return plot;
+}

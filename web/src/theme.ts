@@ -1,0 +1,52 @@
+// Colours: of the page by CSS, of plots from the table that Rust shares.
+
+import colors from "../../crates/report/colors.json";
+import { keep, recall } from "./prefs";
+
+export type Theme = "auto" | "light" | "dark";
+export type Palette = (typeof colors)["light"];
+
+const preferred = matchMedia("(prefers-color-scheme: dark)");
+const paper = matchMedia("print");
+let printing = false;
+
+export function theme(): Theme {
+  const kept = recall("theme");
+  return kept === "light" || kept === "dark" ? kept : "auto";
+}
+
+export function setTheme(theme: Theme): void {
+  keep("theme", theme);
+  const root = document.documentElement;
+  if (theme === "auto") delete root.dataset.theme;
+  else root.dataset.theme = theme;
+}
+
+/** What is drawn now: paper is always light. */
+export function palette(): Palette {
+  if (printing) return colors.light;
+  const choice = document.documentElement.dataset.theme;
+  const dark = choice === "dark" || (choice !== "light" && preferred.matches);
+  return dark ? colors.dark : colors.light;
+}
+
+export const flowColor = (index: number): string => {
+  const { flows } = palette();
+  return flows[index % flows.length];
+};
+
+export const stateColor = (name: string): string =>
+  (palette().states as Record<string, string>)[name] ?? palette().muted;
+
+/** Calls back when the system's theme changes, and before and after printing. */
+export function onThemeChange(changed: (printing: boolean) => void): void {
+  preferred.addEventListener("change", () => changed(printing));
+  const print = (on: boolean) => {
+    if (on === printing) return;
+    printing = on;
+    changed(on);
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  paper.addEventListener("change", (e) => print(e.matches));
+}

@@ -1,0 +1,138 @@
+// The path as rows of hosts and links, with what each stage did; and what differs from another path.
+
+import type { Element, Flow, Link, Stage, Topology, Variant } from "./model";
+
+export interface StageStats {
+  /** Of what came, 0 to 1. */
+  dropShare: number;
+  dropped: number;
+  queue: number;
+}
+
+export interface StageView {
+  stage: Stage;
+  /** `link.direction.stage`. */
+  id: string;
+  stats: StageStats | null;
+  /** Dropped more packets than any other. */
+  worst: boolean;
+  /** Not the same in the path compared with. */
+  differs: boolean;
+}
+
+export interface LinkView {
+  name: string;
+  /** Hosts, left and right as drawn. */
+  left: string;
+  right: string;
+  /** In the order packets meet them. */
+  there: StageView[];
+  back: StageView[];
+}
+
+/** Links drawn one after another, each beginning where the last ended. */
+export type Line = LinkView[];
+
+type Hop = { link: Link; reversed: boolean };
+
+/** Sums over `element` and each `element@flow`. */
+export function statsById(elements: Element[]): Map<string, StageStats> {
+  const sums = new Map<string, { passed: number; dropped: number; queue: number }>();
+  for (const e of elements) {
+    const id = e.name.split("@")[0];
+    const s = sums.get(id) ?? { passed: 0, dropped: 0, queue: 0 };
+    s.passed += e.passed_packets;
+    s.dropped += e.dropped_packets;
+    s.queue = Math.max(s.queue, e.max_queue_packets);
+    sums.set(id, s);
+  }
+  const stats = new Map<string, StageStats>();
+  for (const [id, { passed, dropped, queue }] of sums) {
+    stats.set(id, { dropped, queue, dropShare: dropped > 0 ? dropped / (passed + dropped) : 0 });
+  }
+  return stats;
+}
+
+/** The hops of the shortest way between two hosts. */
+function way(links: Link[], from: string, to: string): Hop[] {
+  const before = new Map<string, { host: string; hop: Hop }>();
+  const queue = [from];
+  for (let host = queue.shift(); host !== undefined && host !== to; host = queue.shift()) {
+    for (const link of links) {
+      const at = link.between.indexOf(host);
+      const next = at < 0 ? undefined : link.between[1 - at];
+      if (next === undefined || next === from || before.has(next)) continue;
+      before.set(next, { host, hop: { link, reversed: at === 1 } });
+      queue.push(next);
+    }
+  }
+  const hops: Hop[] = [];
+  for (let step = before.get(to); step; step = before.get(step.host)) hops.unshift(step.hop);
+  return hops;
+}
+
+/** Every link once: along the flows' ways as far as they are new, then what no flow uses. */
+function lines(path: Topology, flows: Flow[]): Hop[][] {
+  const left = new Set(path.links);
+  const rows: Hop[][] = [];
+  const ways = new Set(flows.map((f) => JSON.stringify([f.from, f.to])));
+  for (const key of ways) {
+    const [from, to] = JSON.parse(key) as [string, string];
+    let row: Hop[] = [];
+    for (const hop of way(path.links, from, to)) {
+      if (left.delete(hop.link)) {
+        row.push(hop);
+      } else if (row.length) {
+        rows.push(row);
+        row = [];
+      }
+    }
+    if (row.length) rows.push(row);
+  }
+  for (const link of left) rows.push([{ link, reversed: false }]);
+  return rows;
+}
+
+const spelt = (stage: Stage): string =>
+  JSON.stringify([stage.kind, Object.entries(stage.settings ?? {}).sort()]);
+
+function stagesById(path: Topology): Map<string, string> {
+  const all = new Map<string, string>();
+  for (const link of path.links) {
+    for (const s of link.forward) all.set(`${link.name}.forward.${s.name}`, spelt(s));
+    for (const s of link.backward) all.set(`${link.name}.backward.${s.name}`, spelt(s));
+  }
+  return all;
+}
+
+/** The variant's path in lines; stages unlike those of `first` are marked. */
+export function layout(v: Variant, path: Topology, first: Topology | null): Line[] {
+  const stats = statsById(v.elements);
+  const most = Math.max(0, ...[...stats.values()].map((s) => s.dropped));
+  const known = first ? stagesById(first) : null;
+  const stages = (link: Link, direction: "forward" | "backward"): StageView[] =>
+    link[direction].map((stage) => {
+      const id = `${link.name}.${direction}.${stage.name}`;
+      const own = stats.get(id) ?? null;
+      const worst = most > 0 && own?.dropped === most;
+      return { stage, id, stats: own, worst, differs: known !== null && known.get(id) !== spelt(stage) };
+    });
+  const view = ({ link, reversed }: Hop): LinkView => {
+    const [left, right] = reversed ? [link.between[1], link.between[0]] : link.between;
+    const [there, back] = reversed ? (["backward", "forward"] as const) : (["forward", "backward"] as const);
+    return { name: link.name, left, right, there: stages(link, there), back: stages(link, back) };
+  };
+  return lines(path, v.flows).map((row) => row.map(view));
+}
+
+const MAIN = ["rate", "burst", "delay", "queue.kind", "queue.packets", "queue.bytes", "rate.mean", "probability", "overhead"];
+
+/** Settings in the order of interest, and how many of them are worth showing at once. */
+export function ranked(stage: Stage): { main: [string, string][]; rest: [string, string][] } {
+  const all = Object.entries(stage.settings ?? {});
+  const rank = (key: string) => (MAIN.includes(key) ? MAIN.indexOf(key) : MAIN.length);
+  all.sort((a, b) => rank(a[0]) - rank(b[0]));
+  const known = all.filter(([key]) => rank(key) < MAIN.length).length;
+  const shown = Math.min(4, Math.max(known, Math.min(2, all.length)));
+  return { main: all.slice(0, shown), rest: all.slice(shown) };
+}

@@ -1,0 +1,76 @@
+// One variant's flows: a row each, with the times of their states.
+
+import { h, name } from "../dom";
+import { state as stateName, t } from "../i18n";
+import type { Flow } from "../model";
+import { count, percent } from "../number";
+import { flowSummary } from "../rows";
+import type { Entry } from "../state";
+import { stateColor } from "../theme";
+import { bar, goodputText, rttText } from "./table";
+
+/** A flow's states as a striped bar and in words. */
+function states(flow: Flow): HTMLElement | null {
+  const known = (flow.states ?? []).filter((s) => s.share > 0);
+  if (!known.length) return null;
+  const stripe = h("span", { class: "stripe", "aria-hidden": "true" });
+  const words = h("span", { class: "state-words" });
+  for (const { state, share, entered } of known) {
+    const piece = h("span", { "data-state": state });
+    piece.style.flexGrow = String(share);
+    piece.style.background = stateColor(state);
+    stripe.append(piece);
+    const word = h("span", { title: t("ui.entered", { n: entered }) });
+    const dot = h("i", { "aria-hidden": "true", "data-state": state });
+    dot.style.background = stateColor(state);
+    word.append(dot, `${stateName(state)} ${percent(share)} %`);
+    words.append(word);
+  }
+  return h("div", { class: "states" }, stripe, words);
+}
+
+interface Field {
+  key: string;
+  cell: (f: Flow) => Node | string | null;
+}
+
+/** Gives the stripes the colours of the theme as it is now. */
+export function recolor(root: ParentNode): void {
+  for (const el of root.querySelectorAll<HTMLElement>(".states [data-state]")) {
+    el.style.background = stateColor(el.dataset.state ?? "");
+  }
+}
+
+export function details(entry: Entry): HTMLElement {
+  const v = entry.variant;
+  const most = Math.max(1e-9, ...v.flows.map((f) => f.goodput_mbps));
+  const of = (f: Flow) => flowSummary(v, f);
+  const share = (x: number | null) => (x === null ? null : (x * 100).toFixed(0));
+  const fields: Field[] = [
+    { key: "flow", cell: (f) => name(f.name) },
+    { key: "cc", cell: (f) => name(f.cc) },
+    { key: "way", cell: (f) => h("span", { class: "way" }, name(f.from), " → ", name(f.to)) },
+    { key: "goodput", cell: (f) => h("span", { class: "barred" }, goodputText(of(f)), bar(f.goodput_mbps / most)) },
+    { key: "share", cell: (f) => share(of(f).share) },
+    { key: "lost", cell: (f) => { const x = of(f).lost; return x === null ? null : percent(x); } },
+    { key: "resent", cell: (f) => count(f.retransmitted_packets) },
+    { key: "rto", cell: (f) => h("span", { class: f.timeouts > 0 ? "bad" : "" }, count(f.timeouts)) },
+    { key: "rtt", cell: (f) => (of(f).p50 === null ? null : rttText(of(f))) },
+    { key: "completed", cell: (f) => (f.completed === undefined ? null : count(f.completed)) },
+    { key: "waiting", cell: (f) => (f.timeout_wait === undefined ? null : percent(f.timeout_wait)) },
+    { key: "states", cell: states },
+  ];
+  const shown = fields.filter((c) => v.flows.some((f) => c.cell(f) !== null));
+  const head = shown.map((c) => h("th", { scope: "col", class: c.key }, t(`ui.col.${c.key}`)));
+  const row = (f: Flow) =>
+    h(
+      "tr",
+      { "data-flow": f.name.slice(0, 200) },
+      ...shown.map((c) => h("td", { class: c.key, "data-label": t(`ui.col.${c.key}`) }, c.cell(f) ?? "–")),
+    );
+  return h(
+    "div",
+    { class: "flows-scroll", tabindex: 0, role: "region", "aria-label": t("ui.flows.of", { name: v.name.slice(0, 80) }) },
+    h("table", { class: "flows" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...v.flows.map(row))),
+  );
+}

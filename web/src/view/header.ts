@@ -1,0 +1,107 @@
+// Name of the scenario, how it was run, and the page's controls.
+
+import { button, h, name } from "../dom";
+import { lang, t } from "../i18n";
+import type { Lang } from "../model";
+import type { State } from "../state";
+import { theme, type Theme } from "../theme";
+import { seconds } from "../number";
+
+export interface Controls {
+  setLang(lang: Lang): void;
+  setTheme(theme: Theme): void;
+}
+
+function segment(label: string, items: { id: string; text: string; on: boolean; lang?: string; pick: () => void }[]): HTMLElement {
+  const buttons = items.map(({ id, text, on, lang, pick }) =>
+    button({ id, "aria-pressed": on ? "true" : "false", lang }, pick, text),
+  );
+  return h("div", { class: "segment", role: "group", "aria-label": label }, ...buttons);
+}
+
+function controls(c: Controls): HTMLElement {
+  const language = (code: Lang, text: string) => ({
+    id: `lang-${code}`,
+    text,
+    lang: code === "zh" ? "zh-Hans" : "en",
+    on: lang() === code,
+    pick: () => c.setLang(code),
+  });
+  const shade = (id: Theme) => ({
+    id: `theme-${id}`,
+    text: t(`ui.theme.${id}`),
+    on: theme() === id,
+    pick: () => c.setTheme(id),
+  });
+  return h(
+    "div",
+    { class: "controls" },
+    segment(t("ui.language"), [language("en", "English"), language("zh", "中文")]),
+    segment(t("ui.theme"), (["auto", "light", "dark"] as const).map(shade)),
+    button({ id: "print", class: "plain" }, () => print(), t("ui.print")),
+  );
+}
+
+const distinct = <T>(items: T[]): T[] => [...new Set(items)];
+
+/** The facts of how it was run, one small line. */
+function facts(state: State): HTMLElement {
+  const variants = state.entries.map((e) => e.variant);
+  const clocks = distinct(variants.map((v) => t(`ui.clock.${v.clock}`))).join(", ");
+  const seeds = distinct(state.page.results.map((r) => r.run.seed)).join(", ");
+  const durations = variants.map((v) => v.duration_s);
+  const [least, most] = [Math.min(...durations), Math.max(...durations)];
+  const span = least === most ? seconds(most) : `${seconds(least)}–${seconds(most)}`;
+  const repeats = Math.max(0, ...variants.map((v) => v.repeats?.n ?? 0));
+  const fact = (label: string, value: string | number) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
+  return h(
+    "dl",
+    { class: "facts" },
+    fact(t("ui.clock"), clocks),
+    fact(t("ui.duration"), `${span} s`),
+    fact(t("ui.seed"), seeds),
+    fact(t("ui.variants"), variants.length),
+    repeats > 1 && fact(t("ui.repeats"), repeats),
+  );
+}
+
+export function header(state: State, c: Controls): HTMLElement {
+  const runs = state.page.results.map((r) => r.run);
+  const names = distinct(runs.map((r) => r.scenario));
+  const title = h("h1", {});
+  names.slice(0, 4).forEach((scenario, i) => title.append(i ? " · " : "", name(scenario)));
+  if (names.length > 4) title.append(` ${t("plot.more", { n: names.length - 4 })}`);
+  const descriptions = distinct(runs.map((r) => r.description ?? "").filter(Boolean));
+  const description = descriptions.length === 1 ? h("p", { class: "about", dir: "auto" }, descriptions[0]) : null;
+  return h(
+    "header",
+    { class: "top" },
+    h("div", { class: "bar" }, h("span", { class: "brand" }, "longfat"), controls(c)),
+    title,
+    description,
+    facts(state),
+  );
+}
+
+export function story(state: State): HTMLElement {
+  return h(
+    "section",
+    { class: "story", "aria-label": t("ui.story") },
+    h("p", { id: "story" }, state.page.story[lang()] ?? state.page.story.en),
+  );
+}
+
+export function footer(state: State): HTMLElement {
+  const notes = ["goodput", "share", "each", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
+  const list = h("dl", {});
+  for (const note of notes) {
+    list.append(h("dt", {}, t(`ui.col.${note}`)), h("dd", {}, t(`ui.note.${note}`)));
+  }
+  return h(
+    "footer",
+    {},
+    h("h2", {}, t("ui.notes")),
+    list,
+    h("p", { class: "made" }, t("ui.made", { version: state.page.longfat })),
+  );
+}

@@ -1,0 +1,230 @@
+// The table of variants: a grid whose rows choose what is shown below.
+
+import { button, h, name } from "../dom";
+import { t } from "../i18n";
+import { alike, count, millis, percent, range, short } from "../number";
+import { flowSummary, summary, type Summary } from "../rows";
+import type { Entry, Side, State } from "../state";
+import { details } from "./details";
+
+interface Column {
+  key: string;
+  /** A name or a number. */
+  text?: boolean;
+  cell: (row: Row) => Node | string | null;
+}
+
+interface Row {
+  entry: Entry;
+  s: Summary;
+}
+
+/** Longest bars: the most of all rows. */
+interface Scale {
+  goodput: number;
+  rtt: number;
+}
+
+/** A bar behind a number; `part` 0 to 1, a lighter one behind it up to `more`. */
+export function bar(part: number, more = 0): HTMLElement {
+  const el = h("span", { class: "bar-track", "aria-hidden": "true" });
+  const piece = (cls: string, share: number) => {
+    const fill = h("span", { class: cls });
+    fill.style.width = `${Math.min(100, share * 100).toFixed(2)}%`;
+    el.append(fill);
+  };
+  if (more > 0) piece("bar-more", more);
+  piece("bar-fill", part);
+  return el;
+}
+
+const or = <T>(x: T | null, f: (x: T) => string): string => (x === null ? "–" : f(x));
+
+export function goodputText(s: Summary): string {
+  if (s.goodput === null) return "–";
+  const mean = short(s.goodput);
+  return s.interval ? `${mean} ±${alike(s.interval.ci95, mean)}` : mean;
+}
+
+export const rttText = (s: Summary): string =>
+  s.p50 === null || s.p95 === null ? "–" : `${millis(s.p50)} / ${millis(s.p95)}`;
+
+function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
+  const withBar = (text: string, b: HTMLElement | null) => h("span", { class: "barred" }, text, b);
+  const all: (Column | false)[] = [
+    several && { key: "result", text: true, cell: (r) => name(r.entry.result.label) },
+    { key: "variant", text: true, cell: (r) => name(r.entry.variant.name) },
+    new Set(rows.map((r) => r.entry.variant.clock)).size > 1 && {
+      key: "clock",
+      text: true,
+      cell: (r) => t(`ui.clock.${r.entry.variant.clock}`),
+    },
+    { key: "cc", text: true, cell: (r) => name(r.s.cc) },
+    {
+      key: "goodput",
+      cell: ({ s }) => withBar(goodputText(s), s.goodput === null ? null : bar(s.goodput / scale.goodput)),
+    },
+    { key: "share", cell: ({ s }) => (s.share === null ? null : `${(s.share * 100).toFixed(0)}`) },
+    { key: "each", cell: ({ s }) => s.each && range(...s.each) },
+    { key: "jain", cell: ({ s }) => (s.jain === null ? null : s.jain.toFixed(3)) },
+    { key: "lost", cell: ({ s }) => (s.lost === null ? null : percent(s.lost)) },
+    { key: "resent", cell: ({ s }) => count(s.resent) },
+    { key: "rto", cell: ({ s }) => h("span", { class: s.timeouts > 0 ? "bad" : "" }, count(s.timeouts)) },
+    {
+      key: "rtt",
+      cell: ({ s }) =>
+        s.p50 === null || s.p95 === null
+          ? null
+          : withBar(rttText(s), bar(s.p50 / scale.rtt, s.p95 / scale.rtt)),
+    },
+    { key: "drops", cell: ({ s }) => or(s.drops, count) },
+    { key: "queue", cell: ({ s }) => or(s.queue, count) },
+  ];
+  // A column in which nothing is known says nothing.
+  return all.filter((c): c is Column => c !== false && rows.some((r) => ![null, "–", ""].includes(c.cell(r) as string | null)));
+}
+
+interface Line {
+  entry: Entry;
+  tr: HTMLTableRowElement;
+  /** A, B, details. */
+  buttons: HTMLButtonElement[];
+}
+
+function choose(state: State, entry: Entry, side: Side): HTMLButtonElement {
+  const label = t(`ui.show.${side}`, { name: entry.variant.name.slice(0, 80) });
+  return button(
+    { class: `badge ${side}`, "data-pick": side, tabindex: -1, "aria-label": label, title: t(`ui.show.${side}.title`) },
+    () => (side === "b" && state.b === entry ? state.single() : state.show(side, entry)),
+    side.toUpperCase(),
+  );
+}
+
+/** A click on a row: compared with A, and no more where it was. */
+function toggle(state: State, entry: Entry): void {
+  if (state.b === entry) state.single();
+  else if (state.a !== entry) state.show("b", entry);
+}
+
+function line(state: State, row: Row, cols: Column[], body: HTMLElement): Line {
+  const { entry } = row;
+  const several = state.entries.length > 1;
+  const id = `details-${entry.index}`;
+  const more = button(
+    { class: "expand", "aria-expanded": "false", "aria-controls": id, tabindex: -1, "aria-label": t("ui.flows.of", { name: entry.variant.name.slice(0, 80) }) },
+    () => expand(more.getAttribute("aria-expanded") !== "true"),
+  );
+  const buttons = several ? [choose(state, entry, "a"), choose(state, entry, "b"), more] : [more];
+  const tr = h(
+    "tr",
+    { role: "row", class: "variant", tabindex: -1, "data-row": entry.index, "data-variant": entry.variant.name.slice(0, 200) },
+    h("td", { role: "gridcell", class: "pick" }, h("span", { class: "picks" }, ...buttons)),
+    ...cols.map((c) =>
+      h(
+        "td",
+        { role: "gridcell", class: c.text ? "text" : "number", "data-col": c.key, "data-label": t(`ui.col.${c.key}`) },
+        c.cell(row) ?? "–",
+      ),
+    ),
+  );
+  const hidden = h("tr", { role: "row", class: "details", id, hidden: true });
+  body.append(tr, hidden);
+  const expand = (open: boolean): void => {
+    more.setAttribute("aria-expanded", String(open));
+    hidden.hidden = !open;
+    if (open && !hidden.firstChild) {
+      hidden.append(h("td", { role: "gridcell", colspan: cols.length + 1 }, details(entry)));
+    }
+  };
+  // Flows measured alone are what such a variant is about.
+  if (entry.variant.one_at_a_time && state.entries.length <= 4) expand(true);
+  if (several) {
+    tr.addEventListener("click", (e) => {
+      if (!(e.target as HTMLElement).closest("button") && !getSelection()?.toString()) toggle(state, entry);
+    });
+  }
+  return { entry, tr, buttons };
+}
+
+/** Arrows move among rows and into a row's buttons; Enter and space choose; a and b set a side. */
+function keys(state: State, lines: Line[], table: HTMLElement): void {
+  let at = 0;
+  const focus = (row: number, button = -1): void => {
+    lines[at].tr.tabIndex = -1;
+    at = Math.min(Math.max(row, 0), lines.length - 1);
+    const { tr, buttons } = lines[at];
+    tr.tabIndex = 0;
+    (buttons[button] ?? tr).focus();
+  };
+  lines[0].tr.tabIndex = 0;
+  table.addEventListener("focusin", (e) => {
+    const row = lines.findIndex((l) => l.tr.contains(e.target as Node));
+    if (row < 0 || row === at) return;
+    lines[at].tr.tabIndex = -1;
+    lines[(at = row)].tr.tabIndex = 0;
+  });
+  table.addEventListener("keydown", (e) => {
+    const row = lines.findIndex((l) => l.tr.contains(e.target as Node));
+    if (row < 0 || e.ctrlKey || e.metaKey || e.altKey) return;
+    const { entry, tr, buttons } = lines[row];
+    const in_ = buttons.indexOf(e.target as HTMLButtonElement);
+    const actions: Record<string, () => void> = {
+      ArrowDown: () => focus(row + 1, in_),
+      ArrowUp: () => focus(row - 1, in_),
+      ArrowRight: () => focus(row, Math.min(in_ + 1, buttons.length - 1)),
+      ArrowLeft: () => focus(row, in_ - 1),
+      Home: () => focus(0),
+      End: () => focus(lines.length - 1),
+      a: () => state.show("a", entry),
+      b: () => state.show("b", entry),
+    };
+    if (e.target === tr) actions.Enter = actions[" "] = () => toggle(state, entry);
+    const action = actions[e.key];
+    if (!action || (state.entries.length < 2 && e.key.length === 1)) return;
+    e.preventDefault();
+    action();
+  });
+}
+
+export function table(state: State): HTMLElement {
+  const rows: Row[] = state.entries.map((entry) => ({ entry, s: summary(entry.variant) }));
+  const everything = rows.concat(
+    rows.flatMap(({ entry }) => entry.variant.flows.map((f) => ({ entry, s: flowSummary(entry.variant, f) }))),
+  );
+  const scale = {
+    goodput: Math.max(1e-9, ...rows.map((r) => r.s.goodput ?? 0)),
+    rtt: everything.reduce((most, r) => Math.max(most, r.s.p95 ?? 0), 1e-9),
+  };
+  const cols = columns(rows, scale, state.page.results.length > 1);
+  const body = h("tbody", { role: "rowgroup" });
+  const lines = rows.map((row) => line(state, row, cols, body));
+  const head = cols.map((c) =>
+    h("th", { role: "columnheader", scope: "col", class: c.text ? "text" : "number", title: t(`ui.note.${c.key}`) === `ui.note.${c.key}` ? null : t(`ui.note.${c.key}`) }, t(`ui.col.${c.key}`)),
+  );
+  const grid = h(
+    "table",
+    { role: "grid", id: "variants", "aria-multiselectable": "true", "aria-labelledby": "table-title" },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col", class: "pick" }, h("span", { class: "hidden" }, t("ui.shown"))), ...head)),
+    body,
+  );
+  keys(state, lines, grid);
+  const mark = (): void => {
+    for (const { entry, tr, buttons } of lines) {
+      const side = entry === state.a ? "a" : entry === state.b ? "b" : null;
+      tr.setAttribute("aria-selected", String(side !== null));
+      if (side) tr.dataset.side = side;
+      else delete tr.dataset.side;
+      for (const b of buttons) if (b.dataset.pick) b.setAttribute("aria-pressed", String(b.dataset.pick === side));
+    }
+  };
+  mark();
+  state.on("pick", mark);
+  const repeats = state.entries.find((e) => e.variant.repeats)?.variant.repeats;
+  return h(
+    "section",
+    { class: "table", "aria-labelledby": "table-title" },
+    h("div", { class: "section-head" }, h("h2", { id: "table-title" }, t("ui.table"))),
+    h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-labelledby": "table-title", "data-many": state.entries.length > 14 }, grid),
+    h("p", { class: "hint" }, state.entries.length > 1 && t("ui.table.hint"), repeats && " ", repeats && t("ui.repeats.note", { n: repeats.n })),
+  );
+}
