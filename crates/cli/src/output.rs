@@ -26,6 +26,13 @@ pub fn default_folder(scenario: &str) -> PathBuf {
     Path::new("longfat-results").join(file_name(scenario))
 }
 
+/// Writes a file and, if need be, its folder; gives its path back.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, Problem> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder.and_then(|()| fs::write(path, bytes)).map_err(|e| Problem::Io(path.display().to_string(), e))?;
+    Ok(path.into())
+}
+
 /// What goes into the folder.
 pub struct Results<'a> {
     /// Summaries.
