@@ -3,17 +3,29 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
 
-/** Rows of the variant's clock and name, by what they are of: a Map from name to columns, one array each. */
-export async function columns(dir, file, variant) {
-  const rows = await parquetReadObjects({ file: await asyncBufferFromFile(join(dir, `${file}.parquet`)) });
-  const found = new Map();
+const read = new Map();
+
+/** All rows of a file's first repeats: columns by variant, clock and name. */
+async function grouped(path) {
+  const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) });
+  const groups = new Map();
   for (const row of rows) {
-    if (row.variant !== variant.name || row.clock !== variant.clock || row.repeat !== 1n) continue;
-    let of = found.get(row.name);
-    if (!of) found.set(row.name, (of = Object.fromEntries(Object.keys(row).map((k) => [k, []]))));
-    for (const [key, value] of Object.entries(row)) of[key].push(typeof value === "bigint" ? Number(value) : value);
+    if (row.repeat !== 1n) continue;
+    const of = `${row.clock} ${row.variant}`;
+    if (!groups.has(of)) groups.set(of, new Map());
+    const variant = groups.get(of);
+    if (!variant.has(row.name)) variant.set(row.name, Object.fromEntries(Object.keys(row).map((k) => [k, []])));
+    const columns = variant.get(row.name);
+    for (const [key, value] of Object.entries(row)) columns[key].push(typeof value === "bigint" ? Number(value) : value);
   }
-  return found;
+  return groups;
+}
+
+/** What is in `file` of the result's variant: a Map from the name of a flow or element to its columns, an array each. */
+export async function columns(dir, file, variant) {
+  const path = join(dir, `${file}.parquet`);
+  if (!read.has(path)) read.set(path, grouped(path));
+  return (await read.get(path)).get(`${variant.clock} ${variant.name}`) ?? new Map();
 }
 
 /** The row that holds at `time`: the last at or before it, -1 before the first. */
