@@ -98,7 +98,7 @@ export const ranges = (page) =>
 
 /** Where a plot's curves are, in pixels of the window. */
 export async function area(page, id) {
-  const over = page.locator(`#${id} .u-over`);
-  await over.scrollIntoViewIfNeeded();
-  return over.boundingBox();
+  await page.locator(`#${id}`).scrollIntoViewIfNeeded();
+  await drawn(page);
+  return page.locator(`#${id} .u-over`).boundingBox();
 }
