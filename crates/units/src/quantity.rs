@@ -297,9 +297,20 @@ fn whole(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Resu
     write!(f, "{}{}", n / scale, name)
 }
 
+/// Writes `n` in the largest unit that needs no more than three decimals for it: `2.5ms`, `19.4Mbit/s`.
+fn short(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let fits = |&&(scale, _): &&(u64, &str)| n >= scale && (n % scale * 1000).is_multiple_of(scale);
+    let Some((scale, name)) = units.iter().find(fits) else { return whole(f, n, units) };
+    let decimals = format!("{:03}", n % scale * 1000 / scale);
+    match decimals.trim_end_matches('0') {
+        "" => write!(f, "{}{name}", n / scale),
+        decimals => write!(f, "{}.{decimals}{name}", n / scale),
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        whole(f, self.0, &[(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
+        short(f, self.0, &[(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
     }
 }
 impl fmt::Display for Bytes {
@@ -309,7 +320,7 @@ impl fmt::Display for Bytes {
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        whole(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
+        short(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
     }
 }
 impl fmt::Display for Speed {
