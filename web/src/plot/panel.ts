@@ -136,9 +136,16 @@ export class Panel {
       el.style.color = color;
       return el;
     };
-    const items: HTMLElement[] = plot.tracks.map((k) =>
-      h("li", {}, swatch(k.dash ? "dashed" : "line", k.color), name(k.label), " ", h("output", { "data-series": k.id.slice(0, 300), "aria-live": "off" })),
-    );
+    const items: HTMLElement[] = [];
+    const parts = new Set<string>();
+    plot.tracks.forEach((k, i) => {
+      const value = h("output", { "data-series": k.id.slice(0, 300), "aria-live": "off", title: k.part });
+      if (k.part) parts.add(k.part);
+      // A flow's further curves stand behind its first one.
+      if (k.part && i > 0 && plot.tracks[i - 1].label === k.label) items[items.length - 1].append(value);
+      else items.push(h("li", {}, swatch(k.dash ? "dashed" : "line", k.color), name(k.label), " ", value));
+    });
+    if (parts.size > 1) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
     for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
     const seen = new Set<string>();
     for (const m of plot.marks) {

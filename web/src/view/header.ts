@@ -83,11 +83,15 @@ export function header(state: State, c: Controls): HTMLElement {
   );
 }
 
+/** A longer story is set smaller, so that the path stays in sight. */
+const LONG = 150;
+
 export function story(state: State): HTMLElement {
+  const text = state.page.story[lang()] ?? state.page.story.en;
   return h(
     "section",
     { class: "story", "aria-label": t("ui.story") },
-    h("p", { id: "story" }, state.page.story[lang()] ?? state.page.story.en),
+    h("p", { id: "story", class: text.length > LONG ? "long" : null }, text),
   );
 }
 
