@@ -112,11 +112,13 @@ function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
   return list.flatMap(([name, s]) => (s ? [numbers(name, s.time, s.value)] : []));
 }
 
-const rateLevel = (mbps: number): Level => ({
-  label: t("plot.limit", { rate: short(mbps) }),
-  value: mbps,
-  color: palette().limit,
-});
+const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
+
+/** Each flow's own limit in its colour, those that are alike once. */
+function ownLimits(flows: Shown[]): Level[] {
+  const limits = flows.map((f) => rateLevel(f.flow.limit_mbps ?? 0, f.color));
+  return limits.filter((l, i) => l.value > 0 && limits.findIndex((o) => o.value === l.value) === i);
+}
 
 function throughput({ variant: v, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.mbps"), () =>
@@ -134,8 +136,7 @@ function throughput({ variant: v, data, flows }: Source): Plot {
     plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
   }
   for (const f of flows) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
-  const limits = v.limit_mbps !== undefined ? [v.limit_mbps] : flows.map((f) => f.flow.limit_mbps ?? 0);
-  for (const mbps of new Set(limits)) if (mbps > 0) plot.levels.push(rateLevel(mbps));
+  plot.levels = v.limit_mbps !== undefined ? [rateLevel(v.limit_mbps, palette().limit)] : ownLimits(flows);
   return plot;
 }
 
@@ -177,11 +178,10 @@ function cwnd({ variant: v, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.window"), () =>
     columnsOf(flows.flatMap((f) => ["cwnd", "inflight"].map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
-  for (const f of flows) {
-    // Thin and light, and below the window that bounds it.
-    plot.tracks.push(...perFlow(data, [f], "cwnd", { width: 1.5, part: t("ui.cwnd") }));
-    plot.tracks.push(...perFlow(data, [f], "inflight", { width: 1, color: faint(f.color), part: t("ui.inflight") }));
-  }
+  // Thin and light, and behind the window that bounds it.
+  const behind = flows.map((f) => ({ ...f, color: faint(f.color) }));
+  plot.tracks.push(...perFlow(data, behind, "inflight", { width: 1, part: t("ui.inflight") }));
+  plot.tracks.push(...perFlow(data, flows, "cwnd", { width: 1.5, part: t("ui.cwnd") }));
   plot.levels = bdpLevels(v, flows.map((f) => f.flow));
   return plot;
 }
