@@ -125,14 +125,20 @@ export function layout(v: Variant, path: Topology, first: Topology | null): Line
   return lines(path, v.flows).map((row) => row.map(view));
 }
 
-const MAIN = ["rate", "burst", "delay", "queue.kind", "queue.packets", "queue.bytes", "rate.mean", "probability", "overhead"];
+const MAIN = [
+  "rate", "burst", "delay", "queue.kind", "queue.packets", "queue.bytes", "jitter", "probability", "model", "overhead",
+  "trace", "file", "period", "duration",
+];
 
-/** Settings in the order of interest, and how many of them are worth showing at once. */
+/** What is off, none, or what everyone expects, is not worth a line. */
+const plain = (key: string, value: string): boolean =>
+  /^0[a-zµ%/]*$|^false$/.test(value) || (key === "queue.kind" && value === "fifo");
+
+/** The settings that matter most, in the order of interest, and the rest. */
 export function ranked(stage: Stage): { main: [string, string][]; rest: [string, string][] } {
   const all = Object.entries(stage.settings ?? {});
-  const rank = (key: string) => (MAIN.includes(key) ? MAIN.indexOf(key) : MAIN.length);
-  all.sort((a, b) => rank(a[0]) - rank(b[0]));
-  const known = all.filter(([key]) => rank(key) < MAIN.length).length;
-  const shown = Math.min(4, Math.max(known, Math.min(2, all.length)));
-  return { main: all.slice(0, shown), rest: all.slice(shown) };
+  const main = all.filter(([key, value]) => MAIN.includes(key) && !plain(key, value));
+  main.sort((a, b) => MAIN.indexOf(a[0]) - MAIN.indexOf(b[0]));
+  main.splice(4);
+  return { main, rest: all.filter((s) => !main.includes(s)) };
 }

@@ -31,7 +31,7 @@ function stage(s: StageView): HTMLElement {
       h(
         "details",
         {},
-        h("summary", {}, t("ui.settings", { n: rest.length })),
+        h("summary", { "aria-label": t("ui.settings", { n: rest.length }), title: t("ui.settings", { n: rest.length }) }, `+${rest.length}`),
         h("dl", { class: "settings" }, ...settings(rest)),
       ),
   );
