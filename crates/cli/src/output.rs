@@ -2,7 +2,10 @@
 
 use crate::problem::Problem;
 use crate::provenance::Provenance;
-use result::parquet::{Origin, Sampled, write_elements, write_flows, write_states};
+use result::parquet::{
+    ELEMENTS, FLOWS, Origin, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    write_retransmissions, write_states,
+};
 use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -51,9 +54,10 @@ impl Results<'_> {
         };
         let origin = Origin { scenario: &self.run.scenario, seed: self.run.seed };
         file("result.json", &|out| out.write_all(to_json(self.run).as_bytes()))?;
-        file("flows.parquet", &|out| write_flows(out, origin, self.sampled))?;
-        file("states.parquet", &|out| write_states(out, origin, self.sampled))?;
-        file("elements.parquet", &|out| write_elements(out, origin, self.sampled))?;
+        file(FLOWS.name, &|out| write_flows(out, origin, self.sampled))?;
+        file(STATES.name, &|out| write_states(out, origin, self.sampled))?;
+        file(ELEMENTS.name, &|out| write_elements(out, origin, self.sampled))?;
+        file(RETRANSMISSIONS.name, &|out| write_retransmissions(out, origin, self.sampled))?;
         file("scenario.toml", &|out| out.write_all(self.scenario.as_bytes()))?;
         file("provenance.json", &|out| {
             serde_json::to_writer_pretty(&mut *out, self.provenance)?;
