@@ -125,6 +125,7 @@ fn whisker(drawing: &mut Drawing, (p50, p95): (f64, f64), x: &Scale, y: f64, loo
     let end = vec![vec![(to, y - 5.0), (to, y + 5.0)]];
     drawing.lines(end, Pen::new(colors.flows[2], 1.5));
     drawing.areas(vec![rectangle(from - 3.5, y - 3.5, 7.0, 7.0)], colors.flows[2]);
-    let value = format!("{} – {}", millis(p50), millis(p95));
+    let (low, high) = (millis(p50), millis(p95));
+    let value = if low == high { low } else { format!("{low} – {high}") };
     drawing.text(&value, (to + 9.0, y + 4.0), SMALL, colors.ink, Anchor::Start);
 }
