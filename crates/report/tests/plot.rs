@@ -162,7 +162,7 @@ fn level(document: &Document, label: &str) -> f64 {
     node.attribute("y").unwrap().parse::<f64>().unwrap() - 4.0
 }
 
-const BLUE: &str = "#0072b2";
+const BLUE: &str = "#006dbe";
 
 fn svg(case: &Case, kind: Kind) -> String {
     case.draw(kind, &Look::default()).expect("something to show").svg()
@@ -200,10 +200,10 @@ fn retransmissions_are_marked_each_once_and_timeouts_apart() {
     let document = Document::parse(&svg).unwrap();
     // The swatch and the marks: two ticks; of the cross two strokes.
     let count = |color| paths(&document, "stroke", color).iter().map(Vec::len).collect::<Vec<_>>();
-    assert_eq!(count("#e0531f"), [1, 2]);
-    assert_eq!(count("#b5122b"), [2, 2]);
+    assert_eq!(count("#e8333a"), [1, 2]);
+    assert_eq!(count("#8e0b3a"), [2, 2]);
     let want = level(&document, "2");
-    let ticks = &paths(&document, "stroke", "#e0531f")[1];
+    let ticks = &paths(&document, "stroke", "#e8333a")[1];
     let middle = (ticks[0][0].1 + ticks[0][1].1) / 2.0;
     assert!((middle - want).abs() < 0.2, "2 MB at {want}, not {middle}");
 }
@@ -212,7 +212,7 @@ fn retransmissions_are_marked_each_once_and_timeouts_apart() {
 fn drops_are_bars_of_the_bin_they_fell_in() {
     let svg = svg(&case(1), Kind::Drops);
     let document = Document::parse(&svg).unwrap();
-    let bars = paths(&document, "fill", "#e0531f");
+    let bars = paths(&document, "fill", "#e8333a");
     assert_eq!(bars.last().unwrap().len(), 10, "a drop a second");
     assert!(texts(&document).contains(&"packets per 200 ms".to_string()));
 }
@@ -225,7 +225,7 @@ fn states_take_the_width_of_their_time() {
         let ribbon = paths(&document, "fill", color).last().unwrap().clone();
         ribbon.iter().map(|r| r[1].0 - r[0].0).sum::<f64>()
     };
-    let (timeout, slow_start, avoidance) = (width("#b5122b"), width("#e69f00"), width("#8fbfe0"));
+    let (timeout, slow_start, avoidance) = (width("#8e0b3a"), width("#e69f00"), width("#8fbfe0"));
     let whole = timeout + slow_start + avoidance;
     assert!((timeout / whole - 0.05).abs() < 0.002 && (slow_start / whole - 0.1).abs() < 0.002);
     assert!(texts(&document).contains(&"timeout".to_string()));
