@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Hosts and the links between them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// Hosts' names, in the scenario's order.
     pub hosts: Vec<String>,
@@ -17,6 +18,7 @@ pub struct Topology {
 
 /// A link: two hosts and what packets meet between them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
     /// Its name; `name.forward.stage` is an element's.
     pub name: String,
@@ -30,6 +32,7 @@ pub struct Link {
 
 /// What packets meet at one place of a link.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Unique in its direction of its link.
     pub name: String,
@@ -43,6 +46,7 @@ pub struct Stage {
 
 /// A split-TCP relay and where it runs.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Relay {
     /// Its name.
     pub name: String,
