@@ -21,6 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Runs a scenario and prints its variants side by side.
     Run(RunArgs),
+    /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
+    Report(ReportArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
@@ -55,8 +57,8 @@ impl Clock {
 /// `longfat run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes result.json, flows.parquet, elements.parquet, provenance.json and a copy of the scenario
-into a folder, and says which. Exit code 1: in some variant nothing arrived at all.
+Writes report.html (the page to look at), result.json, time series as Parquet, provenance.json and a
+copy of the scenario into a folder, and says which. Exit code 1: in some variant nothing arrived at all.
 
 --on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
 its own, held by this process alone: nothing is left of them however it ends.")]
@@ -92,12 +94,73 @@ pub struct RunArgs {
     /// With --pcap: also what left each stage, as DIR/VARIANT/LINK.forward.STAGE.pcap.
     #[arg(long, requires = "pcap")]
     pub pcap_stages: bool,
+    /// How the page and the plots are drawn.
+    #[command(flatten)]
+    pub drawn: Drawn,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,
     /// How many runs at a time; default: one for each core. On the kernel always one.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// How a result is drawn.
+#[derive(Debug, Args)]
+pub struct Drawn {
+    /// Writes every plot of every variant as DIR/VARIANT-PLOT.png, and DIR/compare.png.
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// The same as SVG.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Language of the plots, and of the page when it is opened.
+    #[arg(long, value_enum, default_value_t = Lang::En)]
+    pub lang: Lang,
+    /// Ground of the plots; the page follows the reader's own.
+    #[arg(long, value_enum, default_value_t = Theme::Light)]
+    pub theme: Theme,
+}
+
+/// A language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Lang {
+    /// English.
+    En,
+    /// Chinese.
+    Zh,
+}
+
+/// A ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Theme {
+    /// White: papers.
+    Light,
+    /// Nearly black: slides.
+    Dark,
+}
+
+/// `longfat report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+RESULT is a folder that `longfat run` wrote, or the result.json in it. Of several the page shows all
+variants in one table, and the plots of any two side by side.
+
+  longfat report longfat-results/policer-or-shaper --png plots
+  longfat report before after -o comparison.html")]
+pub struct ReportArgs {
+    /// Results.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// The page; default: report.html, in the result's folder when it is one, else here.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How.
+    #[command(flatten)]
+    pub drawn: Drawn,
+    /// Prints one JSON object, the files written, instead of text.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `longfat shell`.

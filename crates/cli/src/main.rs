@@ -2,6 +2,7 @@
 
 mod args;
 mod cc;
+mod draw;
 mod inventory;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_lab.rs"]
@@ -14,6 +15,7 @@ mod plan;
 mod problem;
 mod progress;
 mod provenance;
+mod report;
 mod run;
 mod shell;
 mod tap;
@@ -27,6 +29,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::report(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Schema => print(&scenario::schema()).map(|()| ExitCode::SUCCESS),

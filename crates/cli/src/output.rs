@@ -2,7 +2,10 @@
 
 use crate::problem::Problem;
 use crate::provenance::Provenance;
-use result::parquet::{Origin, Sampled, write_elements, write_flows, write_states};
+use result::parquet::{
+    ELEMENTS, FLOWS, Origin, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    write_retransmissions, write_states,
+};
 use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -21,6 +24,13 @@ pub fn file_name(name: &str) -> String {
 /// Where results go unless told: `longfat-results/<scenario>`.
 pub fn default_folder(scenario: &str) -> PathBuf {
     Path::new("longfat-results").join(file_name(scenario))
+}
+
+/// Writes a file and, if need be, its folder; gives its path back.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, Problem> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder.and_then(|()| fs::write(path, bytes)).map_err(|e| Problem::Io(path.display().to_string(), e))?;
+    Ok(path.into())
 }
 
 /// What goes into the folder.
@@ -53,9 +63,10 @@ impl Results<'_> {
         };
         let origin = Origin { scenario: &self.run.scenario, seed: self.run.seed };
         file("result.json", &|out| out.write_all(to_json(self.run).as_bytes()))?;
-        file("flows.parquet", &|out| write_flows(out, origin, self.sampled))?;
-        file("states.parquet", &|out| write_states(out, origin, self.sampled))?;
-        file("elements.parquet", &|out| write_elements(out, origin, self.sampled))?;
+        file(FLOWS.name, &|out| write_flows(out, origin, self.sampled))?;
+        file(STATES.name, &|out| write_states(out, origin, self.sampled))?;
+        file(ELEMENTS.name, &|out| write_elements(out, origin, self.sampled))?;
+        file(RETRANSMISSIONS.name, &|out| write_retransmissions(out, origin, self.sampled))?;
         file("scenario.toml", &|out| out.write_all(self.scenario.as_bytes()))?;
         file("report.html", &|out| out.write_all(self.page.as_bytes()))?;
         file("provenance.json", &|out| {

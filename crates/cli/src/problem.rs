@@ -13,6 +13,8 @@ pub enum Problem {
     Scenario(Box<ScenarioError>),
     /// A file or folder, named, and what went wrong with it.
     Io(String, io::Error),
+    /// A result that cannot be read: where, and why.
+    Result(String, String),
     /// Arguments that do not fit; says what would be right.
     Usage(String),
     /// The lab did not run it.
@@ -42,6 +44,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::Scenario(e) => f.write_str(&e.render()),
+            Problem::Result(what, why) => writeln!(f, "error: {what}: {why}"),
             Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
             Problem::Lab(e) => writeln!(f, "error: {e}"),
             Problem::Control(e) => writeln!(f, "error: {e}"),

@@ -1,6 +1,7 @@
 //! `longfat run`.
 
 use crate::args::RunArgs;
+use crate::draw::{counted, plots};
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
@@ -11,7 +12,7 @@ use crate::problem::Problem;
 use crate::progress::{Bar, Progress};
 use crate::provenance::Provenance;
 use crate::tap::{PcapTap, captures};
-use report::{Lang, Series, Shown, Style};
+use report::{Series, Shown, Style};
 use result::parquet::Sampled;
 use result::{Clock, FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
@@ -69,11 +70,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     let series: Vec<Series> =
         outcomes.iter().map(|repeats| repeats.first().map(Series::of).unwrap_or_default()).collect();
-    let page = report::page(&[Shown { label: &experiment.name, run: &run, series: &series }], Lang::En);
+    let shown = [Shown { label: &experiment.name, run: &run, series: &series }];
+    let page = report::page(&shown, args.drawn.lang.into());
     Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page }
         .write(&folder)?;
+    let drawn = plots(&args.drawn, &shown)?;
+    let plots = counted(&args.drawn, &drawn);
+    let kept = format!("results in {} (open report.html)\n{plots}", folder.display());
 
-    show(args, &run, &outcomes, &folder)?;
+    show(args, &run, &outcomes, &kept)?;
     let idle: Vec<&str> = run
         .variants
         .iter()
@@ -87,8 +92,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::from(1))
 }
 
-fn show(args: &RunArgs, run: &Run, outcomes: &[Vec<Outcome>], folder: &Path) -> Result<(), Problem> {
-    let kept = format!("results in {}\n", folder.display());
+fn show(args: &RunArgs, run: &Run, outcomes: &[Vec<Outcome>], kept: &str) -> Result<(), Problem> {
     if args.json {
         crate::print(&to_json(run))?;
         eprint!("{kept}");

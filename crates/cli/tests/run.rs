@@ -76,7 +76,7 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     let text = stdout(&out);
     assert!(text.starts_with("“policer” carries ") && text.contains("\nvariant"), "{text}");
     assert!(text.contains("\npolicer ") && text.contains("\nthree "), "{text}");
-    assert!(text.ends_with("\nresults in longfat-results/small\n"), "{text}");
+    assert!(text.ends_with("\nresults in longfat-results/small (open report.html)\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!text.contains('\x1b'), "no colour into a pipe");
     for name in ["flows.parquet", "elements.parquet"] {
@@ -134,7 +134,7 @@ fn json_is_one_object_and_the_same_bytes_twice() {
         assert_eq!(place.read(&format!("a/{name}")), place.read(&format!("b/{name}")), "{name}");
     }
     assert_eq!(first.stdout, place.read("a/result.json"));
-    assert!(stderr(&first).ends_with("results in a\n"));
+    assert!(stderr(&first).ends_with("results in a (open report.html)\n"));
     let object = json(&stdout(&first));
     assert_eq!(object["schema"], "longfat-result/1");
     assert_eq!(object["variants"][0]["flows"][0]["name"], "bulk");

@@ -3,7 +3,7 @@
 use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::Plan;
-use result::{Clock, Flow, Outcome, Variant};
+use result::{Clock, Flow, FlowSeries, Outcome, Variant};
 use scenario::{Limits, Scenario};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,7 @@ pub fn outcome(
     scenario: &Scenario,
     plan: &Plan,
     only_flow: Option<usize>,
-    engine: engine::Report,
+    mut engine: engine::Report,
     hosts: Vec<host::Report>,
 ) -> Outcome {
     let end = Time::ZERO + scenario.duration;
@@ -46,6 +46,7 @@ pub fn outcome(
             delivered_bytes: delivered,
             completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
             lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
+            mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
             limit_mbps: limits.flows.get(f.of).copied().flatten(),
             ..Flow::default()
         });
@@ -63,8 +64,12 @@ pub fn outcome(
         path: Some(scenario::outline(scenario)),
         ..Variant::default()
     };
-    let series = series.into_iter().map(|(_, s)| s).collect();
-    let (flow_series, element_series) = if sampled { (series, engine.series) } else { (vec![], vec![]) };
+    let series = series.into_iter().map(|(flow, s)| {
+        let resent = engine.resent.remove(&flow).unwrap_or_default();
+        FlowSeries { resent, ..s }
+    });
+    let (flow_series, element_series) =
+        if sampled { (series.collect(), engine.series) } else { (vec![], vec![]) };
     Outcome::new(variant, flow_series, element_series)
 }
 

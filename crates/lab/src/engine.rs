@@ -10,10 +10,11 @@ use crate::join::Joiner;
 use crate::network::Network;
 use crate::pcap::Recorder;
 use crate::plan::Plan;
+use crate::resent::Watch;
 use crate::sys;
 use crate::wire::{self, Pool, VIRTIO, Wire};
 use path::{Chain, Outbox, Packet};
-use result::{Element, ElementSeries, Histogram};
+use result::{Element, ElementSeries, Histogram, Resent};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::io;
@@ -74,6 +75,8 @@ pub struct Punctuality {
 pub struct Report {
     pub elements: Vec<Element>,
     pub series: Vec<ElementSeries>,
+    /// What each flow sent again.
+    pub resent: BTreeMap<usize, Vec<Resent>>,
     pub punctuality: Punctuality,
 }
 
@@ -103,6 +106,8 @@ pub struct Engine<'a> {
     taken_in: u32,
     punctuality: Punctuality,
     recorder: Option<Recorder>,
+    /// When there are time series.
+    watch: Option<Watch>,
 }
 
 impl<'a> Engine<'a> {
@@ -157,6 +162,7 @@ impl<'a> Engine<'a> {
             taken_in: 0,
             punctuality: Punctuality::default(),
             recorder,
+            watch: (!scenario.sample.is_zero()).then(Watch::default),
         }
     }
 
@@ -213,7 +219,9 @@ impl<'a> Engine<'a> {
         }
         self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
         let elements = self.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
-        Ok(Report { elements: elements.collect(), series: self.series, punctuality: self.punctuality })
+        let elements = elements.collect();
+        let resent = self.watch.map(Watch::finish).unwrap_or_default();
+        Ok(Report { elements, series: self.series, resent, punctuality: self.punctuality })
     }
 
     /// The time, not beyond the end.
@@ -243,12 +251,7 @@ impl<'a> Engine<'a> {
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);
-            if let Some(recorder) = &mut self.recorder {
-                let host = self.ways[way].hosts[0];
-                batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, host)).for_each(|ip| {
-                    recorder.host(now, host, ip);
-                });
-            }
+            self.note_sent(now, self.ways[way].hosts[0], &batch);
             for packet in batch.drain(..) {
                 self.ways[way].chain.handle_packet(now, packet, &mut self.outbox);
             }
@@ -259,6 +262,18 @@ impl<'a> Engine<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `host` has sent these packets, or forwarded them.
+    fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
+        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, host)) {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.host(now, host, ip);
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.see(now, host, ip, self.plan);
+            }
+        }
     }
 
     /// Writes out what left a chain.

@@ -560,6 +560,7 @@ impl<'a> Host<'a> {
                 delivered: f.delivered.load(Relaxed),
                 retransmitted: c.map_or(0, |c| c.info.total_retrans as u64),
                 info: c.map(|c| c.info),
+                opened: true,
                 paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg])),
                 udp: f.is_udp(),
                 initial_window: stack.initial_window.unwrap_or(10),
@@ -571,8 +572,12 @@ impl<'a> Host<'a> {
     /// Books what a connection sent.
     fn account(&mut self, i: usize) {
         let c = &self.connections[i];
-        let flow = &self.plan.flows[self.plan.legs[c.leg].flow];
+        let leg = &self.plan.legs[c.leg];
+        let flow = &self.plan.flows[leg.flow];
         if let Some(info) = Info::of(&c.socket, false) {
+            if leg.first && c.opens {
+                flow.mss.store(info.snd_mss.into(), Relaxed);
+            }
             flow.sent.fetch_add(info.data_segs_out as u64, Relaxed);
             flow.retransmitted.fetch_add(info.total_retrans as u64, Relaxed);
             flow.timeouts.fetch_add(info.total_rto as u64, Relaxed);

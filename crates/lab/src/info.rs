@@ -15,11 +15,16 @@ pub struct Info {
     pub min_rtt_us: u32,
     /// Bytes per second.
     pub pacing_rate: u64,
+    /// Payload of a full segment.
+    pub snd_mss: u32,
+    /// Of the end that opened, the SYN counts too.
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
     /// Payload sent, retransmissions included (kernel 4.19 and later).
     pub bytes_sent: u64,
+    /// Payload of these retransmissions.
+    pub bytes_retrans: u64,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: u32,
     pub total_retrans: u32,
@@ -75,14 +80,27 @@ impl Info {
             rtt_us: u32(68),
             min_rtt_us: u32(148),
             pacing_rate: u64(104),
+            snd_mss: u32(16),
             bytes_acked: u64(120),
             bytes_received: u64(128),
             bytes_sent: u64(200),
+            bytes_retrans: u64(208),
             data_segs_out: u32(156),
             total_retrans: u32(100),
             total_rto: u16(240),
             bbr: None,
         }
+    }
+
+    /// Payload bytes sent, each counted once.
+    pub fn sent_once(&self) -> u64 {
+        self.bytes_sent.saturating_sub(self.bytes_retrans)
+    }
+
+    /// Payload bytes acknowledged, of the end that `opened` the connection or of the other.
+    pub fn payload_acked(&self, opened: bool) -> u64 {
+        // A FIN counts too.
+        self.bytes_acked.saturating_sub(opened.into()).min(self.sent_once())
     }
 
     /// The state's name, as the simulator's series have it.

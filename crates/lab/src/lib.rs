@@ -48,6 +48,7 @@ mod options;
 mod pcap;
 mod plan;
 mod program;
+mod resent;
 mod run;
 mod series;
 mod serve;

@@ -59,6 +59,8 @@ pub struct Flow {
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
+    /// Payload bytes of a full segment of the connection that stands for the flow; 0 before there is one.
+    pub mss: AtomicU64,
     /// Data packets the path dropped.
     pub lost: AtomicU64,
     /// The kernel's own smallest RTT, ns.
@@ -146,8 +148,13 @@ impl Plan {
 
     /// The flow that one of these ports belongs to.
     pub fn flow_of(&self, ports: [u16; 2]) -> Option<&Flow> {
+        self.leg_of(ports).map(|leg| &self.flows[leg.flow])
+    }
+
+    /// The leg that one of these ports belongs to.
+    pub fn leg_of(&self, ports: [u16; 2]) -> Option<&Leg> {
         let leg = |port: u16| self.legs.get(port.checked_sub(FIRST_PORT)? as usize);
-        ports.into_iter().find_map(leg).map(|leg| &self.flows[leg.flow])
+        ports.into_iter().find_map(leg)
     }
 
     fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), Error> {
@@ -199,6 +206,7 @@ impl Plan {
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),
+            mss: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             min_rtt: AtomicU64::new(NEVER),
             rtts: Mutex::default(),

@@ -10,6 +10,8 @@ pub struct Point {
     pub retransmitted: u64,
     /// The connection that stands for the flow; `None` before there is one.
     pub info: Option<Info>,
+    /// Whether this is the end that opened it.
+    pub opened: bool,
     pub paced: bool,
     pub udp: bool,
     /// Segments of the initial window.
@@ -34,12 +36,13 @@ pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
         rtt_ms: rtt,
         pacing_mbps: rate.unwrap_or(f64::NAN),
         retransmitted: p.retransmitted,
+        sent_bytes: info.sent_once(),
+        acked_bytes: info.payload_acked(p.opened),
         btl_bw_mbps: of_bbr(|b| b.bw as f64 * 8e-6),
         rt_prop_ms: of_bbr(|b| b.min_rtt_us as f64 / 1e3),
         pacing_gain: of_bbr(|b| b.pacing_gain as f64 / 256.0),
         cwnd_gain: of_bbr(|b| b.cwnd_gain as f64 / 256.0),
         round: u64::MAX, // the kernel does not tell
         state: if begun { info.state() } else { "" },
-        ..FlowPoint::default()
     });
 }

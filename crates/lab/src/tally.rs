@@ -28,6 +28,8 @@ struct Seen {
     end: usize,
     /// The port at `from`, the same for both ends of a connection.
     port: u16,
+    /// Whether it is the end that opened the connection.
+    opened: bool,
     info: Info,
     cc: String,
     open: bool,
@@ -76,9 +78,15 @@ impl Tally {
         let flow = &plan.flows[self.flow];
         let end = usize::from(host != flow.from);
         let port = if end == 0 { sock.local.port() } else { sock.remote.port() };
+        // Behind no port of ours it is the flow's own side that calls.
+        let opened = match self.mine {
+            Mine::Port(port) => sock.local.port() != port,
+            Mine::Rest(_) => end == 0,
+        };
         let fresh = || Seen {
             end,
             port,
+            opened,
             info: Info::default(),
             cc: String::new(),
             open: true,
@@ -99,7 +107,10 @@ impl Tally {
         }
         // What only grows never shrinks here, though the last word on a socket may know less.
         seen.info = Info {
+            snd_mss: if new.snd_mss > 0 { new.snd_mss } else { old.snd_mss },
             bytes_acked: new.bytes_acked.max(old.bytes_acked),
+            bytes_sent: new.bytes_sent.max(old.bytes_sent),
+            bytes_retrans: new.bytes_retrans.max(old.bytes_retrans),
             bytes_received: new.bytes_received.max(old.bytes_received),
             data_segs_out: new.data_segs_out.max(old.data_segs_out),
             total_retrans: new.total_retrans.max(old.total_retrans),
@@ -141,6 +152,9 @@ impl Tally {
         flow.sent.store(self.sum(|s| s.info.data_segs_out as u64), Relaxed);
         flow.retransmitted.store(self.retransmitted(), Relaxed);
         flow.timeouts.store(self.sum(|s| s.info.total_rto as u64), Relaxed);
+        if let Some(most) = self.largest().filter(|_| !flow.is_udp()) {
+            flow.mss.store(most.info.snd_mss.into(), Relaxed);
+        }
     }
 
     fn retransmitted(&self) -> u64 {
@@ -166,6 +180,11 @@ impl Tally {
         self.counted().max_by_key(|s| (s.open, s.info.bytes_acked))
     }
 
+    /// The connection that carried most.
+    fn largest(&self) -> Option<&Seen> {
+        self.counted().max_by_key(|s| s.info.bytes_acked)
+    }
+
     /// The flow's numbers now; `None` in it before there was a connection.
     pub fn point(&self, flow: &Flow, paced: bool, initial_window: u32) -> Point {
         let main = self.main();
@@ -173,6 +192,7 @@ impl Tally {
             delivered: flow.delivered.load(Relaxed),
             retransmitted: if flow.is_udp() { 0 } else { self.retransmitted() },
             info: main.map(|s| s.info).filter(|_| !flow.is_udp()),
+            opened: main.is_some_and(|s| s.opened),
             paced: paced
                 || main.is_some_and(|s| {
                     s.cc.starts_with("bbr") || flow.control.paces && s.cc == flow.control.name
@@ -184,7 +204,7 @@ impl Tally {
 
     /// Congestion control of the connection that carried most; `None` if there was no connection.
     pub fn control(&self) -> Option<&str> {
-        self.counted().max_by_key(|s| s.info.bytes_acked).map(|s| s.cc.as_str())
+        self.largest().map(|s| s.cc.as_str())
     }
 }
 

@@ -104,6 +104,36 @@ pub fn data_ports(ip: &[u8]) -> Option<[u16; 2]> {
     (transport.len() > headers).then(|| [be16(transport, 0), be16(transport, 2)])
 }
 
+/// A TCP segment, as far as its sender's progress goes.
+pub struct TcpData {
+    /// Addresses and ports, source first.
+    pub between: [u8; 12],
+    /// Source and destination.
+    pub ports: [u16; 2],
+    pub seq: u32,
+    /// Payload bytes.
+    pub len: u32,
+    pub syn: bool,
+}
+
+/// A packet as a TCP segment; `None` when it is none.
+pub fn tcp_data(ip: &[u8]) -> Option<TcpData> {
+    let header = ip_header(ip).filter(|_| ip[9] == TCP)?;
+    let tcp = ip.get(header..).filter(|tcp| tcp.len() >= 20)?;
+    let mut between = [0; 12];
+    between[..8].copy_from_slice(&ip[12..20]);
+    between[8..].copy_from_slice(&tcp[..4]);
+    let len = tcp.len().checked_sub((tcp[12] >> 4) as usize * 4)?;
+    let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
+    Some(TcpData {
+        between,
+        ports: [be16(tcp, 0), be16(tcp, 2)],
+        seq,
+        len: len as u32,
+        syn: tcp[13] & 2 != 0,
+    })
+}
+
 /// Spent buffers, to be used again.
 #[derive(Default)]
 pub struct Pool(Vec<Vec<u8>>);
@@ -317,6 +347,9 @@ pub mod tests {
         receive(&super_packet(100, 0), &mut Pool::default(), &mut 0, |p| got.push(p));
         let mut p = got.remove(0);
         assert_eq!(data_ports(p.body.ip()), Some([0x0102, 0x0304]));
+        let tcp = tcp_data(p.body.ip()).unwrap();
+        assert_eq!((tcp.ports, tcp.seq, tcp.len, tcp.syn), ([0x0102, 0x0304], u32::MAX - 10, 100, false));
+        assert_eq!(tcp.between, [10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4]);
         (p.dscp, p.ecn) = (46, Ecn::Ce);
         write_marks(&mut p);
         assert_eq!(p.body.ip()[1], 46 << 2 | 3);
@@ -337,6 +370,7 @@ pub mod tests {
         for n in 0..64 {
             receive(&vec![0x4f; n], &mut Pool::default(), &mut 0, |_| ());
             receive(&vec![0x45; n], &mut Pool::default(), &mut 0, |_| ());
+            assert!(tcp_data(&vec![0x45; n]).is_none());
         }
     }
 }

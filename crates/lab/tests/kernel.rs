@@ -63,6 +63,33 @@ fn a_clean_link_carries_its_rate() {
     assert!(o.element_series[0].queue_packets.iter().any(|&q| q > 0));
 }
 
+/// What left a second time, as the path saw it, is what the kernel counted; its counters are the series'.
+fn retransmissions_are_the_kernels(o: &Outcome) {
+    let (f, s) = (&o.variant.flows[0], &o.flow_series[0]);
+    let told = s.resent.len() as u64;
+    assert!(told.abs_diff(f.retransmitted_packets) <= 3, "{told} of {}", f.retransmitted_packets);
+    assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
+    let (sent, delivered) = (*s.sent_bytes.last().unwrap(), *s.delivered_bytes.last().unwrap());
+    for r in &s.resent {
+        assert!(r.byte % 1448 == 0 && r.len == 1448 && r.byte < sent, "{r:?}");
+        // It had not been acknowledged before (20 ms: the thread that samples may be late).
+        let later = s.time_s.partition_point(|&t| t < r.time_s - 0.02).saturating_sub(1);
+        assert!(s.acked_bytes[later] <= r.byte, "{r:?}: {}", s.acked_bytes[later]);
+    }
+    assert!(s.sent_bytes.is_sorted() && s.acked_bytes.is_sorted());
+    assert!(s.acked_bytes.iter().zip(&s.sent_bytes).all(|(acked, sent)| acked <= sent));
+    let acked = *s.acked_bytes.last().unwrap();
+    assert!(
+        acked % 1448 == 0 && delivered.abs_diff(acked) < 100_000 && sent - acked < 200_000,
+        "{acked} {delivered} {sent}"
+    );
+    assert_eq!(f.mss_bytes, Some(1448));
+    assert_eq!(
+        o.variant.path.as_ref().map(|p| p.links[0].forward[0].settings["burst"].as_str()),
+        Some("32kB")
+    );
+}
+
 /// Measured on Linux 6.18 by an independent emulator: 9.60 Mbit/s, 221 retransmissions, paced.
 #[test]
 fn a_policer_as_an_independent_emulator_measured_it() {
@@ -83,6 +110,7 @@ fn a_policer_as_an_independent_emulator_measured_it() {
     near(f.goodput_mbps, 9.60, 0.03);
     near(f.retransmitted_packets as f64, 221.0, 0.35);
     near(f.rtt_ms.mean, 20.5, 0.03);
+    retransmissions_are_the_kernels(&o);
     assert!(o.flow_series[0].pacing_mbps.iter().any(|p| !p.is_nan()));
 }
 
@@ -233,7 +261,10 @@ fn ecn_marks_reach_the_sender() {
         to = "b"
     "#;
     let Some(o) = run(text) else { return };
-    assert!(o.variant.elements[0].marked_packets > 0, "{:?}", o.variant.elements[0]);
+    let marked = o.variant.elements[0].marked_packets;
+    assert!(marked > 0, "{:?}", o.variant.elements[0]);
+    let series = &o.element_series[0].marked;
+    assert!(series.is_sorted() && series.last().is_some_and(|&n| n > 0 && n <= marked));
     assert_eq!(o.variant.flows[0].retransmitted_packets, 0);
     near(o.variant.flows[0].goodput_mbps, 9.6, 0.05);
 }

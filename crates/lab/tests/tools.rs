@@ -112,6 +112,12 @@ fn iperf3_measures_what_we_measure() {
         assert!(s.cwnd.iter().any(|&w| w > 60 / count), "the data connection's window, not the control's");
         assert_eq!(s.delivered_bytes.last(), Some(&f.delivered_bytes));
         assert_eq!(s.retransmitted.last(), Some(&4));
+        assert_eq!(f.mss_bytes, Some(1448));
+        // With one data connection all is its; else it is that of the one that carried most.
+        let told = s.resent.len();
+        assert!(if count == 1 { told == 4 } else { told <= 4 }, "{told}");
+        let most = s.acked_bytes.iter().max().copied().unwrap_or(0);
+        assert!(most * count as u64 > f.delivered_bytes * 9 / 10, "{most} of {}", f.delivered_bytes);
     }
 }
 

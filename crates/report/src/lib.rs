@@ -1,9 +1,10 @@
-//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints.
+//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots.
 
 mod both;
 mod flows;
 mod number;
 mod page;
+pub mod plot;
 mod spark;
 mod story;
 mod strings;
@@ -24,7 +25,7 @@ use unicode_width::UnicodeWidthStr;
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = wrap(&story::story(&[("", run)], Lang::En), style.columns());
+    let mut text = wrap(&story::story(&[("", run)], Lang::En).text, style.columns());
     text += &if both::has_both(run) { both::table(run, style) } else { summary::table(run, style) };
     let flows = flows::lines(run, series, style);
     if !flows.is_empty() {

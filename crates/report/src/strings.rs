@@ -1,6 +1,6 @@
-//! Every text of the page, the plots and the story, in each language: `strings.json`, one table that the page's
-//! TypeScript reads too.
+//! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too.
 
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -10,14 +10,18 @@ pub enum Lang {
     /// English.
     #[default]
     En,
-    /// Chinese, simplified.
+    /// Simplified Chinese.
     Zh,
 }
 
-impl Lang {
-    /// All there are.
-    pub const ALL: [Lang; 2] = [Lang::En, Lang::Zh];
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    en: String,
+    zh: String,
+}
 
+impl Lang {
     /// As HTML's `lang` wants it (BCP 47), and as the table's keys are.
     pub fn code(self) -> &'static str {
         match self {
@@ -27,33 +31,50 @@ impl Lang {
     }
 }
 
-type Table = BTreeMap<String, BTreeMap<String, String>>;
-
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    // The file is part of the program; a test reads it whole.
-    TABLE.get_or_init(|| serde_json::from_str(include_str!("../strings.json")).unwrap_or_default())
+fn table() -> &'static BTreeMap<String, Entry> {
+    static TABLE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        serde_json::from_str(include_str!("../strings.json")).expect("strings.json is a table of strings")
+    })
 }
 
-/// The text of `key`, or `None` where the table has none.
+/// The text of `key`, with its `{placeholders}`; `None` where the table has no such key.
 pub(crate) fn find(key: &str, lang: Lang) -> Option<&'static str> {
-    table().get(key)?.get(lang.code()).map(String::as_str)
+    let entry = table().get(key)?;
+    Some(match lang {
+        Lang::En => &entry.en,
+        Lang::Zh => &entry.zh,
+    })
 }
 
-/// The text of `key`; the key itself where there is none, which a test rules out.
-pub(crate) fn text(key: &'static str, lang: Lang) -> &'static str {
-    find(key, lang).unwrap_or(key)
+/// As [`find`], of a key that is there.
+///
+/// # Panics
+/// When it is not.
+pub(crate) fn text(key: &str, lang: Lang) -> &'static str {
+    find(key, lang).unwrap_or_else(|| panic!("strings.json has no {key}"))
 }
 
-/// The text of `key` with its `{places}` filled.
-pub(crate) fn fill(key: &'static str, lang: Lang, places: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
+/// The text of `key` with each `{name}` replaced by its value.
+///
+/// # Panics
+/// As [`text`].
+pub(crate) fn fill(key: &str, lang: Lang, values: &[(&str, &str)]) -> String {
     let mut rest = text(key, lang);
+    let mut filled = String::new();
+    // In one pass: a value may hold braces itself.
     while let Some((before, after)) = rest.split_once('{') {
-        let (name, after) = after.split_once('}').unwrap_or((after, ""));
         filled += before;
-        filled += places.iter().find(|p| p.0 == name).map_or("", |p| p.1);
-        rest = after;
+        let Some((name, tail)) = after.split_once('}') else {
+            filled.push('{');
+            rest = after;
+            continue;
+        };
+        match values.iter().find(|(n, _)| *n == name) {
+            Some((_, value)) => filled += value,
+            None => filled += &format!("{{{name}}}"),
+        }
+        rest = tail;
     }
     filled + rest
 }
@@ -61,22 +82,25 @@ pub(crate) fn fill(key: &'static str, lang: Lang, places: &[(&str, &str)]) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
-    /// The names in braces, sorted.
-    fn places(text: &str) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            text.split('{').skip(1).filter_map(|s| s.split_once('}')).map(|s| s.0).collect();
-        names.sort_unstable();
-        names
+    fn placeholders(text: &str) -> BTreeSet<&str> {
+        text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).collect()
     }
 
     #[test]
-    fn each_text_is_there_in_each_language_with_the_same_places() {
-        assert!(!table().is_empty());
-        for (key, texts) in table() {
-            assert_eq!(texts.keys().collect::<Vec<_>>(), ["en", "zh"], "{key}");
-            assert_eq!(places(&texts["en"]), places(&texts["zh"]), "{key}");
-            assert!(texts.values().all(|t| !t.is_empty()), "{key}");
+    fn every_text_is_in_both_languages_with_the_same_placeholders() {
+        assert!(table().len() > 30);
+        for (key, entry) in table() {
+            assert!(!entry.en.trim().is_empty() && !entry.zh.trim().is_empty(), "{key}");
+            assert_eq!(placeholders(&entry.en), placeholders(&entry.zh), "{key}");
         }
+    }
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        assert_eq!(fill("plot.more", Lang::En, &[("n", "3")]), "and 3 more");
+        assert_eq!(fill("plot.more", Lang::Zh, &[("n", "{n}")]), "另有 {n} 个");
+        assert_eq!(fill("plot.more", Lang::En, &[]), "and {n} more");
     }
 }

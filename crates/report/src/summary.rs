@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
         self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
     }
 
-    fn interval(&self) -> Option<Estimate> {
+    pub fn interval(&self) -> Option<Estimate> {
         match self.flow {
             Some(flow) => flow.repeats.map(|r| r.goodput_mbps),
             None => self.variant.repeats.as_ref().map(|r| r.total_goodput_mbps),
@@ -81,15 +81,16 @@ fn is_one_of(name: &str, flow: &str) -> bool {
 }
 
 pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for variant in &run.variants {
-        if variant.one_at_a_time && !variant.flows.is_empty() {
-            rows.extend(variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }));
-        } else {
-            rows.push(Row { variant, flow: None });
-        }
+    run.variants.iter().flat_map(rows_of).collect()
+}
+
+/// One row, or one for each flow where they were measured one at a time.
+pub(crate) fn rows_of(variant: &Variant) -> Vec<Row<'_>> {
+    if variant.one_at_a_time && !variant.flows.is_empty() {
+        variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }).collect()
+    } else {
+        vec![Row { variant, flow: None }]
     }
-    rows
 }
 
 /// The table; its last line says what ± means when there is one.

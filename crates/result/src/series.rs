@@ -26,7 +26,8 @@ pub struct FlowSeries {
     /// Retransmissions so far.
     pub retransmitted: Vec<u64>,
     /// Payload bytes sent so far, each counted once (SND.NXT); of the first connection where there are relays,
-    /// as all but `delivered_bytes`.
+    /// as all but `delivered_bytes`. Where a program opened several at once, of the one that carries most among
+    /// those that are open, and so may fall.
     pub sent_bytes: Vec<u64>,
     /// Payload bytes acknowledged so far (SND.UNA).
     pub acked_bytes: Vec<u64>,
@@ -45,7 +46,9 @@ pub struct FlowSeries {
     /// Names of states, in order of first appearance: the congestion control's own state where it
     /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
     pub states: Vec<String>,
-    /// What was sent again, in the order of time; not a column: as many as there were.
+    /// What was sent again, in the order of time; not a column: as many as there were. Of the connection that
+    /// carried most, where a program opened several; none where the path cannot tell the program's packets by
+    /// their port, as `lost_packets` is unknown then.
     pub resent: Vec<Resent>,
 }
 

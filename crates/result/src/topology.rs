@@ -35,7 +35,8 @@ pub struct Stage {
     pub name: String,
     /// `policer`, `shaper`, `link` ….
     pub kind: String,
-    /// What the scenario or its defaults say of it, spelt as in a scenario: `rate` is `20Mbit/s`, `queue.packets` is `200`.
+    /// What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets`
+    /// is `200`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub settings: BTreeMap<String, String>,
 }

@@ -53,6 +53,7 @@ struct Page<'a> {
 struct Story {
     en: String,
     zh: String,
+    about: Vec<[usize; 2]>,
 }
 
 #[derive(Serialize)]
@@ -79,11 +80,13 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
+    let english = story(&runs, Lang::En);
+    let told = Story { en: english.text, zh: story(&runs, Lang::Zh).text, about: english.about };
     let page = Page {
         format: "longfat-report/1",
         longfat: env!("CARGO_PKG_VERSION"),
         lang: lang.code(),
-        story: Story { en: story(&runs, Lang::En), zh: story(&runs, Lang::Zh) },
+        story: told,
         results: results_of,
     };
     let title: Vec<&str> = runs.iter().map(|r| r.1.scenario.as_str()).collect();

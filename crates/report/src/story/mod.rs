@@ -6,12 +6,13 @@
 //! timeouts, queues), and the best change of path and of congestion control, each with what it costs in delay.
 
 mod change;
+mod remedy;
 
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, find};
 use crate::summary::{Row, rows};
 use crate::table::{clip, printable};
-use change::{Change, change};
+use remedy::remedies;
 use result::{Clock, Flow, Run};
 
 /// Goodputs nearer than this are the same.
@@ -22,33 +23,50 @@ const GAIN: f64 = 1.1;
 /// A variant under the name to tell of it; of flows measured one at a time each is one for itself.
 struct Named<'a> {
     name: String,
+    /// Which result's, and which of its variants.
+    at: [usize; 2],
     row: Row<'a>,
 }
 
-/// The sentence, in `lang`; `runs` are results and their labels. Empty where there is no flow at all.
-pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> String {
-    let all: Vec<Named> = runs.iter().flat_map(|(label, run)| named(label, run, runs.len() > 1)).collect();
-    let Some(clock) = all.first().map(|n| n.row.variant.clock) else { return String::new() };
+/// What is told of a result.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    /// The sentence.
+    pub text: String,
+    /// Which variants it is about, the subject first: indexes of the result and of its variant.
+    pub about: Vec<[usize; 2]>,
+}
+
+/// The story, in `lang`; `runs` are results and their labels. Empty where there is no flow at all.
+pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> Story {
+    let several = runs.len() > 1;
+    let each = runs.iter().enumerate().flat_map(|(i, (label, run))| named(i, label, run, several));
+    let all: Vec<Named> = each.collect();
+    let Some(clock) = all.first().map(|n| n.row.variant.clock) else { return Story::default() };
     let pool: Vec<&Named> = all.iter().filter(|n| n.row.variant.clock == clock).collect();
     let group = comparable(&pool);
-    let Some(&subject) = group.first() else { return String::new() };
+    let Some(&subject) = group.first() else { return Story::default() };
     let least = group.iter().min_by(|a, b| goodput(&a.row).total_cmp(&goodput(&b.row)));
     let far = |n: &&&Named| goodput(&n.row) < (1.0 - ALIKE) * goodput(&subject.row);
     let subject = least.filter(far).copied().unwrap_or(subject);
     let mut clauses = facts(&subject.row, lang);
-    clauses.extend(remedies(subject, &group, lang));
+    let helps = remedies(subject, &group);
+    clauses.extend(helps.iter().map(|r| r.say(&subject.row, lang)));
     clauses.extend(agreement(&all, clock, lang));
     let opening = carries(subject, lang);
     let (colon, between, end) = if lang == Lang::Zh { ("：", "；", "。") } else { (": ", "; ", ".") };
     let rest = clauses.join(between);
-    if rest.is_empty() { opening + end } else { opening + colon + &rest + end }
+    let text = if rest.is_empty() { opening + end } else { opening + colon + &rest + end };
+    let about = [subject].into_iter().chain(helps.iter().map(|r| r.other)).map(|n| n.at);
+    Story { text, about: about.collect() }
 }
 
-fn named<'a>(label: &str, run: &'a Run, several: bool) -> Vec<Named<'a>> {
+fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<Named<'a>> {
     let before = if several { format!("{label}: ") } else { String::new() };
     let one = |row: Row<'a>| {
         let of = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
-        Named { name: format!("{before}{}{of}", row.variant.name), row }
+        let variant = run.variants.iter().position(|v| std::ptr::eq(v, row.variant)).unwrap_or(0);
+        Named { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
     };
     rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(one).collect()
 }
@@ -171,62 +189,6 @@ fn time_lost(row: &Row, lang: Lang) -> Option<String> {
         states.map(|s| s.share).sum()
     };
     worst(&repairing).filter(|w| w.1 >= 0.25).map(|w| say("story.recovered", w))
-}
-
-/// The best change of the path, the best change of congestion control; both at once where that is better still.
-fn remedies(subject: &Named, group: &[&Named], lang: Lang) -> Vec<String> {
-    let own = goodput(&subject.row);
-    let others = group.iter().filter(|n| !std::ptr::eq(**n, subject));
-    let tried: Vec<(Change, &Named)> = others.map(|n| (change(&subject.row, &n.row), *n)).collect();
-    let best = |is: &dyn Fn(&Change) -> bool| {
-        let mine: Vec<&(Change, &Named)> =
-            tried.iter().filter(|(c, n)| is(c) && goodput(&n.row) > GAIN * own).collect();
-        let top = mine.iter().map(|(_, n)| goodput(&n.row)).fold(0.0, f64::max);
-        let near = mine.into_iter().filter(|(_, n)| goodput(&n.row) > 0.98 * top);
-        near.min_by(|a, b| rtt(&a.1.row).total_cmp(&rtt(&b.1.row)))
-    };
-    let mut chosen: Vec<&(Change, &Named)> =
-        [best(&Change::is_of_path), best(&Change::is_of_control)].into_iter().flatten().collect();
-    let top = chosen.iter().map(|(_, n)| goodput(&n.row)).fold(0.0, f64::max);
-    chosen.extend(best(&Change::is_several).filter(|(_, n)| goodput(&n.row) > (1.0 + ALIKE) * top));
-    chosen.sort_by(|a, b| goodput(&b.1.row).total_cmp(&goodput(&a.1.row)));
-    if chosen.is_empty() {
-        chosen.extend(gentler(&subject.row, &tried));
-    }
-    chosen.iter().take(2).map(|(c, n)| remedy(&subject.row, c, n, lang)).collect()
-}
-
-/// Where nothing carries more: what carries as much and loses far less, or waits far less.
-fn gentler<'a, 'b>(own: &Row, tried: &'b [(Change, &'b Named<'a>)]) -> Option<&'b (Change, &'b Named<'a>)> {
-    let as_much = tried.iter().filter(|(_, n)| goodput(&n.row) > (1.0 - ALIKE) * goodput(own));
-    let better = as_much.filter(|(_, n)| {
-        let less_lost = lost(own) >= 0.01 && lost(&n.row) < 0.5 * lost(own);
-        less_lost || (rtt(&n.row) < 0.75 * rtt(own) && lost(&n.row) <= lost(own) + 0.01)
-    });
-    better.min_by(|a, b| rtt(&a.1.row).total_cmp(&rtt(&b.1.row)))
-}
-
-/// What a change gains and costs.
-fn remedy(own: &Row, change: &Change, other: &Named, lang: Lang) -> String {
-    let gain = goodput(&other.row) / goodput(own);
-    let how = change.say(&quoted(&other.name), lang);
-    let mut text = if goodput(own) <= 0.0 {
-        fill("story.remedy.some", lang, &[("how", &how), ("goodput", &short(goodput(&other.row)))])
-    } else if gain > GAIN {
-        fill("story.remedy.more", lang, &[("how", &how), ("times", &times(gain))])
-    } else {
-        fill("story.remedy.same", lang, &[("how", &how)])
-    };
-    let slower = rtt(&other.row) - rtt(own);
-    if slower.abs() >= 1.0 && slower.abs() >= 0.05 * rtt(own) && rtt(own) > 0.0 {
-        let key = if slower > 0.0 { "story.delay.more" } else { "story.delay.less" };
-        text += &fill(key, lang, &[("ms", &whole(slower.abs()))]);
-    }
-    let (before, after) = (lost(own), lost(&other.row));
-    if before.max(after) >= 0.01 && (after < before / 3.0 || after > 3.0 * before) {
-        text += &fill("story.losing", lang, &[("after", &percent(after)), ("before", &percent(before))]);
-    }
-    text
 }
 
 /// How far the second clock is from the first, at the variant where it is farthest.

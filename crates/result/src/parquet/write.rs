@@ -1,36 +1,6 @@
-//! Time series as Parquet, long format: one row per variant, clock, repeat, name and sample.
-//!
-//! `flows.parquet`:
-//!
-//! | column | type | meaning |
-//! |---|---|---|
-//! | `variant` | string | the variant's name |
-//! | `clock` | string | `sim` or `kernel` |
-//! | `repeat` | int64 | 1, 2 …; repeat r ran with the run's seed + r - 1 |
-//! | `name` | string | the flow's name |
-//! | `time_s` | double | seconds since the run began |
-//! | `delivered_bytes` | int64 | payload bytes delivered so far |
-//! | `cwnd` | int64 | congestion window, packets |
-//! | `ssthresh` | int64 | slow-start threshold, packets; null = none |
-//! | `inflight` | int64 | packets in flight |
-//! | `srtt_ms` | double | smoothed RTT; null before the first sample |
-//! | `rtt_ms` | double | the last RTT sample; null before the first |
-//! | `pacing_mbps` | double | pacing rate; null when not paced |
-//! | `retransmitted` | int64 | retransmissions so far |
-//! | `btl_bw_mbps` | double | bottleneck bandwidth estimate; null where the congestion control has none |
-//! | `rt_prop_ms` | double | round-trip propagation estimate; null as above |
-//! | `pacing_gain`, `cwnd_gain` | double | gains; null as above |
-//! | `round` | int64 | round trips counted; null as above, and on the kernel |
-//! | `state` | string | the congestion control's state; null for datagrams and before the flow begins |
-//!
-//! `states.parquet`, the timeline: `variant`, `clock`, `repeat`, `name` as above, `state` (string), `start_s`,
-//! `end_s` (double): a row for every stretch of samples in the same state.
-//!
-//! `elements.parquet`: `variant`, `clock`, `repeat`, `name`, `time_s` as above, `queue_packets`,
-//! `queue_bytes` (int64), `tokens_bytes` (double; null without a bucket), `dropped` (int64, so far).
-//!
-//! The footer's key-value metadata hold `longfat.schema`, `longfat.scenario` and `longfat.seed`.
+//! The files, written row group by row group.
 
+use super::columns::{Column as Spec, ELEMENTS, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
 use crate::{ElementSeries, FlowSeries, Outcome, SCHEMA};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -63,31 +33,9 @@ pub struct Origin<'a> {
     pub seed: u64,
 }
 
-/// Writes all flows' series to `out`; see the module for the columns.
+/// Writes all flows' series to `out` ([`FLOWS`]).
 pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    use Kind::*;
-    let columns = [
-        ("variant", Text),
-        ("clock", Text),
-        ("repeat", Int),
-        ("name", Text),
-        ("time_s", Real),
-        ("delivered_bytes", Int),
-        ("cwnd", Int),
-        ("ssthresh", IntOrNull),
-        ("inflight", Int),
-        ("srtt_ms", RealOrNull),
-        ("rtt_ms", RealOrNull),
-        ("pacing_mbps", RealOrNull),
-        ("retransmitted", Int),
-        ("btl_bw_mbps", RealOrNull),
-        ("rt_prop_ms", RealOrNull),
-        ("pacing_gain", RealOrNull),
-        ("cwnd_gain", RealOrNull),
-        ("round", IntOrNull),
-        ("state", TextOrNull),
-    ];
-    let mut sheet = Sheet::create(out, &columns, origin)?;
+    let mut sheet = Sheet::create(out, FLOWS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             sheet.add(series.time_s.len(), |b| flow_block(b, run, series))?;
@@ -108,6 +56,8 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     b.reals(&s.rtt_ms);
     b.reals(&s.pacing_mbps);
     b.ints(s.retransmitted.iter().map(|&n| Some(n as i64)));
+    b.ints(s.sent_bytes.iter().map(|&n| Some(n as i64)));
+    b.ints(s.acked_bytes.iter().map(|&n| Some(n as i64)));
     b.reals(&s.btl_bw_mbps);
     b.reals(&s.rt_prop_ms);
     b.reals(&s.pacing_gain);
@@ -117,19 +67,9 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     b.texts(s.state.iter().map(|&i| state(i)));
 }
 
-/// Writes all flows' timelines of states to `out`; see the module for the columns.
+/// Writes all flows' timelines of states to `out` ([`STATES`]).
 pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    use Kind::*;
-    let columns = [
-        ("variant", Text),
-        ("clock", Text),
-        ("repeat", Int),
-        ("name", Text),
-        ("state", Text),
-        ("start_s", Real),
-        ("end_s", Real),
-    ];
-    let mut sheet = Sheet::create(out, &columns, origin)?;
+    let mut sheet = Sheet::create(out, STATES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             let timeline = series.timeline();
@@ -144,21 +84,9 @@ pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -
     sheet.close()
 }
 
-/// Writes all elements' series to `out`; see the module for the columns.
+/// Writes all elements' series to `out` ([`ELEMENTS`]).
 pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    use Kind::*;
-    let columns = [
-        ("variant", Text),
-        ("clock", Text),
-        ("repeat", Int),
-        ("name", Text),
-        ("time_s", Real),
-        ("queue_packets", Int),
-        ("queue_bytes", Int),
-        ("tokens_bytes", RealOrNull),
-        ("dropped", Int),
-    ];
-    let mut sheet = Sheet::create(out, &columns, origin)?;
+    let mut sheet = Sheet::create(out, ELEMENTS, origin)?;
     for run in runs {
         for series in &run.outcome.element_series {
             sheet.add(series.time_s.len(), |b| element_block(b, run, series))?;
@@ -174,42 +102,45 @@ fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
     b.ints(s.queue_bytes.iter().map(|&n| Some(n as i64)));
     b.reals(&s.tokens_bytes);
     b.ints(s.dropped.iter().map(|&n| Some(n as i64)));
+    b.ints(s.marked.iter().map(|&n| Some(n as i64)));
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Text,
-    TextOrNull,
-    Int,
-    IntOrNull,
-    Real,
-    RealOrNull,
-}
-
-impl Kind {
-    fn nullable(self) -> bool {
-        matches!(self, Kind::TextOrNull | Kind::IntOrNull | Kind::RealOrNull)
-    }
-
-    fn field(self, name: &str) -> Result<Type, ParquetError> {
-        let (physical, logical) = match self {
-            Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
-            Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
-        };
-        let repetition = if self.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        Type::primitive_type_builder(name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
-    }
-
-    fn empty(self) -> Values {
-        match self {
-            Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
-            Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
-            Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
+/// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
+pub fn write_retransmissions<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+    let mut sheet = Sheet::create(out, RETRANSMISSIONS, origin)?;
+    for run in runs {
+        for series in &run.outcome.flow_series {
+            let resent = &series.resent;
+            sheet.add(resent.len(), |b| {
+                b.whose(run, &series.name);
+                b.reals(&resent.iter().map(|r| r.time_s).collect::<Vec<_>>());
+                b.ints(resent.iter().map(|r| Some(r.byte as i64)));
+                b.ints(resent.iter().map(|r| Some(r.len as i64)));
+            })?;
         }
+    }
+    sheet.close()
+}
+
+/// A column's entry in the schema.
+fn field(column: &Spec) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.kind {
+        Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
+        Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
+    };
+    let repetition = if column.kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
+}
+
+fn empty(kind: Kind) -> Values {
+    match kind {
+        Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
+        Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
+        Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
     }
 }
 
@@ -257,9 +188,8 @@ struct Sheet<W: Write + Send> {
 }
 
 impl<W: Write + Send> Sheet<W> {
-    fn create(out: W, columns: &[(&str, Kind)], origin: Origin) -> io::Result<Sheet<W>> {
-        let fields =
-            columns.iter().map(|&(name, kind)| kind.field(name).map(Arc::new)).collect::<Result<_, _>>();
+    fn create(out: W, file: File, origin: Origin) -> io::Result<Sheet<W>> {
+        let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
         let schema =
             Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
         let meta = [
@@ -274,10 +204,10 @@ impl<W: Write + Send> Sheet<W> {
             .set_key_value_metadata(Some(meta))
             .build();
         let schema = Arc::new(schema.map_err(io::Error::other)?);
+        let column = |c: &Spec| Column { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
+        let columns = file.columns.iter().map(column).collect();
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
-        let column =
-            |&(_, kind): &(&str, Kind)| Column { kind, values: kind.empty(), levels: Vec::new(), rows: 0 };
-        Ok(Sheet { file, columns: columns.iter().map(column).collect(), rows: 0 })
+        Ok(Sheet { file, columns, rows: 0 })
     }
 
     /// Adds `rows` rows; `fill` gives each column its values, in order.
@@ -310,7 +240,7 @@ impl<W: Write + Send> Sheet<W> {
                 Values::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
             };
             writer.close()?;
-            column.values = column.kind.empty();
+            column.values = empty(column.kind);
             column.levels.clear();
             column.rows = 0;
         }
@@ -379,7 +309,7 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Variant;
+    use crate::{Resent, Variant};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
@@ -396,9 +326,11 @@ mod tests {
             rtt_ms: vec![31.0; rows],
             pacing_mbps: vec![f64::NAN; rows],
             retransmitted: vec![0; rows],
-            sent_bytes: vec![0; rows],
-            acked_bytes: vec![0; rows],
-            resent: Vec::new(),
+            sent_bytes: (0..n).map(|i| i * 2896).collect(),
+            acked_bytes: (0..n).map(|i| i * 1448).collect(),
+            resent: (0..n / 2)
+                .map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448 })
+                .collect(),
             btl_bw_mbps: vec![20.0; rows],
             rt_prop_ms: vec![30.0; rows],
             pacing_gain: vec![1.25; rows],
@@ -414,7 +346,7 @@ mod tests {
             queue_bytes: vec![1500; rows],
             tokens_bytes: vec![f64::NAN; rows],
             dropped: vec![2; rows],
-            marked: vec![0; rows],
+            marked: (0..n).collect(),
         };
         let variant = Variant { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
@@ -444,11 +376,11 @@ mod tests {
         assert_eq!(rows.len(), 6);
         assert_eq!(
             row(0),
-            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 20.0 30.0 1.25 2.0 null "slow start""#
+            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null "slow start""#
         );
         assert_eq!(
             row(4),
-            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 20.0 30.0 1.25 2.0 1 "avoidance""#
+            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 "avoidance""#
         );
     }
 

@@ -1,0 +1,118 @@
+//! Plots of results as files.
+
+use crate::args::{Drawn, Lang, Theme};
+use crate::output::{file_name, write_file};
+use crate::problem::Problem;
+use report::plot::{self, Drawing, Input, KINDS, Look};
+use report::{Series, Shown};
+use result::Variant;
+use std::path::PathBuf;
+
+/// Dots a pixel: sharp on paper and slides.
+const SCALE: f64 = 2.0;
+
+impl From<Lang> for report::Lang {
+    fn from(lang: Lang) -> report::Lang {
+        match lang {
+            Lang::En => report::Lang::En,
+            Lang::Zh => report::Lang::Zh,
+        }
+    }
+}
+
+impl From<Theme> for plot::Theme {
+    fn from(theme: Theme) -> plot::Theme {
+        match theme {
+            Theme::Light => plot::Theme::Light,
+            Theme::Dark => plot::Theme::Dark,
+        }
+    }
+}
+
+/// Writes the plots that are asked for; says which.
+pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, Problem> {
+    let look = Look { theme: drawn.theme.into(), lang: drawn.lang.into(), ..Look::default() };
+    let variants: Vec<(String, &Variant, Series)> =
+        results.iter().flat_map(|r| named(r, results.len() > 1)).collect();
+    let inputs: Vec<Input> = variants
+        .iter()
+        .map(|(label, variant, series)| Input {
+            variant,
+            label,
+            flows: series.flows,
+            elements: series.elements,
+        })
+        .collect();
+    let stems = stems(variants.iter().map(|v| v.0.as_str()));
+    let mut files = Vec::new();
+    let mut keep = |name: &str, drawing: Option<Drawing>| -> Result<(), Problem> {
+        let Some(drawing) = drawing else { return Ok(()) };
+        if let Some(folder) = &drawn.png {
+            files.push(write_file(&folder.join(format!("{name}.png")), &drawing.png(SCALE))?);
+        }
+        if let Some(folder) = &drawn.svg {
+            files.push(write_file(&folder.join(format!("{name}.svg")), drawing.svg().as_bytes())?);
+        }
+        Ok(())
+    };
+    if drawn.png.is_some() || drawn.svg.is_some() {
+        for (input, stem) in inputs.iter().zip(&stems) {
+            for kind in KINDS {
+                keep(&format!("{stem}-{}", kind.name()), plot::draw(kind, input, &look))?;
+            }
+        }
+        keep("compare", plot::compare(&inputs, &look))?;
+    }
+    Ok(files)
+}
+
+/// A result's variants and what to call each: with the clock where there are two, with the result where there are
+/// several.
+fn named<'a>(shown: &Shown<'a>, several: bool) -> Vec<(String, &'a Variant, Series<'a>)> {
+    let variants = &shown.run.variants;
+    let both = variants.iter().any(|v| v.clock != variants[0].clock);
+    let before = if several { format!("{} ", shown.label) } else { String::new() };
+    let label = |v: &Variant| {
+        let clock = if both { format!(" ({})", v.clock.name()) } else { String::new() };
+        format!("{before}{}{clock}", v.name)
+    };
+    let series = |i: usize| shown.series.get(i).copied().unwrap_or_default();
+    variants.iter().enumerate().map(|(i, v)| (label(v), v, series(i))).collect()
+}
+
+/// The labels as parts of file names, no two alike, none taken for the comparison's.
+fn stems<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut stems: Vec<String> = Vec::new();
+    for label in labels {
+        let stem = file_name(label);
+        let mut numbered = (2..).map(|n| format!("{stem}-{n}"));
+        let mut free = stem.clone();
+        // File systems may not tell a from A.
+        while stems.iter().any(|s| s.to_lowercase() == free.to_lowercase()) {
+            free = numbered.next().unwrap_or_default();
+        }
+        stems.push(free);
+    }
+    stems
+}
+
+/// "3 plots in DIR", a line for each folder.
+pub fn counted(drawn: &Drawn, files: &[PathBuf]) -> String {
+    let line = |(extension, folder): (&str, &Option<PathBuf>)| {
+        let folder = folder.as_ref()?;
+        let n = files.iter().filter(|f| f.extension().is_some_and(|e| e == extension)).count();
+        Some(format!("{n} plots as {} in {}\n", extension.to_uppercase(), folder.display()))
+    };
+    [("png", &drawn.png), ("svg", &drawn.svg)].into_iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_variants_share_a_file() {
+        let labels = ["a b", "a-b", "A b", "../x", "\u{202e}"];
+        assert_eq!(stems(labels.into_iter()), ["a-b", "a-b-2", "A-b-3", "x", "unnamed"]);
+    }
+}

@@ -1,0 +1,101 @@
+//! `longfat report`: the page and the plots of results that are already there.
+
+use crate::args::ReportArgs;
+use crate::draw::{counted, plots};
+use crate::output::write_file;
+use crate::problem::Problem;
+use report::{Series, Shown, page};
+use result::parquet::{Series as Kept, read_series};
+use result::{Run, read_json};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A result folder, read.
+struct Folder {
+    label: String,
+    run: Run,
+    series: Vec<Kept>,
+}
+
+/// Writes the page, and plots when asked.
+pub fn report(args: &ReportArgs) -> Result<ExitCode, Problem> {
+    let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
+    let labels = labels(&paths)?;
+    let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label));
+    let folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
+    let series: Vec<Vec<Series>> = folders.iter().map(|f| f.series.iter().map(shown).collect()).collect();
+    let results: Vec<Shown> = folders
+        .iter()
+        .zip(&series)
+        .map(|(f, series)| Shown { label: &f.label, run: &f.run, series })
+        .collect();
+    let beside = match &paths[..] {
+        [path] => path.join("report.html"),
+        _ => "report.html".into(),
+    };
+    let file = args.output.clone().unwrap_or(beside);
+    write_file(&file, page(&results, args.drawn.lang.into()).as_bytes())?;
+    let drawn = plots(&args.drawn, &results)?;
+    if args.json {
+        let all: Vec<String> = [&file].into_iter().chain(&drawn).map(|f| f.display().to_string()).collect();
+        crate::print(&format!("{}\n", serde_json::json!({ "files": all })))?;
+    } else {
+        crate::print(&format!("{}\n{}", file.display(), counted(&args.drawn, &drawn)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A result is named by its folder or by the `result.json` in it.
+fn folder_of(path: &Path) -> PathBuf {
+    let parent = || path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.file_name().is_some_and(|n| n == "result.json") { parent().into() } else { path.into() }
+}
+
+fn shown(series: &Kept) -> Series<'_> {
+    Series { flows: &series.flows, elements: &series.elements }
+}
+
+impl Folder {
+    fn read(path: &Path, label: String) -> Result<Folder, Problem> {
+        let result = path.join("result.json");
+        let text = fs::read_to_string(&result).map_err(|e| Problem::Io(result.display().to_string(), e))?;
+        let run =
+            read_json(&text).map_err(|e| Problem::Result(result.display().to_string(), e.to_string()))?;
+        let file = |name: &str| {
+            let path = path.join(name);
+            match fs::read(&path) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+                Err(e) => Err(Problem::Io(path.display().to_string(), e)),
+            }
+        };
+        // A summary alone is a result too: the page then has its table.
+        let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
+        let resent = file("retransmissions.parquet")?;
+        let series = match (flows, elements) {
+            (Some(flows), Some(elements)) => read_series(&flows, &elements, resent.as_deref(), &run)
+                .map_err(|e| Problem::Result(path.display().to_string(), e.to_string()))?,
+            _ => Vec::new(),
+        };
+        Ok(Folder { label, run, series })
+    }
+}
+
+/// What to call each folder: as many of its last parts as tell it from the others.
+fn labels(paths: &[PathBuf]) -> Result<Vec<String>, Problem> {
+    let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| Problem::Io(f.display().to_string(), e));
+    let whole: Vec<PathBuf> = paths.iter().map(whole).collect::<Result<_, _>>()?;
+    if let Some(i) = (1..whole.len()).find(|&i| whole[..i].contains(&whole[i])) {
+        return Err(Problem::Usage(format!("{} is named twice", paths[i].display())));
+    }
+    let last = |path: &Path, n: usize| -> String {
+        let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+        parts[parts.len().saturating_sub(n)..].join("/")
+    };
+    let deepest = whole.iter().map(|p| p.components().count()).max().unwrap_or(1);
+    let named = |n| -> Vec<String> { whole.iter().map(|p| last(p, n)).collect() };
+    let apart = |names: &Vec<String>| (1..names.len()).all(|i| !names[..i].contains(&names[i]));
+    Ok((1..deepest).map(named).find(apart).unwrap_or_else(|| named(deepest)))
+}

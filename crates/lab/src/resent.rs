@@ -1,0 +1,96 @@
+//! Retransmissions as the path sees them: data that a host sends a second time.
+
+use crate::plan::Plan;
+use crate::wire::{TcpData, tcp_data};
+use result::Resent;
+use std::collections::BTreeMap;
+use units::Time;
+
+/// One direction of a connection.
+#[derive(Default)]
+struct Stream {
+    /// Sequence number of its first payload byte.
+    first: u32,
+    /// Payload bytes sent so far, each counted once.
+    sent: u64,
+    resent: Vec<Resent>,
+}
+
+impl Stream {
+    /// A segment of `len` payload bytes left.
+    fn see(&mut self, now: Time, seq: u32, len: u32) {
+        // Sequence numbers wrap: what counts is how far they are from the newest.
+        let ahead = seq.wrapping_sub(self.first.wrapping_add(self.sent as u32)) as i32;
+        let Some(byte) = self.sent.checked_add_signed(ahead.into()) else { return };
+        let end = byte + u64::from(len);
+        if end <= self.sent {
+            self.resent.push(Resent { time_s: now.as_secs_f64(), byte, len });
+        }
+        self.sent = self.sent.max(end);
+    }
+}
+
+/// The streams of all flows that are known by their ports.
+#[derive(Default)]
+pub struct Watch {
+    /// By addresses and ports; each with its flow.
+    streams: BTreeMap<[u8; 12], (usize, Stream)>,
+}
+
+impl Watch {
+    /// `host` sent this packet.
+    pub fn see(&mut self, now: Time, host: usize, ip: &[u8], plan: &Plan) {
+        let Some(TcpData { between, ports, seq, len, syn }) = tcp_data(ip) else { return };
+        if syn {
+            let Some(leg) = plan.leg_of(ports) else { return };
+            // Time series show the end that opens the first leg. What a program does is not known.
+            let told = leg.first && (leg.from == host || plan.flows[leg.flow].tool.is_some());
+            let first = seq.wrapping_add(1);
+            let new = self.streams.get(&between).is_none_or(|(_, s)| s.first != first);
+            if told && new {
+                self.streams.insert(between, (leg.flow, Stream { first, ..Stream::default() }));
+            }
+        } else if len > 0
+            && let Some((_, stream)) = self.streams.get_mut(&between)
+        {
+            stream.see(now, seq, len);
+        }
+    }
+
+    /// Each flow's retransmissions: of its connection, or of the one that carried most when a program opened several.
+    pub fn finish(self) -> BTreeMap<usize, Vec<Resent>> {
+        let mut most: BTreeMap<usize, Stream> = BTreeMap::new();
+        for (flow, stream) in self.streams.into_values() {
+            let held = most.entry(flow).or_default();
+            if stream.sent > held.sent {
+                *held = stream;
+            }
+        }
+        most.into_iter().map(|(flow, stream)| (flow, stream.resent)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_across_the_wrap() {
+        let first = u32::MAX - 1500;
+        let mut s = Stream { first, ..Stream::default() };
+        let at = |n: u64| first.wrapping_add(n as u32);
+        for (t, byte) in [(1, 0), (2, 1000), (3, 2000), (4, 1000), (5, 3000), (6, 0), (7, 3000)] {
+            s.see(Time::from_nanos(t * 1_000_000_000), at(byte), 1000);
+        }
+        let resent = |time_s, byte| Resent { time_s, byte, len: 1000 };
+        assert_eq!(s.resent, [resent(4.0, 1000), resent(6.0, 0), resent(7.0, 3000)]);
+        assert_eq!(s.sent, 4000);
+        // Far beyond 4 GiB, and before the first byte.
+        s.sent = 5 << 32;
+        s.see(Time::ZERO, at((5 << 32) - 500), 500);
+        assert_eq!(s.resent.last().map(|r| r.byte), Some((5 << 32) - 500));
+        s.sent = 100;
+        s.see(Time::ZERO, at(0).wrapping_sub(1), 1);
+        assert_eq!((s.resent.len(), s.sent), (4, 100));
+    }
+}

@@ -1,0 +1,124 @@
+//! What is drawn: lines, areas and text in px, y down; `svg` and `png` write it down.
+
+use super::font;
+use super::palette::Color;
+
+/// x, y in px.
+pub(super) type Point = (f64, f64);
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pen {
+    pub color: Color,
+    pub width: f64,
+    /// Lengths of a dash and of the gap after it.
+    pub dash: Option<[f64; 2]>,
+}
+
+impl Pen {
+    pub fn new(color: Color, width: f64) -> Pen {
+        Pen { color, width, dash: None }
+    }
+
+    pub fn dashed(color: Color, width: f64) -> Pen {
+        Pen { color, width, dash: Some([5.0, 3.5]) }
+    }
+}
+
+/// Which part of a text is at its x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A line of text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Label {
+    pub text: String,
+    /// Where the baseline begins, has its middle, or ends.
+    pub at: Point,
+    pub size: f64,
+    pub color: Color,
+    pub anchor: Anchor,
+    /// Runs up the page.
+    pub upright: bool,
+}
+
+/// One thing drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// Points joined within each run, all with one pen.
+    Lines(Vec<Vec<Point>>, Pen),
+    /// Polygons filled with one colour.
+    Areas(Vec<Vec<Point>>, Color),
+    Text(Label),
+}
+
+/// A finished plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) ground: Color,
+    /// What a reader that cannot see is told.
+    pub(super) title: String,
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Drawing {
+    pub(super) fn new(width: f64, ground: Color) -> Drawing {
+        Drawing { width, height: 0.0, ground, title: String::new(), shapes: Vec::new() }
+    }
+
+    /// Width and height in px, as the SVG has it and a PNG of scale 1.
+    pub fn size(&self) -> (f64, f64) {
+        (self.width, self.height)
+    }
+
+    pub(super) fn line(&mut self, from: Point, to: Point, pen: Pen) {
+        self.lines(vec![vec![from, to]], pen);
+    }
+
+    pub(super) fn lines(&mut self, runs: Vec<Vec<Point>>, pen: Pen) {
+        if !runs.is_empty() {
+            self.shapes.push(Shape::Lines(runs, pen));
+        }
+    }
+
+    pub(super) fn areas(&mut self, outlines: Vec<Vec<Point>>, color: Color) {
+        if !outlines.is_empty() {
+            self.shapes.push(Shape::Areas(outlines, color));
+        }
+    }
+
+    /// Text that is ours or made visible before.
+    pub(super) fn text(&mut self, text: &str, at: Point, size: f64, color: Color, anchor: Anchor) {
+        self.shapes.push(Shape::Text(Label { text: text.into(), at, size, color, anchor, upright: false }));
+    }
+
+    /// Text that runs up the page, its middle at `at`.
+    pub(super) fn upright(&mut self, text: &str, at: Point, size: f64, color: Color) {
+        let label = Label { text: text.into(), at, size, color, anchor: Anchor::Middle, upright: true };
+        self.shapes.push(Shape::Text(label));
+    }
+}
+
+impl Label {
+    /// Where the baseline begins, by the embedded fonts' widths.
+    pub fn start(&self) -> Point {
+        let share = match self.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => 0.5,
+            Anchor::End => 1.0,
+        };
+        let back = share * font::width(&self.text, self.size);
+        if self.upright { (self.at.0, self.at.1 + back) } else { (self.at.0 - back, self.at.1) }
+    }
+}
+
+/// The corners of a rectangle.
+pub(super) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Vec<Point> {
+    vec![(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+}

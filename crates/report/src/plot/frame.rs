@@ -1,0 +1,106 @@
+//! What every plot begins with: its title, and under it the legend.
+
+use super::Look;
+use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
+use super::font;
+use super::palette::Color;
+
+/// Free px at the sides.
+pub(super) const MARGIN: f64 = 16.0;
+/// Font sizes, px.
+pub(super) const TITLE: f64 = 15.0;
+pub(super) const TEXT: f64 = 12.0;
+pub(super) const SMALL: f64 = 11.0;
+/// A reader's font may be wider than ours.
+pub(super) const SLACK: f64 = 1.06;
+/// Widest label in a legend.
+const LABEL: f64 = 260.0;
+/// Height of a legend's row, width of its swatches.
+const ROW: f64 = 19.0;
+const SWATCH: f64 = 20.0;
+
+/// The mark of a single event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// An upright stroke.
+    Tick,
+    /// A cross.
+    Cross,
+}
+
+impl Mark {
+    /// Its strokes around `at`.
+    pub fn strokes(self, (x, y): Point) -> Vec<Vec<Point>> {
+        match self {
+            Mark::Tick => vec![vec![(x, y - 3.5), (x, y + 3.5)]],
+            Mark::Cross => {
+                let r = 3.0;
+                vec![vec![(x - r, y - r), (x + r, y + r)], vec![(x - r, y + r), (x + r, y - r)]]
+            }
+        }
+    }
+}
+
+/// What stands before a legend's label.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Swatch {
+    Line(Pen),
+    Area(Color),
+    Mark(Mark, Pen),
+    /// Nothing: a remark.
+    None,
+}
+
+/// One entry of a legend.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub swatch: Swatch,
+    pub label: String,
+}
+
+impl Item {
+    pub fn new(swatch: Swatch, label: impl Into<String>) -> Item {
+        Item { swatch, label: label.into() }
+    }
+
+    /// The legend's remark that `n` are not shown; nothing for none.
+    pub fn more(n: usize, look: &Look) -> Option<Item> {
+        (n > 0).then(|| Item::new(Swatch::None, look.fill("plot.more", &[("n", &n.to_string())])))
+    }
+}
+
+/// A drawing with title and legend, and the y below them.
+pub(super) fn frame(look: &Look, title: &str, label: &str, legend: &[Item]) -> (Drawing, f64) {
+    let colors = look.colors();
+    let mut drawing = Drawing::new(look.width(), colors.ground);
+    let room = drawing.width - 2.0 * MARGIN;
+    let whole = if label.is_empty() { title.to_string() } else { format!("{title} — {label}") };
+    drawing.title = font::clip(&whole, TITLE, room / SLACK);
+    let title = drawing.title.clone();
+    drawing.text(&title, (MARGIN, 26.0), TITLE, colors.ink, Anchor::Start);
+    let (mut x, mut y) = (MARGIN, 26.0);
+    for (i, item) in legend.iter().enumerate() {
+        let label = font::clip(&item.label, TEXT, LABEL);
+        let before = if matches!(item.swatch, Swatch::None) { 0.0 } else { SWATCH + 6.0 };
+        let width = before + font::width(&label, TEXT) * SLACK;
+        if i == 0 || x + width > MARGIN + room {
+            (x, y) = (MARGIN, y + if i == 0 { ROW + 3.0 } else { ROW });
+        }
+        swatch(&mut drawing, item.swatch, (x, y - 4.0));
+        let color = if before == 0.0 { colors.muted } else { colors.ink };
+        drawing.text(&label, (x + before, y), TEXT, color, Anchor::Start);
+        x += width + 18.0;
+    }
+    (drawing, y + 16.0)
+}
+
+/// Draws a swatch from `at`, its left middle.
+fn swatch(drawing: &mut Drawing, swatch: Swatch, at: Point) {
+    let (x, y) = at;
+    match swatch {
+        Swatch::Line(pen) => drawing.line((x, y), (x + SWATCH, y), pen),
+        Swatch::Area(color) => drawing.areas(vec![rectangle(x + 5.0, y - 5.0, SWATCH - 7.0, 10.0)], color),
+        Swatch::Mark(mark, pen) => drawing.lines(mark.strokes((x + SWATCH - 8.0, y)), pen),
+        Swatch::None => {}
+    }
+}

@@ -1,0 +1,142 @@
+//! Plots of a result for papers and slides, without a browser: drawn once, written as SVG or PNG.
+//!
+//! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
+//! everything that has time as its x axis, and each plot has a file.
+
+mod chart;
+mod compare;
+mod cwnd;
+mod drawing;
+mod drops;
+mod font;
+mod frame;
+mod palette;
+mod path;
+mod pick;
+mod png;
+mod queue;
+mod rtt;
+mod scale;
+mod sequence;
+mod states;
+mod svg;
+mod thin;
+mod throughput;
+
+pub use crate::strings::Lang;
+pub use compare::compare;
+pub use drawing::Drawing;
+pub use palette::Theme;
+
+use result::{ElementSeries, FlowSeries, Variant};
+
+/// One variant with its series, as plots need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The summary.
+    pub variant: &'a Variant,
+    /// What to call it.
+    pub label: &'a str,
+    /// Series of its flows in the summary's order; empty where nothing was sampled.
+    pub flows: &'a [FlowSeries],
+    /// Series of its elements in the summary's order; empty as above.
+    pub elements: &'a [ElementSeries],
+}
+
+/// How plots look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Light or dark.
+    pub theme: Theme,
+    /// The language of titles, axes and legends.
+    pub lang: Lang,
+    /// Width, px, 320 at least; a path of many stages may need more.
+    pub width: f64,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look { theme: Theme::Light, lang: Lang::En, width: 900.0 }
+    }
+}
+
+impl Look {
+    fn text(&self, key: &str) -> &'static str {
+        crate::strings::text(key, self.lang)
+    }
+
+    fn fill(&self, key: &str, values: &[(&str, &str)]) -> String {
+        crate::strings::fill(key, self.lang, values)
+    }
+
+    fn colors(&self) -> &'static palette::Palette {
+        self.theme.palette()
+    }
+
+    fn width(&self) -> f64 {
+        if self.width.is_finite() { self.width.clamp(320.0, 10_000.0) } else { Look::default().width }
+    }
+}
+
+/// A plot of one variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Goodput over time.
+    Throughput,
+    /// Round-trip times.
+    Rtt,
+    /// Windows and packets in flight.
+    Cwnd,
+    /// Queues and token buckets.
+    Queue,
+    /// Drops and marks.
+    Drops,
+    /// States of the congestion control.
+    States,
+    /// Bytes sent, acknowledged and sent again.
+    Sequence,
+    /// Hosts, links and their stages.
+    Path,
+}
+
+/// All plots of a variant, in the order to show them.
+pub const KINDS: [Kind; 8] = [
+    Kind::Throughput,
+    Kind::Rtt,
+    Kind::Cwnd,
+    Kind::Queue,
+    Kind::Drops,
+    Kind::States,
+    Kind::Sequence,
+    Kind::Path,
+];
+
+impl Kind {
+    /// A short name, fit for a file's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Throughput => "throughput",
+            Kind::Rtt => "rtt",
+            Kind::Cwnd => "cwnd",
+            Kind::Queue => "queue",
+            Kind::Drops => "drops",
+            Kind::States => "states",
+            Kind::Sequence => "sequence",
+            Kind::Path => "path",
+        }
+    }
+}
+
+/// Draws one plot; `None` where the result has nothing to show for it: no series, no queue, no topology.
+pub fn draw(kind: Kind, input: &Input, look: &Look) -> Option<Drawing> {
+    match kind {
+        Kind::Throughput => throughput::draw(input, look),
+        Kind::Rtt => rtt::draw(input, look),
+        Kind::Cwnd => cwnd::draw(input, look),
+        Kind::Queue => queue::draw(input, look),
+        Kind::Drops => drops::draw(input, look),
+        Kind::States => states::draw(input, look),
+        Kind::Sequence => sequence::draw(input, look),
+        Kind::Path => path::draw(input, look),
+    }
+}

@@ -1,0 +1,183 @@
+//! A stage's box: kind, name, main settings, and what happened in it.
+
+use crate::number::count;
+use crate::plot::Look;
+use crate::plot::drawing::{Anchor, Drawing, Pen, Point, rectangle};
+use crate::plot::font;
+use crate::plot::palette::Color;
+use result::Element;
+use result::topology::Stage;
+use std::collections::BTreeMap;
+
+/// Font size, line height, px.
+const SIZE: f64 = 10.5;
+const LINE: f64 = 14.0;
+/// Widest and narrowest text.
+const TEXT: (f64, f64) = (126.0, 50.0);
+/// The main settings, in the order to show them.
+const MAIN: [&str; 14] = [
+    "rate",
+    "burst",
+    "excess_burst",
+    "delay",
+    "jitter",
+    "probability",
+    "model",
+    "overhead",
+    "every",
+    "duration",
+    "queue.kind",
+    "queue.packets",
+    "queue.bytes",
+    "queue.target",
+];
+/// Most of them shown.
+const SETTINGS: usize = 5;
+
+/// Drops and longest queue of each `link.direction.stage`.
+pub(super) struct Counters {
+    of: BTreeMap<String, (u64, u64)>,
+    most: u64,
+}
+
+impl Counters {
+    /// Of flows measured one at a time (`element@flow`) the sum of drops and the longest queue of all.
+    pub fn new(elements: &[Element]) -> Counters {
+        let mut of: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for e in elements {
+            let name = e.name.split_once('@').map_or(e.name.as_str(), |(name, _)| name);
+            let sum = of.entry(name.into()).or_default();
+            *sum = (sum.0.saturating_add(e.dropped_packets), sum.1.max(e.max_queue_packets));
+        }
+        let most = of.values().map(|v| v.0).max().unwrap_or(0);
+        Counters { of, most }
+    }
+}
+
+/// What a line of a box says, which decides its colour.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Kind,
+    Plain,
+    Drops,
+}
+
+/// A stage ready to draw.
+pub(super) struct Block {
+    lines: Vec<(String, Tone)>,
+    /// Px.
+    pub width: f64,
+    /// It dropped most of all.
+    worst: bool,
+}
+
+impl Block {
+    /// `element` is the stage's `link.direction.stage`.
+    pub fn new(stage: &Stage, element: &str, counters: &Counters, look: &Look) -> Block {
+        let (drops, queue) = counters.of.get(element).copied().unwrap_or_default();
+        let mut lines = vec![(stage.kind.clone(), Tone::Kind)];
+        if stage.name != stage.kind {
+            lines.push((stage.name.clone(), Tone::Plain));
+        }
+        lines.extend(settings(stage).into_iter().map(|line| (line, Tone::Plain)));
+        if drops > 0 {
+            lines.push((look.fill("plot.path.drops", &[("n", &count(drops))]), Tone::Drops));
+        }
+        if queue > 0 {
+            lines.push((look.fill("plot.path.queue", &[("n", &count(queue))]), Tone::Kind));
+        }
+        for (text, _) in &mut lines {
+            *text = font::clip(text, SIZE, TEXT.0);
+        }
+        let text = lines.iter().map(|(l, _)| font::width(l, SIZE)).fold(TEXT.1, f64::max);
+        Block { lines, width: text + 16.0, worst: drops > 0 && drops == counters.most }
+    }
+
+    /// Px.
+    pub fn height(&self) -> f64 {
+        self.lines.len() as f64 * LINE + 10.0
+    }
+
+    /// Draws it from `at`, the middle of its left side.
+    pub fn draw(&self, drawing: &mut Drawing, (x, y): Point, look: &Look) {
+        let colors = look.colors();
+        let top = y - self.height() / 2.0;
+        let outline = rectangle(x, top, self.width, self.height());
+        let (ground, pen) = if self.worst {
+            (colors.drop.toward(colors.ground, 0.86), Pen::new(colors.drop, 2.0))
+        } else {
+            (colors.ground, Pen::new(colors.muted, 1.0))
+        };
+        drawing.areas(vec![outline.clone()], ground);
+        drawing.lines(vec![super::closed(outline)], pen);
+        let color = |tone| -> Color {
+            match tone {
+                Tone::Kind => colors.ink,
+                Tone::Plain => colors.muted,
+                Tone::Drops => colors.drop.toward(colors.ink, 0.25),
+            }
+        };
+        for (i, (text, tone)) in self.lines.iter().enumerate() {
+            let at = (x + self.width / 2.0, top + 5.0 + LINE * (i as f64 + 0.75));
+            drawing.text(text, at, SIZE, color(*tone), Anchor::Middle);
+        }
+    }
+}
+
+/// The main settings, `key value` each; what does nothing is left out.
+fn settings(stage: &Stage) -> Vec<String> {
+    let told = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
+    let told = told.filter(|(_, value)| !["false", "0", "0ns"].contains(&value.as_str()));
+    told.take(SETTINGS).map(|(key, value)| format!("{key} {}", larger(value))).collect()
+}
+
+/// A quantity in the next larger unit where it has thousands: `2500us` as `2.5ms`.
+fn larger(value: &str) -> String {
+    const UNITS: [(&str, &str); 5] =
+        [("ns", "us"), ("us", "ms"), ("ms", "s"), ("kbit/s", "Mbit/s"), ("Mbit/s", "Gbit/s")];
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let next = UNITS.iter().find(|(small, _)| *small == unit);
+    match (number.len() > 3, next) {
+        (true, Some((_, unit))) => {
+            let (whole, part) = number.split_at(number.len() - 3);
+            let number = format!("{whole}.{part}");
+            format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => value.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn main_settings_come_first_and_what_does_nothing_not_at_all() {
+        let pairs = [
+            ("nat_traversal", "false"),
+            ("queue.packets", "200"),
+            ("burst", "10kB"),
+            ("rate", "8600kbit/s"),
+            ("delay", "0ns"),
+        ];
+        let settings_map = pairs.map(|(k, v)| (k.to_string(), v.to_string())).into();
+        let stage = Stage { settings: settings_map, ..Stage::default() };
+        assert_eq!(settings(&stage), ["rate 8.6Mbit/s", "burst 10kB", "queue.packets 200"]);
+        let got = ["2500us", "15100us", "999us", "1000ms", "10240", "esp-aes-gcm"].map(larger);
+        assert_eq!(got, ["2.5ms", "15.1ms", "999us", "1s", "10240", "esp-aes-gcm"]);
+    }
+
+    #[test]
+    fn runs_of_single_flows_add_up() {
+        let element = |name: &str, dropped_packets, max_queue_packets| Element {
+            name: name.into(),
+            dropped_packets,
+            max_queue_packets,
+            ..Element::default()
+        };
+        let all = [element("wan.forward.p@up", 3, 9), element("wan.forward.p@down", 4, 5)];
+        let counters = Counters::new(&all);
+        assert_eq!((counters.of["wan.forward.p"], counters.most), ((7, 9), 7));
+    }
+}

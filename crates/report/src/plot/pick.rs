@@ -1,0 +1,90 @@
+//! Which flows and elements a plot shows: the eight largest, each with its colour and name.
+
+use super::Input;
+use super::palette::{Color, Palette};
+use result::{ElementSeries, Flow, FlowSeries};
+
+/// As many as the palette has colours.
+pub(super) const MOST: usize = 8;
+
+/// The state of a flow that recovers from a retransmission timeout, as [`FlowSeries::states`] names it.
+pub(super) const TIMEOUT: &str = "loss";
+
+/// A flow to draw.
+pub(super) struct Picked<'a> {
+    pub series: &'a FlowSeries,
+    pub color: Color,
+    pub label: String,
+}
+
+/// The places of the [`MOST`] largest, in their order, and how many are left out.
+pub(super) fn largest(weights: &[f64]) -> (Vec<usize>, usize) {
+    let mut places: Vec<usize> = (0..weights.len()).collect();
+    // Stable: of equals the first.
+    places.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+    places.truncate(MOST);
+    places.sort_unstable();
+    let rest = weights.len() - places.len();
+    (places, rest)
+}
+
+/// The flows that delivered most of those that have something to show, and how many more have.
+pub(super) fn flows<'a>(
+    input: &Input<'a>,
+    colors: &Palette,
+    shows: impl Fn(&FlowSeries) -> bool,
+) -> (Vec<Picked<'a>>, usize) {
+    let all = &input.variant.flows;
+    let shown: Vec<(usize, &Flow, &FlowSeries)> = all
+        .iter()
+        .zip(input.flows)
+        .enumerate()
+        .map(|(i, (flow, series))| (i, flow, series))
+        .filter(|(_, _, series)| shows(series))
+        .collect();
+    let (places, rest) = largest(&shown.iter().map(|s| s.1.delivered_bytes as f64).collect::<Vec<_>>());
+    let mixed = all.iter().any(|f| f.cc != all[0].cc);
+    let picked = places.into_iter().enumerate().map(|(rank, place)| {
+        let (i, flow, series) = shown[place];
+        // While the colours last a flow keeps its own in all plots.
+        let color = colors.flows[if all.len() <= MOST { i } else { rank }];
+        let told = flow.cc.is_empty() || flow.name.contains(&flow.cc);
+        let label = if mixed && !told { format!("{} ({})", flow.name, flow.cc) } else { flow.name.clone() };
+        Picked { series, color, label }
+    });
+    (picked.collect(), rest)
+}
+
+/// Elements with the highest weights above zero, each with its colour, and how many more there are.
+pub(super) fn elements<'a>(
+    input: &Input<'a>,
+    colors: &Palette,
+    weight: impl Fn(&ElementSeries) -> f64,
+) -> (Vec<(&'a ElementSeries, Color)>, usize) {
+    let shown: Vec<(&ElementSeries, f64)> =
+        input.elements.iter().map(|e| (e, weight(e))).filter(|(_, weight)| *weight > 0.0).collect();
+    let (places, rest) = largest(&shown.iter().map(|s| s.1).collect::<Vec<_>>());
+    let picked = places.into_iter().zip(colors.flows).map(|(place, color)| (shown[place].0, color));
+    (picked.collect(), rest)
+}
+
+/// Whether the flow had begun at a row: datagrams have no states and count as begun.
+pub(super) fn begun(series: &FlowSeries, row: usize) -> bool {
+    let named = |row: usize| {
+        let state = series.state.get(row).and_then(|&s| series.states.get(s as usize));
+        state.is_some_and(|s| !s.is_empty())
+    };
+    named(row) || series.states.iter().all(String::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_stay_in_their_order() {
+        let weights = [5.0, 1.0, 9.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 0.5];
+        assert_eq!(largest(&weights), (vec![0, 1, 2, 4, 5, 6, 7, 8], 2));
+        assert_eq!(largest(&[1.0, f64::NAN]), (vec![0, 1], 0));
+    }
+}

@@ -1,0 +1,24 @@
+//! Round-trip times.
+
+use super::chart::{Chart, Line, Values, end};
+use super::drawing::{Drawing, Pen};
+use super::frame::{Item, Swatch};
+use super::{Input, Look, pick};
+
+pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
+    let end = end(input)?;
+    let (picked, rest) = pick::flows(input, look.colors(), |s| s.rtt_ms.iter().any(|v| v.is_finite()));
+    if picked.is_empty() {
+        return None;
+    }
+    let left = look.text("plot.axis.rtt").into();
+    let mut chart = Chart { end, left, values: Values::Levels, ..Chart::default() };
+    for flow in &picked {
+        let s = flow.series;
+        let pen = Pen::new(flow.color, 1.3);
+        chart.lines.push(Line::new(s.time_s.iter().copied().zip(s.rtt_ms.iter().copied()).collect(), pen));
+        chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
+    }
+    chart.legend.extend(Item::more(rest, look));
+    Some(chart.draw(look.text("plot.rtt"), input.label, look))
+}

@@ -1,0 +1,56 @@
+//! Bytes sent, acknowledged and sent again.
+
+use super::chart::{Chart, Line, Marks, end};
+use super::drawing::{Drawing, Pen, Point};
+use super::frame::{Item, Mark, Swatch};
+use super::pick::TIMEOUT;
+use super::{Input, Look, pick};
+use result::{FlowSeries, Resent};
+
+pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
+    let end = end(input)?;
+    let colors = look.colors();
+    let (picked, rest) = pick::flows(input, colors, |s| s.sent_bytes.iter().any(|&b| b > 0));
+    if picked.is_empty() {
+        return None;
+    }
+    let mut chart = Chart { end, left: look.text("plot.axis.bytes").into(), ..Chart::default() };
+    for flow in &picked {
+        let s = flow.series;
+        let pen = Pen::new(flow.color, 1.9);
+        let sent = Pen::new(flow.color.toward(colors.ground, 0.35), 0.9);
+        chart.lines.push(Line::new(megabytes(s, &s.sent_bytes), sent));
+        chart.lines.push(Line::new(megabytes(s, &s.acked_bytes), pen));
+        chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
+    }
+    chart.legend.extend(Item::more(rest, look));
+    let line = |share, width| Swatch::Line(Pen::new(colors.muted.toward(colors.ground, share), width));
+    chart.legend.push(Item::new(line(0.35, 0.9), look.text("plot.sent")));
+    chart.legend.push(Item::new(line(0.0, 1.9), look.text("plot.acked")));
+    for (after_timeout, mark, color, key) in [
+        (false, Mark::Tick, colors.drop, "plot.resent"),
+        (true, Mark::Cross, colors.state(TIMEOUT), "plot.resent-timeout"),
+    ] {
+        let all = picked.iter().flat_map(|flow| flow.series.resent.iter().map(|r| (flow.series, r)));
+        let mine = all.filter(|(series, resent)| in_timeout(series, resent) == after_timeout);
+        let points: Vec<Point> = mine.map(|(_, r)| (r.time_s, r.byte as f64 / 1e6)).collect();
+        if !points.is_empty() {
+            let pen = Pen::new(color, 1.1);
+            chart.legend.push(Item::new(Swatch::Mark(mark, pen), look.text(key)));
+            chart.marks.push(Marks { points, mark, pen });
+        }
+    }
+    Some(chart.draw(look.text("plot.sequence"), input.label, look))
+}
+
+fn megabytes(s: &FlowSeries, bytes: &[u64]) -> Vec<Point> {
+    s.time_s.iter().zip(bytes).map(|(&t, &b)| (t, b as f64 / 1e6)).collect()
+}
+
+/// Whether it was sent again while the flow recovered from a timeout, as the first sample after it tells:
+/// the retransmission that a timeout causes comes just before the first sample in the state.
+fn in_timeout(s: &FlowSeries, resent: &Resent) -> bool {
+    let row = s.time_s.partition_point(|&t| t < resent.time_s).min(s.time_s.len().saturating_sub(1));
+    let state = s.state.get(row).and_then(|&state| s.states.get(state as usize));
+    state.is_some_and(|state| state == TIMEOUT)
+}

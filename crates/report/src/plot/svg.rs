@@ -1,0 +1,147 @@
+//! A drawing as SVG: paths in tenths of a px, relative, and text as text. No scripts, nothing from outside.
+
+use super::drawing::{Anchor, Drawing, Label, Point, Shape};
+use super::font::{FAMILY, visible};
+use super::palette::Color;
+use std::fmt::Write;
+
+impl Drawing {
+    /// The drawing as a whole SVG file.
+    pub fn svg(&self) -> String {
+        let (width, height) = (tenth(units(self.width)), tenth(units(self.height)));
+        let title = escape(&self.title);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FAMILY}\">\n\
+             <title>{title}</title>\n\
+             <path fill=\"{}\" d=\"M0 0h{width}v{height}H0z\"/>\n",
+            hex(self.ground)
+        );
+        for shape in &self.shapes {
+            match shape {
+                Shape::Lines(runs, pen) => {
+                    let dash = pen
+                        .dash
+                        .map_or(String::new(), |[on, off]| format!(" stroke-dasharray=\"{on} {off}\""));
+                    let _ = writeln!(
+                        out,
+                        "<path fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash} d=\"{}\"/>",
+                        hex(pen.color),
+                        pen.width,
+                        path(runs, "")
+                    );
+                }
+                Shape::Areas(outlines, color) => {
+                    let _ = writeln!(out, "<path fill=\"{}\" d=\"{}\"/>", hex(*color), path(outlines, "z"));
+                }
+                Shape::Text(label) => text(&mut out, label),
+            }
+        }
+        out + "</svg>\n"
+    }
+}
+
+fn text(out: &mut String, label: &Label) {
+    let (x, y) = (tenth(units(label.at.0)), tenth(units(label.at.1)));
+    let anchor = match label.anchor {
+        Anchor::Start => "",
+        Anchor::Middle => " text-anchor=\"middle\"",
+        Anchor::End => " text-anchor=\"end\"",
+    };
+    let turn = if label.upright { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+    let _ = writeln!(
+        out,
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>",
+        label.size,
+        hex(label.color),
+        escape(&label.text)
+    );
+}
+
+fn hex(Color([r, g, b]): Color) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+/// Tenths of a px.
+fn units(px: f64) -> i64 {
+    (px * 10.0).round() as i64
+}
+
+/// As short as it can be: `12.3`, `-.4`, `5`.
+fn tenth(units: i64) -> String {
+    let sign = if units < 0 { "-" } else { "" };
+    let (whole, rest) = (units.unsigned_abs() / 10, units.unsigned_abs() % 10);
+    match (whole, rest) {
+        (_, 0) => format!("{}{whole}", if whole == 0 { "" } else { sign }),
+        (0, _) => format!("{sign}.{rest}"),
+        _ => format!("{sign}{whole}.{rest}"),
+    }
+}
+
+/// Path data; `end` closes each run. Steps are between rounded points, so that errors do not add up.
+fn path(runs: &[Vec<Point>], end: &str) -> String {
+    let mut data = String::new();
+    for run in runs {
+        let mut points = run.iter().map(|&(x, y)| (units(x), units(y)));
+        let Some(mut last) = points.next() else { continue };
+        let _ = write!(data, "M{} {}", tenth(last.0), tenth(last.1));
+        let mut command = 'M';
+        for (x, y) in points {
+            let (dx, dy) = (x - last.0, y - last.1);
+            last = (x, y);
+            let (next, step) = match (dx, dy) {
+                (0, 0) => continue,
+                (_, 0) => ('h', tenth(dx)),
+                (0, _) => ('v', tenth(dy)),
+                _ if dy < 0 => ('l', tenth(dx) + &tenth(dy)),
+                _ => ('l', tenth(dx) + " " + &tenth(dy)),
+            };
+            // A command holds until another; numbers part by their sign or a blank.
+            if next != command {
+                data.push(next);
+            } else if !step.starts_with('-') {
+                data.push(' ');
+            }
+            data += &step;
+            command = next;
+        }
+        data += end;
+    }
+    data
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in visible(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_short_and_do_not_drift() {
+        let run = vec![(0.04, 10.0), (0.54, 9.46), (1.04, 9.46), (1.04, 20.0), (-3.0, 20.0)];
+        assert_eq!(path(&[run], ""), "M0 10l.5-.5h.5v10.5h-4");
+        let drift: Vec<Point> = (0..=1000).map(|i| (f64::from(i) * 0.33, 0.0)).collect();
+        let sum: f64 = path(&[drift], "")[5..].split(' ').map(|s| s.parse::<f64>().unwrap()).sum();
+        assert!((sum - 330.0).abs() < 0.2, "{sum}");
+        assert_eq!(path(&[vec![(1.0, 1.0), (2.0, 3.0), (4.0, 5.0)]], "z"), "M1 1l1 2 2 2z");
+    }
+
+    #[test]
+    fn names_stay_names() {
+        assert_eq!(escape("</script>\"&'"), "&lt;/script&gt;&quot;&amp;&#39;");
+        assert_eq!(escape("a\u{0}\u{202e}b\u{ffff}"), "a\u{fffd}\u{fffd}b\u{fffd}");
+    }
+}

@@ -1,0 +1,122 @@
+//! A million samples as what can be seen of them: of each px column first, lowest, highest and last.
+
+use super::drawing::Point;
+
+/// Joins finite points within `most` px of width into runs; a point that is not finite parts them. Points
+/// are in px already, x never falling.
+pub(super) fn thin(points: impl Iterator<Item = Point>) -> Vec<Vec<Point>> {
+    let mut runs = Vec::new();
+    let mut run = Run::default();
+    for point in points {
+        if point.0.is_finite() && point.1.is_finite() {
+            run.push(point);
+        } else {
+            runs.extend(std::mem::take(&mut run).finish());
+        }
+    }
+    runs.extend(run.finish());
+    runs
+}
+
+#[derive(Default)]
+struct Run {
+    done: Vec<Point>,
+    column: Option<Column>,
+}
+
+/// What one px column has seen.
+struct Column {
+    x: f64,
+    first: Point,
+    lowest: (u64, Point),
+    highest: (u64, Point),
+    last: Point,
+    seen: u64,
+}
+
+impl Run {
+    fn push(&mut self, point: Point) {
+        match &mut self.column {
+            Some(column) if column.x == point.0.floor() => column.add(point),
+            column => {
+                let new = Column {
+                    x: point.0.floor(),
+                    first: point,
+                    lowest: (0, point),
+                    highest: (0, point),
+                    last: point,
+                    seen: 1,
+                };
+                if let Some(old) = column.replace(new) {
+                    old.write(&mut self.done);
+                }
+            }
+        }
+    }
+
+    /// A run of one point is nothing that a line could show.
+    fn finish(mut self) -> Option<Vec<Point>> {
+        if let Some(column) = self.column.take() {
+            column.write(&mut self.done);
+        }
+        (self.done.len() > 1).then_some(self.done)
+    }
+}
+
+impl Column {
+    fn add(&mut self, point: Point) {
+        if point.1 < self.lowest.1.1 {
+            self.lowest = (self.seen, point);
+        }
+        if point.1 > self.highest.1.1 {
+            self.highest = (self.seen, point);
+        }
+        self.last = point;
+        self.seen += 1;
+    }
+
+    fn write(self, to: &mut Vec<Point>) {
+        let (a, b) = if self.lowest.0 < self.highest.0 {
+            (self.lowest.1, self.highest.1)
+        } else {
+            (self.highest.1, self.lowest.1)
+        };
+        for point in [self.first, a, b, self.last] {
+            if to.last() != Some(&point) {
+                to.push(point);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_points_stay_and_gaps_part_them() {
+        let points =
+            [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, f64::NAN), (5.0, 5.0), (6.0, 6.0)];
+        let runs = thin(points.into_iter());
+        assert_eq!(runs, [vec![(0.0, 1.0), (1.0, 2.0)], vec![(5.0, 5.0), (6.0, 6.0)]]);
+    }
+
+    #[test]
+    fn extremes_survive() {
+        // One spike up and one down among a million points on 800 px.
+        let points = (0..1_000_000).map(|i| {
+            let y = match i {
+                333_333 => -50.0,
+                777_777 => 90.0,
+                _ => f64::from(i % 7),
+            };
+            (f64::from(i) / 1250.0, y)
+        });
+        let runs = thin(points);
+        assert_eq!(runs.len(), 1);
+        assert!(runs[0].len() <= 4 * 800, "{}", runs[0].len());
+        let ys = || runs[0].iter().map(|p| p.1);
+        assert_eq!((ys().fold(0.0, f64::min), ys().fold(0.0, f64::max)), (-50.0, 90.0));
+        assert!(runs[0].windows(2).all(|w| w[0].0 <= w[1].0), "in the order of time");
+    }
+}

@@ -1,0 +1,263 @@
+//! Series read back from a result's folder.
+
+use super::columns::{Column, ELEMENTS, FLOWS, RETRANSMISSIONS};
+use super::table::{SeriesError, Table};
+use crate::{ElementSeries, FlowSeries, Resent, Run, Variant};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// One variant's series.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Series {
+    /// Flows' series, in the summary's order; empty when sampling was off.
+    pub flows: Vec<FlowSeries>,
+    /// Elements' series, in the summary's order; empty when sampling was off.
+    pub elements: Vec<ElementSeries>,
+}
+
+/// The first repeat's series of each of the run's variants, as they were written. Each file is given as its bytes;
+/// older results have no `retransmissions.parquet`.
+///
+/// Columns that an older file lacks come back as zeros (numbers that may be unknown: as unknown), columns that
+/// are not known here are passed over, as are flows and elements that the run does not name.
+///
+/// # Errors
+/// What is no such file, was cut, or holds what cannot be.
+pub fn read_series(
+    flows: &[u8],
+    elements: &[u8],
+    retransmissions: Option<&[u8]>,
+    run: &Run,
+) -> Result<Vec<Series>, SeriesError> {
+    let mut of_flows =
+        Slots::new(run, |v| v.flows.iter().map(|f| f.name.as_str()).collect(), FlowSeries::new);
+    read_flows(&Table::open(FLOWS, flows)?, &mut of_flows)?;
+    if let Some(bytes) = retransmissions {
+        read_resent(&Table::open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
+    }
+    let named = |name: &str| ElementSeries { name: name.into(), ..ElementSeries::default() };
+    let mut of_elements = Slots::new(run, |v| v.elements.iter().map(|e| e.name.as_str()).collect(), named);
+    read_elements(&Table::open(ELEMENTS, elements)?, &mut of_elements)?;
+    let flows = of_flows.finish(|s| s.time_s.is_empty());
+    let elements = of_elements.finish(|s| s.time_s.is_empty());
+    Ok(flows.into_iter().zip(elements).map(|(flows, elements)| Series { flows, elements }).collect())
+}
+
+/// Series to be filled, of all variants.
+struct Slots<'a, S> {
+    all: Vec<S>,
+    /// How many each variant has.
+    counts: Vec<usize>,
+    /// By variant, clock and name.
+    index: BTreeMap<[&'a str; 3], usize>,
+}
+
+impl<'a, S> Slots<'a, S> {
+    fn new(
+        run: &'a Run,
+        names: impl Fn(&'a Variant) -> Vec<&'a str>,
+        make: impl Fn(&str) -> S,
+    ) -> Slots<'a, S> {
+        let mut slots = Slots { all: Vec::new(), counts: Vec::new(), index: BTreeMap::new() };
+        for variant in &run.variants {
+            let names = names(variant);
+            slots.counts.push(names.len());
+            for name in names {
+                slots.index.insert([&variant.name, variant.clock.name(), name], slots.all.len());
+                slots.all.push(make(name));
+            }
+        }
+        slots
+    }
+
+    /// Each variant's; none where all are without a row.
+    fn finish(self, is_empty: impl Fn(&S) -> bool) -> Vec<Vec<S>> {
+        let mut all = self.all.into_iter();
+        let mut of = |n: usize| all.by_ref().take(n).collect::<Vec<S>>();
+        let lists = self.counts.into_iter().map(&mut of);
+        lists.map(|list| if list.iter().all(&is_empty) { Vec::new() } else { list }).collect()
+    }
+}
+
+/// Rows of a group that belong to one series.
+struct Stretch {
+    rows: Range<usize>,
+    /// The series' slot.
+    of: usize,
+}
+
+/// A row group and whose its rows are.
+struct Group<'a> {
+    table: &'a Table<'a>,
+    group: usize,
+    stretches: Vec<Stretch>,
+}
+
+impl<'a> Group<'a> {
+    fn new<S>(table: &'a Table<'a>, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
+        let texts = |name| table.texts(group, table.column(name));
+        let [variants, clocks, names] = [texts("variant")?, texts("clock")?, texts("name")?];
+        let repeats: Vec<u64> = table.counts(group, table.column("repeat"), 0)?;
+        let key = |row: usize| (variants.0[row], clocks.0[row], names.0[row], repeats[row]);
+        let (mut stretches, mut begin) = (Vec::new(), 0);
+        for row in 1..=repeats.len() {
+            if row < repeats.len() && key(row) == key(begin) {
+                continue;
+            }
+            let (variant, clock, name, repeat) = key(begin);
+            let name = [&variants.1[variant], &clocks.1[clock], &names.1[name]].map(String::as_str);
+            if repeat == 1
+                && let Some(&of) = slots.index.get(&name)
+            {
+                stretches.push(Stretch { rows: begin..row, of });
+            }
+            begin = row;
+        }
+        Ok(Group { table, group, stretches })
+    }
+
+    /// Appends each stretch's rows of a column to the series' own; `absent` for every row where the file lacks it.
+    fn spread<S, T: Clone>(
+        &self,
+        slots: &mut Slots<S>,
+        name: &str,
+        absent: T,
+        read: impl FnOnce(&Column) -> Result<Vec<T>, SeriesError>,
+        of: fn(&mut S) -> &mut Vec<T>,
+    ) -> Result<(), SeriesError> {
+        let column = self.table.column(name);
+        let values = self.table.has(column).then(|| read(column)).transpose()?;
+        for stretch in &self.stretches {
+            let series = of(&mut slots.all[stretch.of]);
+            match &values {
+                Some(values) => series.extend_from_slice(&values[stretch.rows.clone()]),
+                None => series.extend(std::iter::repeat_n(absent.clone(), stretch.rows.len())),
+            }
+        }
+        Ok(())
+    }
+
+    fn reals<S>(
+        &self,
+        slots: &mut Slots<S>,
+        name: &str,
+        of: fn(&mut S) -> &mut Vec<f64>,
+    ) -> Result<(), SeriesError> {
+        self.spread(slots, name, f64::NAN, |c| self.table.reals(self.group, c), of)
+    }
+
+    /// Counts, `null` where there is none.
+    fn counts<S, T: TryFrom<i64> + Copy + Default>(
+        &self,
+        slots: &mut Slots<S>,
+        name: &str,
+        null: Option<T>,
+        of: fn(&mut S) -> &mut Vec<T>,
+    ) -> Result<(), SeriesError> {
+        let absent = null.unwrap_or_default();
+        self.spread(slots, name, absent, |c| self.table.counts(self.group, c, absent), of)
+    }
+
+    /// Times, which are numbers and do not fall within a series.
+    fn times(&self, after: impl Fn(usize) -> f64) -> Result<Vec<f64>, SeriesError> {
+        let column = self.table.column("time_s");
+        let times = self.table.reals(self.group, column)?;
+        for stretch in &self.stretches {
+            let mut last = after(stretch.of);
+            for &t in &times[stretch.rows.clone()] {
+                if !t.is_finite() || t < last {
+                    return Err(self.table.wrong(column, format!("has {t} after {last}")));
+                }
+                last = t;
+            }
+        }
+        Ok(times)
+    }
+}
+
+fn last(times: &[f64]) -> f64 {
+    times.last().copied().unwrap_or(f64::NEG_INFINITY)
+}
+
+fn read_flows(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+    for group in 0..table.groups() {
+        let g = Group::new(table, group, slots)?;
+        let times = g.times(|of| last(&slots.all[of].time_s))?;
+        g.spread(slots, "time_s", 0.0, |_| Ok(times), |s| &mut s.time_s)?;
+        g.counts(slots, "delivered_bytes", None, |s| &mut s.delivered_bytes)?;
+        g.counts(slots, "cwnd", None, |s| &mut s.cwnd)?;
+        g.counts(slots, "ssthresh", Some(u32::MAX), |s| &mut s.ssthresh)?;
+        g.counts(slots, "inflight", None, |s| &mut s.inflight)?;
+        g.reals(slots, "srtt_ms", |s| &mut s.srtt_ms)?;
+        g.reals(slots, "rtt_ms", |s| &mut s.rtt_ms)?;
+        g.reals(slots, "pacing_mbps", |s| &mut s.pacing_mbps)?;
+        g.counts(slots, "retransmitted", None, |s| &mut s.retransmitted)?;
+        g.counts(slots, "sent_bytes", None, |s| &mut s.sent_bytes)?;
+        g.counts(slots, "acked_bytes", None, |s| &mut s.acked_bytes)?;
+        g.reals(slots, "btl_bw_mbps", |s| &mut s.btl_bw_mbps)?;
+        g.reals(slots, "rt_prop_ms", |s| &mut s.rt_prop_ms)?;
+        g.reals(slots, "pacing_gain", |s| &mut s.pacing_gain)?;
+        g.reals(slots, "cwnd_gain", |s| &mut s.cwnd_gain)?;
+        g.counts(slots, "round", Some(u64::MAX), |s| &mut s.round)?;
+        read_states(&g, slots)?;
+    }
+    Ok(())
+}
+
+/// States, numbered in each series by first appearance.
+fn read_states(g: &Group, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+    let column = g.table.column("state");
+    let read = g.table.has(column).then(|| g.table.texts(g.group, column)).transpose()?;
+    for stretch in &g.stretches {
+        let series = &mut slots.all[stretch.of];
+        // The series' number of each text, once it is known.
+        let mut numbers: BTreeMap<&str, u8> = BTreeMap::new();
+        for row in stretch.rows.clone() {
+            let state = read.as_ref().map_or("", |(cells, texts)| &texts[cells[row]]);
+            let number = match numbers.get(state) {
+                Some(&number) => number,
+                None => {
+                    let known = series.states.iter().position(|s| s == state);
+                    let at = known.unwrap_or(series.states.len());
+                    let number = u8::try_from(at)
+                        .map_err(|_| g.table.wrong(column, "has more than 256 states of a flow"))?;
+                    if known.is_none() {
+                        series.states.push(state.into());
+                    }
+                    numbers.insert(state, number);
+                    number
+                }
+            };
+            series.state.push(number);
+        }
+    }
+    Ok(())
+}
+
+fn read_elements(table: &Table, slots: &mut Slots<ElementSeries>) -> Result<(), SeriesError> {
+    for group in 0..table.groups() {
+        let g = Group::new(table, group, slots)?;
+        let times = g.times(|of| last(&slots.all[of].time_s))?;
+        g.spread(slots, "time_s", 0.0, |_| Ok(times), |s| &mut s.time_s)?;
+        g.counts(slots, "queue_packets", None, |s| &mut s.queue_packets)?;
+        g.counts(slots, "queue_bytes", None, |s| &mut s.queue_bytes)?;
+        g.reals(slots, "tokens_bytes", |s| &mut s.tokens_bytes)?;
+        g.counts(slots, "dropped", None, |s| &mut s.dropped)?;
+        g.counts(slots, "marked", None, |s| &mut s.marked)?;
+    }
+    Ok(())
+}
+
+fn read_resent(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+    for group in 0..table.groups() {
+        let g = Group::new(table, group, slots)?;
+        let times = g.times(|of| slots.all[of].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;
+        let bytes: Vec<u64> = table.counts(group, table.column("byte"), 0)?;
+        let lens: Vec<u32> = table.counts(group, table.column("bytes"), 0)?;
+        for stretch in &g.stretches {
+            let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i] };
+            slots.all[stretch.of].resent.extend(stretch.rows.clone().map(row));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! Series written as Parquet read back as they were; what is broken is an error, whatever is broken.
+
+use result::parquet::{
+    Origin, Sampled, Series, SeriesError, read_series, write_elements, write_flows, write_retransmissions,
+};
+use result::{
+    Clock, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Outcome, Resent, Run, SCHEMA, Variant,
+};
+
+/// A small generator of numbers (xorshift64*): the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % below
+    }
+
+    /// A number, or now and then NaN or a rare one.
+    fn real(&mut self) -> f64 {
+        match self.roll(5) {
+            0 => f64::NAN,
+            1 => [0.0, -0.0, f64::INFINITY, f64::MIN_POSITIVE, 5e-324][self.roll(5) as usize],
+            _ => self.roll(1 << 50) as f64 / 3.0,
+        }
+    }
+}
+
+const STATES: [&str; 4] = ["", "slow start", "avoidance", "PROBE_BW"];
+
+fn flow(name: &str, rows: u64, dice: &mut Dice) -> FlowSeries {
+    let mut s = FlowSeries::new(name);
+    for i in 0..rows {
+        s.push(FlowPoint {
+            time_s: i as f64 / 100.0,
+            delivered_bytes: dice.roll(1 << 60),
+            cwnd: dice.roll(1 << 32) as u32,
+            ssthresh: if dice.roll(3) == 0 { u32::MAX } else { dice.roll(1 << 32) as u32 },
+            inflight: dice.roll(1000) as u32,
+            srtt_ms: dice.real(),
+            rtt_ms: dice.real(),
+            pacing_mbps: f64::NAN,
+            retransmitted: i / 7,
+            sent_bytes: i * 1448,
+            acked_bytes: i64::MAX as u64,
+            btl_bw_mbps: dice.real(),
+            rt_prop_ms: 30.0,
+            pacing_gain: dice.real(),
+            cwnd_gain: dice.real(),
+            round: if i % 3 == 0 { u64::MAX } else { i },
+            state: STATES[dice.roll(4) as usize],
+        });
+    }
+    let resent =
+        |i| Resent { time_s: i as f64 / 50.0, byte: dice.roll(1 << 40), len: 1 + dice.roll(1448) as u32 };
+    s.resent = (0..rows / 3).map(resent).collect();
+    s
+}
+
+fn element(name: &str, rows: u64, dice: &mut Dice) -> ElementSeries {
+    let mut counts = |below| (0..rows).map(|_| dice.roll(below)).collect();
+    ElementSeries {
+        name: name.into(),
+        time_s: (0..rows).map(|i| i as f64 / 100.0).collect(),
+        queue_packets: counts(100),
+        queue_bytes: counts(1 << 40),
+        dropped: counts(2),
+        marked: vec![0; rows as usize],
+        tokens_bytes: (0..rows).map(|_| dice.real()).collect(),
+    }
+}
+
+fn outcome(name: &str, clock: Clock, rows: [u64; 3], seed: u64) -> Outcome {
+    let dice = &mut Dice(seed);
+    let flow_series: Vec<FlowSeries> =
+        ["bulk", "voice", "idle"].iter().zip(rows).map(|(name, rows)| flow(name, rows, dice)).collect();
+    let element_series =
+        vec![element("wan.forward.link", rows[0], dice), element("wan.backward.delay", rows[0], dice)];
+    let flows = flow_series.iter().map(|s| Flow { name: s.name.clone(), ..Flow::default() });
+    let elements = element_series.iter().map(|s| Element { name: s.name.clone(), ..Element::default() });
+    let variant = Variant {
+        name: name.into(),
+        clock,
+        flows: flows.collect(),
+        elements: elements.collect(),
+        ..Variant::default()
+    };
+    Outcome { variant, flow_series, element_series }
+}
+
+fn run(outcomes: &[Outcome]) -> Run {
+    let variants = outcomes.iter().map(|o| o.variant.clone()).collect();
+    Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants }
+}
+
+/// The three files of these runs.
+fn files(runs: &[Sampled]) -> [Vec<u8>; 3] {
+    let origin = Origin { scenario: "s", seed: 1 };
+    let mut files = [const { Vec::new() }; 3];
+    write_flows(&mut files[0], origin, runs).unwrap();
+    write_elements(&mut files[1], origin, runs).unwrap();
+    write_retransmissions(&mut files[2], origin, runs).unwrap();
+    files
+}
+
+fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<Series>, SeriesError> {
+    read_series(&files[0], &files[1], Some(&files[2]), run)
+}
+
+/// Everything of them, NaN by its bits: `Debug` writes doubles so that they read back.
+fn text(series: &[Series]) -> String {
+    format!("{series:?}")
+}
+
+fn series(outcome: &Outcome) -> Series {
+    Series { flows: outcome.flow_series.clone(), elements: outcome.element_series.clone() }
+}
+
+#[test]
+fn what_was_written_reads_back_to_the_last_bit() {
+    let first = [
+        outcome("a", Clock::Sim, [3000, 50, 0], 1),
+        outcome("a", Clock::Kernel, [2000, 1, 1], 2),
+        outcome("ü \"b\"", Clock::Sim, [0, 0, 0], 3),
+    ];
+    let again = first.clone().map(|o| outcome(&o.variant.name, o.variant.clock, [700, 7, 70], 9));
+    let runs: Vec<Sampled> = first
+        .iter()
+        .zip(&again)
+        .flat_map(|(o, again)| [Sampled { repeat: 1, outcome: o }, Sampled { repeat: 2, outcome: again }])
+        .collect();
+    let files = files(&runs);
+    let got = read(&files, &run(&first)).unwrap();
+    let mut wanted: Vec<Series> = first.iter().map(series).collect();
+    // Sampled nothing at all: no series.
+    wanted[2] = Series::default();
+    assert_eq!(text(&got), text(&wanted));
+    let mut other = run(&first);
+    other.variants.remove(0);
+    other.variants[0].flows.remove(0);
+    let got = read(&files, &other).unwrap();
+    wanted.remove(0);
+    wanted[0].flows.remove(0);
+    assert_eq!(text(&got), text(&wanted), "what the run does not name is passed over");
+    let without = read_series(&files[0], &files[1], None, &run(&first)).unwrap();
+    assert!(without[0].flows[0].resent.is_empty() && without[0].flows[0].time_s.len() == 3000);
+}
+
+/// Row groups, pages of 20,000 rows, dictionaries too large to be one.
+#[test]
+fn long_series_read_back() {
+    let o = [outcome("v", Clock::Sim, [140_000, 60_000, 1], 4)];
+    let files = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
+    assert_eq!(text(&read(&files, &run(&o)).unwrap()), text(&[series(&o[0])]));
+}
+
+#[test]
+fn the_wrong_file_is_named() {
+    let o = [outcome("v", Clock::Sim, [10, 10, 10], 5)];
+    let [flows, elements, resent] = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
+    let said = |files: [&[u8]; 3]| {
+        read_series(files[0], files[1], Some(files[2]), &run(&o)).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(said([b"", &elements, &resent]), "flows.parquet is no Parquet file, or was cut");
+    assert_eq!(
+        said([&flows, &elements[..elements.len() - 1], &resent]),
+        "elements.parquet is no Parquet file, or was cut"
+    );
+    assert_eq!(said([&flows, &flows, &resent]), "elements.parquet: column `queue_packets` is missing");
+    assert_eq!(said([&flows, &elements, &flows]), "retransmissions.parquet: column `byte` is missing");
+}
+
+/// At thousands of places a byte is another, or the file ends: an error or other numbers, and an end to it.
+#[test]
+fn broken_files_are_errors() {
+    let o = [outcome("v", Clock::Sim, [60, 20, 3], 6)];
+    let run = run(&o);
+    let whole = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
+    let dice = &mut Dice(7);
+    let (mut failed, mut n) = (0, 0);
+    for _ in 0..3000 {
+        let which = dice.roll(3) as usize;
+        let mut files = whole.clone();
+        let file = &mut files[which];
+        // The footer is where most goes wrong: half of the places are in it.
+        let len = file.len() as u64;
+        let at = if dice.roll(2) == 0 { dice.roll(len) } else { len - 1 - dice.roll(len.min(3000)) } as usize;
+        match dice.roll(4) {
+            0 => file.truncate(at),
+            1 => file[at] ^= 1 << dice.roll(8),
+            2 => file[at] = [0, 0x7f, 0x80, 0xff][dice.roll(4) as usize],
+            _ => {
+                let to = (at + 1 + dice.roll(40) as usize).min(file.len());
+                file.drain(at..to);
+            }
+        }
+        n += 1;
+        match read(&files, &run) {
+            Err(e) => {
+                assert!(e.to_string().starts_with(e.file), "{e}");
+                failed += 1;
+            }
+            Ok(series) => {
+                for s in series.iter().flat_map(|s| &s.flows) {
+                    let rows = s.time_s.len();
+                    assert!(s.cwnd.len() == rows && s.state.len() == rows && s.rtt_ms.len() == rows);
+                    assert!(s.state.iter().all(|&i| (i as usize) < s.states.len()));
+                }
+            }
+        }
+    }
+    println!("{failed} of {n} broken files were errors");
+    assert!(failed > n / 3);
+}
+
+/// `cargo test --release -p longfat-result --features parquet -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn a_million_rows() {
+    let o = [outcome("v", Clock::Sim, [500_000, 500_000, 0], 8)];
+    let files = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
+    let begun = std::time::Instant::now();
+    let got = read(&files, &run(&o)).unwrap();
+    println!("{:.2} s for {} bytes", begun.elapsed().as_secs_f64(), files[0].len());
+    assert_eq!(got[0].flows[0].time_s.len(), 500_000);
+}
