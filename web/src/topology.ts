@@ -71,8 +71,8 @@ function way(links: Link[], from: string, to: string): Hop[] {
   return hops;
 }
 
-/** Every link once: along the flows' ways as far as they are new, then what no flow uses. */
-function lines(path: Topology, flows: Flow[]): Hop[][] {
+/** Every link once: along the flows' ways as far as they are new, and apart what no flow uses. */
+function lines(path: Topology, flows: Flow[]): { used: Hop[][]; unused: Hop[][] } {
   const left = new Set(path.links);
   const rows: Hop[][] = [];
   const ways = new Set(flows.map((f) => JSON.stringify([f.from, f.to])));
@@ -89,8 +89,7 @@ function lines(path: Topology, flows: Flow[]): Hop[][] {
     }
     if (row.length) rows.push(row);
   }
-  for (const link of left) rows.push([{ link, reversed: false }]);
-  return rows;
+  return { used: rows, unused: [...left].map((link) => [{ link, reversed: false }]) };
 }
 
 const spelt = (stage: Stage): string =>
@@ -106,7 +105,7 @@ function stagesById(path: Topology): Map<string, string> {
 }
 
 /** The variant's path in lines; stages unlike those of `first` are marked. */
-export function layout(v: Variant, path: Topology, first: Topology | null): Line[] {
+export function layout(v: Variant, path: Topology, first: Topology | null): { used: Line[]; unused: Line[] } {
   const stats = statsById(v.elements);
   const most = Math.max(0, ...[...stats.values()].map((s) => s.dropped));
   const known = first ? stagesById(first) : null;
@@ -122,7 +121,8 @@ export function layout(v: Variant, path: Topology, first: Topology | null): Line
     const [there, back] = reversed ? (["backward", "forward"] as const) : (["forward", "backward"] as const);
     return { name: link.name, left, right, there: stages(link, there), back: stages(link, back) };
   };
-  return lines(path, v.flows).map((row) => row.map(view));
+  const { used, unused } = lines(path, v.flows);
+  return { used: used.map((row) => row.map(view)), unused: unused.map((row) => row.map(view)) };
 }
 
 const MAIN = [

@@ -51,13 +51,14 @@ function elements(data: Data, column: string, worth: (name: string) => number): 
   return all.filter((e) => most.includes(e));
 }
 
-function of(v: Variant, key: "dropped_packets" | "marked_packets" | "max_queue_packets") {
+function of(v: Variant, key: "passed_packets" | "dropped_packets" | "marked_packets" | "max_queue_packets") {
   const byName = new Map(v.elements.map((e) => [e.name, e[key]]));
   return (name: string): number => byName.get(name) ?? 0;
 }
 
 const queues = (v: Variant, d: Data) => elements(d, "queue_packets", of(v, "max_queue_packets"));
-const buckets = (d: Data) => elements(d, "tokens_bytes", () => 1);
+/** A bucket that nothing passed stays full: that is no news. */
+const buckets = (v: Variant, d: Data) => elements(d, "tokens_bytes", (name) => of(v, "passed_packets")(name) + of(v, "dropped_packets")(name));
 const droppers = (v: Variant, d: Data) => elements(d, "dropped", of(v, "dropped_packets"));
 const markers = (v: Variant, d: Data) => elements(d, "marked", of(v, "marked_packets"));
 
@@ -72,7 +73,7 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
     case "cwnd":
       return flows.some((f) => has(f, "cwnd"));
     case "queue":
-      return queues(v, data).length + buckets(data).length > 0;
+      return queues(v, data).length + buckets(v, data).length > 0;
     case "drops":
       return droppers(v, data).length + markers(v, data).length > 0;
     case "states":
@@ -187,7 +188,7 @@ function cwnd({ variant: v, data, flows }: Source): Plot {
 }
 
 function queue({ variant: v, data }: Source): Plot {
-  const [queued, kept] = [queues(v, data), buckets(data)];
+  const [queued, kept] = [queues(v, data), buckets(v, data)];
   const plot = empty(t("plot.axis.queue"), () =>
     columnsOf([
       ...queued.map((e): [string, Samples | null] => [`${e.name} queue_packets`, samples(data, e, "queue_packets")]),

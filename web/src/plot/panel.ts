@@ -160,7 +160,7 @@ export class Panel {
     for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
     const seen = new Set<string>();
     for (const m of plot.marks) {
-      if (!seen.has(m.label)) items.push(h("li", {}, swatch("mark", m.color), m.label));
+      if (!seen.has(m.label)) items.push(h("li", {}, swatch(m.shape, m.color), m.label));
       seen.add(m.label);
     }
     for (const s of stateLegend(plot.ribbons)) items.push(h("li", { "data-state": s.state }, swatch("mark", s.color), stateName(s.state)));

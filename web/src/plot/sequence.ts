@@ -25,15 +25,16 @@ function marks(source: Source, f: Shown): Marks[] {
   const ribbon = ribbons(source.data, [f])[0];
   // What a timeout sends again leaves just before the first sample in that state.
   const lost = (_: number, i: number) => ribbon !== undefined && stateFrom(ribbon, all.time[i]) === "loss";
-  const of = (keep: (v: number, i: number) => boolean, label: string, color: string): Marks => ({
+  const of = (keep: (v: number, i: number) => boolean, label: string, shape: Marks["shape"], color: string): Marks => ({
     label,
+    shape,
     color,
     time: all.time.filter((v, i) => keep(v, i)),
     value: all.byte.filter((v, i) => keep(v, i)).map((b) => b / 1e6),
   });
   return [
-    of((v, i) => !lost(v, i), t("plot.resent"), palette().drop),
-    of(lost, t("plot.resent-timeout"), stateColor("loss")),
+    of((v, i) => !lost(v, i), t("plot.resent"), "tick", palette().drop),
+    of(lost, t("plot.resent-timeout"), "cross", stateColor("loss")),
   ].filter((m) => m.time.length > 0);
 }
 

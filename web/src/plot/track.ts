@@ -50,6 +50,8 @@ export interface Level {
 /** Single events in the plane. */
 export interface Marks {
   label: string;
+  /** A tick, or a cross for what weighs more. */
+  shape: "tick" | "cross";
   color: string;
   /** Ascending. */
   time: Float64Array;

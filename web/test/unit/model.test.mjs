@@ -11,11 +11,12 @@ const policer = variant("policer", { duration: 4 }).variant;
 const shaper = variant("shaper", { duration: 4, shaper: true }).variant;
 
 test("the path is one line of links in the flow's direction", () => {
-  const lines = m.layout(policer, policer.path, null);
+  const { used: lines, unused } = m.layout(policer, policer.path, null);
+  assert.equal(unused.length, 0);
   assert.equal(lines.length, 1);
   assert.deepEqual(lines[0].map((l) => [l.left, l.right]), [["client", "router"], ["router", "server"]]);
   const download = { ...policer, flows: [{ ...policer.flows[0], from: "server", to: "client" }] };
-  const back = m.layout(download, policer.path, null)[0];
+  const back = m.layout(download, policer.path, null).used[0];
   assert.deepEqual(back.map((l) => [l.left, l.right]), [["server", "router"], ["router", "client"]]);
   assert.deepEqual(back[0].there.map((s) => s.id), ["wan.backward.delay"]);
 });
@@ -24,13 +25,14 @@ test("a dumbbell's links are each drawn once", () => {
   const link = (a, b) => ({ name: `${a}${b}`, between: [a, b], forward: [], backward: [] });
   const path = { hosts: ["a", "b", "r", "s"], links: [link("a", "r"), link("b", "r"), link("r", "s"), link("x", "y")] };
   const flow = (from, to) => ({ ...policer.flows[0], from, to });
-  const lines = m.layout({ ...policer, flows: [flow("a", "s"), flow("b", "s"), flow("z", "s")] }, path, null);
-  assert.deepEqual(lines.map((l) => l.map((x) => x.name)), [["ar", "rs"], ["br"], ["xy"]]);
+  const { used, unused } = m.layout({ ...policer, flows: [flow("a", "s"), flow("b", "s"), flow("z", "s")] }, path, null);
+  const names = (lines) => lines.map((l) => l.map((x) => x.name));
+  assert.deepEqual([names(used), names(unused)], [[["ar", "rs"], ["br"]], [["xy"]]]);
 });
 
 test("stages carry their drops, the worst is marked, and so is what differs", () => {
   const dropped = { ...policer, elements: policer.elements.map((e) => (e.kind === "policer" ? { ...e, passed_packets: 90, dropped_packets: 10 } : e)) };
-  const stages = m.layout(dropped, policer.path, shaper.path).flat().flatMap((l) => [...l.there, ...l.back]);
+  const stages = m.layout(dropped, policer.path, shaper.path).used.flat().flatMap((l) => [...l.there, ...l.back]);
   assert.deepEqual(stages.filter((s) => s.worst).map((s) => s.id), ["wan.forward.limiter"]);
   assert.deepEqual(stages.filter((s) => s.differs).map((s) => s.id), ["wan.forward.limiter"]);
   assert.equal(stages.find((s) => s.worst).stats.dropShare, 0.1);

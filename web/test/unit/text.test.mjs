@@ -29,6 +29,9 @@ test("ticks tell neighbours apart and no more", () => {
   assert.deepEqual(n.ticks([0, 5, 10]), ["0", "5", "10"]);
   assert.deepEqual(n.ticks([10.1, 10.15, 10.2]), ["10.10", "10.15", "10.20"]);
   assert.deepEqual(n.ticks([0, 20_000, 40_000]), ["0", "20k", "40k"]);
+  assert.deepEqual(n.ticks([0, 2.5, 5]), ["0", "2.5", "5.0"]);
+  assert.deepEqual(n.ticks([0.1 + 0.2, 0.4, 0.5]), ["0.3", "0.4", "0.5"]);
+  assert.deepEqual(n.ticks([0, 12_500, 25_000]), ["0", "12.5k", "25.0k"]);
 });
 
 test("every word the page says is in the table, in both languages", () => {
