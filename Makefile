@@ -3,11 +3,11 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-sim
 
-.PHONY: test lint unit same-bytes wasm parquet bench fuzz docs setup netns
+.PHONY: test lint unit web same-bytes wasm parquet browser bench fuzz docs setup netns
 
-test: setup lint unit wasm same-bytes parquet netns
+test: setup lint unit web wasm same-bytes parquet browser netns
 
-# tshark checks our captures; venv and pip read our Parquet files.
+# tshark checks our captures; venv and pip read our Parquet files; node and Chromium are for the report page.
 setup:
 	sh tests/setup.sh
 
@@ -19,6 +19,11 @@ lint:
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
 	PROPTEST_RNG_SEED=20261121 $(CARGO) test --workspace
+
+# The report page: its types, its units, and whether the committed page is what the sources give.
+web: setup
+	command -v npm >/dev/null || { echo "web: SKIPPED, no npm" >&2; exit 0; }; \
+	cd web && npm run -s check && npm run -s fresh && npm test -s
 
 # The pure crates take time and randomness as arguments: they build where there is neither.
 wasm:
@@ -35,6 +40,12 @@ same-bytes:
 parquet:
 	$(CARGO) build -q --release -p longfat
 	sh tests/parquet.sh
+
+# Reports of real runs in a headless browser; screenshots are left in target/shots.
+browser: setup
+	$(CARGO) build -q --release -p longfat
+	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \
+	cd web && npm run -s browser
 
 # Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run.
 bench:

@@ -14,13 +14,29 @@ command -v pkg-config >/dev/null || missing="$missing pkg-config"
 [ -e /usr/include/libelf.h ] || missing="$missing libelf-dev"
 [ -e /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
-[ -n "$missing" ] || exit 0
-if [ "$(id -u)" != 0 ]; then
-    echo "setup: not root, so not installed:$missing (tests that need them will be skipped)" >&2
-    exit 0
+# The report page: built and tested with node, opened in a browser, Chinese included.
+command -v node >/dev/null || missing="$missing nodejs"
+command -v npm >/dev/null || missing="$missing npm"
+command -v chromium >/dev/null || missing="$missing chromium"
+fc-list :lang=zh-cn 2>/dev/null | grep -q . || missing="$missing fontconfig fonts-wqy-microhei"
+
+install() {
+    if [ "$(id -u)" != 0 ]; then
+        echo "setup: not root, so not installed:$missing (tests that need them will be skipped)" >&2
+        return
+    fi
+    echo "setup: installing$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+[ -z "$missing" ] || install
+
+# What npm installed last it writes down in its own lock file: as old as web's, or it is not what is asked for.
+cd "$(dirname "$0")/../web"
+installed=node_modules/.package-lock.json
+if command -v npm >/dev/null && { [ ! -e $installed ] || [ package-lock.json -nt $installed ]; }; then
+    npm ci --silent
+    touch $installed
 fi
-echo "setup: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-# shellcheck disable=SC2086
-apt-get install -y -qq --no-install-recommends $missing >/dev/null

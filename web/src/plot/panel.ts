@@ -100,6 +100,8 @@ export class Panel {
     this.canvas.dataset.points = String(this.drawn.points.x.length);
     this.canvas.dataset.exact = String(this.drawn.points.exact);
     this.canvas.dataset.bin = String(widthOfBins(this.plot, this.drawn.view));
+    this.canvas.dataset.from = String(this.drawn.view.from);
+    this.canvas.dataset.to = String(this.drawn.view.to);
     this.canvas.dataset.drawn = "true";
     this.point(this.state.cursor);
   }

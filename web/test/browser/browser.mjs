@@ -1,0 +1,104 @@
+// A headless Chromium for the tests, and pages that keep count of all they should not do.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { after, before } from "node:test";
+import { chromium } from "playwright-core";
+import { folder } from "./reports.mjs";
+
+/** Folders of the results, by name; `both` only where root ran the tests. */
+export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "utf8"));
+export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
+
+let browser;
+
+export function launch() {
+  const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+}
+
+/** A browser for the tests of this file. */
+export function withBrowser() {
+  before(async () => (browser = await launch()));
+  after(() => browser?.close());
+}
+
+/**
+ * Opens a report from its file in a context of its own, runs `body`, and holds that the page asked nothing of
+ * any network, logged nothing and showed no dialog. Waits until the plots in view are drawn.
+ */
+export async function visit(dir, options, body) {
+  const file = html(dir);
+  assert.ok(existsSync(file), file);
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
+  context.setDefaultTimeout(10_000);
+  const misdeeds = [];
+  const address = pathToFileURL(file).href;
+  context.on("request", (r) => {
+    const own = r.url() === address || /^(data|blob):/.test(r.url());
+    if (!own) misdeeds.push(`request ${r.url().slice(0, 200)}`);
+  });
+  context.on("console", (m) => misdeeds.push(`console ${m.type()}: ${m.text()}`));
+  context.on("weberror", (e) => misdeeds.push(`error ${e.error().stack}`));
+  context.on("dialog", (d) => (misdeeds.push(`dialog ${d.message()}`), d.dismiss()));
+  try {
+    const page = await context.newPage();
+    await page.goto(address);
+    await drawn(page);
+    await body(page, context);
+    assert.deepEqual(misdeeds, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** High enough that every plot is near the window and thus drawn. */
+export const TALL = { viewport: { width: 1400, height: 4600 } };
+export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+/** Until every plot that the window shows is drawn for the range that the page is at. */
+export async function drawn(page) {
+  await page.waitForSelector("#report[data-ready=true]");
+  await page.waitForFunction(() => {
+    const { from, to } = document.querySelector("#range")?.dataset ?? {};
+    const all = [...document.querySelectorAll(".plot .canvas")];
+    const shown = all.filter((c) => {
+      const { top, bottom } = c.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    });
+    const none = document.querySelector("#not-drawn, #report > .none");
+    return (all.length > 0 || none) && shown.every((c) => c.dataset.drawn && c.dataset.from === from && c.dataset.to === to);
+  });
+}
+
+/** Shows the table's row `a` alone, or beside row `b`. */
+export async function show(page, a, b = null) {
+  const press = async (row, side, on) => {
+    const button = page.locator(`tr[data-row="${row}"] button[data-pick=${side}]`);
+    if (((await button.getAttribute("aria-pressed")) === "true") !== on) await button.click();
+  };
+  await press(a, "a", true);
+  const beside = page.locator("button[data-pick=b][aria-pressed=true]");
+  if (b !== null) await press(b, "b", true);
+  else if (await beside.count()) await beside.click();
+  await drawn(page);
+}
+
+/** Kinds of the plots on a side, from top to bottom. */
+export const kinds = (page, side = "a") =>
+  page.$$eval(`.plot[data-side=${side}]`, (all) => all.map((p) => p.dataset.kind));
+
+/** From and to of what all plots show, in seconds, as the page says. */
+export const range = (page) => page.$eval("#range", (r) => [Number(r.dataset.from), Number(r.dataset.to)]);
+
+/** The same as each drawn plot says. */
+export const ranges = (page) =>
+  page.$$eval(".plot .canvas[data-drawn]", (all) => all.map((c) => [Number(c.dataset.from), Number(c.dataset.to)]));
+
+/** Where a plot's curves are, in pixels of the window. */
+export async function area(page, id) {
+  const over = page.locator(`#${id} .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  return over.boundingBox();
+}

@@ -1,0 +1,42 @@
+// Makes the reports that the browser tests open, with the command line, from scenarios as they are. Run before the
+// tests; which there are is in `reports.json` beside them.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../../", import.meta.url));
+/** Cargo's target folder. */
+export const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+/** Where the reports are. */
+export const folder = join(target, "browser");
+const longfat = join(target, "release", "longfat");
+
+/** The command line's output; fails as it fails. */
+export function cli(...args) {
+  return execFileSync(longfat, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 26 });
+}
+
+/** Runs a scenario into `folder/name` and returns that. */
+export function run(name, scenario, ...args) {
+  const out = join(folder, name);
+  cli("run", scenario, "--out", out, ...args);
+  return out;
+}
+
+/** Compound, which the study used, needs the eBPF programs on the kernel; and its 20 s are real ones. */
+const KERNEL = ["--on", "both", "--set", "duration=4s", "--set", "flows.tcp.cc=cubic", "--variant", "policer", "--variant", "shaper-fifo"];
+
+function main() {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const made = { policer: run("policer", "scenarios/policer-or-shaper.toml"), sdwan: run("sdwan", "scenarios/sdwan-limiter.toml") };
+  if (process.getuid() === 0) {
+    made.both = run("both", "scenarios/policer-or-shaper.toml", ...KERNEL);
+  } else {
+    console.error("browser: SKIPPED on the kernel's results, not root");
+  }
+  writeFileSync(join(folder, "reports.json"), JSON.stringify(made));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();

@@ -1,0 +1,34 @@
+// Screenshots for people to look at, in LONGFAT_SHOTS or target/shots.
+import assert from "node:assert/strict";
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { drawn, reports, visit, withBrowser } from "./browser.mjs";
+import { target } from "./reports.mjs";
+
+withBrowser();
+
+const shots = process.env.LONGFAT_SHOTS ?? join(target, "shots");
+mkdirSync(shots, { recursive: true });
+
+for (const [name, dir] of Object.entries(reports)) {
+  for (const width of [1400, 390]) {
+    test(`${name} at ${width} px`, async () => {
+      await visit(dir, { viewport: { width, height: 900 }, colorScheme: "light" }, async (page) => {
+        // The whole page in one window: then all plots are drawn.
+        const height = await page.evaluate(() => document.documentElement.scrollHeight);
+        await page.setViewportSize({ width, height: height + 400 });
+        for (const lang of ["en", "zh"]) {
+          for (const theme of ["light", "dark"]) {
+            await page.click(`#lang-${lang}`);
+            await page.click(`#theme-${theme}`);
+            await drawn(page);
+            const path = join(shots, `${name}-${width}-${theme}-${lang}.png`);
+            await page.screenshot({ path, fullPage: true });
+            assert.ok(statSync(path).size > 50_000, path);
+          }
+        }
+      });
+    });
+  }
+}
