@@ -73,3 +73,4 @@ docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
+	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-result --features parquet,schema --test schema

@@ -61,6 +61,8 @@ export function ticks(values: number[]): string[] {
   const most = Math.max(...values.map(Math.abs));
   const [per, unit] = most >= 1e6 ? [1e6, "M"] : most >= 1e4 ? [1e3, "k"] : [1, ""];
   const step = values.length > 1 ? Math.abs(values[1] - values[0]) / per : 1;
-  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)));
+  // As many as the step has: 2.5 has one.
+  let decimals = 0;
+  while (decimals < 9 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;
   return values.map((v) => (v === 0 ? "0" : (v / per).toFixed(decimals) + unit));
 }

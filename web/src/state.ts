@@ -1,6 +1,7 @@
 // What the reader looks at: variants, range of time, cursor. Parts of the page listen to what concerns them.
 
 import { Data } from "./data";
+import { compared, sum, summary } from "./rows";
 import type { Page, Result, Series, Variant } from "./model";
 
 /** A variant of a result. */
@@ -120,16 +121,16 @@ export class State {
   }
 }
 
-/** The entry with most goodput but the first; where two are alike the one with less RTT. */
+/** Goodputs nearer than this to the best one are as good. */
+const ALIKE = 0.02;
+
+/** The entry that carries most but the first; of those that carry as much, the one with the shortest round trip. */
 export function bestOther(entries: Entry[]): Entry | null {
-  const rtt = (e: Entry) => Math.max(0, ...e.variant.flows.map((f) => f.rtt_ms.p50));
-  const goodput = (e: Entry) => e.variant.total_goodput_mbps;
   const others = entries.slice(1);
-  others.sort((x, y) => {
-    const [p, q] = [goodput(x), goodput(y)];
-    // What prints alike is alike.
-    const alike = Math.abs(p - q) <= 0.005 * Math.max(p, q);
-    return alike ? rtt(x) - rtt(y) : q - p;
-  });
-  return others[0] ?? null;
+  // Datagrams do not count beside TCP: a flood is no success.
+  const goodput = (e: Entry) => sum(compared(e.variant.flows), (f) => f.goodput_mbps);
+  const most = Math.max(...others.map(goodput));
+  const near = others.filter((e) => goodput(e) >= (1 - ALIKE) * most);
+  const rtt = (e: Entry) => summary(e.variant).p50 ?? Infinity;
+  return near.reduce<Entry | null>((best, e) => (best && rtt(best) <= rtt(e) ? best : e), null);
 }

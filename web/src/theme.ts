@@ -35,6 +35,15 @@ export const flowColor = (index: number): string => {
   return flows[index % flows.length];
 };
 
+/** The same colour, to stand back; opaque, for where curves cross it would darken. */
+export function faint(color: string): string {
+  const mix = (at: number): string => {
+    const [c, g] = [color, palette().ground].map((hex) => parseInt(hex.slice(at, at + 2), 16));
+    return Math.round(c * 0.55 + g * 0.45).toString(16).padStart(2, "0");
+  };
+  return `#${mix(1)}${mix(3)}${mix(5)}`;
+}
+
 export const stateColor = (name: string): string =>
   (palette().states as Record<string, string>)[name] ?? palette().muted;
 

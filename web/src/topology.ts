@@ -71,8 +71,8 @@ function way(links: Link[], from: string, to: string): Hop[] {
   return hops;
 }
 
-/** Every link once: along the flows' ways as far as they are new, then what no flow uses. */
-function lines(path: Topology, flows: Flow[]): Hop[][] {
+/** Every link once: along the flows' ways as far as they are new, and apart what no flow uses. */
+function lines(path: Topology, flows: Flow[]): { used: Hop[][]; unused: Hop[][] } {
   const left = new Set(path.links);
   const rows: Hop[][] = [];
   const ways = new Set(flows.map((f) => JSON.stringify([f.from, f.to])));
@@ -89,8 +89,7 @@ function lines(path: Topology, flows: Flow[]): Hop[][] {
     }
     if (row.length) rows.push(row);
   }
-  for (const link of left) rows.push([{ link, reversed: false }]);
-  return rows;
+  return { used: rows, unused: [...left].map((link) => [{ link, reversed: false }]) };
 }
 
 const spelt = (stage: Stage): string =>
@@ -106,7 +105,7 @@ function stagesById(path: Topology): Map<string, string> {
 }
 
 /** The variant's path in lines; stages unlike those of `first` are marked. */
-export function layout(v: Variant, path: Topology, first: Topology | null): Line[] {
+export function layout(v: Variant, path: Topology, first: Topology | null): { used: Line[]; unused: Line[] } {
   const stats = statsById(v.elements);
   const most = Math.max(0, ...[...stats.values()].map((s) => s.dropped));
   const known = first ? stagesById(first) : null;
@@ -122,17 +121,24 @@ export function layout(v: Variant, path: Topology, first: Topology | null): Line
     const [there, back] = reversed ? (["backward", "forward"] as const) : (["forward", "backward"] as const);
     return { name: link.name, left, right, there: stages(link, there), back: stages(link, back) };
   };
-  return lines(path, v.flows).map((row) => row.map(view));
+  const { used, unused } = lines(path, v.flows);
+  return { used: used.map((row) => row.map(view)), unused: unused.map((row) => row.map(view)) };
 }
 
-const MAIN = ["rate", "burst", "delay", "queue.kind", "queue.packets", "queue.bytes", "rate.mean", "probability", "overhead"];
+const MAIN = [
+  "rate", "burst", "delay", "queue.kind", "queue.packets", "queue.bytes", "jitter", "probability", "model", "overhead",
+  "trace", "file", "period", "duration",
+];
 
-/** Settings in the order of interest, and how many of them are worth showing at once. */
+/** What is off, none, or what everyone expects, is not worth a line. */
+const plain = (key: string, value: string): boolean =>
+  /^0[a-zµ%/]*$|^false$/.test(value) || (key === "queue.kind" && value === "fifo");
+
+/** The settings that matter most, in the order of interest, and the rest. */
 export function ranked(stage: Stage): { main: [string, string][]; rest: [string, string][] } {
   const all = Object.entries(stage.settings ?? {});
-  const rank = (key: string) => (MAIN.includes(key) ? MAIN.indexOf(key) : MAIN.length);
-  all.sort((a, b) => rank(a[0]) - rank(b[0]));
-  const known = all.filter(([key]) => rank(key) < MAIN.length).length;
-  const shown = Math.min(4, Math.max(known, Math.min(2, all.length)));
-  return { main: all.slice(0, shown), rest: all.slice(shown) };
+  const main = all.filter(([key, value]) => MAIN.includes(key) && !plain(key, value));
+  main.sort((a, b) => MAIN.indexOf(a[0]) - MAIN.indexOf(b[0]));
+  main.splice(4);
+  return { main, rest: all.filter((s) => !main.includes(s)) };
 }

@@ -27,8 +27,25 @@ pub enum Command {
     Shell(ShellArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors.
-    Schema,
+    /// Prints the JSON Schema of scenario files, for editors, or of results.
+    Schema(SchemaArgs),
+}
+
+/// `longfat schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Of what.
+    #[arg(value_enum, default_value_t = Described::Scenario)]
+    pub of: Described,
+}
+
+/// What has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Described {
+    /// Scenario files.
+    Scenario,
+    /// `result.json`, as `--json` prints it.
+    Result,
 }
 
 /// Which clock drives a run.
@@ -58,7 +75,8 @@ impl Clock {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Writes report.html (the page to look at), result.json, time series as Parquet, provenance.json and a
-copy of the scenario into a folder, and says which. Exit code 1: in some variant nothing arrived at all.
+copy of the scenario into a folder (docs/result-schema.md), and says which. Exit code 1: in some variant
+nothing arrived at all.
 
 --on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
 its own, held by this process alone: nothing is left of them however it ends.")]

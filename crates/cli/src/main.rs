@@ -20,7 +20,7 @@ mod run;
 mod shell;
 mod tap;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Described};
 use clap::Parser;
 use problem::Problem;
 use std::io::{self, Write};
@@ -32,7 +32,13 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Cc(args) => cc::cc(&args),
-        Command::Schema => print(&scenario::schema()).map(|()| ExitCode::SUCCESS),
+        Command::Schema(args) => {
+            let schema = match args.of {
+                Described::Scenario => scenario::schema(),
+                Described::Result => result::schema(),
+            };
+            print(&schema).map(|()| ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|problem| {
         let _ = io::stderr().write_all(problem.to_string().as_bytes());

@@ -301,6 +301,9 @@ fn the_schema_is_json() {
     let out = place.longfat(&["schema"]);
     assert_eq!(out.status.code(), Some(0));
     assert!(json(&stdout(&out))["properties"]["links"].is_object());
+    let out = place.longfat(&["schema", "result"]);
+    assert_eq!(json(&stdout(&out))["properties"]["schema"]["const"], "longfat-result/1");
+    assert_eq!(place.longfat(&["schema", "cake"]).status.code(), Some(2));
 }
 
 #[test]

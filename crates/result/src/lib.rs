@@ -1,7 +1,8 @@
 //! What a run yields: summary and time series of flows and path elements. The simulator, the lab
 //! and capture analysis all fill these; tables, reports, JSON, Parquet and Python all read them.
 //!
-//! The `parquet` feature adds the [`parquet`] writer; without it this crate builds for wasm32.
+//! The `parquet` feature adds the module that writes and reads series as Parquet; without it this crate builds for
+//! wasm32. The `schema` feature adds the JSON Schema.
 
 mod combine;
 mod histogram;
@@ -9,6 +10,8 @@ mod json;
 mod model;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(feature = "schema")]
+mod schema;
 mod series;
 pub mod topology;
 
@@ -19,5 +22,7 @@ pub use model::{
     Clock, DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Run, SCHEMA,
     StateTime, Variant, jain,
 };
+#[cfg(feature = "schema")]
+pub use schema::schema;
 pub use series::{ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
 pub use topology::Topology;

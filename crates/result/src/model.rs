@@ -13,8 +13,10 @@ pub const SCHEMA: &str = "longfat-result/1";
 /// `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in
 /// [`Variant::repeats`] and [`Flow::repeats`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// [`SCHEMA`].
+    /// What this is, and its version.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The scenario's name.
     pub scenario: String,
@@ -30,6 +32,7 @@ pub struct Run {
 
 /// Which clock drove the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Virtual time.
@@ -51,6 +54,7 @@ impl Clock {
 
 /// One variant's outcome.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// Its name.
     pub name: String,
@@ -62,7 +66,7 @@ pub struct Variant {
     pub flows: Vec<Flow>,
     /// Path elements in the order packets pass them.
     pub elements: Vec<Element>,
-    /// Sum of the flows' goodputs.
+    /// Sum of the flows' goodputs, Mbit/s.
     pub total_goodput_mbps: f64,
     /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
     pub jain_index: f64,
@@ -87,6 +91,7 @@ fn is_false(b: &bool) -> bool {
 
 /// A mean over repeats with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
@@ -96,6 +101,7 @@ pub struct Estimate {
 
 /// A variant over its repeats, each with a seed of its own.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeats {
     /// How many.
     pub n: usize,
@@ -113,6 +119,7 @@ pub struct Repeats {
 
 /// A flow over the repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowRepeats {
     /// Goodput, Mbit/s.
     pub goodput_mbps: Estimate,
@@ -124,6 +131,7 @@ pub struct FlowRepeats {
 
 /// A flow's summary.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Its name.
     pub name: String,
@@ -137,7 +145,7 @@ pub struct Flow {
     pub goodput_mbps: f64,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among `sent_packets`.
     pub retransmitted_packets: u64,
     /// Round-trip times, one sample an ACK (for `udp`: one-way delay).
     pub rtt_ms: RttSummary,
@@ -172,6 +180,7 @@ pub struct Flow {
 
 /// A state of the congestion control and how much of the flow's time it took.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateTime {
     /// As in [`FlowSeries::states`].
     pub state: String,
@@ -205,6 +214,7 @@ impl Variant {
 
 /// Round-trip times in milliseconds; all zero when there was no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RttSummary {
     /// Smallest.
     pub min: f64,
@@ -222,6 +232,7 @@ pub struct RttSummary {
 
 /// A path element's summary.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Element {
     /// `link.direction.stage`.
     pub name: String,
@@ -241,6 +252,7 @@ pub struct Element {
 
 /// Time packets spent inside an element, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelaySummary {
     /// Mean.
     pub mean: f64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Hosts and the links between them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// Hosts' names, in the scenario's order.
     pub hosts: Vec<String>,
@@ -17,6 +18,7 @@ pub struct Topology {
 
 /// A link: two hosts and what packets meet between them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
     /// Its name; `name.forward.stage` is an element's.
     pub name: String,
@@ -30,18 +32,21 @@ pub struct Link {
 
 /// What packets meet at one place of a link.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Unique in its direction of its link.
     pub name: String,
     /// `policer`, `shaper`, `link` ….
     pub kind: String,
-    /// What the scenario or its defaults say of it, spelt as in a scenario: `rate` is `20Mbit/s`, `queue.packets` is `200`.
+    /// What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets`
+    /// is `200`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub settings: BTreeMap<String, String>,
 }
 
 /// A split-TCP relay and where it runs.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Relay {
     /// Its name.
     pub name: String,

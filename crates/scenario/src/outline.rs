@@ -5,7 +5,7 @@ use crate::{NamedStage, Scenario};
 use path::Chain;
 use result::topology::{Link, Relay, Stage};
 use result::{DelaySummary, Element, ElementSeries, Topology};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use units::Time;
 
@@ -29,14 +29,23 @@ fn stage(named: &NamedStage) -> Stage {
     let mut settings = BTreeMap::new();
     // Plain data: nothing in it can fail to serialise.
     let written = serde_json::to_value(&named.stage).unwrap_or_default();
-    for (key, value) in written.as_object().into_iter().flatten().filter(|(key, _)| *key != "kind") {
+    let table = written.as_object().cloned().unwrap_or_default();
+    for (key, value) in table.iter().filter(|(key, _)| *key != "kind") {
         // A file's content came in as lists, and may be long.
-        if named.file.is_none() || !value.is_array() {
+        let of_file = named.file.is_some() && value.is_array();
+        if !of_file && !is_default(&named.stage, &table, key) {
             spell(key, value, &mut settings);
         }
     }
     settings.extend(named.file.clone().map(|file| ("file".into(), file)));
     Stage { name: named.name.clone(), kind: named.stage.kind().into(), settings }
+}
+
+/// Whether the stage is the same without the key: its default says as much.
+fn is_default(stage: &path::Stage, table: &Map<String, Value>, key: &str) -> bool {
+    let mut without = table.clone();
+    without.remove(key);
+    serde_json::from_value::<path::Stage>(Value::Object(without)).is_ok_and(|other| other == *stage)
 }
 
 /// Adds `value` under `key`, each key of a table under a key of its own: `queue.packets`.

@@ -44,16 +44,13 @@ fn settings_are_spelt_as_in_a_scenario() {
     };
     assert_eq!(
         settings(&wan.forward[0]),
-        "delay = 2500us; queue.kind = fifo; queue.packets = 200; rate = 20Mbit/s"
+        "delay = 2.5ms; queue.kind = fifo; queue.packets = 200; rate = 20Mbit/s"
     );
     let lost = &wan.forward[1].settings;
     assert_eq!((lost["model"].as_str(), lost["packets"].as_str()), ("list", "[3,5]"));
-    // A file's name, not what it holds.
-    assert_eq!(settings(&wan.backward[0]), "delay = 10ms; file = up.trace; queue.kind = fifo");
-    assert_eq!(
-        settings(&lan.forward[0]),
-        "delay = 0ns; distribution = trace; file = lan.delays; reorder = true"
-    );
+    // A file's name, not what it holds; no default.
+    assert_eq!(settings(&wan.backward[0]), "delay = 10ms; file = up.trace");
+    assert_eq!(settings(&lan.forward[0]), "distribution = trace; file = lan.delays; reorder = true");
     assert!(lan.backward.is_empty());
     assert_eq!((t.relays[0].name.as_str(), t.relays[0].host.as_str()), ("pep", "dc"));
 }

@@ -297,9 +297,20 @@ fn whole(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Resu
     write!(f, "{}{}", n / scale, name)
 }
 
+/// Writes `n` in the largest unit that needs no more than three decimals for it: `2.5ms`, `19.4Mbit/s`.
+fn short(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let fits = |&&(scale, _): &&(u64, &str)| n >= scale && (n % scale * 1000).is_multiple_of(scale);
+    let Some((scale, name)) = units.iter().find(fits) else { return whole(f, n, units) };
+    let decimals = format!("{:03}", n % scale * 1000 / scale);
+    match decimals.trim_end_matches('0') {
+        "" => write!(f, "{}{name}", n / scale),
+        decimals => write!(f, "{}.{decimals}{name}", n / scale),
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        whole(f, self.0, &[(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
+        short(f, self.0, &[(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
     }
 }
 impl fmt::Display for Bytes {
@@ -309,7 +320,7 @@ impl fmt::Display for Bytes {
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        whole(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
+        short(f, self.0, &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")])
     }
 }
 impl fmt::Display for Speed {
@@ -379,7 +390,10 @@ mod tests {
 
     #[test]
     fn display_is_exact_and_short() {
-        assert_eq!(Span::from_micros(2_500).to_string(), "2500us");
+        assert_eq!(Span::from_micros(2_500).to_string(), "2.5ms");
+        assert_eq!(Span::from_nanos(60_560).to_string(), "60.56us");
+        assert_eq!(Span::from_nanos(1_000_000_001).to_string(), "1000000.001us");
+        assert_eq!(Rate::from_bps(19_400_000).to_string(), "19.4Mbit/s");
         assert_eq!(Bytes::new(625_000).to_string(), "625kB");
         assert_eq!(Rate::from_bps(20_000_000).to_string(), "20Mbit/s");
         assert_eq!(Span::ZERO.to_string(), "0ns");

@@ -97,7 +97,7 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
   const axes: uPlot.Axis[] = [
     axis({ size: 24 * k, label: xLabel, labelSize: 18 * k, labelGap: 2 * k, space: 70 * k }),
     ribbon
-      ? axis({ scale: "left", size: 52 * k, grid: { show: false }, splits: [], label: "" })
+      ? axis({ scale: "left", size: 52 * k, grid: { show: false }, splits: [] })
       : axis({ scale: "left", size: 46 * k, label: plot.left, labelSize: 18 * k, labelGap: 0, space: 32 * k }),
   ];
   const scales: uPlot.Scales = {

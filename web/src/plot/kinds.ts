@@ -2,9 +2,9 @@
 
 import type { Data } from "../data";
 import { t } from "../i18n";
-import type { ElementSeries, Flow, FlowSeries, Variant } from "../model";
+import { isUdp, type ElementSeries, type Flow, type FlowSeries, type Variant } from "../model";
 import { short } from "../number";
-import { flowColor, palette } from "../theme";
+import { faint, flowColor, palette } from "../theme";
 import { ribbons, statesCsv } from "./states";
 import { sequence } from "./sequence";
 import { numbers } from "./csv";
@@ -51,13 +51,14 @@ function elements(data: Data, column: string, worth: (name: string) => number): 
   return all.filter((e) => most.includes(e));
 }
 
-function of(v: Variant, key: "dropped_packets" | "marked_packets" | "max_queue_packets") {
+function of(v: Variant, key: "passed_packets" | "dropped_packets" | "marked_packets" | "max_queue_packets") {
   const byName = new Map(v.elements.map((e) => [e.name, e[key]]));
   return (name: string): number => byName.get(name) ?? 0;
 }
 
 const queues = (v: Variant, d: Data) => elements(d, "queue_packets", of(v, "max_queue_packets"));
-const buckets = (d: Data) => elements(d, "tokens_bytes", () => 1);
+/** A bucket that nothing passed stays full: that is no news. */
+const buckets = (v: Variant, d: Data) => elements(d, "tokens_bytes", (name) => of(v, "passed_packets")(name) + of(v, "dropped_packets")(name));
 const droppers = (v: Variant, d: Data) => elements(d, "dropped", of(v, "dropped_packets"));
 const markers = (v: Variant, d: Data) => elements(d, "marked", of(v, "marked_packets"));
 
@@ -72,7 +73,7 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
     case "cwnd":
       return flows.some((f) => has(f, "cwnd"));
     case "queue":
-      return queues(v, data).length + buckets(data).length > 0;
+      return queues(v, data).length + buckets(v, data).length > 0;
     case "drops":
       return droppers(v, data).length + markers(v, data).length > 0;
     case "states":
@@ -112,11 +113,13 @@ function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
   return list.flatMap(([name, s]) => (s ? [numbers(name, s.time, s.value)] : []));
 }
 
-const rateLevel = (mbps: number): Level => ({
-  label: t("plot.limit", { rate: short(mbps) }),
-  value: mbps,
-  color: palette().limit,
-});
+const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
+
+/** Each flow's own limit in its colour, those that are alike once. */
+function ownLimits(flows: Shown[]): Level[] {
+  const limits = flows.map((f) => rateLevel(f.flow.limit_mbps ?? 0, f.color));
+  return limits.filter((l, i) => l.value > 0 && limits.findIndex((o) => o.value === l.value) === i);
+}
 
 function throughput({ variant: v, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.mbps"), () =>
@@ -134,8 +137,7 @@ function throughput({ variant: v, data, flows }: Source): Plot {
     plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
   }
   for (const f of flows) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
-  const limits = v.limit_mbps !== undefined ? [v.limit_mbps] : flows.map((f) => f.flow.limit_mbps ?? 0);
-  for (const mbps of new Set(limits)) if (mbps > 0) plot.levels.push(rateLevel(mbps));
+  plot.levels = v.limit_mbps !== undefined ? [rateLevel(v.limit_mbps, palette().limit)] : ownLimits(flows);
   return plot;
 }
 
@@ -160,35 +162,33 @@ export function bdp(limitMbps: number, rttMs: number, mssBytes: number): number 
   return (limitMbps * 1e6) / 8 * (rttMs / 1e3) / (mssBytes + 40);
 }
 
-function bdpLevels(v: Variant, flows: Flow[]): Level[] {
-  const values = new Set<number>();
-  const level = (limit: number | undefined, rttMs: number, mss: number | undefined) => {
-    if (limit && rttMs > 0 && mss) values.add(Number(bdp(limit, rttMs, mss).toPrecision(3)));
-  };
-  const tcp = flows.filter((f) => f.rtt_ms.min > 0 && f.mss_bytes);
+/** Of the limit that all flows meet, and the shortest round trip of any; else of each flow's own limit. */
+export function bdpLevels(v: Variant, flows: Flow[]): Level[] {
+  const tcp = flows.filter((f) => !isUdp(f) && f.rtt_ms.min > 0 && f.mss_bytes);
+  const level = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });
+  if (!tcp.length) return [];
   if (v.limit_mbps !== undefined) {
-    if (tcp.length) level(v.limit_mbps, Math.min(...tcp.map((f) => f.rtt_ms.min)), tcp[0].mss_bytes);
-  } else {
-    for (const f of tcp) level(f.limit_mbps, f.rtt_ms.min, f.mss_bytes);
+    const rtt = Math.min(...tcp.map((f) => f.rtt_ms.min));
+    return [level(bdp(v.limit_mbps, rtt, Math.max(...tcp.map((f) => f.mss_bytes ?? 0))), palette().limit)];
   }
-  return [...values].map((value) => ({ label: t("plot.bdp", { packets: short(value) }), value, color: palette().limit }));
+  const own = tcp.map((f) => level(bdp(f.limit_mbps ?? 0, f.rtt_ms.min, f.mss_bytes ?? 0), flowColor(v.flows.indexOf(f))));
+  return own.filter((l, i) => l.value > 0 && own.findIndex((o) => o.label === l.label) === i);
 }
 
 function cwnd({ variant: v, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.window"), () =>
     columnsOf(flows.flatMap((f) => ["cwnd", "inflight"].map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
-  const windows = perFlow(data, flows, "cwnd", { width: 1.5 });
-  const flight = perFlow(data, flows, "inflight", { width: 1, dash: [2, 3] });
-  for (const track of windows) track.label += ` ${t("ui.cwnd")}`;
-  for (const track of flight) track.label += ` ${t("ui.inflight")}`;
-  plot.tracks = windows.flatMap((w) => [w, ...flight.filter((f) => f.color === w.color && f.id === w.id.replace(/cwnd$/, "inflight"))]);
+  // Thin and light, and behind the window that bounds it.
+  const behind = flows.map((f) => ({ ...f, color: faint(f.color) }));
+  plot.tracks.push(...perFlow(data, behind, "inflight", { width: 1, part: t("ui.inflight") }));
+  plot.tracks.push(...perFlow(data, flows, "cwnd", { width: 1.5, part: t("ui.cwnd") }));
   plot.levels = bdpLevels(v, flows.map((f) => f.flow));
   return plot;
 }
 
 function queue({ variant: v, data }: Source): Plot {
-  const [queued, kept] = [queues(v, data), buckets(data)];
+  const [queued, kept] = [queues(v, data), buckets(v, data)];
   const plot = empty(t("plot.axis.queue"), () =>
     columnsOf([
       ...queued.map((e): [string, Samples | null] => [`${e.name} queue_packets`, samples(data, e, "queue_packets")]),

@@ -5,8 +5,8 @@ import type { Range } from "../state";
 import { before, upTo } from "./search";
 import type { Marks } from "./track";
 
-/** CSS pixels. */
-const SIZE = 4;
+/** CSS pixels from the middle to an end. */
+const REACH = 3;
 
 /** `pixels`: canvas pixels a CSS pixel. */
 export function drawMarks(u: uPlot, all: Marks[], view: Range, pixels: number): void {
@@ -14,9 +14,11 @@ export function drawMarks(u: uPlot, all: Marks[], view: Range, pixels: number): 
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
-  const size = SIZE * pixels;
+  const r = REACH * pixels;
+  ctx.lineWidth = 1.4 * pixels;
   for (const m of all) {
-    ctx.fillStyle = m.color;
+    ctx.strokeStyle = m.color;
+    ctx.beginPath();
     const taken = new Set<number>();
     for (let i = before(m.time, view.from), end = upTo(m.time, view.to); i < end; i++) {
       const x = Math.round(u.valToPos(m.time[i], "x", true));
@@ -24,7 +26,13 @@ export function drawMarks(u: uPlot, all: Marks[], view: Range, pixels: number): 
       const pixel = y * 65536 + x;
       if (taken.has(pixel)) continue;
       taken.add(pixel);
-      ctx.fillRect(x - size / 2, y - size / 2, size, size);
+      const dx = m.shape === "cross" ? r : 0;
+      ctx.moveTo(x - dx, y - r);
+      ctx.lineTo(x + dx, y + r);
+      if (m.shape === "tick") continue;
+      ctx.moveTo(x - dx, y + r);
+      ctx.lineTo(x + dx, y - r);
     }
+    ctx.stroke();
   }
 }

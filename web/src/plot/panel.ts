@@ -27,6 +27,8 @@ export class Panel {
   readonly root: HTMLElement;
   readonly canvas: HTMLElement;
   private legend = h("ul", { class: "legend" });
+  /** Of tracks and ribbons, in their order. */
+  private outputs: HTMLElement[] = [];
   private chart: uPlot | null = null;
   private built: Plot | null = null;
   private frame: Frame;
@@ -47,7 +49,7 @@ export class Panel {
     this.canvas.style.minHeight = `${HEIGHT}px`;
     this.canvas.addEventListener("keydown", (e) => keys.focused(this, e));
     const tool = (what: "csv" | "png", run: () => void) =>
-      button({ class: "tool", "data-save": what, "aria-label": t(`ui.${what}`, { title }) }, run, what.toUpperCase());
+      button({ class: "tool", "data-save": what, "aria-label": t(`ui.${what}`, { title, side: side.toUpperCase() }) }, run, what.toUpperCase());
     this.root = h(
       "figure",
       { class: "plot", "data-kind": kind, "data-side": side },
@@ -110,9 +112,8 @@ export class Panel {
     const { view } = this.frame;
     const on = time !== null && time >= view.from && time <= view.to;
     this.chart.setCursor(on ? { left: this.chart.valToPos(time, "x"), top: 0 } : { left: -10, top: -10 }, false);
-    const values = this.legend.querySelectorAll<HTMLElement>("[data-series]");
     const now = time === null ? [] : readings(this.plot, view, time);
-    values.forEach((el, i) => {
+    this.outputs.forEach((el, i) => {
       el.textContent = now[i]?.shown ?? "";
       if (now[i]) el.dataset.value = now[i].value;
       else delete el.dataset.value;
@@ -138,17 +139,38 @@ export class Panel {
       el.style.color = color;
       return el;
     };
-    const items: HTMLElement[] = plot.tracks.map((k) =>
-      h("li", {}, swatch(k.dash ? "dashed" : "line", k.color), name(k.label), " ", h("output", { "data-series": k.id.slice(0, 300), "aria-live": "off" })),
-    );
+    const output = (id: string, title?: string) => h("output", { "data-series": id.slice(0, 300), "aria-live": "off", title });
+    const items: HTMLElement[] = [];
+    // Curves of one flow share a line, the colour is the last one's, which is drawn on top.
+    const lines = new Map<string, HTMLElement>();
+    const parts = new Set<string>();
+    this.outputs = plot.tracks.map((k) => {
+      const value = output(k.id, k.part);
+      const key = k.part ? k.label : k.id;
+      const line = lines.get(key);
+      if (line) {
+        line.append(" ", value);
+        line.firstElementChild?.replaceWith(swatch("line", k.color));
+      } else {
+        items.push(h("li", {}, swatch(k.dash ? "dashed" : "line", k.color), name(k.label), " ", value));
+        lines.set(key, items[items.length - 1]);
+      }
+      if (k.part) parts.add(k.part);
+      return value;
+    });
+    if (parts.size > 1) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
     for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
     const seen = new Set<string>();
     for (const m of plot.marks) {
-      if (!seen.has(m.label)) items.push(h("li", {}, swatch("mark", m.color), m.label));
+      if (!seen.has(m.label)) items.push(h("li", {}, swatch(m.shape, m.color), m.label));
       seen.add(m.label);
     }
     for (const s of stateLegend(plot.ribbons)) items.push(h("li", { "data-state": s.state }, swatch("mark", s.color), stateName(s.state)));
-    const rows = plot.ribbons.map((r) => h("li", { class: "row-value" }, name(r.name), " ", h("output", { "data-series": r.name.slice(0, 300), "aria-live": "off" })));
+    const rows = plot.ribbons.map((r) => {
+      const value = output(r.name);
+      this.outputs.push(value);
+      return h("li", { class: "row-value" }, name(r.name), " ", value);
+    });
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
     const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
     const variant = this.entry.variant.name.slice(0, 80);

@@ -20,7 +20,7 @@ interface Item {
 function items(plot: Plot): Item[] {
   const marks = new Map(plot.marks.map((m) => [m.label, m.color]));
   return [
-    ...plot.tracks.map((k) => ({ color: k.color, text: k.label, dashed: !!k.dash, square: false })),
+    ...plot.tracks.map((k) => ({ color: k.color, text: k.part ? `${k.label} ${k.part}` : k.label, dashed: !!k.dash, square: false })),
     ...plot.levels.map((l) => ({ color: l.color, text: l.label, dashed: true, square: false })),
     ...[...marks].map(([text, color]) => ({ color, text, dashed: false, square: true })),
     ...stateLegend(plot.ribbons).map((s) => ({ color: s.color, text: stateName(s.state), dashed: false, square: true })),

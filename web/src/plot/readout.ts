@@ -31,7 +31,7 @@ export function readings(plot: Plot, view: Range, t: number): Reading[] {
   const width = widthOfBins(plot, view);
   const curves = plot.tracks.map((track): Reading => {
     const v = valueAt(track, t, width);
-    return { series: track.id, label: track.label, value: Number.isNaN(v) ? "" : String(v), shown: precise(v) };
+    return { series: track.id, label: track.part ? `${track.label} ${track.part}` : track.label, value: Number.isNaN(v) ? "" : String(v), shown: precise(v) };
   });
   const rows = plot.ribbons.map((r): Reading => {
     const value = stateAt(r, t);
@@ -66,7 +66,7 @@ export function inWords(plot: Plot, words: (label: string, min: string, mean: st
     .slice(0, 10)
     .map((track) => {
       const { min, mean, max } = figures(track);
-      return words(track.label.slice(0, 60), precise3(min), precise3(mean), precise3(max));
+      return words([track.label.slice(0, 60), track.part].filter(Boolean).join(" "), precise3(min), precise3(mean), precise3(max));
     })
     .join("; ");
 }

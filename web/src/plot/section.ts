@@ -14,6 +14,11 @@ import { neighbour } from "./readout";
 /** Milliseconds of drawing in one go; what is left waits for the next frame. */
 const BUDGET = 60;
 
+function inSight(el: HTMLElement): boolean {
+  const { top, bottom } = el.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}
+
 interface Group {
   kind: Kind;
   root: HTMLElement;
@@ -168,9 +173,11 @@ export class Plots {
     requestAnimationFrame(() => {
       this.waiting = false;
       const began = performance.now();
-      for (const group of this.groups) {
-        if (!group.near || !group.stale) continue;
-        if (performance.now() - began > BUDGET) {
+      // What is seen comes first, what is only near when there is time.
+      const todo = this.groups.filter((g) => g.near && g.stale);
+      const seen = todo.filter((g) => inSight(g.root));
+      for (const group of [...seen, ...todo.filter((g) => !seen.includes(g))]) {
+        if (performance.now() - began > (seen.includes(group) ? BUDGET : BUDGET / 4)) {
           this.soon();
           return;
         }

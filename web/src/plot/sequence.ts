@@ -1,10 +1,10 @@
 // Time-sequence: what was sent and acknowledged, and each retransmission where it belongs.
 
 import { t } from "../i18n";
-import { stateColor, palette } from "../theme";
+import { faint, palette, stateColor } from "../theme";
 import { numbers } from "./csv";
 import type { Shown, Source } from "./kinds";
-import { ribbons, stateAt } from "./states";
+import { ribbons, stateFrom } from "./states";
 import type { CsvColumn, Marks, Plot, Sampled } from "./track";
 
 interface Resent {
@@ -23,16 +23,18 @@ function marks(source: Source, f: Shown): Marks[] {
   const all = resent(source, f);
   if (!all) return [];
   const ribbon = ribbons(source.data, [f])[0];
-  const lost = (_: number, i: number) => ribbon !== undefined && stateAt(ribbon, all.time[i]) === "loss";
-  const of = (keep: (v: number, i: number) => boolean, label: string, color: string): Marks => ({
+  // What a timeout sends again leaves just before the first sample in that state.
+  const lost = (_: number, i: number) => ribbon !== undefined && stateFrom(ribbon, all.time[i]) === "loss";
+  const of = (keep: (v: number, i: number) => boolean, label: string, shape: Marks["shape"], color: string): Marks => ({
     label,
+    shape,
     color,
     time: all.time.filter((v, i) => keep(v, i)),
     value: all.byte.filter((v, i) => keep(v, i)).map((b) => b / 1e6),
   });
   return [
-    of((v, i) => !lost(v, i), t("plot.resent"), palette().drop),
-    of(lost, t("plot.resent-timeout"), stateColor("loss")),
+    of((v, i) => !lost(v, i), t("plot.resent"), "tick", palette().drop),
+    of(lost, t("plot.resent-timeout"), "cross", stateColor("loss")),
   ].filter((m) => m.time.length > 0);
 }
 
@@ -60,11 +62,11 @@ export function sequence(source: Source, empty: (left: string, csv: () => CsvCol
     for (const [column, width] of [["sent_bytes", 1], ["acked_bytes", 1.75]] as const) {
       const value = data.column(f.series, column);
       if (!time || !value) continue;
-      const label = `${f.flow.name} ${t(column === "sent_bytes" ? "ui.sent" : "ui.acked")}`;
+      const sent = column === "sent_bytes";
       const track: Sampled = {
-        kind: "sampled", id: `${f.flow.name} ${column}`, label, color: f.color, width, axis: "left", factor: 1e-6, samples: { time, value },
+        kind: "sampled", id: `${f.flow.name} ${column}`, label: f.flow.name, part: t(sent ? "ui.sent" : "ui.acked"), width,
+        color: sent ? faint(f.color) : f.color, axis: "left", factor: 1e-6, samples: { time, value },
       };
-      if (column === "sent_bytes") track.dash = [2, 2];
       plot.tracks.push(track);
     }
     plot.marks.push(...marks(source, f));

@@ -4,7 +4,7 @@ import type { Data } from "../data";
 import { palette, stateColor } from "../theme";
 import type { Range } from "../state";
 import type { Shown } from "./kinds";
-import { upTo } from "./search";
+import { before, upTo } from "./search";
 import type { CsvColumn, Ribbon } from "./track";
 
 export function ribbons(data: Data, flows: Shown[]): Ribbon[] {
@@ -30,6 +30,12 @@ export function stateAt(r: Ribbon, time: number): string {
   return n === 0 ? "" : (r.states[r.state[n - 1]] ?? "");
 }
 
+/** The state at the first sample at or after `time`, or at the last one. */
+export function stateFrom(r: Ribbon, time: number): string {
+  const row = Math.min(before(r.time, time), r.time.length - 1);
+  return r.states[r.state[row]] ?? "";
+}
+
 /** A stretch in one state, in columns of the plot. */
 export interface Band {
   from: number;
@@ -44,17 +50,17 @@ export interface Band {
 export function bands(r: Ribbon, view: Range, columns: number): Band[] {
   const step = (view.to - view.from) / columns;
   const list: Band[] = [];
-  const last = r.time.length ? r.time[r.time.length - 1] : 0;
+  const ended = r.time.length ? r.time[r.time.length - 1] : 0;
   let row = Math.max(0, upTo(r.time, view.from) - 1);
   for (let c = 0; c < columns; c++) {
     const end = view.from + (c + 1) * step;
     const begin = end - step;
-    if (r.time.length === 0 || begin > last || end < r.time[0]) continue;
+    if (r.time.length === 0 || begin > ended || end < r.time[0]) continue;
     const state = r.states[dominant(r, row, begin, end)] ?? "";
     while (row + 1 < r.time.length && r.time[row + 1] <= end) row++;
     if (state === "") continue;
-    const before = list[list.length - 1];
-    if (before && before.state === state && before.to === c) before.to = c + 1;
+    const last = list[list.length - 1];
+    if (last?.state === state && last.to === c) last.to = c + 1;
     else list.push({ from: c, to: c + 1, state });
   }
   return list;

@@ -9,8 +9,10 @@ export interface Samples {
 interface Common {
   /** Stable name, for tests and CSV: `flow-1 cwnd`. */
   id: string;
-  /** In the page's language. */
+  /** In the page's language; curves of one label share a line of the legend. */
   label: string;
+  /** What of it, where several curves share the label. */
+  part?: string;
   color: string;
   width: number;
   dash?: number[];
@@ -48,6 +50,8 @@ export interface Level {
 /** Single events in the plane. */
 export interface Marks {
   label: string;
+  /** A tick, or a cross for what weighs more. */
+  shape: "tick" | "cross";
   color: string;
   /** Ascending. */
   time: Float64Array;

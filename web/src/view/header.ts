@@ -65,6 +65,9 @@ function facts(state: State): HTMLElement {
   );
 }
 
+/** Characters of a description that are shown. */
+const MOST_TEXT = 400;
+
 export function header(state: State, c: Controls): HTMLElement {
   const runs = state.page.results.map((r) => r.run);
   const names = distinct(runs.map((r) => r.scenario));
@@ -72,7 +75,10 @@ export function header(state: State, c: Controls): HTMLElement {
   names.slice(0, 4).forEach((scenario, i) => title.append(i ? " · " : "", name(scenario)));
   if (names.length > 4) title.append(` ${t("plot.more", { n: names.length - 4 })}`);
   const descriptions = distinct(runs.map((r) => r.description ?? "").filter(Boolean));
-  const description = descriptions.length === 1 ? h("p", { class: "about", dir: "auto" }, descriptions[0]) : null;
+  const [text] = descriptions;
+  // A description's whole is in its title, should it be a book.
+  const clipped = text && text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text;
+  const description = descriptions.length === 1 ? h("p", { class: "about", dir: "auto", title: clipped === text ? null : text }, clipped) : null;
   return h(
     "header",
     { class: "top" },
@@ -83,11 +89,15 @@ export function header(state: State, c: Controls): HTMLElement {
   );
 }
 
+/** A longer story is set smaller, so that the path stays in sight. */
+const LONG = 150;
+
 export function story(state: State): HTMLElement {
+  const text = state.page.story[lang()] ?? state.page.story.en;
   return h(
     "section",
     { class: "story", "aria-label": t("ui.story") },
-    h("p", { id: "story" }, state.page.story[lang()] ?? state.page.story.en),
+    h("p", { id: "story", class: text.length > LONG ? "long" : null }, text),
   );
 }
 

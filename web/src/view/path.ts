@@ -31,7 +31,7 @@ function stage(s: StageView): HTMLElement {
       h(
         "details",
         {},
-        h("summary", {}, t("ui.settings", { n: rest.length })),
+        h("summary", { "aria-label": t("ui.settings", { n: rest.length }), title: t("ui.settings", { n: rest.length }) }, `+${rest.length}`),
         h("dl", { class: "settings" }, ...settings(rest)),
       ),
   );
@@ -88,13 +88,18 @@ function row(line: Line, path: Topology): HTMLElement {
 function drawing(entry: Entry, first: Entry): HTMLElement[] {
   const path = entry.variant.path;
   if (!path) return [h("p", { class: "none" }, t("ui.path.none"))];
-  const lines = layout(entry.variant, path, entry === first ? null : (first.variant.path ?? null)).map((l) => row(l, path));
-  const more = lines.splice(MOST_LINES);
-  const parts: HTMLElement[] = lines;
-  if (more.length) {
-    parts.push(h("details", { class: "more" }, h("summary", {}, t("plot.more", { n: more.length })), ...more));
-  }
-  return parts;
+  const { used, unused } = layout(entry.variant, path, entry === first ? null : (first.variant.path ?? null));
+  // Where there is no flow at all, what there is shall be seen.
+  const [shown, idle] = used.length ? [used, unused] : [unused, []];
+  const fold = (lines: Line[], words: string): HTMLElement | null =>
+    lines.length ? h("details", { class: "more" }, h("summary", {}, words), ...lines.map((l) => row(l, path))) : null;
+  const more = shown.splice(MOST_LINES);
+  const parts = [
+    ...shown.map((l) => row(l, path)),
+    fold(more, t("plot.more", { n: more.length })),
+    fold(idle, t("ui.path.unused", { n: idle.length })),
+  ];
+  return parts.filter((p) => p !== null);
 }
 
 /** The path of A or B, chosen by tabs; nothing where no variant has one. */

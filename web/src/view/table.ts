@@ -224,7 +224,7 @@ export function table(state: State): HTMLElement {
     "section",
     { class: "table", "aria-labelledby": "table-title" },
     h("div", { class: "section-head" }, h("h2", { id: "table-title" }, t("ui.table"))),
-    h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-labelledby": "table-title", "data-many": state.entries.length > 14 }, grid),
+    h("div", { class: "table-scroll", tabindex: 0, role: "group", "aria-labelledby": "table-title", "data-many": state.entries.length > 14 }, grid),
     h("p", { class: "hint" }, state.entries.length > 1 && t("ui.table.hint"), repeats && " ", repeats && t("ui.repeats.note", { n: repeats.n })),
   );
 }

@@ -52,6 +52,18 @@ pub(super) struct Marks {
     pub pen: Pen,
 }
 
+/// What the left axis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum Values {
+    /// From zero.
+    #[default]
+    Amounts,
+    /// Whole numbers from zero.
+    Counts,
+    /// May begin above zero where all values are far from it.
+    Levels,
+}
+
 /// Everything that a plot over time shows.
 #[derive(Default)]
 pub(super) struct Chart {
@@ -60,8 +72,8 @@ pub(super) struct Chart {
     /// Axis titles.
     pub left: String,
     pub right: String,
-    /// Whether the left axis may begin above zero where all values are far from it.
-    pub floating: bool,
+    /// What its values are.
+    pub values: Values,
     pub lines: Vec<Line>,
     pub bars: Option<Bars>,
     pub marks: Vec<Marks>,
@@ -111,9 +123,14 @@ impl Chart {
         let height = (drawing.width * 0.28).clamp(170.0, 340.0);
         let bottom = top + height;
         let high = self.top(Side::Left);
-        let low = if self.floating && self.bottom() > 0.6 * high { self.bottom() } else { 0.0 };
         let wish = height / 45.0;
-        let y = Scale::rounded(low, high, wish, (bottom, top));
+        let y = match self.values {
+            Values::Counts => Scale::counts(high, wish, (bottom, top)),
+            Values::Levels if self.bottom() > 0.6 * high => {
+                Scale::rounded(self.bottom(), high, wish, (bottom, top))
+            }
+            _ => Scale::rounded(0.0, high, wish, (bottom, top)),
+        };
         let right =
             (!self.right.is_empty()).then(|| Scale::rounded(0.0, self.top(Side::Right), wish, (bottom, top)));
         let room = |scale: &Scale| MARGIN + TEXT + 10.0 + widest(scale) * SLACK + 6.0;

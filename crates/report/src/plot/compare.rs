@@ -1,7 +1,7 @@
 //! Variants side by side: a bar of goodput each, and beside it the range of round-trip times.
 
 use super::chart::{crisp, horizontal_axis};
-use super::drawing::{Anchor, Drawing, Pen, rectangle};
+use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
 use super::frame::{Item, MARGIN, SLACK, SMALL, Swatch, TEXT, frame};
 use super::scale::Scale;
@@ -14,6 +14,8 @@ const ROW: f64 = 27.0;
 const BAR: f64 = 15.0;
 /// Room for the numbers right of bars and ranges, px.
 const VALUE: f64 = 84.0;
+/// Below this width the panels stand one upon the other, px.
+const STACKED: f64 = 640.0;
 /// Most rows a drawing can hold and still be looked at.
 const MOST: usize = 200;
 
@@ -28,27 +30,46 @@ pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     let (mut drawing, top) = frame(look, look.text("plot.compare"), "", &legend(rows, all.len(), look));
     let names: Vec<String> = rows.iter().map(|(n, _)| font::clip(n, TEXT, drawing.width * 0.28)).collect();
     let left = MARGIN + 10.0 + names.iter().map(|n| font::width(n, TEXT)).fold(0.0, f64::max) * SLACK;
-    let bottom = top + ROW * rows.len() as f64 + 4.0;
-    let any_rtt = rows.iter().any(|(_, r)| range(r).is_some());
     let right = drawing.width - MARGIN;
-    // With round-trip times two panels, else one.
-    let middle = if any_rtt { left + (right - left) * 0.56 } else { right };
+    let height = ROW * rows.len() as f64 + 4.0;
+    let any_rtt = rows.iter().any(|(_, r)| range(r).is_some());
+    let stacked = drawing.width < STACKED;
+    // Round-trip times stand beside goodput, where it is narrow below, and nowhere if there are none.
+    let middle = if any_rtt && !stacked { left + (right - left) * 0.56 } else { right };
+    draw_names(&mut drawing, &names, (left, top), look);
     let bars = axis(rows, |r| Some(most(r)), (left, middle - VALUE));
-    horizontal_axis(&mut drawing, &bars, (top, bottom), look.text("plot.axis.mbps"), look);
-    let ranges = axis(rows, |r| range(r).map(|r| r.1), (middle, right - VALUE));
-    if any_rtt {
-        horizontal_axis(&mut drawing, &ranges, (top, bottom), look.text("plot.axis.rtt-range"), look);
-    }
-    for (i, (name, (_, row))) in names.iter().zip(rows).enumerate() {
-        let y = top + ROW * (i as f64 + 0.5) + 2.0;
-        drawing.text(name, (left - 10.0, y + 4.0), TEXT, look.colors().ink, Anchor::End);
+    horizontal_axis(&mut drawing, &bars, (top, top + height), look.text("plot.axis.mbps"), look);
+    for (y, (_, row)) in middles(top).zip(rows) {
         bar(&mut drawing, row, &bars, y, look);
-        if let Some(range) = range(row) {
+    }
+    let mut bottom = top + height + 46.0;
+    if any_rtt {
+        let (left, top) = if stacked { (left, bottom + 6.0) } else { (middle, top) };
+        if stacked {
+            draw_names(&mut drawing, &names, (left, top), look);
+            bottom = top + height + 46.0;
+        }
+        let ranges = axis(rows, |r| range(r).map(|r| r.1), (left, right - VALUE));
+        let title = look.text("plot.axis.rtt-range");
+        horizontal_axis(&mut drawing, &ranges, (top, top + height), title, look);
+        for (y, range) in middles(top).zip(rows).filter_map(|(y, (_, row))| Some((y, range(row)?))) {
             whisker(&mut drawing, range, &ranges, y, look);
         }
     }
-    drawing.height = bottom + 46.0;
+    drawing.height = bottom;
     Some(drawing)
+}
+
+/// The rows' middles, px.
+fn middles(top: f64) -> impl Iterator<Item = f64> {
+    (0..).map(move |i| top + ROW * (f64::from(i) + 0.5) + 2.0)
+}
+
+/// Names to the left of `left`.
+fn draw_names(drawing: &mut Drawing, names: &[String], (left, top): Point, look: &Look) {
+    for (y, name) in middles(top).zip(names) {
+        drawing.text(name, (left - 10.0, y + 4.0), TEXT, look.colors().ink, Anchor::End);
+    }
 }
 
 fn named_rows<'a>(input: &Input<'a>) -> Vec<(String, Row<'a>)> {
@@ -83,7 +104,7 @@ fn most(row: &Row) -> f64 {
 
 fn axis(rows: &[(String, Row)], value: impl Fn(&Row) -> Option<f64>, px: (f64, f64)) -> Scale {
     let values = rows.iter().filter_map(|(_, r)| value(r)).filter(|v| v.is_finite());
-    Scale::rounded(0.0, values.fold(0.0, f64::max), (px.1 - px.0) / 70.0, px)
+    Scale::exact(0.0, values.fold(0.0, f64::max), (px.1 - px.0) / 70.0, px)
 }
 
 fn bar(drawing: &mut Drawing, row: &Row, x: &Scale, y: f64, look: &Look) {
@@ -125,6 +146,7 @@ fn whisker(drawing: &mut Drawing, (p50, p95): (f64, f64), x: &Scale, y: f64, loo
     let end = vec![vec![(to, y - 5.0), (to, y + 5.0)]];
     drawing.lines(end, Pen::new(colors.flows[2], 1.5));
     drawing.areas(vec![rectangle(from - 3.5, y - 3.5, 7.0, 7.0)], colors.flows[2]);
-    let value = format!("{} – {}", millis(p50), millis(p95));
+    let (low, high) = (millis(p50), millis(p95));
+    let value = if low == high { low } else { format!("{low} – {high}") };
     drawing.text(&value, (to + 9.0, y + 4.0), SMALL, colors.ink, Anchor::Start);
 }

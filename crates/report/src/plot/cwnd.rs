@@ -1,6 +1,6 @@
 //! Windows and packets in flight, beside the bandwidth-delay product.
 
-use super::chart::{Chart, Line, end};
+use super::chart::{Chart, Line, Values, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -16,7 +16,8 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     if picked.is_empty() {
         return None;
     }
-    let mut chart = Chart { end, left: look.text("plot.axis.window").into(), ..Chart::default() };
+    let left = look.text("plot.axis.window").into();
+    let mut chart = Chart { end, left, values: Values::Counts, ..Chart::default() };
     for flow in &picked {
         let pen = Pen::new(flow.color.toward(colors.ground, 0.45), 0.9);
         chart.lines.push(Line::new(points(flow.series, &flow.series.inflight), pen));

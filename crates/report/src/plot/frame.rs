@@ -32,9 +32,9 @@ impl Mark {
     /// Its strokes around `at`.
     pub fn strokes(self, (x, y): Point) -> Vec<Vec<Point>> {
         match self {
-            Mark::Tick => vec![vec![(x, y - 4.5), (x, y + 4.5)]],
+            Mark::Tick => vec![vec![(x, y - 3.5), (x, y + 3.5)]],
             Mark::Cross => {
-                let r = 3.5;
+                let r = 3.0;
                 vec![vec![(x - r, y - r), (x + r, y + r)], vec![(x - r, y + r), (x + r, y - r)]]
             }
         }

@@ -87,13 +87,53 @@ impl Theme {
 mod tests {
     use super::*;
 
-    /// WCAG's relative luminance.
-    fn luminance(color: Color) -> f64 {
-        let linear = color.0.map(|c| {
+    /// sRGB without its gamma.
+    fn linear(color: Color) -> [f64; 3] {
+        color.0.map(|c| {
             let c = f64::from(c) / 255.0;
             if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
-        });
-        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        })
+    }
+
+    fn product(m: [[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
+        m.map(|row| row.iter().zip(v).map(|(a, b)| a * b).sum())
+    }
+
+    /// WCAG's relative luminance.
+    fn luminance(color: Color) -> f64 {
+        let [r, g, b] = linear(color);
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+
+    /// CIE L*a*b* (D65).
+    fn lab(linear: [f64; 3]) -> [f64; 3] {
+        let rgb = linear.map(|c| c.clamp(0.0, 1.0));
+        let xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]];
+        let [x, y, z] = product(xyz, rgb);
+        let f = |t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let (x, y, z) = (f(x / 0.9505), f(y), f(z / 1.089));
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// What is left of colours without red or green cones: Machado, Oliveira and Fernandes, "A
+    /// physiologically-based model for simulation of color vision deficiency" (2009), severity 1.
+    const BLIND: [[[f64; 3]; 3]; 2] = [
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    ];
+
+    #[test]
+    fn flows_differ_for_the_colour_blind() {
+        for theme in [Theme::Light, Theme::Dark] {
+            let flows = theme.palette().flows;
+            for (i, j) in (0..8).flat_map(|j| (0..j).map(move |i| (i, j))) {
+                for eye in BLIND {
+                    let (a, b) = (lab(product(eye, linear(flows[i]))), lab(product(eye, linear(flows[j]))));
+                    let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                    assert!(apart > 12.0, "{theme:?}: {i} and {j} are {apart} apart");
+                }
+            }
+        }
     }
 
     fn contrast(a: Color, b: Color) -> f64 {

@@ -1,6 +1,6 @@
 //! Queues, and the tokens of buckets.
 
-use super::chart::{Chart, Line, Side, end};
+use super::chart::{Chart, Line, Side, Values, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -29,22 +29,23 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let side = if queued { Side::Right } else { Side::Left };
     let left = if queued { queue_title } else { tokens_title };
     let right = if queued && tokens { tokens_title } else { "" };
-    let mut chart = Chart { end, left: left.into(), right: right.into(), ..Chart::default() };
-    for &(element, color) in &picked {
-        if has_tokens(element) {
-            let kilobytes = element.tokens_bytes.iter().map(|b| b / 1e3);
-            let pen = if queued { Pen::dashed(color, 1.2) } else { Pen::new(color, 1.3) };
-            chart.lines.push(Line { points: over_time(element, kilobytes), pen, side });
-            let name = &element.name;
-            let label = if queued { look.fill("plot.tokens-of", &[("name", name)]) } else { name.clone() };
-            chart.legend.push(Item::new(Swatch::Line(pen), label));
-        }
-        if longest(element) > 0 {
-            let packets = element.queue_packets.iter().map(|&n| n as f64);
-            let pen = Pen::new(color, 1.5);
-            chart.lines.push(Line::new(over_time(element, packets), pen));
-            chart.legend.push(Item::new(Swatch::Line(pen), &element.name));
-        }
+    let values = if queued { Values::Counts } else { Values::Amounts };
+    let mut chart = Chart { end, left: left.into(), right: right.into(), values, ..Chart::default() };
+    // Buckets first: what is drawn later lies on top.
+    for &(element, color) in picked.iter().filter(|(e, _)| has_tokens(e)) {
+        let kilobytes = element.tokens_bytes.iter().map(|b| b / 1e3);
+        let faint = Pen::dashed(color.toward(look.colors().ground, 0.4), 1.0);
+        let pen = if queued { faint } else { Pen::new(color, 1.3) };
+        chart.lines.push(Line { points: over_time(element, kilobytes), pen, side });
+        let name = &element.name;
+        let label = if queued { look.fill("plot.tokens-of", &[("name", name)]) } else { name.clone() };
+        chart.legend.push(Item::new(Swatch::Line(pen), label));
+    }
+    for &(element, color) in picked.iter().filter(|(e, _)| longest(e) > 0) {
+        let packets = element.queue_packets.iter().map(|&n| n as f64);
+        let pen = Pen::new(color, 1.5);
+        chart.lines.push(Line::new(over_time(element, packets), pen));
+        chart.legend.push(Item::new(Swatch::Line(pen), &element.name));
     }
     chart.legend.extend(Item::more(rest, look));
     let title = look.text(if queued { "plot.queue" } else { "plot.tokens" });

@@ -1,6 +1,6 @@
 //! Round-trip times.
 
-use super::chart::{Chart, Line, end};
+use super::chart::{Chart, Line, Values, end};
 use super::drawing::{Drawing, Pen};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -12,7 +12,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         return None;
     }
     let left = look.text("plot.axis.rtt").into();
-    let mut chart = Chart { end, left, floating: true, ..Chart::default() };
+    let mut chart = Chart { end, left, values: Values::Levels, ..Chart::default() };
     for flow in &picked {
         let s = flow.series;
         let pen = Pen::new(flow.color, 1.3);

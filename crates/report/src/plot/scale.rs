@@ -39,6 +39,14 @@ impl Scale {
         scale
     }
 
+    /// An axis of counts: ends and ticks are whole numbers.
+    pub fn counts(to: f64, wish: f64, px: (f64, f64)) -> Scale {
+        let mut scale = Scale::rounded(0.0, to, wish, px);
+        scale.step = scale.step.max(1.0);
+        scale.to = (scale.to / scale.step - 1e-9).ceil() * scale.step;
+        scale
+    }
+
     pub fn at(&self, value: f64) -> f64 {
         self.low + (value - self.from) / (self.to - self.from) * (self.high - self.low)
     }
@@ -95,6 +103,7 @@ mod tests {
     #[test]
     fn values_lie_where_they_should() {
         let s = Scale::exact(0.0, 20.0, 5.0, (300.0, 100.0));
+        assert_eq!(Scale::counts(2.0, 5.0, (0.0, 1.0)).ticks().len(), 3, "no halves of packets");
         assert_eq!((s.at(0.0), s.at(20.0), s.at(5.0)), (300.0, 100.0, 250.0));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         let mine = all.filter(|(series, resent)| in_timeout(series, resent) == after_timeout);
         let points: Vec<Point> = mine.map(|(_, r)| (r.time_s, r.byte as f64 / 1e6)).collect();
         if !points.is_empty() {
-            let pen = Pen::new(color, 1.4);
+            let pen = Pen::new(color, 1.1);
             chart.legend.push(Item::new(Swatch::Mark(mark, pen), look.text(key)));
             chart.marks.push(Marks { points, mark, pen });
         }

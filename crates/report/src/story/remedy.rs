@@ -77,7 +77,7 @@ impl Remedy<'_, '_> {
         }
         let (before, after) = (lost(own), lost(&other.row));
         if before.max(after) >= 0.01 && (after < before / 3.0 || after > 3.0 * before) {
-            text += &fill("story.losing", lang, &[("after", &percent(after)), ("before", &percent(before))]);
+            text += &fill("story.losing", lang, &[("after", &percent(after))]);
         }
         text
     }

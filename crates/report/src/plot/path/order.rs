@@ -1,7 +1,8 @@
-//! In which rows links are drawn: a chain of links in one, as far as it fits, others each in its own.
+//! In which rows links are drawn: chains of links side by side as far as they fit.
 
 use result::Topology;
 use result::topology::Link;
+use std::collections::BTreeSet;
 
 /// A link as it is passed from left to right.
 #[derive(Clone, Copy, Debug)]
@@ -34,58 +35,85 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The rows, none wider than `room` px as far as that can be.
+/// The rows, none wider than `room` px as far as that can be: the longest trail of links first, so that a
+/// chain is drawn as one, then the longest of what is left.
 pub(super) fn rows<'a>(
     topology: &'a Topology,
     room: f64,
     hop_width: impl Fn(&Hop) -> f64,
     host_width: impl Fn(&str) -> f64,
 ) -> Vec<Row<'a>> {
-    let Some(chain) = chain(topology) else {
-        let alone = |link| Row { hops: vec![Hop { link, flipped: false }] };
-        return topology.links.iter().map(alone).collect();
-    };
+    let mut left: Vec<&Link> = topology.links.iter().collect();
     let mut rows: Vec<Row> = Vec::new();
-    let mut used = 0.0;
-    for hop in chain {
-        let wide = hop_width(&hop) + host_width(hop.right());
-        match rows.last_mut() {
-            Some(row) if used + wide <= room => {
-                row.hops.push(hop);
-                used += wide;
-            }
-            // The host that ends a row begins the next.
-            _ => {
-                used = host_width(hop.left()) + wide;
-                rows.push(Row { hops: vec![hop] });
+    while !left.is_empty() {
+        let trail = trail(&left, &topology.hosts);
+        left.retain(|link| !trail.iter().any(|hop| std::ptr::eq(hop.link, *link)));
+        let mut used = f64::INFINITY;
+        for hop in trail {
+            let wide = hop_width(&hop) + host_width(hop.right());
+            match rows.last_mut() {
+                Some(row) if used + wide <= room => {
+                    row.hops.push(hop);
+                    used += wide;
+                }
+                // The host that ends a row begins the next.
+                _ => {
+                    used = host_width(hop.left()) + wide;
+                    rows.push(Row { hops: vec![hop] });
+                }
             }
         }
     }
     rows
 }
 
-/// The links as one chain from end to end, beginning at the end that the scenario names first; `None` for
-/// any other shape.
-fn chain(topology: &Topology) -> Option<Vec<Hop<'_>>> {
-    let links = &topology.links;
-    let degree = |host: &str| links.iter().flat_map(|l| &l.between).filter(|h| *h == host).count();
-    let ends = links.iter().flat_map(|l| &l.between);
-    let start = ends.clone().find(|h| degree(h) == 1)?;
-    let named = topology.hosts.iter().find(|h| degree(h) == 1).filter(|h| ends.clone().any(|e| e == *h));
-    let mut at: &str = named.unwrap_or(start);
-    let mut left: Vec<&Link> = links.iter().collect();
-    let mut hops = Vec::new();
-    while !left.is_empty() {
-        if degree(at) > 2 {
-            return None;
-        }
-        let next = left.iter().position(|l| l.between.iter().any(|h| h == at))?;
-        let link = left.remove(next);
-        let hop = Hop { link, flipped: link.between[0] != at };
-        at = hop.right();
-        hops.push(hop);
+/// A longest shortest way through the first link's part of the network, beginning at the end that the
+/// scenario names first. In a tree, as most networks are, it is the longest there is. At least one hop.
+fn trail<'a>(links: &[&'a Link], hosts: &[String]) -> Vec<Hop<'a>> {
+    let first = links[0];
+    let far = |from: &str| -> Vec<Hop<'a>> {
+        let ways = ways(links, from);
+        let longest = ways.last().map_or(0, Vec::len);
+        // Of equals the one that the scenario names first.
+        ways.into_iter().find(|way| way.len() == longest).unwrap_or_default()
+    };
+    let start = match far(&first.between[0]).last() {
+        Some(hop) => hop.right(),
+        None => &first.between[0],
+    };
+    let mut trail = far(start);
+    let (Some(head), Some(tail)) = (trail.first(), trail.last()) else {
+        // A link from a host to itself.
+        return vec![Hop { link: first, flipped: false }];
+    };
+    let named = |host: &str| hosts.iter().position(|h| h == host);
+    if named(tail.right()) < named(head.left()) {
+        trail.reverse();
+        trail.iter_mut().for_each(|hop| hop.flipped = !hop.flipped);
     }
-    Some(hops)
+    trail
+}
+
+/// A shortest way from a host to each other one, shortest first.
+fn ways<'a>(links: &[&'a Link], from: &str) -> Vec<Vec<Hop<'a>>> {
+    let mut seen = BTreeSet::from([from]);
+    let mut ways: Vec<Vec<Hop<'a>>> = Vec::new();
+    let mut next = 0;
+    let mut at: Vec<Hop<'a>> = Vec::new();
+    loop {
+        let host = at.last().map_or(from, Hop::right);
+        for &link in links {
+            for flipped in [false, true] {
+                let hop = Hop { link, flipped };
+                if hop.left() == host && seen.insert(hop.right()) {
+                    ways.push(at.iter().copied().chain([hop]).collect());
+                }
+            }
+        }
+        let Some(way) = ways.get(next) else { return ways };
+        at = way.clone();
+        next += 1;
+    }
 }
 
 #[cfg(test)]
@@ -98,7 +126,8 @@ mod tests {
             between: [a.to_string(), b.to_string()],
             ..Link::default()
         };
-        Topology { links: links.iter().enumerate().map(link).collect(), ..Topology::default() }
+        let hosts = ["a", "b", "r", "c", "d"].map(String::from).to_vec();
+        Topology { hosts, links: links.iter().enumerate().map(link).collect(), ..Topology::default() }
     }
 
     fn shape(links: &[(&str, &str)], room: f64) -> Vec<String> {
@@ -115,10 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_drawn_link_by_link() {
-        assert_eq!(shape(&[("a", "r"), ("b", "r"), ("r", "c")], 500.0), ["a-r", "b-r", "r-c"]);
-        assert_eq!(shape(&[("a", "b"), ("b", "c"), ("c", "a")], 500.0), ["a-b", "b-c", "c-a"]);
+    fn other_shapes_begin_with_their_longest_chain() {
+        assert_eq!(shape(&[("a", "r"), ("b", "r"), ("r", "c"), ("c", "d")], 500.0), ["a-r-c-d", "b-r"]);
+        assert_eq!(shape(&[("a", "b"), ("b", "c"), ("c", "a")], 500.0), ["a-b", "a-c-b"]);
         assert_eq!(shape(&[("a", "b"), ("a", "b")], 500.0), ["a-b", "a-b"]);
         assert_eq!(shape(&[("a", "b"), ("c", "d")], 500.0), ["a-b", "c-d"]);
+        assert_eq!(shape(&[("a", "a")], 500.0), ["a-a"]);
     }
 }

@@ -14,20 +14,25 @@ const SIZE: f64 = 10.5;
 const LINE: f64 = 14.0;
 /// Widest and narrowest text.
 const TEXT: (f64, f64) = (126.0, 50.0);
-/// Most settings shown, by this order; what is not in it comes after, by name.
-const SETTINGS: usize = 4;
-const ORDER: [&str; 10] = [
+/// The main settings, in the order to show them.
+const MAIN: [&str; 14] = [
     "rate",
     "burst",
     "excess_burst",
     "delay",
     "jitter",
-    "loss",
     "probability",
+    "model",
     "overhead",
+    "every",
+    "duration",
     "queue.kind",
     "queue.packets",
+    "queue.bytes",
+    "queue.target",
 ];
+/// Most of them shown.
+const SETTINGS: usize = 5;
 
 /// Drops and longest queue of each `link.direction.stage`.
 pub(super) struct Counters {
@@ -119,17 +124,28 @@ impl Block {
     }
 }
 
-/// The main settings, `key value` each.
+/// The main settings, `key value` each; what does nothing is left out.
 fn settings(stage: &Stage) -> Vec<String> {
-    let rank = |key: &str| ORDER.iter().position(|k| *k == key).unwrap_or(ORDER.len());
-    let mut all: Vec<(&String, &String)> = stage.settings.iter().collect();
-    all.sort_by_key(|(key, _)| rank(key));
-    let mut lines: Vec<String> =
-        all.iter().take(SETTINGS).map(|(key, value)| format!("{key} {value}")).collect();
-    if all.len() > SETTINGS {
-        lines.push("…".into());
+    let told = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
+    let told = told.filter(|(_, value)| !["false", "0", "0ns"].contains(&value.as_str()));
+    told.take(SETTINGS).map(|(key, value)| format!("{key} {}", larger(value))).collect()
+}
+
+/// A quantity in the next larger unit where it has thousands: `2500us` as `2.5ms`.
+fn larger(value: &str) -> String {
+    const UNITS: [(&str, &str); 5] =
+        [("ns", "us"), ("us", "ms"), ("ms", "s"), ("kbit/s", "Mbit/s"), ("Mbit/s", "Gbit/s")];
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let next = UNITS.iter().find(|(small, _)| *small == unit);
+    match (number.len() > 3, next) {
+        (true, Some((_, unit))) => {
+            let (whole, part) = number.split_at(number.len() - 3);
+            let number = format!("{whole}.{part}");
+            format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => value.into(),
     }
-    lines
 }
 
 #[cfg(test)]
@@ -137,12 +153,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn main_settings_come_first() {
-        let pairs =
-            [("aqm", "codel"), ("queue.packets", "200"), ("burst", "10kB"), ("rate", "20Mbit/s"), ("z", "1")];
+    fn main_settings_come_first_and_what_does_nothing_not_at_all() {
+        let pairs = [
+            ("nat_traversal", "false"),
+            ("queue.packets", "200"),
+            ("burst", "10kB"),
+            ("rate", "8600kbit/s"),
+            ("delay", "0ns"),
+        ];
         let settings_map = pairs.map(|(k, v)| (k.to_string(), v.to_string())).into();
         let stage = Stage { settings: settings_map, ..Stage::default() };
-        assert_eq!(settings(&stage), ["rate 20Mbit/s", "burst 10kB", "queue.packets 200", "aqm codel", "…"]);
+        assert_eq!(settings(&stage), ["rate 8.6Mbit/s", "burst 10kB", "queue.packets 200"]);
+        let got = ["2500us", "15100us", "999us", "1000ms", "10240", "esp-aes-gcm"].map(larger);
+        assert_eq!(got, ["2.5ms", "15.1ms", "999us", "1s", "10240", "esp-aes-gcm"]);
     }
 
     #[test]

@@ -1,0 +1,29 @@
+//! The JSON Schema of `result.json`.
+
+use crate::Run;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// The JSON Schema (draft 7) of a result, as indented JSON; it is what `docs/result.schema.json` holds.
+pub fn schema() -> String {
+    let settings = SchemaSettings::draft07().for_serialize();
+    let mut value = Value::from(settings.into_generator().into_root_schema_for::<Run>());
+    plain(&mut value);
+    // Whatever order this build of serde_json keeps.
+    value.sort_all_objects();
+    format!("{value:#}\n")
+}
+
+/// Doc comments link to Rust items; readers of the schema see their names.
+fn plain(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = text.replace("[`", "`").replace("`]", "`");
+            }
+            map.values_mut().for_each(plain);
+        }
+        Value::Array(list) => list.iter_mut().for_each(plain),
+        _ => {}
+    }
+}

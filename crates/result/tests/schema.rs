@@ -1,0 +1,121 @@
+//! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
+//! list of columns: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
+
+use result::parquet::{FILES, Kind};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema -->\n";
+const STALE: &str = "is out of date: LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema";
+
+fn docs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+fn blesses() -> bool {
+    std::env::var_os("LONGFAT_BLESS").is_some()
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    let path = docs("result.schema.json");
+    if blesses() {
+        std::fs::write(&path, result::schema()).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == result::schema(), "docs/result.schema.json {STALE}");
+}
+
+/// The object that a key holds, or a list of; the empty name for plain values.
+fn object(schema: &Value) -> &str {
+    let found = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
+    let inner = ["allOf", "anyOf"].iter().filter_map(|of| schema[of].as_array()).flatten();
+    let inner = inner.chain(schema.get("items")).map(object).find(|name| !name.is_empty());
+    found.or(inner).unwrap_or_default()
+}
+
+/// What a value of this schema is, in a few words.
+fn takes(root: &Value, schema: &Value) -> String {
+    let name = object(schema);
+    let is = |kind: &str| {
+        schema["type"] == kind || schema["type"].as_array().is_some_and(|t| t.contains(&kind.into()))
+    };
+    if let Some(text) = schema["const"].as_str() {
+        return format!("`\"{text}\"`");
+    }
+    let one_of = root["definitions"][name]["oneOf"].as_array();
+    if let Some(words) = one_of.map(|all| all.iter().filter_map(|o| o["const"].as_str())) {
+        return words.map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ");
+    }
+    match name {
+        "" if is("array") => format!("list of: {}", takes(root, &schema["items"])),
+        "" if is("object") => format!("table of: {}", takes(root, &schema["additionalProperties"])),
+        "" => match ["integer", "number", "boolean", "string"].into_iter().find(|kind| is(kind)) {
+            Some("integer") => "whole number".into(),
+            Some("number") => "number".into(),
+            Some("boolean") => "`true`, `false`".into(),
+            Some("string") => "text".into(),
+            _ => panic!("{schema}"),
+        },
+        name if is("array") => format!("list of [{name}](#{})", name.to_lowercase()),
+        name => format!("[{name}](#{})", name.to_lowercase()),
+    }
+}
+
+fn says(schema: &Value) -> String {
+    let text = schema["description"].as_str().unwrap_or_else(|| panic!("a key without a meaning: {schema}"));
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// A heading and a table of an object's keys.
+fn keys(root: &Value, name: &str, schema: &Value) -> String {
+    let description = schema["description"].as_str().unwrap_or_default();
+    let mut text = format!("\n### {name}\n\n{description}\n\n| key | is | meaning |\n|---|---|---|\n");
+    for (key, value) in schema["properties"].as_object().unwrap() {
+        let always = schema["required"].as_array().is_some_and(|list| list.contains(&key.as_str().into()));
+        let absent = if always { "" } else { "; may be absent" };
+        text += &format!("| `{key}` | {}{absent} | {} |\n", takes(root, value), says(value));
+    }
+    text
+}
+
+fn generated() -> String {
+    let root: Value = serde_json::from_str(&result::schema()).unwrap();
+    let mut text = String::from("\n## `result.json`\n");
+    text += &keys(&root, "Run", &root);
+    for (name, schema) in root["definitions"].as_object().unwrap() {
+        if schema.get("properties").is_some() {
+            text += &keys(&root, name, schema);
+        }
+    }
+    for file in FILES {
+        text += &format!("\n## `{}`\n\nA row is {}.\n", file.name, file.about);
+        text += "\n| column | type | meaning |\n|---|---|---|\n";
+        for column in file.columns {
+            let kind = match column.kind {
+                Kind::Text | Kind::TextOrNull => "string",
+                Kind::Int | Kind::IntOrNull => "int64",
+                Kind::Real | Kind::RealOrNull => "double",
+            };
+            let null = if column.kind.nullable() { ", nullable" } else { "" };
+            assert_eq!(column.kind.nullable(), column.about.contains("null"), "{}", column.name);
+            text += &format!("| `{}` | {kind}{null} | {} |\n", column.name, column.about);
+        }
+    }
+    text
+}
+
+#[test]
+fn the_generated_half_is_up_to_date() {
+    let path = docs("result-schema.md");
+    let committed = std::fs::read_to_string(&path).unwrap();
+    let (hand, tail) = committed.split_once(MARK).expect("the mark");
+    if blesses() {
+        std::fs::write(&path, format!("{hand}{MARK}{}", generated())).unwrap();
+        return;
+    }
+    assert!(tail == generated(), "docs/result-schema.md {STALE}");
+    for file in FILES {
+        assert!(hand.contains(&format!("`{}`", file.name)), "{} is not introduced", file.name);
+    }
+}

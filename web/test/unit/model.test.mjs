@@ -1,0 +1,93 @@
+// What the table and the path say.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { page, variant } from "../sample.mjs";
+import { load } from "./load.mjs";
+
+const m = await load("topology.ts", "rows.ts", "state.ts", "plot/gestures.ts", "plot/states.ts", "plot/kinds.ts");
+
+const policer = variant("policer", { duration: 4 }).variant;
+const shaper = variant("shaper", { duration: 4, shaper: true }).variant;
+
+test("the path is one line of links in the flow's direction", () => {
+  const { used: lines, unused } = m.layout(policer, policer.path, null);
+  assert.equal(unused.length, 0);
+  assert.equal(lines.length, 1);
+  assert.deepEqual(lines[0].map((l) => [l.left, l.right]), [["client", "router"], ["router", "server"]]);
+  const download = { ...policer, flows: [{ ...policer.flows[0], from: "server", to: "client" }] };
+  const back = m.layout(download, policer.path, null).used[0];
+  assert.deepEqual(back.map((l) => [l.left, l.right]), [["server", "router"], ["router", "client"]]);
+  assert.deepEqual(back[0].there.map((s) => s.id), ["wan.backward.delay"]);
+});
+
+test("a dumbbell's links are each drawn once", () => {
+  const link = (a, b) => ({ name: `${a}${b}`, between: [a, b], forward: [], backward: [] });
+  const path = { hosts: ["a", "b", "r", "s"], links: [link("a", "r"), link("b", "r"), link("r", "s"), link("x", "y")] };
+  const flow = (from, to) => ({ ...policer.flows[0], from, to });
+  const { used, unused } = m.layout({ ...policer, flows: [flow("a", "s"), flow("b", "s"), flow("z", "s")] }, path, null);
+  const names = (lines) => lines.map((l) => l.map((x) => x.name));
+  assert.deepEqual([names(used), names(unused)], [[["ar", "rs"], ["br"]], [["xy"]]]);
+});
+
+test("stages carry their drops, the worst is marked, and so is what differs", () => {
+  const dropped = { ...policer, elements: policer.elements.map((e) => (e.kind === "policer" ? { ...e, passed_packets: 90, dropped_packets: 10 } : e)) };
+  const stages = m.layout(dropped, policer.path, shaper.path).used.flat().flatMap((l) => [...l.there, ...l.back]);
+  assert.deepEqual(stages.filter((s) => s.worst).map((s) => s.id), ["wan.forward.limiter"]);
+  assert.deepEqual(stages.filter((s) => s.differs).map((s) => s.id), ["wan.forward.limiter"]);
+  assert.equal(stages.find((s) => s.worst).stats.dropShare, 0.1);
+});
+
+test("elements of flows measured alone are summed", () => {
+  const e = { kind: "link", passed_packets: 10, dropped_packets: 1, max_queue_packets: 5 };
+  const stats = m.statsById([{ ...e, name: "l.forward.link@a" }, { ...e, name: "l.forward.link@b", max_queue_packets: 9 }]);
+  assert.deepEqual(stats.get("l.forward.link"), { dropped: 2, queue: 9, dropShare: 2 / 22 });
+});
+
+test("a variant's row sums as the terminal's does", () => {
+  const flow = (sent, p50, more = {}) => ({ ...policer.flows[0], cc: "cubic", goodput_mbps: 2, sent_packets: sent, rtt_ms: { p50, p95: p50 * 2, max: 99 }, lost_packets: 1, ...more });
+  const v = { ...policer, flows: [flow(10, 10), flow(30, 50), flow(100, 7, { cc: "udp", goodput_mbps: 30 })], limit_mbps: 40, total_goodput_mbps: 34, elements: [] };
+  const s = m.summary(v);
+  assert.equal(s.p50, (10 * 10 + 30 * 50) / 40, "weighted by packets, datagrams left out");
+  assert.deepEqual([s.share, s.lost, s.each, s.drops, s.cc], [34 / 40, 3 / 140, [2, 2], null, "cubic, udp"]);
+  const alone = m.summary({ ...v, one_at_a_time: true });
+  assert.deepEqual([alone.goodput, alone.share, alone.jain], [null, null, null]);
+});
+
+test("the first is shown beside the best other, of equals the one with the shorter round trip", () => {
+  const of = (mbps, p50) => ({ variant: { ...policer, flows: [{ ...policer.flows[0], goodput_mbps: mbps, sent_packets: 1, rtt_ms: { p50, p95: p50, max: p50 } }] } });
+  const list = [of(50, 1), of(10, 5), of(19.3, 100), of(19.2, 40), of(18, 1)];
+  assert.equal(m.bestOther(list), list[3]);
+  assert.equal(m.bestOther(list.slice(0, 1)), null);
+});
+
+test("a view keeps within the run, and showing all is no zoom", () => {
+  const state = new m.State(page([variant("a", { duration: 4 }), variant("b", { duration: 5 })]).page);
+  assert.deepEqual(state.view(), { from: 0, to: 5 });
+  state.zoom({ from: -1, to: 2 });
+  assert.deepEqual(state.view(), { from: 0, to: 3 });
+  state.zoom(m.moved(state.view(), 9));
+  assert.deepEqual(state.view(), { from: 2, to: 5 });
+  state.zoom(m.scaled(state.view(), 100, 3));
+  assert.equal(state.range, null);
+  const at = m.scaled({ from: 0, to: 4 }, 0.5, 1);
+  assert.deepEqual(at, { from: 0.5, to: 2.5 });
+});
+
+test("a timeout shows in its pixel, however short; else the state that lasted longest", () => {
+  const states = ["", "avoidance", "recovery", "loss"];
+  const row = (list) => ({ name: "f", states, time: Float64Array.from(list, (x) => x[0]), state: Float64Array.from(list, (x) => x[1]) });
+  const r = row([[0, 0], [1, 1], [2.1, 2], [2.3, 1], [4, 1], [4.5, 3], [4.51, 1], [6, 2], [8, 2]]);
+  const bands = m.bands(r, { from: 0, to: 8 }, 8).map((b) => [b.from, b.to, b.state]);
+  assert.deepEqual(bands, [[1, 4, "avoidance"], [4, 5, "loss"], [5, 6, "avoidance"], [6, 8, "recovery"]]);
+  assert.deepEqual([m.stateAt(r, 0.5), m.stateAt(r, 2.2), m.stateFrom(r, 4.4), m.stateAt(r, 99)], ["", "recovery", "loss", "recovery"]);
+});
+
+test("the BDP in packets", () => {
+  assert.equal(m.bdp(20, 30, 1460), 50);
+  const flows = [{ ...policer.flows[0], rtt_ms: { min: 60 } }, { ...policer.flows[0], rtt_ms: { min: 30 } }, { ...policer.flows[0], cc: "udp", rtt_ms: { min: 1 } }];
+  assert.deepEqual(m.bdpLevels({ ...policer, flows, limit_mbps: 20 }, flows).map((l) => l.value), [50]);
+  const { limit_mbps, ...own } = { ...policer, flows };
+  flows.forEach((f) => (f.limit_mbps = 20));
+  assert.deepEqual(m.bdpLevels(own, flows).map((l) => l.value), [100, 50]);
+});
