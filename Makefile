@@ -47,11 +47,12 @@ browser: setup
 	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \
 	cd web && npm run -s browser
 
-# Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run.
-bench:
-	$(CARGO) build -q --release -p longfat-bench
+# Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run; then the report page.
+bench: setup
+	$(CARGO) build -q --release -p longfat-bench -p longfat
 	$(MAKE) -C benches/ns3
 	python3 benches/compare.py
+	node benches/page.mjs
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each

@@ -20,7 +20,7 @@ async function expected(dir, variant) {
     queue: any(elements, "queue_packets") || elements.some((e) => e.tokens_bytes.some((x) => x !== null)),
     drops: any(elements, "dropped"),
     states: tcp,
-    sequence: tcp,
+    sequence: any([...flows.values()], "sent_bytes"),
   };
 }
 
@@ -54,8 +54,8 @@ for (const [name, dir] of Object.entries(reports)) {
         for (const { kind, hits } of await page.evaluate(colours)) {
           const where = `${variant.name} ${variant.clock} ${kind}: ${hits}`;
           assert.ok(hits.length > 0 && Math.max(...hits) > 100, where);
-          // A curve may lie behind another all the way; most do not.
-          assert.ok(hits.filter((n) => n > 0).length >= Math.ceil(hits.length / 2), where);
+          // A curve may lie behind another all the way; most do not, but those of flows that fare alike.
+          if (kind !== "sequence") assert.ok(hits.filter((n) => n > 0).length >= Math.ceil(hits.length / 2), where);
         }
       }
     });

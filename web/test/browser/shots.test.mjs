@@ -11,6 +11,11 @@ withBrowser();
 const shots = process.env.LONGFAT_SHOTS ?? join(target, "shots");
 mkdirSync(shots, { recursive: true });
 
+/** All eight of one report, of the others what differs most. */
+const looks = (name) => ["en", "zh"].flatMap((lang) => ["light", "dark"].map((theme) => [lang, theme])).filter(
+  ([lang, theme]) => name === "policer" || (lang === "en") === (theme === "light"),
+);
+
 for (const [name, dir] of Object.entries(reports)) {
   for (const width of [1400, 390]) {
     test(`${name} at ${width} px`, async () => {
@@ -18,15 +23,13 @@ for (const [name, dir] of Object.entries(reports)) {
         // The whole page in one window: then all plots are drawn.
         const height = await page.evaluate(() => document.documentElement.scrollHeight);
         await page.setViewportSize({ width, height: height + 400 });
-        for (const lang of ["en", "zh"]) {
-          for (const theme of ["light", "dark"]) {
-            await page.click(`#lang-${lang}`);
-            await page.click(`#theme-${theme}`);
-            await drawn(page);
-            const path = join(shots, `${name}-${width}-${theme}-${lang}.png`);
-            await page.screenshot({ path, fullPage: true });
-            assert.ok(statSync(path).size > 50_000, path);
-          }
+        for (const [lang, theme] of looks(name)) {
+          await page.click(`#lang-${lang}`);
+          await page.click(`#theme-${theme}`);
+          await drawn(page);
+          const path = join(shots, `${name}-${width}-${theme}-${lang}.png`);
+          await page.screenshot({ path, fullPage: true });
+          assert.ok(statSync(path).size > 50_000, path);
         }
       });
     });
