@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import { launch } from "./chromium.mjs";
 import { folder } from "./reports.mjs";
 
 /** Folders of the results, by name; `both` only where root ran the tests. */
@@ -12,11 +12,6 @@ export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "ut
 export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
 
 let browser;
-
-export function launch() {
-  const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
-}
 
 /** A browser for the tests of this file. */
 export function withBrowser() {
@@ -98,7 +93,7 @@ export const ranges = (page) =>
 
 /** Where a plot's curves are, in pixels of the window. */
 export async function area(page, id) {
-  const over = page.locator(`#${id} .u-over`);
-  await over.scrollIntoViewIfNeeded();
-  return over.boundingBox();
+  await page.locator(`#${id}`).scrollIntoViewIfNeeded();
+  await drawn(page);
+  return page.locator(`#${id} .u-over`).boundingBox();
 }

@@ -60,14 +60,13 @@ for (const [kind, file, names] of [
 }
 
 test("every plot's PNG is a picture with curves in it", async () => {
-  await visit(reports.policer, TALL, async (page, context) => {
+  await visit(reports.policer, TALL, async (page) => {
     await show(page, 0);
-    const viewer = await context.newPage();
     for (const kind of await kinds(page)) {
       const { name, bytes } = await save(page, kind, "png");
       assert.equal(name, `policer-or-shaper_policer_${kind}.png`);
       assert.equal(bytes.subarray(1, 4).toString(), "PNG");
-      const seen = await viewer.evaluate(async (url) => {
+      const seen = await page.evaluate(async (url) => {
         const image = new Image();
         image.src = url;
         await image.decode();
