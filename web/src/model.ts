@@ -8,7 +8,7 @@ export interface Page {
   longfat: string;
   lang: Lang;
   /** The sentence on top. */
-  story: Record<Lang, string>;
+  story: Record<Lang, string> & { about: [result: number, variant: number][] };
   results: Result[];
 }
 

@@ -1,7 +1,6 @@
 // What the reader looks at: variants, range of time, cursor. Parts of the page listen to what concerns them.
 
 import { Data } from "./data";
-import { compared, sum, summary } from "./rows";
 import type { Page, Result, Series, Variant } from "./model";
 
 /** A variant of a result. */
@@ -39,8 +38,11 @@ export class State {
     this.entries = page.results
       .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, data: data(result.series[i]) })))
       .map((e, index) => ({ ...e, index }));
-    this.a = this.entries[0];
-    this.b = bestOther(this.entries);
+    // What the story is about, the subject first; else whatever comes first.
+    const told = page.story.about.map(([r, v]) => this.entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
+    const a = told[0] ?? this.entries[0];
+    this.a = a;
+    this.b = told[1] ?? this.entries.find((e) => e !== a) ?? null;
   }
 
   on(topic: Topic, listener: () => void): void {
@@ -119,18 +121,4 @@ export class State {
     this.flows.set(entry, names);
     this.tell("flows");
   }
-}
-
-/** Goodputs nearer than this to the best one are as good. */
-const ALIKE = 0.02;
-
-/** The entry that carries most but the first; of those that carry as much, the one with the shortest round trip. */
-export function bestOther(entries: Entry[]): Entry | null {
-  const others = entries.slice(1);
-  // Datagrams do not count beside TCP: a flood is no success.
-  const goodput = (e: Entry) => sum(compared(e.variant.flows), (f) => f.goodput_mbps);
-  const most = Math.max(...others.map(goodput));
-  const near = others.filter((e) => goodput(e) >= (1 - ALIKE) * most);
-  const rtt = (e: Entry) => summary(e.variant).p50 ?? Infinity;
-  return near.reduce<Entry | null>((best, e) => (best && rtt(best) <= rtt(e) ? best : e), null);
 }

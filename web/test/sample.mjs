@@ -183,6 +183,7 @@ export function variant(name, { shaper = false, flows = 4, duration = 20, dt = 0
 const STORY = {
   en: "The policer carries little over half of its 19.3 Mbit/s: four flows lose packets together and wait for timeouts; the shaper queues instead and fills the limit.",
   zh: "监管器只达到其 19.3 Mbit/s 限速的一半多：四条流同时丢包并等待超时；整形器改为排队，用满了限速。",
+  about: [],
 };
 
 /** Pages of variants as `variant` makes them. */
@@ -212,7 +213,7 @@ function hostile() {
   v.variant.path.hosts[0] = v.variant.path.links[0].between[0] = HOSTILE[2];
   for (const f of v.variant.flows) f.from = HOSTILE[2];
   const made = page([v, variant(HOSTILE[3], { flows: 5, duration: 5, shaper: true })], { scenario: HOSTILE[1], description: HOSTILE.join(" ") });
-  made.page.story = { en: HOSTILE[0], zh: HOSTILE[0] };
+  made.page.story = { en: HOSTILE[0], zh: HOSTILE[0], about: [] };
   return made;
 }
 

@@ -137,7 +137,7 @@ function line(state: State, row: Row, cols: Column[], body: HTMLElement): Line {
     }
   };
   // Flows measured alone are what such a variant is about.
-  if (entry.variant.one_at_a_time && state.entries.length <= 4) expand(true);
+  if (entry.variant.one_at_a_time && state.entries.length <= 12) expand(true);
   if (several) {
     tr.addEventListener("click", (e) => {
       if (!(e.target as HTMLElement).closest("button") && !getSelection()?.toString()) toggle(state, entry);

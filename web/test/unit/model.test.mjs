@@ -54,11 +54,16 @@ test("a variant's row sums as the terminal's does", () => {
   assert.deepEqual([alone.goodput, alone.share, alone.jain], [null, null, null]);
 });
 
-test("the first is shown beside the best other, of equals the one with the shorter round trip", () => {
-  const of = (mbps, p50) => ({ variant: { ...policer, flows: [{ ...policer.flows[0], goodput_mbps: mbps, sent_packets: 1, rtt_ms: { p50, p95: p50, max: p50 } }] } });
-  const list = [of(50, 1), of(10, 5), of(19.3, 100), of(19.2, 40), of(18, 1)];
-  assert.equal(m.bestOther(list), list[3]);
-  assert.equal(m.bestOther(list.slice(0, 1)), null);
+test("what the story is about is shown first", () => {
+  const variants = [policer, { ...policer, name: "other" }, { ...policer, name: "third" }];
+  const shown = (about) => {
+    const results = [{ label: "r", run: { variants }, series: [] }];
+    const state = new m.State({ story: { en: "", zh: "", about }, results });
+    return state.shown().map((e) => e.index);
+  };
+  assert.deepEqual(shown([[0, 2], [0, 1]]), [2, 1]);
+  assert.deepEqual(shown([[0, 1]]), [1, 0], "beside it whatever comes first");
+  assert.deepEqual(shown([]), [0, 1]);
 });
 
 test("a view keeps within the run, and showing all is no zoom", () => {

@@ -62,7 +62,8 @@ impl Change {
                     ("was", clip(&printable(was), 40)),
                     ("is", clip(&printable(is), 40)),
                 ];
-                say("story.change.set", &places.each_ref().map(|(n, v)| (*n, v.as_str())))
+                let text = if key == "queue.kind" { "story.change.queue" } else { "story.change.set" };
+                say(text, &places.each_ref().map(|(n, v)| (*n, v.as_str())))
             }
             Change::Added(k) => say("story.change.added", &[("kind", &kind(k))]),
             Change::Removed(k) => say("story.change.removed", &[("kind", &kind(k))]),
@@ -142,8 +143,13 @@ fn stage_change(was: &Stage, is: &Stage) -> Option<Change> {
         return Some(Change::Replaced { was: was.kind.clone(), is: is.kind.clone(), same_rate });
     }
     let keys: std::collections::BTreeSet<&String> = was.settings.keys().chain(is.settings.keys()).collect();
-    let differ: Vec<&String> =
+    let mut differ: Vec<&String> =
         keys.into_iter().filter(|k| was.settings.get(*k) != is.settings.get(*k)).collect();
+    // Another kind of queue has keys of its own.
+    if let Some(kind) = differ.iter().copied().find(|k| k.ends_with(".kind")) {
+        let table = kind.trim_end_matches("kind");
+        differ.retain(|k| *k == kind || !k.starts_with(table));
+    }
     match differ[..] {
         [] => None,
         [key] => {

@@ -152,6 +152,16 @@ fn settings_and_relays_are_told_as_such() {
         told.contains("a policer with burst 60kB instead of – (“b”) carries 2.0 times as much"),
         "{told}"
     );
+    let queue = |v: &Variant, settings: &[(&str, &str)]| {
+        let mut v = v.clone();
+        let stage = &mut v.path.as_mut().unwrap().links[0].forward[0];
+        stage.settings.extend(settings.iter().map(|(k, v)| (k.to_string(), v.to_string())));
+        v
+    };
+    let fifo = queue(&a, &[("queue.kind", "fifo"), ("queue.packets", "100")]);
+    let fair = queue(&variant("f", "policer", "cubic", 8.0, 31.0, 20), &[("queue.kind", "fq-codel")]);
+    let told = tell(vec![fifo, fair], Lang::En);
+    assert!(told.contains("a policer whose queue is fq-codel instead of fifo (“f”)"), "{told}");
     let mut c = variant("c", "policer", "cubic", 8.0, 31.0, 20);
     c.path.as_mut().unwrap().relays = vec![result::topology::Relay { name: "r".into(), host: "edge".into() }];
     assert!(tell(vec![a, c], Lang::En).contains("a relay at edge (“c”) carries 2.0 times"), "relay");
