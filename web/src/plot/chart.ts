@@ -6,6 +6,7 @@ import type { Range } from "../state";
 import { palette } from "../theme";
 import { binned, binsOf, binWidth, interval } from "./bins";
 import { align, type Aligned } from "./decimate";
+import { drawDense } from "./dense";
 import { drawRibbons } from "./states";
 import { drawMarks } from "./marks";
 import type { Binned, Plot, Sampled } from "./track";
@@ -78,6 +79,8 @@ export function roomy([low, high]: [number, number], floor: Plot["floor"]): [num
 export interface Frame {
   view: Range;
   extent: Extent;
+  /** Whether uPlot draws the points, not `drawDense`. */
+  exact: boolean;
 }
 
 /** Axis ticks every some CSS pixels; `k` enlarges everything, for pictures. */
@@ -108,13 +111,15 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     scales.right = { range: () => frame.extent.right };
     axes.push(axis({ scale: "right", side: 1, size: 46 * k, label: plot.right, labelSize: 18 * k, labelGap: 0, grid: { show: false }, space: 32 * k }));
   }
+  const linear = uPlot.paths.linear!();
   const stepped = uPlot.paths.stepped!({ align: 1 });
   const series: uPlot.Series[] = [{}];
   for (const t of plot.tracks) {
     const one: uPlot.Series = { scale: t.axis, stroke: t.color, width: t.width * k, points: { show: false } };
     if (t.dash) one.dash = t.dash.map((d) => d * k);
     if (t.filled) one.fill = t.color + "38";
-    if (t.kind === "binned") one.paths = stepped;
+    // What is thinned is drawn after uPlot has made room for it.
+    one.paths = t.kind === "binned" ? stepped : (u, s, from, to) => (frame.exact ? linear(u, s, from, to) : null);
     series.push(one);
   }
   // Without a series uPlot has no scale to draw an axis by.
@@ -131,13 +136,19 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     scales,
     axes,
     series,
-    hooks: { drawAxes: [(u) => levels(u, plot, k)], draw: [(u) => extras(u, plot, frame, k)] },
+    hooks: { drawAxes: [(u) => levels(u, plot, k)], drawSeries: [(u, s) => dense(u, s, plot, frame, k)], draw: [(u) => extras(u, plot, frame, k)] },
   };
 }
 
 /** uPlot's data for the points. */
 export function data(plot: Plot, { x, y }: Aligned): uPlot.AlignedData {
   return [x, ...(plot.tracks.length ? y : [x.map(() => null)])] as uPlot.AlignedData;
+}
+
+function dense(u: uPlot, s: number, plot: Plot, frame: Frame, k: number): void {
+  const track = plot.tracks[s - 1];
+  if (frame.exact || !track) return;
+  drawDense(u, s, track.axis, { color: track.color, width: track.width * k * devicePixelRatio, dashed: track.dash !== undefined });
 }
 
 function levels(u: uPlot, plot: Plot, k: number): void {

@@ -1,5 +1,5 @@
-// Few points that look like many: all of them where few are in view, else of each pixel's column the first, the
-// least, the most and the last.
+// Few points that look like many: all of them where few are in view, else of each pixel's column the least and the
+// most.
 
 import type { Range } from "../state";
 import { extremes } from "./extremes";
@@ -18,7 +18,7 @@ export interface Aligned {
 }
 
 /** Points a series and pixel column. */
-const POINTS = 4;
+export const POINTS = 2;
 
 /** Samples in view, and one on either side where the line comes from and goes to. */
 function reach({ time }: Samples, view: Range): [number, number] {
@@ -50,9 +50,8 @@ function represent({ value }: Samples, factor: number, from: number, to: number)
   if (from >= to) return [];
   const e = extremes(value, from, to);
   if (e.least < 0) return [null];
-  const rows = [...new Set([from, e.least, e.most, to - 1])].sort((a, b) => a - b);
-  // A gap at the column's edge keeps its neighbour from being joined across it.
-  return rows.map((i) => point(value[i], factor));
+  const [first, second] = e.least < e.most ? [e.least, e.most] : [e.most, e.least];
+  return first === second ? [value[first] * factor] : [value[first] * factor, value[second] * factor];
 }
 
 function columnwise(all: Samples[], factors: number[], view: Range, columns: number): Aligned {

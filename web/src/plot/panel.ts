@@ -44,7 +44,7 @@ export class Panel {
   ) {
     const title = t(titleKey(kind));
     const id = `plot-${kind}-${side}`;
-    this.frame = { view: state.view(), extent: { left: [0, 1], right: [0, 1] } };
+    this.frame = { view: state.view(), extent: { left: [0, 1], right: [0, 1] }, exact: true };
     this.canvas = h("div", { class: "canvas", role: "img", tabindex: 0, "aria-label": title, id });
     this.canvas.style.minHeight = `${HEIGHT}px`;
     this.canvas.addEventListener("keydown", (e) => keys.focused(this, e));
@@ -87,6 +87,7 @@ export class Panel {
     if (!this.drawn) return;
     this.frame.view = this.drawn.view;
     this.frame.extent = joined;
+    this.frame.exact = this.drawn.points.exact;
     const aligned = data(this.plot, this.drawn.points);
     if (this.chart && this.chart.width === width) {
       this.chart.setData(aligned);
@@ -191,7 +192,7 @@ export class Panel {
     if (!this.chart || !this.drawn) return;
     const title = `${t(titleKey(this.kind))} – ${this.entry.variant.name}`;
     const size = { width: this.chart.width, height: this.height };
-    const frame = { view, extent: this.frame.extent };
+    const frame = { ...this.frame, view };
     picture(this.plot, frame, this.drawn.points, size, title).then((blob) => save(blob, this.names("png")), console.error);
   }
 

@@ -23,7 +23,7 @@ test("no extreme is lost, whatever the view", () => {
   }
 });
 
-test("each column of pixels shows its own extremes, first and last", () => {
+test("each column of pixels shows its own extremes, in the order of time", () => {
   const value = noise(40_000, 7);
   const time = steps(value.length);
   const columns = 100;
@@ -31,10 +31,8 @@ test("each column of pixels shows its own extremes, first and last", () => {
   for (let c = 0; c < columns; c++) {
     const [from, to] = [before(time, c * 4), before(time, (c + 1) * 4)];
     const mine = value.subarray(from, to);
-    const points = drawn(y[0].slice((c + 1) * 4, (c + 2) * 4));
-    assert.ok(points.includes(Math.min(...mine)) && points.includes(Math.max(...mine)), `column ${c}`);
-    assert.equal(points[0], mine[0]);
-    assert.equal(points[points.length - 1], mine[mine.length - 1]);
+    const ends = [Math.min(...mine), Math.max(...mine)].sort((a, b) => mine.indexOf(a) - mine.indexOf(b));
+    assert.deepEqual(y[0].slice((c + 1) * 2, (c + 2) * 2), ends, `column ${c}`);
   }
 });
 
@@ -70,5 +68,5 @@ test("nothing measured in a column is a gap there, not a line across", () => {
   const value = noise(10_000, 5);
   value.fill(NaN, 4000, 6000);
   const { y } = align([{ time: steps(10_000), value }], [1], { from: 0, to: 100 }, 100);
-  assert.equal(y[0][51 * 4], null);
+  assert.equal(y[0][51 * 2], null);
 });
