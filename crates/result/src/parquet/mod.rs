@@ -8,12 +8,10 @@
 //! mail. What is read is what is written here, and what pyarrow writes unasked: flat columns of doubles,
 //! 64-bit integers and texts, plain or by dictionary, uncompressed or Snappy, in pages of version 1.
 
-mod chunk;
 mod columns;
-mod footer;
+mod guard;
 mod read;
 mod table;
-mod thrift;
 mod write;
 
 pub use columns::{Column, ELEMENTS, FILES, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
