@@ -1,8 +1,10 @@
 //! What stands between the crate `parquet` and files that came by mail: it trusts a page's claims, and panics on
 //! some that are broken.
 
+use bytes::{Bytes, buf::Reader};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -10,27 +12,77 @@ use std::sync::Once;
 /// The fewest bytes of a value in a dictionary: a text's length.
 const ENTRY: usize = 4;
 
-/// A column's pages, none of which claims more values than its bytes hold or its group has rows.
-pub struct Bounded {
-    pages: Box<dyn PageReader>,
-    rows: usize,
-}
+/// Snappy makes at most 64 bytes of 3.
+const MOST_UNPACKED: u64 = 24;
 
-impl Bounded {
-    /// Of a column in a group of `rows` rows.
-    pub fn new(pages: Box<dyn PageReader>, rows: usize) -> Bounded {
-        Bounded { pages, rows }
+/// A file's bytes, to read pages from: none that claims to unpack to more than its bytes can.
+pub struct Pages(pub Bytes);
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
     }
 }
 
-impl Iterator for Bounded {
+impl ChunkReader for Pages {
+    type T = Reader<Bytes>;
+
+    /// At a page's header.
+    fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
+        let read = self.0.get_read(start)?;
+        match sizes(read.get_ref()) {
+            Some([unpacked, packed]) if unpacked / MOST_UNPACKED <= packed => Ok(read),
+            sizes => Err(ParquetError::General(format!("a page claims sizes {sizes:?}"))),
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.0.get_bytes(start, length)
+    }
+}
+
+/// How large a page is unpacked and packed: after its type, the first two numbers of its header
+/// (apache/parquet-format, `parquet.thrift`, in Thrift's compact protocol).
+fn sizes(mut header: &[u8]) -> Option<[u64; 2]> {
+    /// A field's head: an i32, numbered one above the field before.
+    const NEXT_I32: u8 = 0x15;
+    let mut next = || {
+        let (mut number, mut shift) = (0, 0);
+        header = header.strip_prefix(&[NEXT_I32])?;
+        loop {
+            let (&byte, rest) = header.split_first()?;
+            header = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                // Zigzag; what is negative becomes too large.
+                return Some(number >> 1 ^ (number & 1).wrapping_neg());
+            }
+            shift += 7;
+            if shift > 28 {
+                return None;
+            }
+        }
+    };
+    next()?;
+    Some([next()?, next()?])
+}
+
+/// A column's pages, none of which claims more values than its bytes hold or its group has rows.
+pub struct Bounded<P> {
+    /// The column's.
+    pub pages: P,
+    /// The group's.
+    pub rows: usize,
+}
+
+impl<P: PageReader> Iterator for Bounded<P> {
     type Item = Result<Page>;
     fn next(&mut self) -> Option<Result<Page>> {
         self.get_next_page().transpose()
     }
 }
 
-impl PageReader for Bounded {
+impl<P: PageReader> PageReader for Bounded<P> {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.pages.get_next_page()?;
         let most = match &page {
@@ -81,5 +133,21 @@ pub fn unharmed<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, S
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(format!("cannot be read: {e}")),
         Err(_) => Err("is damaged".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_a_page() {
+        assert_eq!(sizes(&[0x15, 0, 0x15, 0x80, 2, 0x15, 6, 0x2c]), Some([128, 3]));
+        assert_eq!(sizes(&[0x15, 4, 0x15, 2, 0x15, 0xfe, 0xff, 0xff, 0xff, 15]), Some([1, i32::MAX as u64]));
+        assert_eq!(sizes(&[0x15, 4, 0x15, 1, 0x15, 2]), Some([u64::MAX, 1]));
+        for broken in [&[][..], &[0x15], &[0x15, 0, 0x15, 2], &[0x15, 0, 0x25, 2, 0x15, 2], &[0x15; 9]] {
+            assert_eq!(sizes(broken), None);
+        }
+        assert_eq!(sizes(&[0x15, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 0x15, 2, 0x15, 2]), None);
     }
 }

@@ -1,14 +1,16 @@
 //! A file of series, read column by column.
 
 use super::columns::{Column, File};
-use super::guard::{Bounded, unharmed};
+use super::guard::{Bounded, Pages, unharmed};
 use bytes::Bytes;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// What a file begins and ends with.
 const MAGIC: &[u8] = b"PAR1";
@@ -79,7 +81,8 @@ impl std::ops::Index<Text> for Texts {
 /// An opened file.
 pub struct Table {
     file: File,
-    reader: SerializedFileReader<Bytes>,
+    pages: Arc<Pages>,
+    meta: ParquetMetaData,
     /// Of each row group.
     rows: Vec<usize>,
 }
@@ -92,18 +95,20 @@ impl Table {
         if !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
             return Err(wrong("is no Parquet file, or was cut".into()));
         }
-        let reader = unharmed(|| SerializedFileReader::new(Bytes::copy_from_slice(bytes))).map_err(wrong)?;
-        let groups = reader.metadata().row_groups().iter().map(|g| usize::try_from(g.num_rows()));
+        let all = Bytes::copy_from_slice(bytes);
+        let meta = unharmed(|| ParquetMetaDataReader::new().parse_and_finish(&all)).map_err(wrong)?;
+        let pages = Arc::new(Pages(all));
+        let groups = meta.row_groups().iter().map(|g| usize::try_from(g.num_rows()));
         let rows: Vec<usize> = groups.collect::<Result<_, _>>().map_err(|_| wrong("is damaged".into()))?;
         let all = rows.iter().fold(0usize, |n, &rows| n.saturating_add(rows));
         if all > MOST_ROWS.min(bytes.len().saturating_mul(ROWS_A_BYTE)) {
             return Err(wrong(format!("claims {all} rows in {} bytes", bytes.len())));
         }
-        let said = reader.metadata().file_metadata().num_rows();
+        let said = meta.file_metadata().num_rows();
         if usize::try_from(said) != Ok(all) {
             return Err(wrong(format!("has {all} rows, though it says {said}")));
         }
-        let table = Table { file, reader, rows };
+        let table = Table { file, pages, meta, rows };
         match file.columns.iter().take(ALWAYS).find(|c| !table.has(c)) {
             Some(column) => Err(table.wrong(column, "is missing")),
             None => Ok(table),
@@ -126,7 +131,7 @@ impl Table {
     }
 
     fn leaf(&self, column: &Column) -> Option<(usize, &ColumnDescPtr)> {
-        let leaves = self.reader.metadata().file_metadata().schema_descr().columns();
+        let leaves = self.meta.file_metadata().schema_descr().columns();
         leaves.iter().enumerate().find(|(_, leaf)| leaf.path().parts() == [column.name])
     }
 
@@ -150,8 +155,9 @@ impl Table {
         }
         let rows = self.rows[group];
         let open = || {
-            let pages = self.reader.get_row_group(group)?.get_column_page_reader(index)?;
-            Ok(ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(Bounded::new(pages, rows))))
+            let chunk = self.meta.row_group(group).column(index);
+            let pages = SerializedPageReader::new(self.pages.clone(), chunk, rows, None)?;
+            Ok(ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(Bounded { pages, rows })))
         };
         let reader = unharmed(open).map_err(wrong)?;
         decode(reader, rows, leaf.max_def_level(), take).map_err(wrong)
