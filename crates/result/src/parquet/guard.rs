@@ -54,8 +54,8 @@ fn sizes(mut header: &[u8]) -> Option<[u64; 2]> {
             header = rest;
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                // Zigzag; what is negative becomes too large.
-                return Some(number >> 1 ^ (number & 1).wrapping_neg());
+                // Zigzag: the last bit is the sign.
+                return (number & 1 == 0).then_some(number >> 1);
             }
             shift += 7;
             if shift > 28 {
@@ -144,10 +144,29 @@ mod tests {
     fn sizes_of_a_page() {
         assert_eq!(sizes(&[0x15, 0, 0x15, 0x80, 2, 0x15, 6, 0x2c]), Some([128, 3]));
         assert_eq!(sizes(&[0x15, 4, 0x15, 2, 0x15, 0xfe, 0xff, 0xff, 0xff, 15]), Some([1, i32::MAX as u64]));
-        assert_eq!(sizes(&[0x15, 4, 0x15, 1, 0x15, 2]), Some([u64::MAX, 1]));
-        for broken in [&[][..], &[0x15], &[0x15, 0, 0x15, 2], &[0x15, 0, 0x25, 2, 0x15, 2], &[0x15; 9]] {
+        let negative = [0x15, 4, 0x15, 1, 0x15, 2];
+        for broken in [&[][..], &[0x15], &[0x15, 0, 0x15, 2], &[0x15, 0, 0x25, 2, 0x15, 2], &negative] {
             assert_eq!(sizes(broken), None);
         }
         assert_eq!(sizes(&[0x15, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 0x15, 2, 0x15, 2]), None);
+    }
+
+    #[test]
+    fn a_page_claims_what_its_bytes_can_hold() {
+        let page = |unpacked: u8| Pages(Bytes::from(vec![0x15, 0, 0x15, unpacked, 0x15, 2, 0]));
+        assert!(page(2 * 24).get_read(0).is_ok());
+        assert!(page(2 * 48).get_read(0).is_err());
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_the_next_one_is_heard_again() {
+        let read = |list: &[u8], i: usize| unharmed(|| Ok(list[i]));
+        assert_eq!(read(&[7], 0), Ok(7));
+        assert_eq!(read(&[7], 1), Err("is damaged".into()));
+        assert!(!CAUGHT.get());
+        assert_eq!(
+            unharmed(|| Err::<(), _>(ParquetError::NYI("x".into()))),
+            Err("cannot be read: NYI: x".into())
+        );
     }
 }
