@@ -6,6 +6,9 @@ use result::parquet::{
 use result::{
     Clock, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Outcome, Resent, Run, SCHEMA, Variant,
 };
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Instant;
 
 /// A small generator of numbers (xorshift64*): the same every time.
 struct Dice(u64);
@@ -172,35 +175,40 @@ fn the_wrong_file_is_named() {
     assert_eq!(said([&flows, &elements, &flows]), "retransmissions.parquet: column `byte` is missing");
 }
 
-/// At thousands of places a byte is another, or the file ends: an error or other numbers, and an end to it.
-#[test]
-fn broken_files_are_errors() {
-    let o = [outcome("v", Clock::Sim, [60, 20, 3], 6)];
+/// One of the files broken: bits turned, bytes lost, the end cut off, or bytes put in between.
+fn broken(whole: &[Vec<u8>; 3], dice: &mut Dice) -> [Vec<u8>; 3] {
+    let mut files = whole.clone();
+    let file = &mut files[dice.roll(3) as usize];
+    // The footer is where most goes wrong: half of the places are in it.
+    let len = file.len() as u64;
+    let at = if dice.roll(2) == 0 { dice.roll(len) } else { len - 1 - dice.roll(len.min(3000)) } as usize;
+    let to = (at + 1 + dice.roll(40) as usize).min(file.len());
+    let telling = |dice: &mut Dice| [0, 0x7f, 0x80, 0xff][dice.roll(4) as usize];
+    match dice.roll(6) {
+        0 => file.truncate(at),
+        1 => file[at] ^= 1 << dice.roll(8),
+        2 => file[at] = telling(dice),
+        3 => drop(file.drain(at..to)),
+        4 => drop(file.splice(at..at, (at..to).map(|_| dice.roll(256) as u8).collect::<Vec<_>>())),
+        // Numbers of many bytes are large ones.
+        _ => drop(file.splice(at..at, vec![telling(dice); 1 + dice.roll(5) as usize])),
+    }
+    files
+}
+
+/// Reads the `count` files broken by the seeds from `first` on; says of each how it went.
+fn read_broken(first: u64, count: u64, rows: u64) {
+    let o = [outcome("v", Clock::Sim, [rows, rows / 3, 3], 6)];
     let run = run(&o);
     let whole = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
-    let dice = &mut Dice(7);
-    let (mut failed, mut n) = (0, 0);
-    for _ in 0..3000 {
-        let which = dice.roll(3) as usize;
-        let mut files = whole.clone();
-        let file = &mut files[which];
-        // The footer is where most goes wrong: half of the places are in it.
-        let len = file.len() as u64;
-        let at = if dice.roll(2) == 0 { dice.roll(len) } else { len - 1 - dice.roll(len.min(3000)) } as usize;
-        match dice.roll(4) {
-            0 => file.truncate(at),
-            1 => file[at] ^= 1 << dice.roll(8),
-            2 => file[at] = [0, 0x7f, 0x80, 0xff][dice.roll(4) as usize],
-            _ => {
-                let to = (at + 1 + dice.roll(40) as usize).min(file.len());
-                file.drain(at..to);
-            }
-        }
-        n += 1;
-        match read(&files, &run) {
+    for seed in first..first + count {
+        let files = broken(&whole, &mut Dice(seed * 2 + 1));
+        println!("{seed}");
+        let begun = Instant::now();
+        let how = match read(&files, &run) {
             Err(e) => {
                 assert!(e.to_string().starts_with(e.file), "{e}");
-                failed += 1;
+                if e.what == "is damaged" { "panic" } else { "error" }
             }
             Ok(series) => {
                 for s in series.iter().flat_map(|s| &s.flows) {
@@ -208,11 +216,72 @@ fn broken_files_are_errors() {
                     assert!(s.cwnd.len() == rows && s.state.len() == rows && s.rtt_ms.len() == rows);
                     assert!(s.state.iter().all(|&i| (i as usize) < s.states.len()));
                 }
+                "numbers"
+            }
+        };
+        println!("{how}{}", if begun.elapsed().as_secs() > 5 { "\nslow" } else { "" });
+    }
+}
+
+/// What a parent asks of [`the_child`]: the first seed, how many, rows.
+const ASKED: &str = "BROKEN_FILES";
+
+/// Not a test: reads broken files where [`broken_files_are_errors`] sees it die.
+#[test]
+fn the_child() {
+    let Ok(asked) = std::env::var(ASKED) else { return };
+    let asked: Vec<u64> = asked.split(' ').map(|n| n.parse().unwrap()).collect();
+    read_broken(asked[0], asked[1], asked[2]);
+}
+
+/// How often each came of `count` broken files, read in children of 1 GB and 5 minutes at most; what ended one
+/// is a "death".
+fn breakages(mut first: u64, count: u64, rows: u64) -> BTreeMap<String, u64> {
+    let mut tally = BTreeMap::new();
+    let end = first + count;
+    while first < end {
+        let shell = r#"ulimit -v 1048576; exec timeout 300 "$0" the_child --exact --nocapture"#;
+        let mut child = Command::new("sh");
+        child.args(["-c", shell]).arg(std::env::current_exe().unwrap());
+        child.env(ASKED, format!("{first} {} {rows}", (end - first).min(500)));
+        let child = child.output().unwrap();
+        let mut last = None;
+        for line in String::from_utf8(child.stdout).unwrap().lines() {
+            match line.parse() {
+                Ok(seed) => last = Some(seed),
+                Err(_) if ["error", "numbers", "panic", "slow"].contains(&line) => {
+                    *tally.entry(line.to_string()).or_default() += 1
+                }
+                Err(_) => {}
             }
         }
+        let last: u64 = last.expect("a child that reads");
+        if !child.status.success() {
+            println!("seed {last}: {}: {}", child.status, String::from_utf8_lossy(&child.stderr).trim());
+            *tally.entry("death".into()).or_default() += 1;
+        }
+        first = last + 1;
     }
-    println!("{failed} of {n} broken files were errors");
-    assert!(failed > n / 3);
+    tally
+}
+
+/// At thousands of places a byte is another, or the file ends: an error or other numbers, and an end to it.
+#[test]
+#[cfg(target_os = "linux")]
+fn broken_files_are_errors() {
+    let tally = breakages(0, 2000, 60);
+    println!("{tally:?}");
+    assert_eq!((tally.get("death"), tally.get("slow")), (None, None));
+    assert!(tally["error"] > 1000 && tally["numbers"] > 100);
+}
+
+/// `cargo test -p longfat-result --features parquet many_broken -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn many_broken_files() {
+    for (count, rows) in [(20_000, 60), (5_000, 2000), (500, 30_000)] {
+        println!("{count} of {rows} rows: {:?}", breakages(10_000, count, rows));
+    }
 }
 
 /// `cargo test --release -p longfat-result --features parquet -- --ignored --nocapture`
@@ -221,7 +290,7 @@ fn broken_files_are_errors() {
 fn a_million_rows() {
     let o = [outcome("v", Clock::Sim, [500_000, 500_000, 0], 8)];
     let files = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let got = read(&files, &run(&o)).unwrap();
     println!("{:.2} s for {} bytes", begun.elapsed().as_secs_f64(), files[0].len());
     assert_eq!(got[0].flows[0].time_s.len(), 500_000);

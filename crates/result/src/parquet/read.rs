@@ -88,13 +88,13 @@ struct Stretch {
 
 /// A row group and whose its rows are.
 struct Group<'a> {
-    table: &'a Table<'a>,
+    table: &'a Table,
     group: usize,
     stretches: Vec<Stretch>,
 }
 
 impl<'a> Group<'a> {
-    fn new<S>(table: &'a Table<'a>, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
+    fn new<S>(table: &'a Table, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
         let texts = |name| table.texts(group, table.column(name));
         let [variants, clocks, names] = [texts("variant")?, texts("clock")?, texts("name")?];
         let repeats: Vec<u64> = table.counts(group, table.column("repeat"), 0)?;

@@ -1,14 +1,25 @@
 //! A file of series, read column by column.
 
-use super::chunk::{self, Cell, Text, Texts};
 use super::columns::{Column, File};
-use super::footer::{BYTE_ARRAY, DOUBLE, Footer, INT64, Leaf};
+use super::guard::{Bounded, Pages, unharmed};
+use bytes::Bytes;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+/// What a file begins and ends with.
+const MAGIC: &[u8] = b"PAR1";
 /// The most rows of a file: some 5 GB of series.
 const MOST_ROWS: usize = 1 << 25;
 /// The most rows a byte of a file can stand for; real ones have ten at most.
 const ROWS_A_BYTE: usize = 64;
+/// Rows decoded at a time, so that a broken column fails before there is room for all it claims.
+const BATCH: usize = 8192;
 
 /// So many columns every version of a file has: whose, when, and one number.
 const ALWAYS: usize = 6;
@@ -35,23 +46,69 @@ impl fmt::Display for SeriesError {
 
 impl std::error::Error for SeriesError {}
 
-/// An opened file.
-pub struct Table<'a> {
-    file: File,
-    footer: Footer<'a>,
+/// A text, by its number in a [`Texts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text(u32);
+
+/// Different texts, in order of appearance.
+#[derive(Debug, Default)]
+pub struct Texts {
+    list: Vec<String>,
+    numbers: BTreeMap<String, u32>,
 }
 
-impl<'a> Table<'a> {
+impl Texts {
+    /// The text's number, a new one if need be; `None` when it is no UTF-8.
+    fn number(&mut self, text: &[u8]) -> Option<Text> {
+        let text = std::str::from_utf8(text).ok()?;
+        if let Some(&number) = self.numbers.get(text) {
+            return Some(Text(number));
+        }
+        let number = u32::try_from(self.list.len()).ok()?;
+        self.list.push(text.into());
+        self.numbers.insert(text.into(), number);
+        Some(Text(number))
+    }
+}
+
+impl std::ops::Index<Text> for Texts {
+    type Output = String;
+    fn index(&self, text: Text) -> &String {
+        &self.list[text.0 as usize]
+    }
+}
+
+/// An opened file.
+pub struct Table {
+    file: File,
+    pages: Arc<Pages>,
+    meta: ParquetMetaData,
+    /// Of each row group.
+    rows: Vec<usize>,
+}
+
+impl Table {
     /// # Errors
     /// What is no Parquet file, lacks what all have, or has more rows than its size can hold.
-    pub fn open(file: File, bytes: &'a [u8]) -> Result<Table<'a>, SeriesError> {
+    pub fn open(file: File, bytes: &[u8]) -> Result<Table, SeriesError> {
         let wrong = |what| SeriesError { file: file.name, column: None, what };
-        let footer = Footer::read(bytes).map_err(wrong)?;
-        let rows = footer.groups.iter().fold(0usize, |n, g| n.saturating_add(g.rows));
-        if rows > MOST_ROWS.min(bytes.len().saturating_mul(ROWS_A_BYTE)) {
-            return Err(wrong(format!("claims {rows} rows in {} bytes", bytes.len())));
+        if !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
+            return Err(wrong("is no Parquet file, or was cut".into()));
         }
-        let table = Table { file, footer };
+        let all = Bytes::copy_from_slice(bytes);
+        let meta = unharmed(|| ParquetMetaDataReader::new().parse_and_finish(&all)).map_err(wrong)?;
+        let pages = Arc::new(Pages(all));
+        let groups = meta.row_groups().iter().map(|g| usize::try_from(g.num_rows()));
+        let rows: Vec<usize> = groups.collect::<Result<_, _>>().map_err(|_| wrong("is damaged".into()))?;
+        let all = rows.iter().fold(0usize, |n, &rows| n.saturating_add(rows));
+        if all > MOST_ROWS.min(bytes.len().saturating_mul(ROWS_A_BYTE)) {
+            return Err(wrong(format!("claims {all} rows in {} bytes", bytes.len())));
+        }
+        let said = meta.file_metadata().num_rows();
+        if usize::try_from(said) != Ok(all) {
+            return Err(wrong(format!("has {all} rows, though it says {said}")));
+        }
+        let table = Table { file, pages, meta, rows };
         match file.columns.iter().take(ALWAYS).find(|c| !table.has(c)) {
             Some(column) => Err(table.wrong(column, "is missing")),
             None => Ok(table),
@@ -60,7 +117,7 @@ impl<'a> Table<'a> {
 
     /// How many row groups there are.
     pub fn groups(&self) -> usize {
-        self.footer.groups.len()
+        self.rows.len()
     }
 
     /// An error of a column.
@@ -73,8 +130,9 @@ impl<'a> Table<'a> {
         self.file.columns.iter().find(|c| c.name == name).expect("a column of the file's list")
     }
 
-    fn leaf(&self, column: &Column) -> Option<(usize, &Leaf)> {
-        self.footer.leaves.iter().enumerate().find(|(_, leaf)| leaf.name == column.name)
+    fn leaf(&self, column: &Column) -> Option<(usize, &ColumnDescPtr)> {
+        let leaves = self.meta.file_metadata().schema_descr().columns();
+        leaves.iter().enumerate().find(|(_, leaf)| leaf.path().parts() == [column.name])
     }
 
     /// Whether the file has the column; older ones have fewer.
@@ -82,24 +140,27 @@ impl<'a> Table<'a> {
         self.leaf(column).is_some()
     }
 
-    /// A group's values of a column that is there, `null` where there is none.
-    fn cells<T: Cell>(
+    /// Gives `take` a group's cells of a column that is there, in order; `None` is null.
+    fn cells<T: DataType>(
         &self,
         group: usize,
         column: &Column,
-        (physical, expected): (i64, &str),
-        null: T,
-        store: &mut T::Store,
-    ) -> Result<Vec<T>, SeriesError> {
-        let wrong = |what: &str| self.wrong(column, what);
-        let (index, leaf) = self.leaf(column).ok_or_else(|| wrong("is missing"))?;
-        if leaf.physical != physical || leaf.repetition > 1 {
-            return Err(wrong(&format!("is of another type, expected {expected}")));
+        expected: &str,
+        take: impl FnMut(Option<&T::T>) -> Result<(), String>,
+    ) -> Result<(), SeriesError> {
+        let wrong = |what: String| self.wrong(column, what);
+        let (index, leaf) = self.leaf(column).ok_or_else(|| wrong("is missing".into()))?;
+        if leaf.physical_type() != T::get_physical_type() || leaf.max_rep_level() > 0 {
+            return Err(wrong(format!("is of another type, expected {expected}")));
         }
-        let group = &self.footer.groups[group];
-        let chunk = self.footer.chunk(group, index);
-        let chunk = chunk.ok_or_else(|| wrong("is not in the file, or packed other than by Snappy"))?;
-        chunk::decode(&chunk, leaf.repetition == 1, group.rows, null, store).map_err(|what| wrong(&what))
+        let rows = self.rows[group];
+        let open = || {
+            let chunk = self.meta.row_group(group).column(index);
+            let pages = SerializedPageReader::new(self.pages.clone(), chunk, rows, None)?;
+            Ok(ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(Bounded { pages, rows })))
+        };
+        let reader = unharmed(open).map_err(wrong)?;
+        decode(reader, rows, leaf.max_def_level(), take).map_err(wrong)
     }
 
     /// A group's numbers of a column, `null` where there is none.
@@ -112,27 +173,72 @@ impl<'a> Table<'a> {
         column: &Column,
         null: T,
     ) -> Result<Vec<T>, SeriesError> {
-        const NULL: i64 = i64::MIN;
-        let cells = self.cells(group, column, (INT64, "64-bit integers"), NULL, &mut ())?;
-        let count = |n: i64| match n {
-            NULL if column.kind.nullable() => Ok(null),
-            NULL => Err(self.wrong(column, "has a null")),
-            n => T::try_from(n).map_err(|_| self.wrong(column, format!("has {n}, which is out of range"))),
-        };
-        cells.into_iter().map(count).collect()
+        let mut out = Vec::new();
+        self.cells::<Int64Type>(group, column, "64-bit integers", |n| {
+            out.push(match n {
+                Some(&n) => T::try_from(n).map_err(|_| format!("has {n}, which is out of range"))?,
+                None if column.kind.nullable() => null,
+                None => return Err("has a null".into()),
+            });
+            Ok(())
+        })?;
+        Ok(out)
     }
 
     /// A group's doubles of a column, NaN where there is none.
     pub fn reals(&self, group: usize, column: &Column) -> Result<Vec<f64>, SeriesError> {
-        self.cells(group, column, (DOUBLE, "doubles"), f64::NAN, &mut ())
+        let mut out = Vec::new();
+        self.cells::<DoubleType>(group, column, "doubles", |x| {
+            out.push(x.copied().unwrap_or(f64::NAN));
+            Ok(())
+        })?;
+        Ok(out)
     }
 
     /// A group's texts of a column: their numbers in the second; null is the empty text.
     pub fn texts(&self, group: usize, column: &Column) -> Result<(Vec<Text>, Texts), SeriesError> {
-        let mut texts = Texts::default();
-        // The store is empty, so this is number 0.
-        let empty = Text::read(&mut &[0; 4][..], &mut texts).expect("the empty text");
-        let cells = self.cells(group, column, (BYTE_ARRAY, "texts"), empty, &mut texts)?;
-        Ok((cells, texts))
+        let (mut out, mut texts) = (Vec::new(), Texts::default());
+        // Most are what the row before has.
+        let (mut last, mut number) = (Vec::new(), texts.number(b"").expect("the empty text"));
+        self.cells::<ByteArrayType>(group, column, "texts", |text| {
+            let text = text.map_or(&[][..], |text| text.data());
+            if text != last {
+                number = texts.number(text).ok_or("has a text that is no UTF-8")?;
+                last = text.to_vec();
+            }
+            out.push(number);
+            Ok(())
+        })?;
+        Ok((out, texts))
     }
+}
+
+/// Gives `take` all `rows` cells; `level` is the definition level of what is there, 0 where null cannot be.
+fn decode<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    level: i16,
+    mut take: impl FnMut(Option<&T::T>) -> Result<(), String>,
+) -> Result<(), String> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let mut left = rows;
+    while left > 0 {
+        values.clear();
+        levels.clear();
+        let batch = left.min(BATCH);
+        let (n, _, _) = unharmed(|| reader.read_records(batch, Some(&mut levels), None, &mut values))?;
+        if n == 0 {
+            return Err("has fewer rows than the file says".into());
+        }
+        left -= n;
+        if level == 0 {
+            values.iter().try_for_each(|value| take(Some(value)))?;
+            continue;
+        }
+        let mut values = values.iter();
+        for &l in &levels {
+            take(if l == level { values.next() } else { None })?;
+        }
+    }
+    Ok(())
 }
