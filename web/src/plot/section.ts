@@ -4,7 +4,7 @@ import { append, button, fill, h, name } from "../dom";
 import { t } from "../i18n";
 import { seconds, short } from "../number";
 import type { Entry, Side, State } from "../state";
-import { join, roomy, type Extent } from "./chart";
+import { join, roomy } from "./chart";
 import { moved, scaled } from "./gestures";
 import { KINDS, present, shownFlows, titleKey, type Kind, type Source } from "./kinds";
 import { Panel, type Keys } from "./panel";
@@ -190,10 +190,9 @@ export class Plots {
     if (this.width <= 0) return;
     const view = this.state.view();
     const extents = group.panels.map((p) => p.prepare(view, this.width));
-    const both = extents.reduce((a, b): Extent => ({ left: join(a.left, b.left), right: join(a.right, b.right) }));
-    const { floor } = group.panels[0].plot;
-    const joined = { left: roomy(both.left, floor), right: roomy(both.right, "zero") };
-    for (const p of group.panels) p.draw(joined, this.width);
+    // Sides compare on the left axis; buckets, on the right one, may differ a hundredfold.
+    const left = roomy(extents.map((e) => e.left).reduce(join), group.panels[0].plot.floor);
+    group.panels.forEach((p, i) => p.draw({ left, right: roomy(extents[i].right, "zero") }, this.width));
     group.stale = false;
   }
 

@@ -139,3 +139,57 @@ fn escaped(text: &str) -> String {
 fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::{Flow, SCHEMA, Variant};
+
+    const NAMES: [&str; 5] = [
+        "</script><script>window.pwned=1</script>",
+        "\"><img src=x onerror=alert(1)>'&amp;",
+        "<!--<script>",
+        "{{data}}{{series}}{{title}}",
+        "\u{202e}\u{2028}\u{0}",
+    ];
+
+    fn run() -> Run {
+        let flow = Flow { name: NAMES[1].into(), cc: NAMES[3].into(), goodput_mbps: 1.0, ..Flow::default() };
+        let variants =
+            NAMES.map(|n| Variant { name: n.into(), flows: vec![flow.clone()], ..Variant::default() });
+        Run {
+            schema: SCHEMA.into(),
+            scenario: NAMES[0].into(),
+            description: NAMES[2].into(),
+            seed: 1,
+            variants: variants.into(),
+        }
+    }
+
+    #[test]
+    fn names_are_data_and_come_out_as_they_went_in() {
+        let run = run();
+        let text = page(&[Shown { label: NAMES[0], run: &run, series: &[] }], Lang::En);
+        let harmless = page(&[], Lang::En);
+        for tag in ["<script", "</script", "<img", "<!--"] {
+            assert_eq!(text.matches(tag).count(), harmless.matches(tag).count(), "{tag}");
+        }
+        let begin = text.find("id=\"data\">").unwrap() + 10;
+        let data = &text[begin..begin + text[begin..].find("</script>").unwrap()];
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["results"][0]["run"], serde_json::to_value(&run).unwrap());
+        assert_eq!(data["results"][0]["label"], NAMES[0]);
+    }
+
+    #[test]
+    fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
+        let text = fill(&[
+            ("title", "{{data}}"),
+            ("data", "{{title}}"),
+            ("lang", "en"),
+            ("noscript", ""),
+            ("series", ""),
+        ]);
+        assert!(text.contains("<title>{{data}}</title>") && text.contains(">{{title}}</script>"));
+    }
+}
