@@ -1,13 +1,14 @@
-//! What stands between the crate `parquet` and files that came by mail: it trusts a page's claims, and panics on
-//! some that are broken.
+//! What stands between the crate `parquet` and files that came by mail: it trusts what a file claims, reserves
+//! memory by it and panics at some of what cannot be.
 
 use bytes::{Bytes, buf::Reader};
+use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
+use parquet::file::serialized_reader::SerializedPageReader;
+use std::sync::Arc;
 
 /// The fewest bytes of a value in a dictionary: a text's length.
 const ENTRY: usize = 4;
@@ -32,7 +33,7 @@ impl ChunkReader for Pages {
         let read = self.0.get_read(start)?;
         match sizes(read.get_ref()) {
             Some([unpacked, packed]) if unpacked / MOST_UNPACKED <= packed => Ok(read),
-            sizes => Err(ParquetError::General(format!("a page claims sizes {sizes:?}"))),
+            sizes => Err(wrong(format!("a page claims sizes {sizes:?}"))),
         }
     }
 
@@ -67,34 +68,63 @@ fn sizes(mut header: &[u8]) -> Option<[u64; 2]> {
     Some([next()?, next()?])
 }
 
-/// A column's pages, none of which claims more values than its bytes hold or its group has rows.
-pub struct Bounded<P> {
-    /// The column's.
-    pub pages: P,
-    /// The group's.
-    pub rows: usize,
+/// A column's pages: plain or by a dictionary that came before, none of which claims more values than its bytes hold
+/// or its group has rows.
+pub struct Bounded {
+    pages: SerializedPageReader<Pages>,
+    rows: usize,
+    dictionary: bool,
 }
 
-impl<P: PageReader> Iterator for Bounded<P> {
+impl Bounded {
+    /// Of a column in a group of `rows` rows.
+    ///
+    /// # Errors
+    /// A place that is no place.
+    pub fn new(file: &Arc<Pages>, column: &ColumnChunkMetaData, rows: usize) -> Result<Bounded> {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        if start < 0 || column.compressed_size() < 0 {
+            return Err(wrong(format!("its {} bytes begin at {start}", column.compressed_size())));
+        }
+        let pages = SerializedPageReader::new(file.clone(), column, rows, None)?;
+        Ok(Bounded { pages, rows, dictionary: false })
+    }
+
+    /// Whether the page can be given on.
+    fn check(&mut self, page: &Page) -> Result<()> {
+        let most = match page {
+            Page::DictionaryPage { buf, .. } => buf.len() / ENTRY,
+            _ => self.rows,
+        };
+        if page.num_values() as usize > most {
+            return Err(wrong(format!("a page claims {} values", page.num_values())));
+        }
+        match (page, page.encoding()) {
+            (Page::DictionaryPage { .. }, _) => self.dictionary = true,
+            (_, Encoding::PLAIN) => {}
+            (_, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) if self.dictionary => {}
+            (_, other) => return Err(wrong(format!("a page is encoded as {other} here"))),
+        }
+        Ok(())
+    }
+}
+
+fn wrong(what: String) -> ParquetError {
+    ParquetError::General(what)
+}
+
+impl Iterator for Bounded {
     type Item = Result<Page>;
     fn next(&mut self) -> Option<Result<Page>> {
         self.get_next_page().transpose()
     }
 }
 
-impl<P: PageReader> PageReader for Bounded<P> {
+impl PageReader for Bounded {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.pages.get_next_page()?;
-        let most = match &page {
-            Some(Page::DictionaryPage { buf, .. }) => buf.len() / ENTRY,
-            _ => self.rows,
-        };
-        match page {
-            Some(page) if page.num_values() as usize > most => {
-                Err(ParquetError::General(format!("a page claims {} values", page.num_values())))
-            }
-            page => Ok(page),
-        }
+        page.iter().try_for_each(|page| self.check(page))?;
+        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
@@ -103,36 +133,6 @@ impl<P: PageReader> PageReader for Bounded<P> {
 
     fn skip_next_page(&mut self) -> Result<()> {
         self.pages.skip_next_page()
-    }
-}
-
-thread_local! {
-    /// Whether a panic of this thread is ours to report.
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What `read` yields; an error or a panic of it as a sentence's end.
-pub fn unharmed<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String> {
-    static QUIET: Once = Once::new();
-    // Where a panic ends the program, it had better say why.
-    if cfg!(panic = "unwind") {
-        QUIET.call_once(|| {
-            let said = take_hook();
-            set_hook(Box::new(move |info| {
-                if !CAUGHT.get() {
-                    said(info);
-                }
-            }));
-        });
-    }
-    let before = CAUGHT.replace(true);
-    // What is half read is thrown away.
-    let done = catch_unwind(AssertUnwindSafe(read));
-    CAUGHT.set(before);
-    match done {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) => Err(format!("cannot be read: {e}")),
-        Err(_) => Err("is damaged".into()),
     }
 }
 
@@ -156,17 +156,5 @@ mod tests {
         let page = |unpacked: u8| Pages(Bytes::from(vec![0x15, 0, 0x15, unpacked, 0x15, 2, 0]));
         assert!(page(2 * 24).get_read(0).is_ok());
         assert!(page(2 * 48).get_read(0).is_err());
-    }
-
-    #[test]
-    fn a_panic_is_an_error_and_the_next_one_is_heard_again() {
-        let read = |list: &[u8], i: usize| unharmed(|| Ok(list[i]));
-        assert_eq!(read(&[7], 0), Ok(7));
-        assert_eq!(read(&[7], 1), Err("is damaged".into()));
-        assert!(!CAUGHT.get());
-        assert_eq!(
-            unharmed(|| Err::<(), _>(ParquetError::NYI("x".into()))),
-            Err("cannot be read: NYI: x".into())
-        );
     }
 }

@@ -23,6 +23,9 @@ pub struct Series {
 ///
 /// # Errors
 /// What is no such file, was cut, or holds what cannot be.
+///
+/// # Panics
+/// On rare damage within a page (see the module).
 pub fn read_series(
     flows: &[u8],
     elements: &[u8],

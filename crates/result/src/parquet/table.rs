@@ -1,12 +1,12 @@
 //! A file of series, read column by column.
 
 use super::columns::{Column, File};
-use super::guard::{Bounded, Pages, unharmed};
+use super::guard::{Bounded, Pages};
 use bytes::Bytes;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,7 +96,7 @@ impl Table {
             return Err(wrong("is no Parquet file, or was cut".into()));
         }
         let all = Bytes::copy_from_slice(bytes);
-        let meta = unharmed(|| ParquetMetaDataReader::new().parse_and_finish(&all)).map_err(wrong)?;
+        let meta = ParquetMetaDataReader::new().parse_and_finish(&all).map_err(|e| wrong(unread(e)))?;
         let pages = Arc::new(Pages(all));
         let groups = meta.row_groups().iter().map(|g| usize::try_from(g.num_rows()));
         let rows: Vec<usize> = groups.collect::<Result<_, _>>().map_err(|_| wrong("is damaged".into()))?;
@@ -154,12 +154,9 @@ impl Table {
             return Err(wrong(format!("is of another type, expected {expected}")));
         }
         let rows = self.rows[group];
-        let open = || {
-            let chunk = self.meta.row_group(group).column(index);
-            let pages = SerializedPageReader::new(self.pages.clone(), chunk, rows, None)?;
-            Ok(ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(Bounded { pages, rows })))
-        };
-        let reader = unharmed(open).map_err(wrong)?;
+        let chunk = self.meta.row_group(group).column(index);
+        let pages = Bounded::new(&self.pages, chunk, rows).map_err(|e| wrong(unread(e)))?;
+        let reader = ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(pages));
         decode(reader, rows, leaf.max_def_level(), take).map_err(wrong)
     }
 
@@ -213,6 +210,10 @@ impl Table {
     }
 }
 
+fn unread(e: ParquetError) -> String {
+    format!("cannot be read: {e}")
+}
+
 /// Gives `take` all `rows` cells; `level` is the definition level of what is there, 0 where null cannot be.
 fn decode<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
@@ -226,7 +227,8 @@ fn decode<T: DataType>(
         values.clear();
         levels.clear();
         let batch = left.min(BATCH);
-        let (n, _, _) = unharmed(|| reader.read_records(batch, Some(&mut levels), None, &mut values))?;
+        let read = reader.read_records(batch, Some(&mut levels), None, &mut values);
+        let (n, _, _) = read.map_err(unread)?;
         if n == 0 {
             return Err("has fewer rows than the file says".into());
         }
