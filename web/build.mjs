@@ -31,7 +31,7 @@ async function bundle(entry) {
     minify: true,
     write: false,
     format: "iife",
-    target: ["chrome103", "firefox113", "safari16.4"],
+    target: ["chrome123", "firefox120", "safari17.5"],
     charset: "utf8",
     legalComments: "none",
     absWorkingDir: here,
