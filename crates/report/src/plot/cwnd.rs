@@ -46,8 +46,7 @@ fn points(s: &FlowSeries, values: &[u32]) -> Vec<Point> {
 /// The bandwidth-delay product in full packets, of the limit that all flows meet and the shortest round
 /// trip any of them saw; `None` where one of them, or the size of a segment, is not known.
 pub(super) fn bdp(variant: &Variant) -> Option<f64> {
-    let own = variant.flows.first().filter(|_| variant.flows.len() == 1).and_then(|f| f.limit_mbps);
-    let limit = variant.limit_mbps.or(own)?;
+    let limit = pick::limit(variant)?;
     let tcp = || variant.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
     let rtt_ms = tcp().map(|f| f.rtt_ms.min).min_by(f64::total_cmp)?;
     let mss = tcp().filter_map(|f| f.mss_bytes).max()?;
@@ -72,6 +71,11 @@ mod tests {
         variant.flows[0].cc = "udp".into();
         assert!((bdp(&variant).unwrap() - 100.0).abs() < 1e-9, "a one-way delay is no RTT");
         variant.limit_mbps = None;
+        assert_eq!(bdp(&variant), None);
+        variant.flows.iter_mut().for_each(|f| f.limit_mbps = Some(10.0));
+        variant.one_at_a_time = true;
+        assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9, "each flow alone under the same limit");
+        variant.flows[1].limit_mbps = Some(20.0);
         assert_eq!(bdp(&variant), None);
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         chart.lines.push(Line::new(total(input.flows.iter().map(rates), count, middle), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), look.text("plot.total")));
     }
-    if let Some(limit) = input.variant.limit_mbps {
+    if let Some(limit) = pick::limit(input.variant) {
         chart.level(limit, look.fill("plot.limit", &[("rate", &round(limit))]), look);
     }
     Some(chart.draw(look.text("plot.throughput"), input.label, look))
