@@ -242,7 +242,10 @@ fn the_scenarios_flows_play_beside_the_command() {
 
 /// This test in a process of its own, which the environment tells what to do.
 fn apart(test: &str, said: &Said) -> Child {
-    Command::new(std::env::current_exe().expect("this test's file"))
+    // Under nohup a hangup would be ignored by all that comes after.
+    Command::new("env")
+        .arg("--default-signal=HUP")
+        .arg(std::env::current_exe().expect("this test's file"))
         .args([test, "--exact", "--nocapture"])
         .env("LAB_SHELL_SAID", said.path())
         .stdin(Stdio::null())
