@@ -2,6 +2,7 @@
 
 mod both;
 mod flows;
+mod markup;
 mod number;
 mod page;
 pub mod plot;

@@ -5,6 +5,7 @@
 
 mod columns;
 
+use crate::markup::escaped;
 use crate::story::story;
 use crate::strings::Lang;
 use result::{ElementSeries, FlowSeries, Outcome, Run};
@@ -117,22 +118,6 @@ fn fill(values: &[(&str, &str)]) -> String {
         rest = &rest[at + skip..];
     }
     text + rest
-}
-
-/// Text between tags or in a quoted attribute.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            '\'' => safe += "&#39;",
-            _ => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// JSON that can stand in a script element: nothing in it ends the element or begins a comment.

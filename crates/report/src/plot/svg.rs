@@ -3,6 +3,7 @@
 use super::drawing::{Anchor, Drawing, Label, Point, Shape};
 use super::font::{FAMILY, visible};
 use super::palette::Color;
+use crate::markup::escaped;
 use std::fmt::Write;
 
 impl Drawing {
@@ -110,19 +111,9 @@ fn path(runs: &[Vec<Point>], end: &str) -> String {
     data
 }
 
+/// A name as text: what would turn or hide the rest is shown as U+FFFD.
 fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in visible(text).chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    escaped(&visible(text))
 }
 
 #[cfg(test)]

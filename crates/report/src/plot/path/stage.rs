@@ -124,28 +124,10 @@ impl Block {
     }
 }
 
-/// The main settings, `key value` each; what does nothing is left out.
+/// The main settings, `key value` each.
 fn settings(stage: &Stage) -> Vec<String> {
     let told = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
-    let told = told.filter(|(_, value)| !["false", "0", "0ns"].contains(&value.as_str()));
-    told.take(SETTINGS).map(|(key, value)| format!("{key} {}", larger(value))).collect()
-}
-
-/// A quantity in the next larger unit where it has thousands: `2500us` as `2.5ms`.
-fn larger(value: &str) -> String {
-    const UNITS: [(&str, &str); 5] =
-        [("ns", "us"), ("us", "ms"), ("ms", "s"), ("kbit/s", "Mbit/s"), ("Mbit/s", "Gbit/s")];
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let next = UNITS.iter().find(|(small, _)| *small == unit);
-    match (number.len() > 3, next) {
-        (true, Some((_, unit))) => {
-            let (whole, part) = number.split_at(number.len() - 3);
-            let number = format!("{whole}.{part}");
-            format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => value.into(),
-    }
+    told.take(SETTINGS).map(|(key, value)| format!("{key} {value}")).collect()
 }
 
 #[cfg(test)]
@@ -153,19 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn main_settings_come_first_and_what_does_nothing_not_at_all() {
-        let pairs = [
-            ("nat_traversal", "false"),
-            ("queue.packets", "200"),
-            ("burst", "10kB"),
-            ("rate", "8600kbit/s"),
-            ("delay", "0ns"),
-        ];
+    fn main_settings_come_first() {
+        let pairs =
+            [("nat_traversal", "false"), ("queue.packets", "200"), ("burst", "10kB"), ("rate", "8.6Mbit/s")];
         let settings_map = pairs.map(|(k, v)| (k.to_string(), v.to_string())).into();
         let stage = Stage { settings: settings_map, ..Stage::default() };
         assert_eq!(settings(&stage), ["rate 8.6Mbit/s", "burst 10kB", "queue.packets 200"]);
-        let got = ["2500us", "15100us", "999us", "1000ms", "10240", "esp-aes-gcm"].map(larger);
-        assert_eq!(got, ["2.5ms", "15.1ms", "999us", "1s", "10240", "esp-aes-gcm"]);
     }
 
     #[test]
