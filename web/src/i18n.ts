@@ -19,8 +19,11 @@ export function t(key: string, values: Record<string, string | number> = {}): st
   return text.replace(/\{(\w+)\}/g, (all, name: string) => (name in values ? String(values[name]) : all));
 }
 
+/** The words of `key`; null where the table has none. */
+export const known = (key: string): string | null => strings[key]?.[current] ?? null;
+
 /** A state of a congestion control: translated where it is one all have, else its own name. */
 export function state(name: string): string {
   const key = name === "loss" ? "plot.timeout" : `plot.state.${name.replace(" ", "-")}`;
-  return strings[key]?.[current] ?? name;
+  return known(key) ?? name;
 }

@@ -66,18 +66,11 @@ pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, Problem> 
     Ok(files)
 }
 
-/// A result's variants and what to call each: with the clock where there are two, with the result where there are
-/// several.
+/// A result's variants, each with its name and series.
 fn named<'a>(shown: &Shown<'a>, several: bool) -> Vec<(String, &'a Variant, Series<'a>)> {
-    let variants = &shown.run.variants;
-    let both = variants.iter().any(|v| v.clock != variants[0].clock);
-    let before = if several { format!("{} ", shown.label) } else { String::new() };
-    let label = |v: &Variant| {
-        let clock = if both { format!(" ({})", v.clock.name()) } else { String::new() };
-        format!("{before}{}{clock}", v.name)
-    };
     let series = |i: usize| shown.series.get(i).copied().unwrap_or_default();
-    variants.iter().enumerate().map(|(i, v)| (label(v), v, series(i))).collect()
+    let names = shown.names(several).into_iter();
+    names.zip(&shown.run.variants).enumerate().map(|(i, (name, v))| (name, v, series(i))).collect()
 }
 
 /// The labels as parts of file names, no two alike, none taken for the comparison's.

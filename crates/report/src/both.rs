@@ -18,6 +18,12 @@ pub(crate) fn has_both(run: &Run) -> bool {
     on(Clock::Sim) && on(Clock::Kernel)
 }
 
+/// The variant's name, and the clock where there are two.
+pub(crate) fn label(variant: &Variant, both: bool) -> String {
+    let clock = if both { format!(" ({})", variant.clock.name()) } else { String::new() };
+    variant.name.clone() + &clock
+}
+
 fn pairs(run: &Run) -> Vec<Pair<'_>> {
     let (sim, mut kernel): (Vec<Row>, Vec<Row>) =
         rows(run).into_iter().partition(|r| r.variant.clock == Clock::Sim);

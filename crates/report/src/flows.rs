@@ -1,6 +1,6 @@
 //! Each variant's flows, a line each: name, congestion control, goodput, and its course over time.
 
-use crate::both::has_both;
+use crate::both::{has_both, label};
 use crate::number::short;
 use crate::spark;
 use crate::style::{Style, Tone};
@@ -47,7 +47,7 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     let mut text = style.paint(Tone::Dim, &caption(run, top)) + "\n";
     for ((variant, _), lines) in pairs.iter().zip(&all) {
         if !single {
-            let name = label(variant, both);
+            let name = printable(&label(variant, both));
             text += &(style.paint(Tone::Head, &clip(&name, style.columns())) + "\n");
         }
         for line in lines {
@@ -65,12 +65,6 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
         }
     }
     text
-}
-
-/// The variant's name, and the clock where there are two.
-fn label(variant: &Variant, both: bool) -> String {
-    let clock = if both { format!(" ({})", variant.clock.name()) } else { String::new() };
-    printable(&variant.name) + &clock
 }
 
 fn caption(run: &Run, top: f64) -> String {
@@ -94,7 +88,7 @@ fn variant_lines(
     };
     if variant.flows.len() <= MOST_FLOWS {
         let line = |(i, flow): (usize, &Flow)| Line {
-            name: if single { label(variant, both) } else { printable(&flow.name) },
+            name: if single { printable(&label(variant, both)) } else { printable(&flow.name) },
             cc: printable(&flow.cc),
             goodput: short(flow.goodput_mbps),
             curve: curve(i),

@@ -233,8 +233,10 @@ impl FlowSeries {
         Some(waited / whole)
     }
 
-    fn state_name(&self, row: usize) -> &str {
-        self.states.get(self.state[row] as usize).map_or("", String::as_str)
+    /// The state in a row; empty for datagrams, before the flow begins, and where there is no such row.
+    pub fn state_name(&self, row: usize) -> &str {
+        let state = self.state.get(row).and_then(|&state| self.states.get(state as usize));
+        state.map_or("", String::as_str)
     }
 
     /// What each state took of the timeline, most first.

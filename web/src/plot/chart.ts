@@ -21,7 +21,7 @@ const FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans"
 export const font = (px: number, weight = 400): string => `${weight} ${px}px ${FONT}`;
 
 /** Seconds of a bin of a plot's tracks; 0 where it has none. */
-export function widthOfBins(plot: Plot, view: Range): number {
+export function widthOfBins(plot: Pick<Plot, "tracks">, view: Range): number {
   const parts = plot.tracks.filter((t): t is Binned => t.kind === "binned").flatMap((t) => t.parts);
   return parts.length ? binWidth(view, Math.max(...parts.map((p) => interval(p.time)))) : 0;
 }

@@ -79,8 +79,7 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
     case "states":
       return flows.some((f) => has(f, "state") && f.states.some((s) => s !== ""));
     case "sequence":
-      // Older results say nothing of it: zeros.
-      return flows.some((f) => data.column(f, "sent_bytes")?.some((bytes) => bytes > 0));
+      return flows.some((f) => has(f, "sent_bytes"));
   }
 }
 

@@ -78,7 +78,7 @@ function figures(track: Track): { min: number; mean: number; max: number } {
   let factor = track.factor;
   if (track.kind === "binned") {
     const view = { from: 0, to: track.end };
-    const width = widthOfBins({ tracks: [track] } as unknown as Plot, view);
+    const width = widthOfBins({ tracks: [track] }, view);
     values = Array.from({ length: Math.max(1, Math.ceil(track.end / width - 1e-9)) }, (_, k) => binValue(track, width, k));
     factor = 1;
   } else {

@@ -4,7 +4,7 @@ import { h, name } from "../dom";
 import { state as stateName, t } from "../i18n";
 import type { Flow } from "../model";
 import { count, percent } from "../number";
-import { flowSummary } from "../rows";
+import { flowSummary, type Summary } from "../rows";
 import type { Entry } from "../state";
 import { stateColor } from "../theme";
 import { bar, goodputText, rttText } from "./table";
@@ -44,7 +44,8 @@ export function recolor(root: ParentNode): void {
 export function details(entry: Entry): HTMLElement {
   const v = entry.variant;
   const most = Math.max(1e-9, ...v.flows.map((f) => f.goodput_mbps));
-  const of = (f: Flow) => flowSummary(v, f);
+  const sums = new Map(v.flows.map((f) => [f, flowSummary(v, f)]));
+  const of = (f: Flow): Summary => sums.get(f)!;
   const share = (x: number | null) => (x === null ? null : (x * 100).toFixed(0));
   const fields: Field[] = [
     { key: "flow", cell: (f) => name(f.name) },

@@ -1,7 +1,7 @@
 // The path as HTML: hosts, links, and what packets meet in both directions.
 
 import { button, fill, h, name } from "../dom";
-import { t } from "../i18n";
+import { known, t } from "../i18n";
 import type { Topology } from "../model";
 import { count, percent } from "../number";
 import type { Entry, State } from "../state";
@@ -16,7 +16,7 @@ function stage(s: StageView): HTMLElement {
   const head = h(
     "div",
     { class: "stage-head" },
-    h("b", {}, t(`ui.kind.${s.stage.kind}`) === `ui.kind.${s.stage.kind}` ? s.stage.kind : t(`ui.kind.${s.stage.kind}`)),
+    h("b", {}, known(`ui.kind.${s.stage.kind}`) ?? s.stage.kind),
     s.stage.name !== s.stage.kind && name(s.stage.name),
     s.differs && h("span", { class: "differs" }, t("ui.differs")),
   );

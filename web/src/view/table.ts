@@ -1,7 +1,7 @@
 // The table of variants: a grid whose rows choose what is shown below.
 
 import { button, h, name } from "../dom";
-import { t } from "../i18n";
+import { known, t } from "../i18n";
 import { alike, count, millis, percent, range, short } from "../number";
 import { flowSummary, summary, type Summary } from "../rows";
 import type { Entry, Side, State } from "../state";
@@ -199,7 +199,7 @@ export function table(state: State): HTMLElement {
   const body = h("tbody", { role: "rowgroup" });
   const lines = rows.map((row) => line(state, row, cols, body));
   const head = cols.map((c) =>
-    h("th", { role: "columnheader", scope: "col", class: c.text ? "text" : "number", title: t(`ui.note.${c.key}`) === `ui.note.${c.key}` ? null : t(`ui.note.${c.key}`) }, t(`ui.col.${c.key}`)),
+    h("th", { role: "columnheader", scope: "col", class: c.text ? "text" : "number", title: known(`ui.note.${c.key}`) }, t(`ui.col.${c.key}`)),
   );
   const grid = h(
     "table",

@@ -85,8 +85,11 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
     c.reals("rtt_ms", &s.rtt_ms, MILLI, 1);
     c.reals("pacing_mbps", &s.pacing_mbps, MILLI, 1);
     c.counts("retransmitted", s.retransmitted.iter().copied());
-    c.counts("sent_bytes", s.sent_bytes.iter().copied());
-    c.counts("acked_bytes", s.acked_bytes.iter().copied());
+    // Nothing but zeros of datagrams, and of results from before these were counted.
+    if s.sent_bytes.iter().any(|&bytes| bytes > 0) {
+        c.counts("sent_bytes", s.sent_bytes.iter().copied());
+        c.counts("acked_bytes", s.acked_bytes.iter().copied());
+    }
     c.reals("btl_bw_mbps", &s.btl_bw_mbps, MILLI, 1);
     c.reals("rt_prop_ms", &s.rt_prop_ms, MILLI, 1);
     c.counts("state", s.state.iter().map(|&n| n as u64));
@@ -262,6 +265,7 @@ mod tests {
                 time_s: i as f64 * 0.01,
                 delivered_bytes: bytes[i],
                 rtt_ms: rtts[i],
+                sent_bytes: i as u64,
                 ssthresh: if i < 2 { u32::MAX } else { 7 },
                 ..FlowPoint::default()
             });
@@ -278,6 +282,11 @@ mod tests {
         assert_eq!(format!("{:?}", column("rtt_ms")), format!("{rtts:?}"));
         assert_eq!(format!("{:?}", column("ssthresh")), "[NaN, NaN, 7.0, 7.0, 7.0]");
         assert!(!flow.columns.contains_key("pacing_mbps"), "null throughout");
+        assert_eq!(column("sent_bytes"), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        let mut udp = FlowSeries::new("udp");
+        udp.push(FlowPoint::default());
+        let (series, _) = encode("series-0", &[udp], &[]).unwrap();
+        assert!(!series.flows[0].columns.contains_key("sent_bytes"), "nothing was counted");
         assert_eq!(decode(&blob, &flow.resent["time_s"]), [0.0315]);
         assert_eq!(decode(&blob, &flow.resent["byte"]), [77.0]);
         assert!(encode("series-0", &[], &[]).is_none());

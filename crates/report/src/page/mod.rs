@@ -5,6 +5,7 @@
 
 mod columns;
 
+use crate::both::{has_both, label};
 use crate::markup::escaped;
 use crate::story::story;
 use crate::strings::Lang;
@@ -32,6 +33,16 @@ pub struct Series<'a> {
     pub flows: &'a [FlowSeries],
     /// Of elements.
     pub elements: &'a [ElementSeries],
+}
+
+impl Shown<'_> {
+    /// What to call each of the run's variants: with the clock where there are two, with the result where there are
+    /// `several`.
+    pub fn names(&self, several: bool) -> Vec<String> {
+        let before = if several { format!("{} ", self.label) } else { String::new() };
+        let both = has_both(self.run);
+        self.run.variants.iter().map(|v| before.clone() + &label(v, both)).collect()
+    }
 }
 
 impl<'a> Series<'a> {

@@ -70,11 +70,7 @@ pub(super) fn elements<'a>(
 
 /// Whether the flow had begun at a row: datagrams have no states and count as begun.
 pub(super) fn begun(series: &FlowSeries, row: usize) -> bool {
-    let named = |row: usize| {
-        let state = series.state.get(row).and_then(|&s| series.states.get(s as usize));
-        state.is_some_and(|s| !s.is_empty())
-    };
-    named(row) || series.states.iter().all(String::is_empty)
+    !series.state_name(row).is_empty() || series.states.iter().all(String::is_empty)
 }
 
 /// The limit, Mbit/s: the one that all flows meet together, or that each, measured alone, met for itself.

@@ -51,6 +51,5 @@ fn megabytes(s: &FlowSeries, bytes: &[u64]) -> Vec<Point> {
 /// the retransmission that a timeout causes comes just before the first sample in the state.
 fn in_timeout(s: &FlowSeries, resent: &Resent) -> bool {
     let row = s.time_s.partition_point(|&t| t < resent.time_s).min(s.time_s.len().saturating_sub(1));
-    let state = s.state.get(row).and_then(|&state| s.states.get(state as usize));
-    state.is_some_and(|state| state == TIMEOUT)
+    s.state_name(row) == TIMEOUT
 }
