@@ -4,7 +4,13 @@
 //! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.
 
 mod frame;
+mod packet;
 mod pcap;
+mod row;
+mod track;
 
 pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFrame};
+pub use packet::{Addr, End, Options, Packet};
 pub use pcap::{PcapWriter, SNAPLEN};
+pub use row::{Kind, Recorder, Row};
+pub use track::{Bin, Bursts, Counts, Fate, Handshake, MOST_WAITS, Sample, Track, Wait, Waited};

@@ -5,6 +5,7 @@
 //! wasm32. The `schema` feature adds the JSON Schema.
 
 mod combine;
+pub mod diagnosis;
 mod histogram;
 mod json;
 mod model;
@@ -16,6 +17,7 @@ mod series;
 pub mod topology;
 
 pub use combine::{combine, concat, estimate};
+pub use diagnosis::{Cause, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{

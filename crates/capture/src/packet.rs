@@ -1,0 +1,114 @@
+//! A TCP packet as a capture shows it: what the flow tracker needs of it, without its bytes.
+
+use crate::Flags;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use units::Time;
+
+/// An IP address; IPv4 as `::ffff:a.b.c.d`, so that it is one number to compare and hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Addr(pub u128);
+
+impl Addr {
+    /// From four bytes in network order.
+    pub fn v4(octets: [u8; 4]) -> Addr {
+        Addr(0xffff_0000_0000 | u32::from_be_bytes(octets) as u128)
+    }
+
+    /// From sixteen bytes in network order.
+    pub fn v6(octets: [u8; 16]) -> Addr {
+        Addr(u128::from_be_bytes(octets))
+    }
+
+    /// As the standard library knows it.
+    pub fn ip(self) -> IpAddr {
+        match self.0 >> 32 {
+            0xffff => IpAddr::V4(Ipv4Addr::from_bits(self.0 as u32)),
+            _ => IpAddr::V6(Ipv6Addr::from_bits(self.0)),
+        }
+    }
+}
+
+impl fmt::Display for Addr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ip().fmt(f)
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct End {
+    /// Address.
+    pub addr: Addr,
+    /// Port.
+    pub port: u16,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.addr.ip() {
+            IpAddr::V4(a) => write!(f, "{a}:{}", self.port),
+            IpAddr::V6(a) => write!(f, "[{a}]:{}", self.port),
+        }
+    }
+}
+
+/// A TCP packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// When it was captured: nanoseconds since 1970.
+    pub time: Time,
+    /// From where.
+    pub src: End,
+    /// To where.
+    pub dst: End,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number; meaningful where `flags` has ACK.
+    pub ack: u32,
+    /// Flags.
+    pub flags: Flags,
+    /// The window field, not yet scaled.
+    pub window: u16,
+    /// Bytes of payload, by the IP length (not by what was captured): up to 64 kB, and more with
+    /// BIG TCP, where segmentation offload hands the capture many segments as one.
+    pub len: u32,
+    /// Bytes of IP and TCP headers and options, tunnel headers outside them not counted.
+    pub header: u16,
+    /// Bytes that link layer and tunnels add to each packet on this wire.
+    pub outside: u16,
+    /// IP identification (of IPv4; 0 for IPv6).
+    pub id: u16,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// Options, as far as they were captured.
+    pub options: Options,
+}
+
+/// TCP options of a captured packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale.
+    pub wscale: Option<u8>,
+    /// SACK permitted.
+    pub sack_ok: bool,
+    /// Timestamp value and echo reply.
+    pub timestamps: Option<(u32, u32)>,
+    /// The first `sacks` are SACK blocks: first byte and the one after the last.
+    pub sack: [(u32, u32); 4],
+    /// How many.
+    pub sacks: u8,
+    /// The snap length cut options off.
+    pub cut: bool,
+}
+
+impl Options {
+    /// The SACK blocks.
+    pub fn sack_blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..self.sacks as usize]
+    }
+}

@@ -1,0 +1,370 @@
+//! What a capture says about its flows: causes with shares, limiters, measures.
+
+use crate::RttSummary;
+use serde::{Deserialize, Serialize};
+
+/// The schema's name and version, first key of every diagnosis.
+pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/1";
+
+/// The diagnosis of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Diagnosis {
+    /// What this is, and its version.
+    pub schema: String,
+    /// The capture.
+    pub capture: CaptureInfo,
+    /// Policers, shapers and bottlenecks found; flows refer to them by number.
+    pub limiters: Vec<Limiter>,
+    /// Directions of connections that carried payload, the one with most bytes first.
+    pub flows: Vec<FlowDiagnosis>,
+}
+
+/// A capture as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CaptureInfo {
+    /// The file's name as given; `-` for standard input.
+    pub file: String,
+    /// Format and compression: `pcap`, `pcapng`, `pcap (zstd)` ….
+    pub format: String,
+    /// Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`.
+    pub links: Vec<String>,
+    /// First record, seconds since 1970.
+    pub start_s: f64,
+    /// From first to last record, seconds.
+    pub duration_s: f64,
+    /// Records read.
+    pub packets: u64,
+    /// Bytes of the packets on the wire.
+    pub wire_bytes: u64,
+    /// Records with TCP.
+    pub tcp_packets: u64,
+    /// Records with UDP.
+    pub udp_packets: u64,
+    /// Later fragments of IP packets, without TCP header.
+    pub fragments: u64,
+    /// Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tunnels: Vec<Counted>,
+    /// Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub other: Vec<Counted>,
+    /// TCP connections.
+    pub connections: u64,
+    /// Packets that the capture program says it dropped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dropped: Option<u64>,
+    /// Payload bytes that were acknowledged but are not in the capture.
+    pub missed_bytes: u64,
+    /// Records that stood in the file twice.
+    pub duplicate_records: u64,
+    /// Where and why reading ended early; all before it was read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub damage: Option<Damage>,
+}
+
+/// A name and how many.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counted {
+    /// Of what.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Damage of a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Damage {
+    /// Byte offset in the (decompressed) capture.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: String,
+}
+
+/// What can limit a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The sending application had nothing to send.
+    Application,
+    /// The receiver's window was full.
+    ReceiveWindow,
+    /// The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.
+    SendBuffer,
+    /// The congestion window was still growing exponentially.
+    SlowStart,
+    /// Congestion control after losses that no queue and no limiter explain.
+    RandomLoss,
+    /// Congestion control after losses at a full queue.
+    Congestion,
+    /// The bottleneck's rate: it was full, packets queued before it.
+    Bottleneck,
+    /// A policer dropped what came above its rate.
+    Policed,
+    /// A shaper delayed what came above its rate.
+    Shaped,
+    /// Nothing passed for a while: handover or outage.
+    Outage,
+    /// The way of the ACKs: thinned out, bunched or congested.
+    AckPath,
+    /// None of these could be shown.
+    #[default]
+    Unknown,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 12] = [
+        Cause::Application,
+        Cause::ReceiveWindow,
+        Cause::SendBuffer,
+        Cause::SlowStart,
+        Cause::RandomLoss,
+        Cause::Congestion,
+        Cause::Bottleneck,
+        Cause::Policed,
+        Cause::Shaped,
+        Cause::Outage,
+        Cause::AckPath,
+        Cause::Unknown,
+    ];
+
+    /// As JSON spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Application => "application",
+            Cause::ReceiveWindow => "receive-window",
+            Cause::SendBuffer => "send-buffer",
+            Cause::SlowStart => "slow-start",
+            Cause::RandomLoss => "random-loss",
+            Cause::Congestion => "congestion",
+            Cause::Bottleneck => "bottleneck",
+            Cause::Policed => "policed",
+            Cause::Shaped => "shaped",
+            Cause::Outage => "outage",
+            Cause::AckPath => "ack-path",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// A cause and its share of the flow's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseShare {
+    /// Which.
+    pub cause: Cause,
+    /// Share of the flow's time, 0 to 1; those of a flow add up to 1.
+    pub share: f64,
+    /// The same in seconds.
+    pub seconds: f64,
+}
+
+/// A stretch of the ribbon: which cause held when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseSpan {
+    /// Seconds since the capture began.
+    pub from_s: f64,
+    /// Until then.
+    pub to_s: f64,
+    /// Which.
+    pub cause: Cause,
+}
+
+/// What kind of limiter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum LimiterKind {
+    /// Drops what its bucket does not hold.
+    Policer,
+    /// Delays what its bucket does not hold.
+    Shaper,
+    /// A link with a queue, without a bucket.
+    #[default]
+    Bottleneck,
+}
+
+/// A rate limit found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limiter {
+    /// What kind.
+    pub kind: LimiterKind,
+    /// Rate of IP bytes, Mbit/s.
+    pub rate_mbps: f64,
+    /// Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the
+    /// bucket never ran from full to empty.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub burst_bytes: Option<f64>,
+    /// Longest queue seen before it, bytes (for shaper and bottleneck).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub queue_bytes: Option<f64>,
+    /// The same as delay, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub queue_ms: Option<f64>,
+    /// Between sender and capture (`true`) or behind the capture.
+    pub before_capture: bool,
+    /// Share of the packets it dropped, 0 to 1.
+    pub lost_share: f64,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// Numbers (`id`) of the flows through it.
+    pub flows: Vec<u32>,
+}
+
+/// Where the capture was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// At the sender of the data.
+    Sender,
+    /// At the receiver.
+    Receiver,
+    /// In between.
+    Middle,
+    /// It cannot be told.
+    #[default]
+    Unknown,
+}
+
+/// Where in the round trip the capture sits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Vantage {
+    /// Where.
+    pub place: Place,
+    /// Least time from the capture to the sender and back, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to_sender_ms: Option<f64>,
+    /// Least time from the capture to the receiver and back, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to_receiver_ms: Option<f64>,
+}
+
+/// A guess with its confidence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Guess {
+    /// `cubic`, `reno`, `bbr` or `other`.
+    pub name: String,
+    /// 0 to 1.
+    pub confidence: f64,
+}
+
+/// One direction of one connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FlowDiagnosis {
+    /// Number within the diagnosis; stays the same whatever the order.
+    pub id: u32,
+    /// Number of the connection in the capture.
+    pub connection: u32,
+    /// Sender, `address:port`.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// First packet, seconds since the capture began.
+    pub start_s: f64,
+    /// From first data to its last ACK, seconds.
+    pub duration_s: f64,
+    /// Where the capture sits.
+    pub vantage: Vantage,
+    /// Main cause: the one with the greatest share.
+    pub cause: Cause,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// All causes, greatest first.
+    pub causes: Vec<CauseShare>,
+    /// Which held when, in the order of time, without gaps, at most a few hundred.
+    pub timeline: Vec<CauseSpan>,
+    /// Index into [`Diagnosis::limiters`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limiter: Option<usize>,
+    /// The sender's congestion control, as it seems.
+    pub cc: Guess,
+    /// What was measured.
+    pub measures: Measures,
+    /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
+    /// `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured) ….
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<String>,
+}
+
+/// What was measured of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measures {
+    /// Payload acknowledged over the flow's time, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Greatest delivery rate over a round trip, payload, Mbit/s.
+    pub max_delivery_mbps: f64,
+    /// Payload bytes acknowledged (or seen, where no ACKs are).
+    pub bytes: u64,
+    /// Data packets on the wire.
+    pub data_packets: u64,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// RTT of the handshake, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handshake_rtt_ms: Option<f64>,
+    /// RTT of data, end to end.
+    pub rtt_ms: RttSummary,
+    /// Bandwidth-delay product: greatest delivery rate times least RTT, bytes.
+    pub bdp_bytes: u64,
+    /// Most bytes in flight.
+    pub max_inflight_bytes: u64,
+    /// Mean of each bin's most, bytes.
+    pub mean_inflight_bytes: u64,
+    /// Greatest receive window seen, bytes; absent where its scale is not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_window_bytes: Option<u64>,
+    /// Retransmitted packets.
+    pub retransmitted_packets: u64,
+    /// Of them in fast recovery.
+    pub fast: u64,
+    /// After a timeout.
+    pub rto: u64,
+    /// Tail loss probes.
+    pub tlp: u64,
+    /// Needless.
+    pub spurious: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Packets lost before the capture.
+    pub lost_up: u64,
+    /// Packets lost behind it.
+    pub lost_down: u64,
+    /// Packets reordered before the capture.
+    pub reordered: u64,
+    /// The most by which one was late, ms.
+    pub reordered_by_ms: f64,
+    /// ACKs.
+    pub acks: u64,
+    /// Duplicate ACKs.
+    pub dup_acks: u64,
+    /// Times the window closed.
+    pub zero_windows: u64,
+    /// Seconds with nothing outstanding.
+    pub idle_s: f64,
+    /// Seconds waiting for timeouts.
+    pub timeout_s: f64,
+    /// Bytes of the largest burst back to back.
+    pub largest_burst_bytes: u64,
+    /// Mean of bursts, bytes.
+    pub mean_burst_bytes: u64,
+    /// Full segments lost again and again while small ones passed.
+    pub too_big: u64,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+    /// Data packets marked before the capture (CE).
+    pub ce: u64,
+    /// ACKs that echo a mark.
+    pub ece: u64,
+}
