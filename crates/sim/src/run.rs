@@ -43,6 +43,12 @@ pub trait Tap {
     fn stage(&mut self, passage: Passage<'_>) {
         let _ = passage;
     }
+
+    /// An end of a connection at a point of the time series; numbered as [`Packet::flow`]: what end n
+    /// sends has the number n.
+    fn end(&mut self, now: Time, number: u32, end: &Tcp) {
+        let _ = (now, number, end);
+    }
 }
 
 /// A packet between two stages of a link, or between the last and the host.
@@ -179,6 +185,9 @@ impl Run<'_> {
                 self.network.catch_up(at);
                 self.settle();
                 self.collector.sample(at, &self.flows, &self.network);
+                if let Some(tap) = &mut self.options.tap {
+                    self.flows.ends.iter().zip(0..).for_each(|(end, number)| tap.end(at, number, end));
+                }
                 self.order += 1;
                 self.near.set(sampler, Some(at + sample), self.order);
             } else if is_near {

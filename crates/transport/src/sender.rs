@@ -25,6 +25,7 @@ use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
 pub use ack::AckInfo;
+pub use output::Limit;
 
 /// `TCP_MSS_DEFAULT` (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u64 = 536;

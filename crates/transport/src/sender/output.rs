@@ -30,7 +30,42 @@ pub(super) enum Write {
     Override,
 }
 
+/// What keeps a sender from sending more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// All that the application wrote has left.
+    Application,
+    /// The receiver's window has no room for another burst.
+    ReceiveWindow,
+    /// Nor has the send buffer.
+    SendBuffer,
+    /// Congestion control: its window, its pacing, or a recovery under way.
+    Congestion,
+}
+
 impl Sender {
+    /// What keeps it from sending more at this moment: of the windows the one with the least room, if
+    /// that is too little for a burst. Looks only.
+    pub fn limit(&self) -> Limit {
+        if self.s.snd_nxt == self.write_seq {
+            return Limit::Application;
+        }
+        if self.s.state >= CaState::Recovery {
+            return Limit::Congestion;
+        }
+        let mss = self.s.mss as u64;
+        let outstanding = self.s.snd_nxt - self.s.snd_una;
+        let congestion = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
+        let window = self.snd_wnd.saturating_sub(outstanding);
+        let buffer = self.send_buffer.saturating_sub(outstanding);
+        let least = congestion.min(window).min(buffer);
+        match least {
+            _ if least >= self.tso_segs() as u64 * mss || least == congestion => Limit::Congestion,
+            _ if least == window => Limit::ReceiveWindow,
+            _ => Limit::SendBuffer,
+        }
+    }
+
     /// Largest burst now, packets.
     fn tso_segs(&self) -> u32 {
         if !self.tso {

@@ -1,0 +1,57 @@
+//! Plays a case in the simulator.
+
+use crate::watch::{Sink, Watch};
+use crate::{Case, Truth, truth};
+use capture::{Packet, PcapWriter};
+use scenario::Experiment;
+use std::io::{self, Write};
+
+/// Writes a capture as pcap.
+pub struct PcapSink<W: Write> {
+    out: PcapWriter<W>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> PcapSink<W> {
+    /// Writes the file's head.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn new(out: W) -> io::Result<PcapSink<W>> {
+        Ok(PcapSink { out: PcapWriter::new(out)?, failed: None })
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// The first that happened.
+    pub fn finish(self) -> io::Result<()> {
+        match self.failed {
+            Some(e) => Err(e),
+            None => self.out.finish().map(drop),
+        }
+    }
+}
+
+impl<W: Write> Sink for PcapSink<W> {
+    fn packet(&mut self, packet: &Packet) {
+        if self.failed.is_none() {
+            self.failed = self.out.write(&crate::wire::frame(packet)).err();
+        }
+    }
+}
+
+/// Plays a case; its capture goes to `sink`.
+///
+/// # Errors
+/// The scenario does not parse.
+pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
+    let text = &case.text;
+    let experiment = Experiment::parse("case.toml", text, &[]).map_err(|e| format!("{e}\n{text}"))?;
+    let variant = experiment.variants.into_iter().next().ok_or("no variant")?;
+    let mut watch = Watch::new(case, &variant.scenario, sink);
+    let options = sim::Options { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
+    sim::run(&variant.name, &variant.scenario, options);
+    watch.flush();
+    Ok(truth::truth(case, &watch))
+}

@@ -1,0 +1,269 @@
+//! What really limited a flow: from what the simulator knows, never from what the scenario was meant to show.
+//!
+//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet the sender says
+//! what keeps it from sending (`transport::Limit`), and the sample counts for the first of these that holds:
+//!
+//! | holds | counts for |
+//! |---|---|
+//! | nothing passes (outage stage), or did and nothing was acknowledged since | outage |
+//! | all that the application wrote has left | application |
+//! | the receive window has no room | receive-window |
+//! | the send buffer has none | send-buffer |
+//! | congestion control; the flow's last loss was at a policer | policed |
+//! | congestion control; a link or shaper of the data's way is full (97 % of its rate) | bottleneck, shaped |
+//! | congestion control; a link of the ACKs' way is full | ack-path |
+//! | congestion control; exponential growth, no loss yet | slow-start |
+//! | congestion control; the last loss was at a loss stage, a queue, an outage | random-loss, congestion, outage |
+//! | anything else (grows without loss on an empty path) | nothing |
+//!
+//! "Full" is measured in bins of 100 ms or forty packets, whichever is longer. Where a stage is between 85 and
+//! 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is right if
+//! its share is within a tenth of the greatest and at least 0.3. Where the greatest is below 0.4 the truth
+//! cannot be told and the flow is not scored.
+
+use crate::watch::{Moment, Watch, Watched};
+use crate::{Case, wire};
+use result::Cause;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use transport::Limit;
+use units::Time;
+
+/// Fewer data packets than this are no flow.
+const LEAST_PACKETS: u64 = 15;
+const FULL: f64 = 0.97;
+const BUSY: f64 = 0.85;
+/// Drops at a policer by which a flow counts as policed at all, whatever limited it most.
+const POLICED_DROPS: u64 = 5;
+
+/// The truth of a case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Truth {
+    /// Number of the case.
+    pub number: u64,
+    /// Seed of its run.
+    pub seed: u64,
+    /// What was meant.
+    pub meant: &'static str,
+    /// `sender`, `middle` or `receiver`.
+    pub vantage: &'static str,
+    /// Super-packets.
+    pub offload: bool,
+    /// Rate of what was meant to limit, Mbit/s.
+    pub rate_mbps: f64,
+    /// Each flow of data.
+    pub flows: Vec<FlowTruth>,
+}
+
+/// The truth of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowTruth {
+    /// Sender, `address:port`.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// Shares of its time, greatest first; where two held at once both have it.
+    pub shares: Vec<(&'static str, f64)>,
+    /// Causes that are right; empty: the truth cannot be told.
+    pub right: Vec<&'static str>,
+    /// Share of `policed`.
+    pub policed_share: f64,
+    /// Data packets sent.
+    pub packets: u64,
+    /// Of them lost, by kind of stage.
+    pub lost: BTreeMap<&'static str, u64>,
+    /// What its rate was limited by.
+    pub limiter: Option<LimiterTruth>,
+    /// First and last data, seconds.
+    pub from_s: f64,
+    /// Last.
+    pub to_s: f64,
+}
+
+/// A limiter as the scenario has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct LimiterTruth {
+    /// `policer`, `shaper` or `bottleneck`.
+    pub kind: &'static str,
+    /// IP bytes, Mbit/s.
+    pub rate_mbps: f64,
+    /// Bucket. It ran from full to empty: it is full when the run begins, and it dropped or delayed.
+    pub burst_bytes: Option<f64>,
+    /// Each flow has a bucket of its own.
+    pub per_flow: bool,
+}
+
+/// How full a stage was about `at`, 0 to 1; 0 where it has no rate.
+fn fullness(s: &Watched, at: Time) -> f64 {
+    let Some(rate) = s.rate.filter(|_| matches!(s.kind, "link" | "shaper")) else { return 0.0 };
+    let bin = (at.as_secs_f64() / s.bin) as usize;
+    s.passed.get(bin).map_or(0.0, |&n| n as f64 * 8.0 / (rate * s.bin))
+}
+
+/// The cause that a stage which is full, or loses at its queue, stands for.
+fn full_cause(s: &Watched) -> Cause {
+    if s.kind == "shaper" { Cause::Shaped } else { Cause::Bottleneck }
+}
+
+struct Judge<'a, 's> {
+    case: &'a Case,
+    watch: &'a Watch<'s>,
+    number: usize,
+    /// The flow's data goes from a to b.
+    forward: bool,
+}
+
+impl Judge<'_, '_> {
+    /// The fullest stage of the data's way, or of the ACKs'.
+    fn fullest(&self, at: Time, data: bool) -> Option<(&Watched, f64)> {
+        let of = |s: &&Watched| (s.forward == self.forward) == data;
+        let all = self.watch.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
+        all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
+    }
+
+    /// Where the last loss before `at` was.
+    fn last_loss(&self, at: Time) -> Option<&Watched> {
+        let losses = self.watch.losses.get(self.number)?;
+        let before = losses.partition_point(|l| l.0 <= at);
+        before.checked_sub(1).map(|i| &self.watch.stages[losses[i].1])
+    }
+
+    /// Nothing passed, and nothing was acknowledged since.
+    fn is_out(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> bool {
+        let t = m.at.as_secs_f64();
+        let last = self.case.outages.iter().rfind(|o| o.0 <= t);
+        last.is_some_and(|&(begin, end)| t < end || m.una <= una_at(end) && m.una > 0 && una_at(begin) > 0)
+    }
+
+    /// What held at a sample, and what else did.
+    fn causes(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> (Option<Cause>, Option<Cause>) {
+        let full = self.fullest(m.at, true);
+        let acks = self.fullest(m.at, false).filter(|s| s.1 >= FULL);
+        let also = full.map(|(s, _)| full_cause(s)).or(acks.map(|_| Cause::AckPath));
+        if self.is_out(m, una_at) {
+            return (Some(Cause::Outage), None);
+        }
+        match m.limit {
+            Limit::Application => return (Some(Cause::Application), None),
+            Limit::ReceiveWindow => return (Some(Cause::ReceiveWindow), also),
+            Limit::SendBuffer => return (Some(Cause::SendBuffer), also),
+            Limit::Congestion => {}
+        }
+        let lost = self.last_loss(m.at);
+        if lost.is_some_and(|s| s.kind == "policer") {
+            return (Some(Cause::Policed), None);
+        }
+        let growing = (m.slow_start && lost.is_none()).then_some(Cause::SlowStart);
+        let by_loss = match lost.map(|s| s.kind) {
+            Some("loss") => Some(Cause::RandomLoss),
+            Some("outage" | "handover") => Some(Cause::Outage),
+            Some(_) => Some(Cause::Congestion),
+            None => growing,
+        };
+        match (full, acks) {
+            (Some((s, n)), _) if n >= FULL => (Some(full_cause(s)), growing),
+            (_, Some(_)) => (Some(Cause::AckPath), by_loss),
+            (Some((s, _)), None) => (by_loss, Some(full_cause(s))),
+            (None, None) => (by_loss, None),
+        }
+    }
+
+    fn truth(&self) -> Option<FlowTruth> {
+        let moments = self.watch.moments.get(self.number)?;
+        let &(first, last, packets) = self.watch.data.get(self.number).filter(|d| d.2 >= LEAST_PACKETS)?;
+        // Waiting for the last ACK is nobody's fault.
+        let end = last;
+        let una_at = |s: f64| {
+            moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
+        };
+        let mut counts = BTreeMap::<Cause, f64>::new();
+        let mut samples = 0.0;
+        for m in moments.iter().filter(|m| m.at >= first && m.at <= end) {
+            samples += 1.0;
+            let (one, other) = self.causes(m, &una_at);
+            for cause in one.into_iter().chain(other.filter(|_| one != other)) {
+                *counts.entry(cause).or_default() += 1.0;
+            }
+        }
+        let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / samples)).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let most = shares.first().map_or(0.0, |s| s.1);
+        let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
+        let right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
+        let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
+        let mut lost = BTreeMap::new();
+        for (_, stage) in self.watch.losses.get(self.number).into_iter().flatten() {
+            *lost.entry(self.watch.stages[*stage].kind).or_default() += 1;
+        }
+        let &(from, to) = self.watch.hosts.get(self.number)?;
+        let (src, dst) = wire::ends(self.number as u32, from, to);
+        Some(FlowTruth {
+            from: src.to_string(),
+            to: dst.to_string(),
+            limiter: self.limiter(&right, &lost, first, end),
+            policed_share: share(Cause::Policed),
+            shares: shares.iter().map(|s| (s.0.name(), (s.1 * 1000.0).round() / 1000.0)).collect(),
+            right: right.iter().map(|c| c.name()).collect(),
+            packets,
+            lost,
+            from_s: first.as_secs_f64(),
+            to_s: end.as_secs_f64(),
+        })
+    }
+
+    /// The policer that dropped, or the shaper or link that was full.
+    fn limiter(
+        &self,
+        right: &[Cause],
+        lost: &BTreeMap<&str, u64>,
+        first: Time,
+        end: Time,
+    ) -> Option<LimiterTruth> {
+        let way = || self.watch.stages.iter().filter(|s| s.forward == self.forward);
+        let of = |kind, s: &Watched| LimiterTruth {
+            kind,
+            rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
+            burst_bytes: s.burst,
+            per_flow: s.kind == "policer" && self.case.text.contains("per_flow = true"),
+        };
+        if lost.get("policer").is_some_and(|&n| n >= POLICED_DROPS) {
+            return way().find(|s| s.kind == "policer").map(|s| of("policer", s));
+        }
+        let busy = |s: &Watched| {
+            let bins = (first.as_secs_f64() / s.bin) as usize..=(end.as_secs_f64() / s.bin) as usize;
+            s.passed.get(*bins.start()..s.passed.len().min(bins.end() + 1)).map_or(0, |b| {
+                let least = s.rate.unwrap_or(f64::INFINITY) * s.bin / 8.0 * FULL;
+                b.iter().filter(|&&n| n as f64 >= least).count()
+            })
+        };
+        let kind = if right.contains(&Cause::Shaped) { "shaper" } else { "link" };
+        if !right.contains(&Cause::Shaped) && !right.contains(&Cause::Bottleneck) {
+            return None;
+        }
+        let fullest = way().filter(|s| s.kind == kind && s.rate.is_some()).max_by_key(|s| busy(s));
+        fullest.map(|s| of(if kind == "link" { "bottleneck" } else { "shaper" }, s))
+    }
+}
+
+/// The truth of all flows that carried data.
+pub fn truth(case: &Case, watch: &Watch) -> Truth {
+    let mut flows = Vec::new();
+    for number in 0..watch.data.len() {
+        // Of a connection the direction that carries more.
+        let other = watch.data.get(number ^ 1).map_or(0, |d| d.2);
+        if watch.data[number].2 <= other {
+            continue;
+        }
+        let Some(&(from, to)) = watch.hosts.get(number) else { continue };
+        flows.extend(Judge { case, watch, number, forward: from < to }.truth());
+    }
+    Truth {
+        number: case.number,
+        seed: case.seed,
+        meant: case.meant.name(),
+        vantage: case.vantage.name(),
+        offload: case.offload,
+        rate_mbps: case.rate / 1e6,
+        flows,
+    }
+}
