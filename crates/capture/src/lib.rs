@@ -5,6 +5,7 @@
 //! [`Reader`] makes [`Packet`]s of captures, whoever wrote them.
 
 mod frame;
+mod limit;
 mod packet;
 mod pcap;
 mod read;
