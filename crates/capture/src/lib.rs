@@ -3,12 +3,14 @@
 //! A simulated packet has no bytes; [`Frame`] says what its headers would be, [`PcapWriter`] writes
 //! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.
 
+mod flow;
 mod frame;
 mod packet;
 mod pcap;
 mod row;
 mod track;
 
+pub use flow::{Histogram, Totals, Tracker, TrackerOptions};
 pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFrame};
 pub use packet::{Addr, End, Options, Packet};
 pub use pcap::{PcapWriter, SNAPLEN};
