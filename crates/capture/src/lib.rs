@@ -4,6 +4,7 @@
 //! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.
 //! [`Reader`] makes [`Packet`]s of captures, whoever wrote them.
 
+mod flow;
 mod frame;
 mod limit;
 mod packet;
@@ -12,6 +13,7 @@ mod read;
 mod row;
 mod track;
 
+pub use flow::{Histogram, Totals, Tracker, TrackerOptions};
 pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFrame};
 pub use packet::{Addr, End, Options, Packet};
 pub use pcap::{PcapWriter, SNAPLEN};

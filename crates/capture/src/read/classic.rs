@@ -53,8 +53,7 @@ impl Classic {
         if !source.ensure(self.head) {
             return format::end(source, self.head);
         }
-        let b = source.bytes();
-        let [seconds, part, mut captured, mut wire] = [0, 4, 8, 12].map(|at| format::u32_at(b, at, self.big));
+        let [seconds, part, mut captured, mut wire] = format::u32s_at(source.bytes(), 0, self.big);
         if self.either && captured > wire {
             (captured, wire) = (wire, captured);
         }

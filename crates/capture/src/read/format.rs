@@ -111,6 +111,13 @@ pub(super) fn u32_at(b: &[u8], at: usize, big: bool) -> u32 {
     if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
 }
 
+/// Four times four bytes from `at` on, which must be there.
+#[inline]
+pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
+    let b = &b[at..at + 16];
+    [u32_at(b, 0, big), u32_at(b, 4, big), u32_at(b, 8, big), u32_at(b, 12, big)]
+}
+
 /// Eight bytes at `at`, which must be there.
 pub(super) fn u64_at(b: &[u8], at: usize, big: bool) -> u64 {
     let [first, second] = [u32_at(b, at, big) as u64, u32_at(b, at + 4, big) as u64];

@@ -58,7 +58,7 @@ pub(super) fn parse(w: &mut Walk) -> Result<Net, Other> {
 
 #[inline]
 fn v4(w: &mut Walk) -> Result<Net, Other> {
-    let h: [u8; 20] = w.array(w.at)?;
+    let h: &[u8; 20] = w.header(w.at)?;
     let start = w.at;
     let header = (h[0] & 15) as usize * 4;
     let total = match u16::from_be_bytes([h[2], h[3]]) {
@@ -113,7 +113,7 @@ fn extension(w: &mut Walk, net: &mut Net, next: u8, len: usize) -> Result<(), Ot
 
 #[inline]
 fn v6(w: &mut Walk) -> Result<Net, Other> {
-    let h: [u8; 40] = w.array(w.at)?;
+    let h: &[u8; 40] = w.header(w.at)?;
     let start = w.at;
     let length = u16::from_be_bytes([h[4], h[5]]) as u32;
     w.at += 40;

@@ -176,7 +176,7 @@ impl Ng {
     fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
         need(body, 20, "packet block")?;
         let big = self.big;
-        let [high, low, captured, wire] = [4, 8, 12, 16].map(|at| u32_at(body, at, big));
+        let [high, low, captured, wire] = format::u32s_at(body, 4, big);
         let padded = 20 + (captured as u64).next_multiple_of(4);
         if 20 + captured as u64 > total - 12 {
             return Err(Wrong::What(format!("a packet of {captured} captured bytes in a block of {total}")));

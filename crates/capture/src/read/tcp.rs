@@ -7,45 +7,55 @@ use super::walk::Walk;
 use crate::{Addr, End, Flags, Options, Packet};
 use units::Time;
 
-/// The packet whose TCP header stands at `w.at`.
+/// Appends the packet whose TCP header stands at `w.at`.
 #[inline]
-pub(super) fn packet(time: Time, net: &Net, w: &Walk) -> Result<Packet, Other> {
+pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>) -> Result<(), Other> {
     // Checksum and urgent pointer may have been cut off.
-    let h: [u8; 16] = w.array(w.at)?;
+    let h: &[u8; 16] = w.header(w.at)?;
     let header = (h[12] >> 4) as usize * 4;
     if header < 20 || header as u32 > net.payload {
         return Err(Other::Bad);
     }
     let end = w.at + header;
     let kept = w.bytes.get(w.at + 20..end.min(w.bytes.len())).unwrap_or_default();
-    Ok(Packet {
-        time,
-        src: End { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) },
-        dst: End { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) },
-        seq: u32::from_be_bytes([h[4], h[5], h[6], h[7]]),
-        ack: u32::from_be_bytes([h[8], h[9], h[10], h[11]]),
-        flags: Flags(h[13]),
-        window: u16::from_be_bytes([h[14], h[15]]),
-        len: net.payload - header as u32,
-        header: (end - net.start).min(u16::MAX as usize) as u16,
-        outside: net.start.saturating_sub(w.base).min(u16::MAX as usize) as u16,
-        id: net.id,
-        ttl: net.ttl,
-        ecn: net.ecn,
-        options: options(kept, header - 20),
-    })
+    let packet = next(packets);
+    packet.time = time;
+    packet.src = End { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) };
+    packet.dst = End { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) };
+    packet.seq = u32::from_be_bytes([h[4], h[5], h[6], h[7]]);
+    packet.ack = u32::from_be_bytes([h[8], h[9], h[10], h[11]]);
+    packet.flags = Flags(h[13]);
+    packet.window = u16::from_be_bytes([h[14], h[15]]);
+    packet.len = net.payload - header as u32;
+    packet.header = (end - net.start).min(u16::MAX as usize) as u16;
+    packet.outside = net.start.saturating_sub(w.base).min(u16::MAX as usize) as u16;
+    packet.id = net.id;
+    packet.ttl = net.ttl;
+    packet.ecn = net.ecn;
+    if header > 20 {
+        options(kept, header - 20, &mut packet.options);
+    }
+    Ok(())
+}
+
+/// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time.
+#[inline(never)]
+fn next(packets: &mut Vec<Packet>) -> &mut Packet {
+    let at = packets.len();
+    packets.push(Packet::default());
+    &mut packets[at]
 }
 
 /// Options of `len` bytes, of which `bytes` were captured.
 #[inline]
-fn options(bytes: &[u8], len: usize) -> Options {
-    let mut o = Options { cut: bytes.len() < len, ..Options::default() };
+fn options(bytes: &[u8], len: usize, o: &mut Options) {
+    o.cut = bytes.len() < len;
     // What nearly every segment has: two no-operations and timestamps (RFC 7323 appendix A).
     if let ([1, 1, 8, 10, value @ ..], 12) = (bytes, len)
         && let Some((a, b)) = pair(value)
     {
         o.timestamps = Some((a, b));
-        return o;
+        return;
     }
     let mut rest = bytes;
     while let [kind, after @ ..] = rest {
@@ -57,12 +67,11 @@ fn options(bytes: &[u8], len: usize) -> Options {
                 if len < 2 || len as usize > rest.len() {
                     break;
                 }
-                option(&mut o, *kind, &rest[2..len as usize]);
+                option(o, *kind, &rest[2..len as usize]);
                 rest = &rest[len as usize..];
             }
         }
     }
-    o
 }
 
 fn option(o: &mut Options, kind: u8, value: &[u8]) {

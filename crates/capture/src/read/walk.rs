@@ -39,11 +39,17 @@ impl<'a> Walk<'a> {
 
     /// The `N` bytes at `at`.
     #[inline]
-    pub(super) fn array<const N: usize>(&self, at: usize) -> Result<[u8; N], Other> {
+    pub(super) fn header<const N: usize>(&self, at: usize) -> Result<&'a [u8; N], Other> {
         match self.bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
-            Some(bytes) => Ok(*bytes),
+            Some(bytes) => Ok(bytes),
             None => Err(self.missing(at + N)),
         }
+    }
+
+    /// The `N` bytes at `at`, few of them.
+    #[inline]
+    pub(super) fn array<const N: usize>(&self, at: usize) -> Result<[u8; N], Other> {
+        self.header(at).copied()
     }
 
     /// Why there are no bytes up to `end`.
@@ -143,10 +149,11 @@ impl Walker {
             return Ok(Inside::Found(Found::Fragment));
         }
         if net.protocol == ip::TCP {
-            let packet = tcp::packet(time, net, w)?;
-            match net.fragment {
-                None => batch.packets.push(packet),
-                Some(_) => self.fragments.first(packet, net, batch),
+            tcp::packet(time, net, w, &mut batch.packets)?;
+            if net.fragment.is_some()
+                && let Some(packet) = batch.packets.pop()
+            {
+                self.fragments.first(packet, net, batch);
             }
             return Ok(Inside::Found(Found::Tcp));
         }
