@@ -44,9 +44,9 @@ pub struct Truth {
     /// Seed of its run.
     pub seed: u64,
     /// What was meant.
-    pub meant: &'static str,
+    pub meant: String,
     /// `sender`, `middle` or `receiver`.
-    pub vantage: &'static str,
+    pub vantage: String,
     /// Super-packets.
     pub offload: bool,
     /// Rate of what was meant to limit, Mbit/s.
@@ -260,8 +260,8 @@ pub fn truth(case: &Case, watch: &Watch) -> Truth {
     Truth {
         number: case.number,
         seed: case.seed,
-        meant: case.meant.name(),
-        vantage: case.vantage.name(),
+        meant: case.meant.name().into(),
+        vantage: case.vantage.name().into(),
         offload: case.offload,
         rate_mbps: case.rate / 1e6,
         flows,
