@@ -115,16 +115,17 @@ impl Line {
         self.said == "policed" || self.found.kind == "policer"
     }
 
-    /// Error of the rate where the kind is right, as a share.
+    /// Error of the rate, as a share, where a limiter is found that works as the true one does: both drop, or
+    /// both delay.
     pub fn rate_error(&self) -> Option<f64> {
-        let same = !self.found.kind.is_empty() && self.found.kind == self.limiter.kind;
-        same.then(|| Some(self.found.rate? / self.limiter.rate? - 1.0)).flatten()
+        let (has, found) = (self.limiter.rate?, self.found.rate?);
+        ((self.limiter.kind == "policer") == (self.found.kind == "policer")).then(|| found / has - 1.0)
     }
 
     /// Error of the bucket where the kind is right and one is given.
     pub fn burst_error(&self) -> Option<f64> {
-        let same = !self.found.kind.is_empty() && self.found.kind == self.limiter.kind;
-        same.then(|| Some(self.found.burst? / self.limiter.burst? - 1.0)).flatten()
+        let (has, found) = (self.limiter.burst?, self.found.burst?);
+        (self.found.kind == self.limiter.kind).then(|| found / has - 1.0)
     }
 
     /// As CSV.

@@ -2,6 +2,7 @@
 
 use crate::line::Line;
 use result::Cause;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Errors of the rate and of the bucket that count as near.
@@ -35,6 +36,14 @@ impl Tally {
 /// Main causes that are right.
 pub fn accuracy(lines: &[&Line]) -> Tally {
     Tally::count(lines.iter().filter_map(|l| l.is_right()), |&right| right)
+}
+
+/// The same with each case counted once, however many flows it has: the mean of the cases' shares, percent.
+pub fn accuracy_by_case(lines: &[&Line]) -> f64 {
+    let mut cases = BTreeMap::<&str, Vec<&Line>>::new();
+    lines.iter().filter(|l| !l.right.is_empty()).for_each(|l| cases.entry(&l.case).or_default().push(l));
+    let share = |lines: &Vec<&Line>| accuracy(lines).right as f64 / lines.len() as f64;
+    cases.values().map(share).sum::<f64>() * 100.0 / cases.len().max(1) as f64
 }
 
 /// Of the flows said to be policed, how many are.
@@ -143,7 +152,7 @@ pub fn limiters(lines: &[&Line]) -> String {
         let have: Vec<&&Line> = lines.iter().filter(|l| l.limiter.kind == kind).collect();
         let rates: Vec<f64> = have.iter().filter_map(|l| l.rate_error()).collect();
         let bursts: Vec<f64> = have.iter().filter_map(|l| l.burst_error()).collect();
-        let found = Tally { of: have.len(), right: rates.len() };
+        let found = Tally::count(have.iter(), |l| l.found.kind == kind);
         let _ = writeln!(
             out,
             "| {kind} | {} | {} | {} / {} | {} | {} | {} / {} | {} |",
@@ -170,9 +179,11 @@ pub fn tables(lines: &[&Line]) -> String {
     let untold = lines.iter().filter(|l| l.right.is_empty()).count();
     let twice = lines.iter().filter(|l| l.right.len() > 1).count();
     format!(
-        "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: {}.\n\n{}\n{}\n{}",
+        "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: \
+         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}",
         lines.len(),
         accuracy(lines).percent(),
+        accuracy_by_case(lines),
         by(lines),
         confusion(lines),
         limiters(lines)
