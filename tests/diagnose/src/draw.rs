@@ -64,11 +64,11 @@ const CAUSES: [(Cause, u64); 11] = [
     (Cause::SlowStart, 6),
     (Cause::RandomLoss, 9),
     (Cause::Congestion, 8),
-    (Cause::Bottleneck, 11),
-    (Cause::Policed, 22),
-    (Cause::Shaped, 10),
-    (Cause::Outage, 5),
-    (Cause::AckPath, 5),
+    (Cause::Bottleneck, 10),
+    (Cause::Policed, 20),
+    (Cause::Shaped, 9),
+    (Cause::Outage, 7),
+    (Cause::AckPath, 7),
 ];
 
 /// Data packets of a scenario, at most.
@@ -334,7 +334,7 @@ impl Recipe {
         let mut at = self.between(1.0, 3.0);
         while at + lasts + 0.5 < self.seconds {
             self.outages.push((at, at + lasts));
-            at += lasts * self.between(1.6, 4.0) + 0.3;
+            at += lasts * self.between(1.25, 3.0) + 0.2;
         }
         let buffer = self.pick(&["lost", "kept"]);
         let list: Vec<String> = self.outages.iter().map(|o| time(o.0)).collect();
@@ -359,8 +359,8 @@ impl Recipe {
         // An ACK of 52 bytes for two packets of 1500.
         let acks = self.rate * 52.0 / 3000.0;
         if self.draw.chance(0.5) {
-            let slow = acks * self.between(0.1, 0.6);
-            let n = self.scale(10.0, 300.0) as u64;
+            let slow = acks * self.between(0.08, 0.5);
+            let n = self.scale(50.0, 2000.0) as u64;
             self.backward = format!(
                 "{{ kind = \"link\", name = \"back\", rate = {}, queue = {{ kind = \"fifo\", packets = {n} }} }}, ",
                 rate(slow.max(5e3))
@@ -507,7 +507,7 @@ pub fn case(master: u64, number: u64) -> Case {
     }
     r.rate = r.scale(5e5, 1e9);
     r.rtt = r.scale(0.005, 0.3);
-    r.flows = r.pick(&[1, 1, 1, 1, 1, 2, 2, 3, 4, 8]);
+    r.flows = r.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4, 8]);
     r.cc = r.pick(&["cubic", "cubic", "cubic", "cubic", "cubic", "cubic", "cubic", "reno", "bbr", "bbr"]);
     r.seconds = r.between(8.0, 20.0);
     if r.rate < 3e6 {

@@ -2,7 +2,10 @@
 //! simulator, labelled by what the simulator knows, and scored.
 
 pub mod draw;
+pub mod judge;
+pub mod line;
 pub mod play;
+pub mod score;
 pub mod truth;
 pub mod watch;
 pub mod wire;

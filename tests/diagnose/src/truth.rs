@@ -20,6 +20,7 @@
 //! 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is right if
 //! its share is within a tenth of the greatest and at least 0.3. Where the greatest is below 0.4 the truth
 //! cannot be told and the flow is not scored.
+//! A shaper whose bucket holds less than ten full packets is as good as a link: bottleneck is right too.
 
 use crate::watch::{Moment, Watch, Watched};
 use crate::{Case, wire};
@@ -31,6 +32,8 @@ use units::Time;
 
 /// Fewer data packets than this are no flow.
 const LEAST_PACKETS: u64 = 15;
+/// A smaller bucket shows in no capture: a shaper is a link then, bytes.
+const LEAST_BUCKET: f64 = 15_000.0;
 const FULL: f64 = 0.97;
 const BUSY: f64 = 0.85;
 /// Drops at a policer by which a flow counts as policed at all, whatever limited it most.
@@ -44,9 +47,9 @@ pub struct Truth {
     /// Seed of its run.
     pub seed: u64,
     /// What was meant.
-    pub meant: &'static str,
+    pub meant: String,
     /// `sender`, `middle` or `receiver`.
-    pub vantage: &'static str,
+    pub vantage: String,
     /// Super-packets.
     pub offload: bool,
     /// Rate of what was meant to limit, Mbit/s.
@@ -189,7 +192,14 @@ impl Judge<'_, '_> {
         shares.sort_by(|a, b| b.1.total_cmp(&a.1));
         let most = shares.first().map_or(0.0, |s| s.1);
         let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
-        let right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
+        let mut right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
+        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
+        if right.contains(&Cause::Shaped)
+            && !right.contains(&Cause::Bottleneck)
+            && self.watch.stages.iter().any(small)
+        {
+            right.push(Cause::Bottleneck);
+        }
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
         for (_, stage) in self.watch.losses.get(self.number).into_iter().flatten() {
@@ -260,8 +270,8 @@ pub fn truth(case: &Case, watch: &Watch) -> Truth {
     Truth {
         number: case.number,
         seed: case.seed,
-        meant: case.meant.name(),
-        vantage: case.vantage.name(),
+        meant: case.meant.name().into(),
+        vantage: case.vantage.name().into(),
         offload: case.offload,
         rate_mbps: case.rate / 1e6,
         flows,

@@ -1,20 +1,50 @@
-//! `corpus SET COUNT --out DIR [--from N]`: writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
-//! SET is a name or number that seeds the set.
+//! The corpus of the diagnosis.
+//!
+//! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
+//! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
+//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, the `longfat` to judge.
+//! SET is `build`, the one to look at while building, or a number that seeds another.
 
-use diagnose_test::{Case, PcapSink, draw, play};
+use diagnose_test::judge::Judge;
+use diagnose_test::line::{COLUMNS, Line};
+use diagnose_test::{Case, PcapSink, Truth, draw, play, score};
+use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The seed of a set: `build` is for looking at; the judge's is a number given when it is judged.
+const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
+                     corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
+
 fn seed(set: &str) -> Result<u64, String> {
     if set == "build" {
         Ok(1)
     } else {
         set.parse().map_err(|_| format!("{set}: neither `build` nor a number"))
     }
+}
+
+/// Calls `work` for each number, on all cores.
+fn each(
+    numbers: std::ops::Range<u64>,
+    work: impl Fn(u64) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let next = AtomicU64::new(numbers.start);
+    let run = || loop {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        if n >= numbers.end {
+            return Ok::<(), String>(());
+        }
+        work(n)?;
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
+    })
 }
 
 fn write(case: &Case, folder: &Path) -> Result<String, String> {
@@ -28,33 +58,91 @@ fn write(case: &Case, folder: &Path) -> Result<String, String> {
     sink.finish().map_err(text)?;
     let json = serde_json::to_string_pretty(&truth).map_err(|e| e.to_string())?;
     fs::write(folder.join("truth.json"), json).map_err(text)?;
-    let flows: Vec<String> =
-        truth.flows.iter().map(|f| format!("{}={:?}", f.right.join("|"), f.shares)).collect();
-    Ok(format!("{} meant {} at {}: {}", case.number, truth.meant, truth.vantage, flows.join("; ")))
+    Ok(told(&truth))
+}
+
+/// A case's truth in a line.
+fn told(truth: &Truth) -> String {
+    let of = |f: &diagnose_test::FlowTruth| {
+        let shares = f.shares.iter().map(|s| format!("{} {:.2}", s.0, s.1)).collect::<Vec<_>>();
+        format!("{} ({})", f.right.join("|"), shares.join(", "))
+    };
+    let flows: Vec<String> = truth.flows.iter().map(of).collect();
+    format!("{} meant {} at {}: {}", truth.number, truth.meant, truth.vantage, flows.join("; "))
+}
+
+/// What was said wrongly of a case, a line a flow.
+fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
+    let mut out = String::new();
+    for (flow, line) in truth.flows.iter().zip(lines) {
+        let said = diagnosis.flows.iter().find(|f| f.from == flow.from && f.to == flow.to);
+        let policed = line.policed.is_some_and(|is| is != line.says_policed());
+        if line.is_right() != Some(false) && !policed {
+            continue;
+        }
+        let shares = |list: &mut dyn Iterator<Item = (&str, f64)>| {
+            list.take(3).map(|(name, share)| format!("{name} {share:.2}")).collect::<Vec<_>>().join(", ")
+        };
+        let causes = said.map(|f| shares(&mut f.causes.iter().map(|c| (c.cause.name(), c.share))));
+        out += &format!(
+            "wrong: {} (seed {}) {} {}, {:.2} Mbit/s, meant {}: true {}; said {} ({:.2}; {}); limiter {:?} {:?}, found {:?} {:?} {:?}\n",
+            truth.number,
+            truth.seed,
+            truth.vantage,
+            flow.from,
+            truth.rate_mbps,
+            truth.meant,
+            shares(&mut flow.shares.iter().map(|s| (s.0, s.1))),
+            line.said,
+            line.confidence,
+            causes.unwrap_or_default(),
+            line.limiter.kind,
+            line.limiter.rate,
+            line.found.kind,
+            line.found.rate,
+            line.found.burst,
+        );
+    }
+    out
 }
 
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1));
-    let usage = "corpus SET COUNT --out DIR [--from N]";
-    let [set, count, ..] = &args[..] else { return Err(usage.into()) };
-    let (set, count) = (seed(set)?, count.parse::<u64>().map_err(|_| usage)?);
-    let from = value("--from").map_or(Ok(0), |n| n.parse::<u64>()).map_err(|_| usage)?;
-    let folder = Path::new(value("--out").ok_or(usage)?);
-    let next = AtomicU64::new(from);
-    std::thread::scope(|scope| {
-        let work = || {
-            loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                if n >= from + count {
-                    return Ok::<(), String>(());
-                }
+    let value =
+        |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
+    let [what, set, count, ..] = &args[..] else { return Err(USAGE.into()) };
+    let (set, count) = (seed(set)?, count.parse::<u64>().map_err(|_| USAGE)?);
+    let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
+    match what.as_str() {
+        "write" => {
+            let folder = Path::new(value("--out").ok_or(USAGE)?);
+            each(from..from + count, |n| {
                 println!("{}", write(&draw::case(set, n), folder)?);
+                Ok(())
+            })
+        }
+        "score" => {
+            let judge = Judge::new(value("--program"))?;
+            let all = Mutex::new(Vec::new());
+            each(from..from + count, |n| {
+                let (truth, diagnosis, lines) = judge.score(&draw::case(set, n))?;
+                let text = wrong(&truth, &diagnosis, &lines);
+                all.lock().map_err(|e| e.to_string())?.push((n, text, lines));
+                Ok(())
+            })?;
+            let mut all = all.into_inner().map_err(|e| e.to_string())?;
+            all.sort_by_key(|case| case.0);
+            let lines: Vec<&Line> = all.iter().flat_map(|case| &case.2).collect();
+            if let Some(file) = value("--rows") {
+                let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
+                fs::write(file, format!("{COLUMNS}\n{rows}")).map_err(|e| format!("{file}: {e}"))?;
             }
-        };
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
-    })
+            all.iter().for_each(|case| print!("{}", case.1));
+            println!("\n{} cases. {}", all.len(), score::tables(&lines));
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
+    }
 }
 
 fn main() -> ExitCode {

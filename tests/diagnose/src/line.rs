@@ -1,0 +1,175 @@
+//! One flow, what is true of it and what was said: a line of a table that can be kept as CSV.
+
+use crate::{FlowTruth, LimiterTruth};
+use result::diagnosis::{Diagnosis, FlowDiagnosis, Limiter, LimiterKind};
+
+/// Policed by the truth from this share of the time on; without any drop at a policer it is not.
+const POLICED_SHARE: f64 = 0.3;
+
+/// A limiter in a line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limit {
+    /// `policer`, `shaper`, `bottleneck`, or empty for none.
+    pub kind: String,
+    /// Mbit/s.
+    pub rate: Option<f64>,
+    /// Bytes.
+    pub burst: Option<f64>,
+}
+
+/// A flow scored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Number of the case, or the name of the trace.
+    pub case: String,
+    /// Sender, `address:port`.
+    pub from: String,
+    /// `sender`, `middle`, `receiver`.
+    pub vantage: String,
+    /// Flows of the case.
+    pub flows: usize,
+    /// What the case was drawn for.
+    pub meant: String,
+    /// Rate of what was meant to limit, Mbit/s.
+    pub rate: f64,
+    /// Causes that are right, greatest first; none: it cannot be told.
+    pub right: Vec<String>,
+    /// Main cause as diagnosed; `missing` where the flow is not in the diagnosis.
+    pub said: String,
+    /// How sure it said it was.
+    pub confidence: f64,
+    /// Whether a policer limits it; `None`: it dropped something, but did not matter.
+    pub policed: Option<bool>,
+    /// The limiter it has.
+    pub limiter: Limit,
+    /// The limiter it is said to have.
+    pub found: Limit,
+}
+
+/// The heading of the CSV.
+pub const COLUMNS: &str = "case,from,vantage,flows,meant,rate_mbps,right,said,confidence,policed,\
+                           limiter,limiter_rate_mbps,limiter_burst_bytes,found,found_rate_mbps,found_burst_bytes";
+
+fn name(kind: LimiterKind) -> &'static str {
+    match kind {
+        LimiterKind::Policer => "policer",
+        LimiterKind::Shaper => "shaper",
+        LimiterKind::Bottleneck => "bottleneck",
+    }
+}
+
+impl From<&Limiter> for Limit {
+    fn from(l: &Limiter) -> Limit {
+        Limit { kind: name(l.kind).into(), rate: Some(l.rate_mbps), burst: l.burst_bytes }
+    }
+}
+
+impl From<&LimiterTruth> for Limit {
+    fn from(l: &LimiterTruth) -> Limit {
+        Limit { kind: l.kind.into(), rate: Some(l.rate_mbps), burst: l.burst_bytes }
+    }
+}
+
+impl Limit {
+    fn csv(&self) -> String {
+        let number = |n: Option<f64>| n.map_or(String::new(), |n| format!("{n:.6}"));
+        format!("{},{},{}", self.kind, number(self.rate), number(self.burst))
+    }
+
+    fn parse(fields: &[&str]) -> Option<Limit> {
+        let number = |i: usize| fields.get(i).and_then(|f| f.parse().ok());
+        Some(Limit { kind: fields.first()?.to_string(), rate: number(1), burst: number(2) })
+    }
+}
+
+impl Line {
+    /// What a diagnosis says of a flow whose truth is known.
+    pub fn of(truth: &FlowTruth, diagnosis: &Diagnosis) -> Line {
+        let is = |f: &&FlowDiagnosis| f.from == truth.from && f.to == truth.to;
+        let flow = diagnosis.flows.iter().find(is);
+        let found = flow.and_then(|f| f.limiter).and_then(|i| diagnosis.limiters.get(i));
+        let drops = truth.lost.get("policer").copied().unwrap_or(0);
+        Line {
+            from: truth.from.clone(),
+            right: truth.right.iter().map(|s| s.to_string()).collect(),
+            said: flow.map_or("missing", |f| f.cause.name()).into(),
+            confidence: flow.map_or(0.0, |f| f.confidence),
+            policed: match truth.policed_share {
+                share if share >= POLICED_SHARE && drops > 0 => Some(true),
+                _ if drops == 0 => Some(false),
+                _ => None,
+            },
+            limiter: truth.limiter.as_ref().map(Limit::from).unwrap_or_default(),
+            found: found.map(Limit::from).unwrap_or_default(),
+            ..Line::default()
+        }
+    }
+
+    /// The main cause is right; `None` where the truth cannot be told.
+    pub fn is_right(&self) -> Option<bool> {
+        (!self.right.is_empty()).then(|| self.right.contains(&self.said))
+    }
+
+    /// It is said that a policer limits it, mainly or also.
+    pub fn says_policed(&self) -> bool {
+        self.said == "policed" || self.found.kind == "policer"
+    }
+
+    /// Error of the rate, as a share, where a limiter is found that works as the true one does: both drop, or
+    /// both delay.
+    pub fn rate_error(&self) -> Option<f64> {
+        let (has, found) = (self.limiter.rate?, self.found.rate?);
+        ((self.limiter.kind == "policer") == (self.found.kind == "policer")).then(|| found / has - 1.0)
+    }
+
+    /// Error of the bucket where the kind is right and one is given.
+    pub fn burst_error(&self) -> Option<f64> {
+        let (has, found) = (self.limiter.burst?, self.found.burst?);
+        (self.found.kind == self.limiter.kind).then(|| found / has - 1.0)
+    }
+
+    /// As CSV.
+    pub fn csv(&self) -> String {
+        let policed = self.policed.map_or("", |p| if p { "yes" } else { "no" });
+        format!(
+            "{},{},{},{},{},{:.6},{},{},{:.3},{policed},{},{}",
+            self.case,
+            self.from,
+            self.vantage,
+            self.flows,
+            self.meant,
+            self.rate,
+            self.right.join("|"),
+            self.said,
+            self.confidence,
+            self.limiter.csv(),
+            self.found.csv()
+        )
+    }
+
+    /// From CSV; `None` for the heading and what is no line.
+    pub fn parse(line: &str) -> Option<Line> {
+        let f: Vec<&str> = line.split(',').collect();
+        if f.len() != 16 || f[0] == "case" {
+            return None;
+        }
+        Some(Line {
+            case: f[0].into(),
+            from: f[1].into(),
+            vantage: f[2].into(),
+            flows: f[3].parse().ok()?,
+            meant: f[4].into(),
+            rate: f[5].parse().ok()?,
+            right: f[6].split('|').filter(|s| !s.is_empty()).map(String::from).collect(),
+            said: f[7].into(),
+            confidence: f[8].parse().ok()?,
+            policed: match f[9] {
+                "yes" => Some(true),
+                "no" => Some(false),
+                _ => None,
+            },
+            limiter: Limit::parse(&f[10..13])?,
+            found: Limit::parse(&f[13..16])?,
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! Tables of scored flows, as Markdown: they are read in a terminal and in `docs/diagnose.md` alike.
+
+use crate::line::Line;
+use result::Cause;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Errors of the rate and of the bucket that count as near.
+const NEAR_RATE: f64 = 0.03;
+const NEAR_BURST: f64 = 0.2;
+
+/// How often something was right.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Of how many.
+    pub of: usize,
+    /// Right.
+    pub right: usize,
+}
+
+impl Tally {
+    /// How often `is` holds.
+    pub fn count<T>(all: impl Iterator<Item = T>, is: impl Fn(&T) -> bool) -> Tally {
+        all.fold(Tally::default(), |t, x| Tally { of: t.of + 1, right: t.right + is(&x) as usize })
+    }
+
+    /// The share, as text.
+    pub fn percent(self) -> String {
+        match self.of {
+            0 => "–".into(),
+            n => format!("{:.1} % ({} of {n})", self.right as f64 * 100.0 / n as f64, self.right),
+        }
+    }
+}
+
+/// Main causes that are right.
+pub fn accuracy(lines: &[&Line]) -> Tally {
+    Tally::count(lines.iter().filter_map(|l| l.is_right()), |&right| right)
+}
+
+/// The same with each case counted once, however many flows it has: the mean of the cases' shares, percent.
+pub fn accuracy_by_case(lines: &[&Line]) -> f64 {
+    let mut cases = BTreeMap::<&str, Vec<&Line>>::new();
+    lines.iter().filter(|l| !l.right.is_empty()).for_each(|l| cases.entry(&l.case).or_default().push(l));
+    let share = |lines: &Vec<&Line>| accuracy(lines).right as f64 / lines.len() as f64;
+    cases.values().map(share).sum::<f64>() * 100.0 / cases.len().max(1) as f64
+}
+
+/// Of the flows said to be policed, how many are.
+pub fn precision(lines: &[&Line]) -> Tally {
+    Tally::count(lines.iter().filter(|l| l.says_policed()).filter_map(|l| l.policed), |&is| is)
+}
+
+/// Of the policed flows, how many are said to be.
+pub fn recall(lines: &[&Line]) -> Tally {
+    Tally::count(lines.iter().filter(|l| l.policed == Some(true)), |l| l.says_policed())
+}
+
+/// The `q`-quantile (nearest rank) of absolute values, in percent.
+fn quantile(errors: &[f64], q: f64) -> String {
+    let mut v: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
+    v.sort_by(f64::total_cmp);
+    let rank = (q * v.len() as f64).ceil() as usize;
+    v.get(rank.max(1) - 1).map_or("–".into(), |e| format!("{e:.1} %"))
+}
+
+fn near(errors: &[f64], most: f64) -> String {
+    Tally::count(errors.iter(), |e| e.abs() <= most).percent()
+}
+
+/// Truth by verdict. What is right stands on the diagonal, also where two causes are.
+pub fn confusion(lines: &[&Line]) -> String {
+    let mut said: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
+    said.push("missing");
+    let row_of =
+        |l: &Line| -> String { if l.is_right() == Some(true) { l.said.clone() } else { l.right[0].clone() } };
+    let told: Vec<&&Line> = lines.iter().filter(|l| !l.right.is_empty()).collect();
+    let mut out = format!("| truth \\ said | {} |\n|---|{}\n", said.join(" | "), "---:|".repeat(said.len()));
+    for truth in Cause::ALL.iter().map(|c| c.name()).filter(|&c| c != "unknown") {
+        let row: Vec<_> = told.iter().filter(|l| row_of(l) == truth).collect();
+        if row.is_empty() {
+            continue;
+        }
+        let cell = |s: &&str| match row.iter().filter(|l| l.said == **s).count() {
+            0 => String::new(),
+            n if *s == truth => format!("**{n}**"),
+            n => n.to_string(),
+        };
+        let _ = writeln!(out, "| {truth} | {} |", said.iter().map(cell).collect::<Vec<_>>().join(" | "));
+    }
+    out
+}
+
+/// A row of [`by`].
+fn row(name: &str, lines: &[&Line]) -> String {
+    let rates: Vec<f64> = lines.iter().filter_map(|l| l.rate_error()).collect();
+    let bursts: Vec<f64> = lines.iter().filter_map(|l| l.burst_error()).collect();
+    format!(
+        "| {name} | {} | {} | {} | {} | {} / {} | {} | {} / {} | {} |\n",
+        lines.len(),
+        accuracy(lines).percent(),
+        precision(lines).percent(),
+        recall(lines).percent(),
+        quantile(&rates, 0.5),
+        quantile(&rates, 0.9),
+        near(&rates, NEAR_RATE),
+        quantile(&bursts, 0.5),
+        quantile(&bursts, 0.9),
+        near(&bursts, NEAR_BURST),
+    )
+}
+
+/// Everything, in all and by vantage, number of flows, cause and rate.
+pub fn by(lines: &[&Line]) -> String {
+    let mut out = String::from(
+        "| flows | | main cause right | policed: precision | recall | error of rate: median / 90 % | within 3 % \
+         | of bucket: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
+    out += &row("all", lines);
+    let mut group = |name: &str, is: &dyn Fn(&Line) -> bool| {
+        let some: Vec<&Line> = lines.iter().copied().filter(|l| is(l)).collect();
+        if !some.is_empty() {
+            out += &row(name, &some);
+        }
+    };
+    group("alone", &|l| l.flows == 1);
+    group("several", &|l| l.flows > 1);
+    for vantage in ["sender", "middle", "receiver"] {
+        group(&format!("captured at {vantage}"), &|l| l.vantage == vantage);
+    }
+    for cause in Cause::ALL.iter().map(|c| c.name()) {
+        group(cause, &|l| l.right.first().is_some_and(|r| r == cause));
+    }
+    for (least, most) in [(0.0, 1.0), (1.0, 10.0), (10.0, 100.0), (100.0, 1e9)] {
+        let name = match (least, most) {
+            (0.0, m) => format!("below {m} Mbit/s"),
+            (l, 1e9) => format!("from {l} Mbit/s"),
+            (l, m) => format!("{l} to {m} Mbit/s"),
+        };
+        group(&name, &|l| l.rate >= least && l.rate < most);
+    }
+    out
+}
+
+/// Errors of rate and bucket by kind of limiter.
+pub fn limiters(lines: &[&Line]) -> String {
+    let mut out = String::from(
+        "| limiter | flows that have it | kind found | error of rate: median / 90 % | within 3 % | bucket given | \
+         error: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for kind in ["policer", "shaper", "bottleneck"] {
+        let have: Vec<&&Line> = lines.iter().filter(|l| l.limiter.kind == kind).collect();
+        let rates: Vec<f64> = have.iter().filter_map(|l| l.rate_error()).collect();
+        let bursts: Vec<f64> = have.iter().filter_map(|l| l.burst_error()).collect();
+        let found = Tally::count(have.iter(), |l| l.found.kind == kind);
+        let _ = writeln!(
+            out,
+            "| {kind} | {} | {} | {} / {} | {} | {} | {} / {} | {} |",
+            have.len(),
+            found.percent(),
+            quantile(&rates, 0.5),
+            quantile(&rates, 0.9),
+            near(&rates, NEAR_RATE),
+            if kind == "bottleneck" {
+                "–".into()
+            } else {
+                Tally { of: rates.len(), right: bursts.len() }.percent()
+            },
+            quantile(&bursts, 0.5),
+            quantile(&bursts, 0.9),
+            near(&bursts, NEAR_BURST),
+        );
+    }
+    out
+}
+
+/// All of it.
+pub fn tables(lines: &[&Line]) -> String {
+    let untold = lines.iter().filter(|l| l.right.is_empty()).count();
+    let twice = lines.iter().filter(|l| l.right.len() > 1).count();
+    format!(
+        "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: \
+         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}",
+        lines.len(),
+        accuracy(lines).percent(),
+        accuracy_by_case(lines),
+        by(lines),
+        confusion(lines),
+        limiters(lines)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Limit;
+
+    fn line(right: &[&str], said: &str, policed: Option<bool>) -> Line {
+        let right = right.iter().map(|s| s.to_string()).collect();
+        Line { right, said: said.into(), policed, flows: 1, ..Line::default() }
+    }
+
+    #[test]
+    fn counts_what_is_right() {
+        let mut lines = vec![
+            line(&["policed"], "policed", Some(true)),
+            line(&["policed"], "congestion", Some(true)),
+            line(&["bottleneck", "congestion"], "congestion", Some(false)),
+            line(&["random-loss"], "policed", Some(false)),
+            line(&["application"], "policed", None),
+            line(&[], "unknown", Some(false)),
+        ];
+        let limit = |rate, burst| Limit { kind: "policer".into(), rate: Some(rate), burst: Some(burst) };
+        (lines[0].limiter, lines[0].found) = (limit(10.0, 1000.0), limit(10.2, 1300.0));
+        let all: Vec<&Line> = lines.iter().collect();
+        assert_eq!(accuracy(&all), Tally { of: 5, right: 2 });
+        // The one whose policer did not matter counts neither way.
+        assert_eq!(precision(&all), Tally { of: 2, right: 1 });
+        assert_eq!(recall(&all), Tally { of: 2, right: 1 });
+        assert!((lines[0].rate_error().unwrap() - 0.02).abs() < 1e-9);
+        assert!((lines[0].burst_error().unwrap() - 0.3).abs() < 1e-9);
+        let table = confusion(&all);
+        assert!(table.contains("| congestion |  |  |  |  |  | **1** |"), "{table}");
+        for line in &lines {
+            assert_eq!(Line::parse(&line.csv()).as_ref(), Some(line));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_nearest_rank() {
+        let errors = [-0.4, 0.1, 0.2, -0.3];
+        assert_eq!((quantile(&errors, 0.5), quantile(&errors, 0.9)), ("20.0 %".into(), "40.0 %".into()));
+        assert_eq!(near(&errors, 0.2), "50.0 % (2 of 4)");
+    }
+}
