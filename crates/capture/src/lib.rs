@@ -12,6 +12,7 @@ mod pcap;
 mod read;
 mod row;
 mod track;
+mod verdict;
 
 pub use flow::{Histogram, Totals, Tracker, TrackerOptions};
 pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFrame};
@@ -20,3 +21,4 @@ pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{Batch, OpenCause, OpenError, Reader, TooBig};
 pub use row::{Kind, Recorder, Row};
 pub use track::{Bin, Bursts, Counts, Fate, Handshake, MOST_WAITS, Sample, Track, Wait, Waited};
+pub use verdict::diagnose_tracks;

@@ -15,7 +15,8 @@ use crate::{Addr, Track};
 use causes::Facts;
 use result::Diagnosis;
 use result::diagnosis::{
-    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place, Vantage,
+    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
+    Vantage,
 };
 use rounds::{Round, rounds};
 use std::collections::BTreeMap;
@@ -60,9 +61,9 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
 fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
     let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
-    let base = with().map(|t| t.rtt.min_s()).min_by(f64::total_cmp)?;
+    let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
     let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
-    let rtt = with().map(|t| t.rtt.mean_s() * t.rtt.samples() as f64).sum::<f64>() / samples;
+    let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
     Some(Path { base, rtt, behind })
 }
 
@@ -80,7 +81,9 @@ fn ask(tracks: &[Track], members: &[usize]) -> Option<Found> {
 }
 
 fn receiver_side(t: &Track) -> bool {
-    t.rtt_down.samples() > 0 && t.rtt_up.samples() > 0 && t.rtt_up.min_s() > 4.0 * t.rtt_down.min_s()
+    t.rtt_down.samples() > 0
+        && t.rtt_up.samples() > 0
+        && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
 }
 
 /// The limiters of a group: one for all, or one each.
@@ -138,8 +141,12 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
 }
 
 fn flow(id: usize, t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> FlowDiagnosis {
-    let base = if t.rtt.samples() > 0 { t.rtt.min_s() } else { t.handshake.rtt.map_or(0.05, |r| r.as_secs_f64()) };
-    let mean = if t.rtt.samples() > 0 { t.rtt.mean_s() } else { base };
+    let base = if t.rtt.samples() > 0 {
+        t.rtt.min().as_secs_f64()
+    } else {
+        t.handshake.rtt.map_or(0.05, |r| r.as_secs_f64())
+    };
+    let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
     let rounds = rounds(t, mean.max(base));
     let measures = measures::measures(t, &rounds);
     let facts = Facts {
@@ -180,7 +187,7 @@ fn congestive(t: &Track, base: f64, limiter: Option<Found>) -> bool {
     if limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
         return false;
     }
-    let top = t.rtt.quantile_s(0.95) - base;
+    let top = t.rtt.quantile(0.95).as_secs_f64() - base;
     if top < (0.05 * base).max(0.001) {
         return false;
     }
@@ -247,7 +254,9 @@ fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSp
         let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
         for span in out {
             match kept.last_mut() {
-                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => last.to_s = span.to_s,
+                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => {
+                    last.to_s = span.to_s
+                }
                 _ => kept.push(span),
             }
         }
@@ -257,7 +266,7 @@ fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSp
 }
 
 fn vantage(t: &Track) -> Vantage {
-    let least = |h: &crate::Rtts| (h.samples() > 0).then(|| h.min_s() * 1e3);
+    let least = |h: &crate::Histogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {

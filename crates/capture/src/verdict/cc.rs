@@ -31,7 +31,9 @@ pub(crate) fn guess(_: &Track, rounds: &[Round], facts: &Facts) -> Guess {
     // The more decreases, the surer; half of them elsewhere is no opinion.
     let sure = 1.0 - 0.6f64.powi(falls.len() as i32);
     match middle {
-        m if m > 0.85 || dips > 0 && m > 0.75 => guess("bbr", sure * (near(1.0, 0.2) + 0.3 * dips as f64).min(1.0)),
+        m if m > 0.85 || dips > 0 && m > 0.75 => {
+            guess("bbr", sure * (near(1.0, 0.2) + 0.3 * dips as f64).min(1.0))
+        }
         m if m > 0.6 => guess("cubic", sure * near(0.7, 0.1)),
         m if m > 0.35 => guess("reno", sure * near(0.5, 0.1)),
         _ => guess("other", 0.3),
@@ -50,7 +52,8 @@ fn falls(rounds: &[Round], mss: f64) -> Vec<f64> {
         let end = (i..rounds.len()).find(|j| rounds[*j].lost == 0 && rounds[*j].resent == 0.0);
         let Some(end) = end else { break };
         let before = rounds[i - 1].inflight.max(rounds[i].inflight);
-        let after = rounds[end..(end + 3).min(rounds.len())].iter().map(|r| r.inflight).fold(f64::INFINITY, f64::min);
+        let after =
+            rounds[end..(end + 3).min(rounds.len())].iter().map(|r| r.inflight).fold(f64::INFINITY, f64::min);
         let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0);
         if !waited && before > 8.0 * mss && after.is_finite() {
             out.push((after / before).min(1.5));

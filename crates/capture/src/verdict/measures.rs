@@ -13,9 +13,11 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
     let delivery = fastest(rounds, bytes as f64 / seconds.max(1e-9));
     let sending = || rounds.iter().filter(|r| r.packets > 0);
     let inflight: f64 = sending().map(|r| r.inflight).sum::<f64>() / sending().count().max(1) as f64;
-    let window = rounds.iter().map(|r| r.window).filter(|w| w.is_finite()).fold(None, |m: Option<f64>, w| {
-        Some(m.map_or(w, |m| m.max(w)))
-    });
+    let window = rounds
+        .iter()
+        .map(|r| r.window)
+        .filter(|w| w.is_finite())
+        .fold(None, |m: Option<f64>, w| Some(m.map_or(w, |m| m.max(w))));
     Measures {
         goodput_mbps: mbps(bytes as f64, seconds),
         max_delivery_mbps: delivery * 8e-6,
@@ -24,7 +26,7 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
         mss_bytes: t.mss,
         handshake_rtt_ms: t.handshake.rtt.map(|r| r.as_millis_f64()),
         rtt_ms: t.rtt.summary(),
-        bdp_bytes: if t.rtt.samples() > 0 { (delivery * t.rtt.min_s()) as u64 } else { 0 },
+        bdp_bytes: if t.rtt.samples() > 0 { (delivery * t.rtt.min().as_secs_f64()) as u64 } else { 0 },
         max_inflight_bytes: rounds.iter().map(|r| r.inflight).fold(0.0, f64::max) as u64,
         mean_inflight_bytes: inflight as u64,
         max_window_bytes: window.map(|w| w as u64),
