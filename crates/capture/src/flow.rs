@@ -12,6 +12,7 @@ mod direction;
 mod histogram;
 mod log;
 mod resent;
+mod stamps;
 mod table;
 mod upstream;
 

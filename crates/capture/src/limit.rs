@@ -58,9 +58,13 @@ const EXPLAINED: f64 = 0.7;
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
+/// Delay by timestamps below this is the ticks', seconds.
+const CLOCK: f64 = 0.0025;
 
 /// The packets of several tracks in the order they came.
-pub(crate) fn arrivals(tracks: &[&Track], behind: bool) -> Vec<Arrival> {
+/// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
+/// limiter before the capture; else it is the RTT, and `at` when it was seen.
+pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> Vec<Arrival> {
     let mut out = Vec::new();
     for (flow, track) in tracks.iter().enumerate() {
         for s in &track.log {
@@ -71,12 +75,18 @@ pub(crate) fn arrivals(tracks: &[&Track], behind: bool) -> Vec<Arrival> {
                 Fate::LostUp if behind => continue,
                 Fate::LostUp => true,
             };
-            let rtt = match s.fate {
+            let mut rtt = match s.fate {
                 Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
                 _ => f32::NAN,
             };
+            let mut at = s.time.as_nanos() as f64 * 1e-9;
+            if clocked {
+                // It came to the limiter before it waited there.
+                rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
+                at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
+            }
             out.push(Arrival {
-                at: s.time.as_nanos() as f64 * 1e-9,
+                at,
                 bytes: s.bytes as f32,
                 size: s.bytes as f32 / s.segments.max(1) as f32,
                 lost,
@@ -93,14 +103,22 @@ pub(crate) fn arrivals(tracks: &[&Track], behind: bool) -> Vec<Arrival> {
 }
 
 /// Finds what limits these packets, if anything does.
-pub(crate) fn find(arrivals: &[Arrival], path: Path) -> Option<Found> {
+///
+/// `clocked`, for limiters before the capture: the same packets with one-way delays, where timestamps tell them.
+pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path) -> Option<Found> {
     let mut found = Found { behind: path.behind, ..Found::default() };
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
-    if let Some(queue) = queue(arrivals, path, found) {
+    let by_clock = || {
+        let alone = Path { base: 0.0, rtt: path.rtt, behind: path.behind };
+        queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
+    };
+    let floor = (0.05 * path.base).clamp(0.001, 0.02);
+    if let Some(queue) = by_clock().or_else(|| queue(arrivals, path, floor, found)) {
         return Some(queue);
     }
     found.bucket = fit(arrivals, (path.rtt / 2.0).max(0.005));
+    if std::env::var("DBG").is_ok() { eprintln!("BUCKET {:?} behind {} n {}", found.bucket, path.behind, arrivals.len()); }
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED)?;
     found.against = against_level(arrivals, b.rate, path.base, f64::INFINITY);
     found.rate = b.rate;
@@ -122,10 +140,11 @@ fn queues(d: &Delay) -> bool {
 }
 
 /// Finds a queue that drains at one rate.
-fn queue(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
-    let floor = (0.05 * path.base).clamp(0.001, 0.02);
+fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
     let width = (0.5 * path.rtt).max(0.02);
-    found.drain = drain(arrivals, path.behind, path.base, floor, width);
+    let leave = path.behind || path.base == 0.0;
+    found.drain = drain(arrivals, leave, path.base, floor, width);
+    if std::env::var("DBG").is_ok() { eprintln!("DRAIN {:?} behind {} against {:?}", found.drain, path.behind, found.drain.map(|d| against_level(arrivals, d.rate, path.base, 2.0))); }
     let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
     found.rate = d.rate;
     let start = against_level(arrivals, d.rate, path.base, 2.0);
@@ -134,6 +153,7 @@ fn queue(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
     if !queues(&a) {
         return None;
     }
+    if std::env::var("DBG").is_ok() { eprintln!("QUEUE {found:?} base {} arr {}", path.base, arrivals.len()); }
     found.delay = a.most;
     found.queue = a.most * d.rate;
     let size = arrivals[0].size as f64;

@@ -196,6 +196,11 @@ pub struct Bin {
     pub rtt_min: u32,
     /// Greatest, µs; 0 for none.
     pub rtt_max: u32,
+    /// Least one-way delay of the sender's packets to the capture above the least ever, by its timestamps, µs;
+    /// `u32::MAX` where unknown.
+    pub data_delay: u32,
+    /// The same of the receiver's packets.
+    pub ack_delay: u32,
     /// Sum of RTTs, µs, and how many.
     pub rtt_sum: u64,
     /// How many RTTs.
@@ -237,6 +242,8 @@ pub struct Sample {
     pub segments: u16,
     /// It had been sent before.
     pub again: bool,
+    /// How much later than ever it came to the capture, by the sender's timestamps, µs; `u32::MAX` where unknown.
+    pub delay: u32,
     /// What became of it.
     pub fate: Fate,
 }

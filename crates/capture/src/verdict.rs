@@ -76,7 +76,8 @@ fn ask(tracks: &[Track], members: &[usize]) -> Option<Found> {
     let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        limit::find(&limit::arrivals(&members, behind), path)
+        let clocked = (!behind).then(|| limit::arrivals(&members, behind, true));
+        limit::find(&limit::arrivals(&members, behind, false), clocked.as_deref(), path)
     })
 }
 

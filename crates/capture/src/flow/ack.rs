@@ -263,6 +263,15 @@ impl Direction {
         ((all / 1000).min(u32::MAX as u64 - 1) as u32).max(1)
     }
 
+    /// The ACK that passes came so much later than ever, µs.
+    #[inline]
+    pub fn ack_delayed(&mut self, now: u64, delay: u32) {
+        if delay != u32::MAX {
+            let bin = self.bins.at(now);
+            bin.ack_delay = bin.ack_delay.min(delay);
+        }
+    }
+
     #[inline]
     fn count_ack(&mut self, now: u64, sampled: &Sampled, rtt: u32, counted: bool) {
         let inflight = self.inflight(now);

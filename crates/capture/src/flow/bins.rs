@@ -84,6 +84,8 @@ impl Bins {
                     inflight_min: u32::MAX,
                     window: u32::MAX,
                     rtt_min: u32::MAX,
+                    data_delay: u32::MAX,
+                    ack_delay: u32::MAX,
                     ..Bin::default()
                 };
                 self.list.insert(i, bin);
@@ -181,6 +183,8 @@ fn merge(bin: &mut Bin, next: &Bin) {
     bin.window = bin.window.min(next.window);
     bin.rtt_min = bin.rtt_min.min(next.rtt_min);
     bin.rtt_max = bin.rtt_max.max(next.rtt_max);
+    bin.data_delay = bin.data_delay.min(next.data_delay);
+    bin.ack_delay = bin.ack_delay.min(next.ack_delay);
     bin.rtt_sum = bin.rtt_sum.saturating_add(next.rtt_sum);
     bin.rtts = bin.rtts.saturating_add(next.rtts);
 }

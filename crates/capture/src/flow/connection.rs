@@ -1,6 +1,7 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
 use super::direction::{BEGIN, Direction, Limits, unwrap};
+use super::stamps::Stamps;
 use crate::{End, Flags, Handshake, Kind, Packet, Row, Track};
 use units::{Span, Time};
 
@@ -31,6 +32,7 @@ struct Half {
     fin: bool,
     recent: [(u64, u64); RECENT],
     next: u8,
+    stamps: Stamps,
 }
 
 /// One connection.
@@ -104,6 +106,9 @@ impl Connection {
         let other = 1 - side;
         let segments = self.data[side].as_ref().map_or(1, |d| d.segments(p.len)) as u64;
         let half = &mut self.halves[side];
+        let stamp = p.options.timestamps.filter(|_| p.flags.0 & (Flags::SYN.0 | Flags::RST.0) == 0);
+        let delay = stamp.and_then(|(value, _)| half.stamps.delay(Time::from_nanos(now), value));
+        let delay = delay.map_or(u32::MAX, |d| (d.as_nanos() / 1000).min(u32::MAX as u64 - 1) as u32);
         half.packets += segments;
         half.ip_bytes += p.len as u64 + segments * p.header as u64;
         if p.flags.0 & (Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0) != 0 {
@@ -119,6 +124,7 @@ impl Connection {
             }
             if let Some(d) = &mut self.data[other] {
                 row.rtt_us = d.ack(p, now);
+                d.ack_delayed(now, delay);
                 row.ack = unwrap(d.una, p.ack).saturating_sub(d.start);
                 row.window = d.announced();
             }
@@ -127,6 +133,9 @@ impl Connection {
         if p.len > 0 && !p.flags.has(Flags::RST) {
             if self.data[side].is_none() {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(Flags::SYN) as u32), limits);
+            }
+            if let Some(d) = &mut self.data[side] {
+                d.delay = delay;
             }
             if let Some(d) = &mut self.data[side]
                 && let Some(seen) = d.data(p, now, last)

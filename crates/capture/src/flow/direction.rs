@@ -79,6 +79,8 @@ pub struct Direction {
     /// Where the stream ends, if that was seen.
     pub(super) fin: Option<u64>,
     pub(super) board: Board,
+    /// One-way delay of the packet that passes now, µs; `u32::MAX` where unknown.
+    pub(super) delay: u32,
     /// Bytes of it that were sacked.
     pub(super) sacked: u32,
     /// SACK blocks of the last ACK.
@@ -168,6 +170,7 @@ impl Direction {
             nxt: start,
             fin: None,
             board: Board::default(),
+            delay: u32::MAX,
             sacked: 0,
             blocks: [(0, 0); 4],
             log: Log::new(limits.samples),
@@ -252,6 +255,7 @@ impl Direction {
             bytes: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
+            delay: self.delay,
             ..Entry::default()
         };
         let (kind, timer) = if seq >= self.nxt {
@@ -328,6 +332,7 @@ impl Direction {
         *bytes = bytes.saturating_add(p.len);
         bin.packets = bin.packets.saturating_add(segments);
         bin.short += short as u32;
+        bin.data_delay = bin.data_delay.min(self.delay);
         bin.inflight = bin.inflight.max(inflight);
         bin.inflight_min = bin.inflight_min.min(inflight);
         inflight
@@ -370,6 +375,7 @@ impl Direction {
             open: len,
             segments: self.segments(len).min(u16::MAX as u32) as u16,
             header: p.header,
+            delay: self.delay,
             hole: true,
             ..Entry::default()
         });

@@ -34,6 +34,8 @@ pub struct Entry {
     pub segments: u16,
     /// Of `segments`, those lost.
     pub lost_segments: u16,
+    /// One-way delay to the capture, µs; `u32::MAX` where unknown.
+    pub delay: u32,
     /// Bytes of headers of each segment.
     pub header: u16,
     pub again: bool,
@@ -165,6 +167,7 @@ impl Log {
             bytes: bytes.saturating_add(segments as u32 * e.header as u32),
             segments,
             again: e.again,
+            delay: e.delay,
             fate,
         };
         if e.bytes > e.lost {

@@ -135,15 +135,15 @@ pub(crate) struct Drain {
     pub busy: f64,
 }
 
-/// Finds the rate at which a queue drains. `behind`: the queue is behind the capture, so packets leave it an
-/// RTT after they are seen; otherwise they are seen as they leave. `base` is RTprop, `floor` the least delay that
+/// Finds the rate at which a queue drains. `leave`: packets leave it an RTT after they came; otherwise
+/// they are seen as they leave. `base` is RTprop, `floor` the least delay that
 /// counts as waiting, `width` the windows' length; seconds.
-pub(crate) fn drain(arrivals: &[Arrival], behind: bool, base: f64, floor: f64, width: f64) -> Option<Drain> {
+pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, width: f64) -> Option<Drain> {
     let mut out: Vec<(f64, f32, bool)> = arrivals
         .iter()
-        .filter(|a| !a.lost && (a.rtt.is_finite() || !behind))
+        .filter(|a| !a.lost && (a.rtt.is_finite() || !leave))
         .map(|a| {
-            let left = if behind { a.at + a.rtt as f64 } else { a.at };
+            let left = if leave { a.at + a.rtt as f64 } else { a.at };
             (left, a.bytes, a.rtt.is_finite() && a.rtt as f64 > base + floor)
         })
         .collect();

@@ -109,13 +109,13 @@ fn probe() {
         let mut base = 1.0f64;
         for (s, arr, b) in &flows {
             base = base.min(*b);
-            let found = find(arr, Path { base: *b, rtt: *b * 1.2, behind: true });
+            let found = find(arr, None, Path { base: *b, rtt: *b * 1.2, behind: true });
             show(&s.to_string(), arr, found);
             joint.extend(arr.iter().copied());
         }
         if flows.len() > 1 {
             joint.sort_by(|a, b| a.at.total_cmp(&b.at));
-            show("joint", &joint, find(&joint, Path { base, rtt: base * 1.2, behind: true }));
+            show("joint", &joint, find(&joint, None, Path { base, rtt: base * 1.2, behind: true }));
         }
     }
 }

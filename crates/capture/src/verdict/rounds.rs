@@ -31,6 +31,10 @@ pub(crate) struct Round {
     pub rtt_min: f64,
     /// Mean RTT, seconds; NaN likewise.
     pub rtt: f64,
+    /// Least delay of data on its way to the capture, seconds; NaN where unknown.
+    pub data_delay: f64,
+    /// Least delay of ACKs on their way to the capture; NaN where unknown.
+    pub ack_delay: f64,
     /// Seconds with nothing outstanding.
     pub idle: f64,
     /// Seconds with the receive window full.
@@ -72,6 +76,8 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
                 window: f64::INFINITY,
                 rtt_min: f64::NAN,
                 rtt: f64::NAN,
+                data_delay: f64::NAN,
+                ack_delay: f64::NAN,
                 ..Round::default()
             }
         })
@@ -96,6 +102,12 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         }
         if b.rtt_min != u32::MAX {
             r.rtt_min = r.rtt_min.min(b.rtt_min as f64 * 1e-6);
+        }
+        if b.data_delay != u32::MAX {
+            r.data_delay = r.data_delay.min(b.data_delay as f64 * 1e-6);
+        }
+        if b.ack_delay != u32::MAX {
+            r.ack_delay = r.ack_delay.min(b.ack_delay as f64 * 1e-6);
         }
         *sum = (sum.0 + b.rtt_sum as f64 * 1e-6, sum.1 + b.rtts as f64);
         r.idle += b.idle as f64 * 1e-6;
