@@ -18,7 +18,7 @@ mod upstream;
 
 pub use histogram::Histogram;
 
-use crate::{End, Packet, Recorder, TooBig, Track};
+use crate::{Bin, End, Packet, Recorder, Sample, TooBig, Track};
 use connection::Connection;
 use direction::Limits;
 use table::Table;
@@ -69,6 +69,10 @@ pub struct Tracker {
     swept: u64,
     packets: u64,
     limits: Limits,
+    /// Bytes of bins and logs of open connections.
+    held: usize,
+    /// Of tracks closed.
+    kept: usize,
 }
 
 /// What passed through a tracker as a whole.
@@ -101,6 +105,8 @@ impl Tracker {
             swept: 0,
             packets: 0,
             limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
+            held: 0,
+            kept: 0,
         }
     }
 
@@ -139,6 +145,8 @@ impl Tracker {
         };
         let Some(connection) = self.table.get(slot) else { return };
         let row = connection.packet(side, p, now, self.limits);
+        let held = connection.bytes();
+        self.held = self.held + held - std::mem::replace(&mut connection.held, held);
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
             recorder.row(&row);
         }
@@ -202,32 +210,29 @@ impl Tracker {
 
     /// Halves what each connection may keep until all fit.
     fn save(&mut self) {
-        while self.bytes() > self.options.budget && self.limits.bins > 32 {
+        while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
             self.limits = Limits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
             let limits = self.limits;
-            self.table.each(|c| c.limit(limits));
-            for track in &mut self.closed {
-                limit(track, limits);
-            }
+            let mut held = 0;
+            self.table.each(|c| {
+                c.limit(limits);
+                c.held = c.bytes();
+                held += c.held;
+            });
+            self.held = held;
+            self.closed.iter_mut().for_each(|track| limit(track, limits));
+            self.kept = self.closed.iter().map(bytes).sum();
         }
-    }
-
-    /// Bytes of bins and logs.
-    fn bytes(&mut self) -> usize {
-        let mut sum = 0;
-        self.table.each(|c| sum += c.bytes());
-        let of = |t: &Track| {
-            t.bins.capacity() * size_of::<crate::Bin>() + t.log.capacity() * size_of::<crate::Sample>()
-        };
-        sum + self.closed.iter().map(of).sum::<usize>()
     }
 
     fn close(&mut self, slot: usize) {
         let Some(connection) = self.table.remove(slot) else { return };
         self.duplicates += connection.duplicates();
+        self.held -= connection.held;
         let before = self.closed.len();
         connection.finish(&mut self.closed);
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
+        self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
         if self.closed.len() >= self.options.most_tracks.saturating_mul(2).max(2) {
             self.forget();
         }
@@ -241,12 +246,14 @@ impl Tracker {
             self.forgotten += (self.closed.len() - most) as u64;
             self.closed.truncate(most);
             self.closed.shrink_to_fit();
+            self.kept = self.closed.iter().map(bytes).sum();
         }
     }
 
     /// Moves the tracks of connections that are over to `out`.
     pub fn drain(&mut self, out: &mut Vec<Track>) {
         out.append(&mut self.closed);
+        self.kept = 0;
     }
 
     /// Ends all connections: the rest of the tracks, and the totals.
@@ -273,4 +280,9 @@ fn limit(track: &mut Track, limits: Limits) {
     let mut log = log::Log::of(std::mem::take(&mut track.log), track.merged);
     log.limit(limits.samples);
     (track.log, track.merged) = log.into_samples();
+}
+
+/// Bytes of what grows with a track.
+fn bytes(track: &Track) -> usize {
+    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<Sample>()
 }

@@ -50,6 +50,8 @@ pub struct Connection {
     too_big: [u64; 2],
     handshake_rtts: [Option<u64>; 2],
     duplicates: u64,
+    /// [`Connection::bytes`] when it was last asked.
+    pub held: usize,
 }
 
 impl Connection {
@@ -69,6 +71,7 @@ impl Connection {
             too_big: [0; 2],
             handshake_rtts: [None; 2],
             duplicates: 0,
+            held: 0,
         }
     }
 

@@ -16,7 +16,7 @@ fn look() {
     let reorder = r#"{ kind = "reorder", name = "limiter", probability = 0.05, delay = "2ms" }"#;
     let link =
         r#"{ kind = "link", name = "limiter", rate = "20Mbit/s", queue = { kind = "fifo", packets = 300 } }"#;
-    let outage = r#"{ kind = "outage", name = "limiter", at = ["1s"], lasts = "1s", buffer = "drop" }"#;
+    let outage = r#"{ kind = "outage", name = "limiter", at = ["1s"], lasts = "1s", buffer = "lost" }"#;
     let slow = r#"{ kind = "link", rate = "50Mbit/s" }"#;
     for (name, stage) in
         [("policer", policer), ("loss", loss), ("reorder", reorder), ("link", link), ("outage", outage)]
