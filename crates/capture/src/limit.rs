@@ -120,7 +120,10 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
     found.bucket = fit(arrivals, (path.rtt / 2.0).max(0.005));
     if std::env::var("DBG").is_ok() { eprintln!("BUCKET {:?} behind {} n {}", found.bucket, path.behind, arrivals.len()); }
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED)?;
-    found.against = against_level(arrivals, b.rate, path.base, f64::INFINITY);
+    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
+    found.against = against_level(delayed, b.rate, base, f64::INFINITY);
+    if std::env::var("DBG").is_ok() { eprintln!("POLI expl {:.2} chance {:.2} gain {:.0} wrong {:.2} spread {:.3} sizes {:.1} rate {:.2} slope {:?} behind {}", b.explained, b.chance, b.gain, b.wrong, b.spread / b.burst, b.burst / 1500.0, b.rate*8e-6, found.against.map(|a| (a.slope as f32, a.left as f32, (a.range*1e3) as f32, (a.most*1e3) as f32)), path.behind); }
     found.rate = b.rate;
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0);
     if let Some(d) = found.against.filter(queues) {

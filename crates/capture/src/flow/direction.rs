@@ -110,6 +110,8 @@ pub struct Direction {
     /// When `una` last moved.
     pub(super) progress: u64,
     last_sent: u64,
+    /// Time between the last two packets of data.
+    spacing: u64,
     /// Recovery after duplicate ACKs, after a timeout: until this is acknowledged.
     recover: u64,
     loss: u64,
@@ -193,6 +195,7 @@ impl Direction {
             dups: 0,
             progress: 0,
             last_sent: 0,
+            spacing: 0,
             recover: 0,
             loss: 0,
             probed: 0,
@@ -271,6 +274,7 @@ impl Direction {
         }
         self.first_data.get_or_insert(now);
         self.last_sent = now;
+        self.spacing = gap;
         self.last_data = now;
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
@@ -369,8 +373,13 @@ impl Direction {
     #[cold]
     fn jump(&mut self, p: &Packet, seq: u64, now: u64) {
         let len = (seq - self.nxt) as u32;
+        // They came after the last that passed, as close as that came after the one before it: what a policer drops
+        // is the end of a burst.
+        let segments = self.segments(len).max(1) as u64;
+        let between = now.saturating_sub(self.last_sent) / (segments + 1);
+        let time = if self.last_sent > 0 { self.last_sent + between.min(self.spacing) } else { now };
         let entry = self.log.push(Entry {
-            time: now,
+            time,
             bytes: len,
             open: len,
             segments: self.segments(len).min(u16::MAX as u32) as u16,

@@ -50,38 +50,38 @@ pub(crate) struct Bucket {
 
 /// Rates tried between the least and the greatest that are possible.
 const RATES: usize = 72;
-/// Packets looked at while rates are tried; longer logs are thinned first.
-const COARSE: usize = 8_000;
+/// Packets looked at; longer logs are thinned first.
+const COARSE: usize = 40_000;
+/// Packets that the least bucket holds: two in a row are no burst.
+const LEAST_BURST: f32 = 3.5;
 /// Peaks of the gain looked at closely.
-const PEAKS: usize = 12;
+const PEAKS: usize = 10;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
 
-/// Needs (deficit plus own size) at one rate.
-#[derive(Default)]
-struct Needs {
-    /// Need and bytes, as all below.
-    lost: Vec<(f32, f32)>,
-    passed: Vec<(f32, f32)>,
-}
+/// Rates tried at once: their sums do not wait for each other.
+const LANES: usize = 8;
+/// Shares of the losses below a threshold.
+const BELOW: [f64; 5] = [0.01, 0.03, 0.08, 0.15, 0.25];
 
-/// Computes the need of every packet at `rate`; `start` is the deficit at the first packet.
-fn needs(arrivals: &[Arrival], rate: f64, start: f64, out: &mut Needs) {
-    out.lost.clear();
-    out.passed.clear();
-    let mut deficit = start;
+/// Needs (deficit plus own size) of every packet at [`LANES`] rates.
+fn needs(arrivals: &[Arrival], rates: &[f64; LANES], out: &mut Vec<[f32; LANES]>) {
+    out.clear();
+    let mut deficit = [0.0f64; LANES];
     let mut last = arrivals.first().map_or(0.0, |a| a.at);
     for a in arrivals {
-        deficit = (deficit - rate * (a.at - last)).max(0.0);
+        let (gap, bytes) = (a.at - last, a.bytes as f64);
         last = a.at;
-        if a.lost {
-            out.lost.push(((deficit + a.size as f64) as f32, a.bytes));
-        } else {
-            deficit += a.bytes as f64;
-            out.passed.push((deficit as f32, a.bytes));
+        let size = if a.lost { a.size as f64 } else { bytes };
+        let mut need = [0.0f32; LANES];
+        for lane in 0..LANES {
+            let d = (deficit[lane] - rates[lane] * gap).max(0.0);
+            need[lane] = (d + size) as f32;
+            deficit[lane] = if a.lost { d } else { d + bytes };
         }
+        out.push(need);
     }
 }
 
@@ -106,26 +106,44 @@ fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
 }
 
-/// The best threshold at one rate.
-fn judge(needs: &mut Needs, rate: f64, episodes: f64) -> Bucket {
-    let mut best = Bucket { rate, ..Bucket::default() };
-    let weigh = |v: &[(f32, f32)], threshold: f32| -> f64 {
-        v.iter().map(|(n, w)| if *n >= threshold { *w as f64 } else { 0.0 }).sum()
-    };
-    let all_lost = weigh(&needs.lost, f32::MIN);
-    let all = all_lost + weigh(&needs.passed, f32::MIN);
-    let mut lost_needs: Vec<f32> = needs.lost.iter().map(|n| n.0).collect();
-    for q in [0.01, 0.03, 0.08, 0.15, 0.25] {
-        let threshold = quantile(&mut lost_needs, q) * 0.999;
-        let lost = weigh(&needs.lost, threshold);
-        let explained = lost / all_lost;
-        let chance = (lost + weigh(&needs.passed, threshold)) / all;
-        let gain = gain(explained, chance, episodes);
-        if gain > best.gain {
-            best = Bucket { rate, burst: threshold as f64, explained, chance, gain, ..best };
+/// The best threshold at each of the rates.
+fn judge(arrivals: &[Arrival], needs: &[[f32; LANES]], rates: &[f64; LANES], episodes: f64) -> [Bucket; LANES] {
+    let mut at = [[0.0f32; LANES]; BELOW.len()];
+    let lost: Vec<&[f32; LANES]> = arrivals.iter().zip(needs).filter(|(a, _)| a.lost).map(|(_, n)| n).collect();
+    let mut column: Vec<f32> = Vec::with_capacity(lost.len());
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max);
+    for lane in 0..LANES {
+        column.clear();
+        column.extend(lost.iter().map(|n| n[lane]));
+        for (row, q) in at.iter_mut().zip(BELOW) {
+            row[lane] = quantile(&mut column, q) * 0.999;
         }
     }
-    best
+    // Bytes beyond each threshold: of lost packets, of those that passed.
+    let mut beyond = [[[0.0f32; LANES]; BELOW.len()]; 2];
+    let mut sums = [0.0f64; 2];
+    for (a, need) in arrivals.iter().zip(needs) {
+        let which = usize::from(!a.lost);
+        sums[which] += a.bytes as f64;
+        for (row, threshold) in beyond[which].iter_mut().zip(&at) {
+            for lane in 0..LANES {
+                row[lane] += if need[lane] >= threshold[lane] { a.bytes } else { 0.0 };
+            }
+        }
+    }
+    std::array::from_fn(|lane| {
+        let mut best = Bucket { rate: rates[lane], ..Bucket::default() };
+        for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * size) {
+            let (lost, passed) = (beyond[0][i][lane] as f64, beyond[1][i][lane] as f64);
+            let explained = lost / sums[0];
+            let chance = (lost + passed) / (sums[0] + sums[1]);
+            let gain = gain(explained, chance, episodes);
+            if gain > best.gain {
+                best = Bucket { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+            }
+        }
+        best
+    })
 }
 
 /// How many spans of `width` seconds contain a loss.
@@ -226,14 +244,13 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
     }
     let counted = episodes(arrivals, width) as f64;
     let coarse = thin(arrivals, COARSE);
-    let mut needs_at = Needs::default();
-    let mut tried: Vec<Bucket> = candidates(&coarse)
-        .into_iter()
-        .map(|rate| {
-            needs(&coarse, rate, 0.0, &mut needs_at);
-            judge(&mut needs_at, rate, counted)
-        })
-        .collect();
+    let mut space = Vec::with_capacity(coarse.len());
+    let mut tried: Vec<Bucket> = Vec::new();
+    for rates in candidates(&coarse).chunks(LANES) {
+        let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
+        needs(&coarse, &rates, &mut space);
+        tried.extend(judge(&coarse, &space, &rates, counted));
+    }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut peaks: Vec<Bucket> = Vec::new();
     for b in tried.into_iter().filter(|b| b.gain > 0.0) {
@@ -241,13 +258,9 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
             peaks.push(b);
         }
     }
-    let mut peaks: Vec<Bucket> = peaks.into_iter().map(|b| refine(&coarse, b.rate, 0.06, counted)).collect();
-    peaks.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
-    peaks.truncate(2);
-    let fine = thin(arrivals, 6 * COARSE);
     peaks
         .into_iter()
-        .map(|b| refine(&fine, b.rate, 0.01, counted))
+        .map(|b| refine(&coarse, b.rate, counted, &mut space))
         .max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
@@ -260,40 +273,39 @@ impl Bucket {
     }
 }
 
-/// Sharpens the rate within `reach` of where it is.
-fn refine(arrivals: &[Arrival], rate: f64, mut reach: f64, episodes: f64) -> Bucket {
-    let mut at = Needs::default();
-    let mut best = measure(arrivals, rate, episodes, &mut at);
-    while reach > 5e-4 {
+/// Sharpens the rate, by 6 % at first and 0.1 % at last.
+fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; LANES]>) -> Bucket {
+    let mut best = Bucket { rate, ..Bucket::default() };
+    for reach in [0.06, 0.015, 0.004, 0.001] {
         let middle = best.rate;
-        for i in (-4i32..=4).filter(|i| *i != 0) {
-            let here = measure(arrivals, middle * (1.0 + reach * i as f64 / 4.0), episodes, &mut at);
+        let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 3.5) / 3.5));
+        needs(arrivals, &rates, space);
+        for (lane, b) in judge(arrivals, space, &rates, episodes).into_iter().enumerate() {
+            let here = measure(arrivals, space, lane, b);
             if here.worth() > best.worth() {
                 best = here;
             }
         }
-        reach /= 4.0;
     }
     best
 }
 
 /// Judges one rate closely.
-fn measure(arrivals: &[Arrival], rate: f64, episodes: f64, at: &mut Needs) -> Bucket {
-    needs(arrivals, rate, 0.0, at);
-    let mut b = judge(at, rate, episodes);
-    let mut lost: Vec<f32> = at.lost.iter().map(|n| n.0).collect();
-    (b.wrong, b.burst) = divide(&mut lost, &at.passed, b.burst);
+fn measure(arrivals: &[Arrival], needs: &[[f32; LANES]], lane: usize, mut b: Bucket) -> Bucket {
+    let both = || arrivals.iter().zip(needs).map(|(a, n)| (a.lost, n[lane]));
+    let mut lost: Vec<f32> = both().filter(|n| n.0).map(|n| n.1).collect();
+    let mut near: Vec<f32> = both().filter(|n| !n.0 && n.1 as f64 > 0.7 * b.burst).map(|n| n.1).collect();
+    (b.wrong, b.burst) = divide(&mut lost, &mut near, b.burst);
     let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
     b.spread = quantile(&mut distance, 0.5) as f64;
-    b.emptied = at.passed.iter().any(|n| (n.0 as f64) < 0.25 * b.burst);
+    b.emptied = both().any(|n| !n.0 && (n.1 as f64) < 0.25 * b.burst);
     b
 }
 
 /// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
 /// on either side together, and the need.
-fn divide(lost: &mut [f32], passed: &[(f32, f32)], around: f64) -> (f64, f64) {
+fn divide(lost: &mut [f32], near: &mut [f32], around: f64) -> (f64, f64) {
     lost.sort_unstable_by(f32::total_cmp);
-    let mut near: Vec<f32> = passed.iter().map(|n| n.0).filter(|n| *n as f64 > 0.7 * around).collect();
     near.sort_unstable_by(f32::total_cmp);
     let (l, p) = (lost.len() as f64, near.len().max(1) as f64);
     let mut best = (f64::INFINITY, around);

@@ -139,14 +139,21 @@ pub(crate) struct Drain {
 /// they are seen as they leave. `base` is RTprop, `floor` the least delay that
 /// counts as waiting, `width` the windows' length; seconds.
 pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, width: f64) -> Option<Drain> {
-    let mut out: Vec<(f64, f32, bool)> = arrivals
-        .iter()
-        .filter(|a| !a.lost && (a.rtt.is_finite() || !leave))
-        .map(|a| {
-            let left = if leave { a.at + a.rtt as f64 } else { a.at };
-            (left, a.bytes, a.rtt.is_finite() && a.rtt as f64 > base + floor)
-        })
-        .collect();
+    // A packet without a sample, as one sent again, leaves as late as the one of its flow before it.
+    let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
+    let mut before = vec![f32::NAN; flows];
+    let mut out: Vec<(f64, f32, bool)> = Vec::with_capacity(arrivals.len());
+    for a in arrivals.iter().filter(|a| !a.lost) {
+        let last = &mut before[a.flow as usize];
+        if a.rtt.is_finite() {
+            *last = a.rtt;
+        }
+        if leave && last.is_nan() {
+            continue;
+        }
+        let left = if leave { a.at + *last as f64 } else { a.at };
+        out.push((left, a.bytes, *last as f64 > base + floor));
+    }
     out.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
     let whole = out.len();
