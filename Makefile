@@ -68,6 +68,7 @@ netns:
 fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
+	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 
 # Everything in docs/ that is made, not written.
 docs:
