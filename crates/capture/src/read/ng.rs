@@ -62,6 +62,7 @@ impl Ng {
     }
 
     /// The next packet, none at the end of the file.
+    #[inline]
     pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
         loop {
             if !source.ensure(12) {
@@ -76,6 +77,7 @@ impl Ng {
         }
     }
 
+    #[inline]
     fn block(&mut self, source: &mut Source) -> Result<Block, Wrong> {
         let b = source.bytes();
         if b[..4] == SECTION.to_be_bytes() {
@@ -119,6 +121,7 @@ impl Ng {
     }
 
     /// Section 4.1.
+    #[cold]
     fn section(&mut self, body: &[u8]) -> Result<(), Wrong> {
         need(body, 16, "section header")?;
         let major = u16_at(body, 4, self.big);
@@ -131,6 +134,7 @@ impl Ng {
     }
 
     /// Section 4.2.
+    #[cold]
     fn interface(&mut self, body: &[u8]) -> Result<(), Wrong> {
         need(body, 8, "interface description")?;
         if self.interfaces.len() == MOST_INTERFACES {
@@ -157,6 +161,7 @@ impl Ng {
     }
 
     /// Section 4.6: `isb_ifdrop` and `isb_osdrop`, counted from the beginning of the capture.
+    #[cold]
     fn statistics(&mut self, body: &[u8]) -> Result<(), Wrong> {
         need(body, 12, "interface statistics")?;
         let big = self.big;
@@ -173,6 +178,7 @@ impl Ng {
 
     /// Sections 4.3 and A: the obsolete block has an interface of two bytes and how many were dropped since
     /// the last one, 0xffff where that is not known; else they are alike.
+    #[inline]
     fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
         need(body, 20, "packet block")?;
         let big = self.big;
@@ -210,6 +216,7 @@ impl Ng {
     }
 
     /// Section 4.4: of the first interface, without a time; as much as the snap length let through.
+    #[cold]
     fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
         need(body, 4, "simple packet block")?;
         let wire = u32_at(body, 0, self.big);
@@ -223,6 +230,7 @@ impl Ng {
         Ok(Record { time: None::<Time>, wire, link: interface.link, from: 12, to, held })
     }
 
+    #[inline]
     fn of(&mut self, number: u32) -> Result<&mut Interface, Wrong> {
         let described = self.interfaces.len();
         self.interfaces.get_mut(number as usize).ok_or_else(|| {
