@@ -58,6 +58,10 @@ const EXPLAINED: f64 = 0.7;
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
+/// Below this the RTT does not know of the level.
+const FLAT_SLOPE: f64 = 0.12;
+/// A bucket divides what it drops from what it lets pass with fewer errors than this.
+const MOST_WRONG: f64 = 0.4;
 /// Delay by timestamps below this is the ticks', seconds.
 const CLOCK: f64 = 0.0025;
 
@@ -125,16 +129,17 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
     found.against = against_level(delayed, b.rate, base, f64::INFINITY);
     if std::env::var("DBG").is_ok() { eprintln!("POLI expl {:.2} chance {:.2} gain {:.0} wrong {:.2} spread {:.3} sizes {:.1} rate {:.2} slope {:?} behind {}", b.explained, b.chance, b.gain, b.wrong, b.spread / b.burst, b.burst / 1500.0, b.rate*8e-6, found.against.map(|a| (a.slope as f32, a.left as f32, (a.range*1e3) as f32, (a.most*1e3) as f32)), path.behind); }
     found.rate = b.rate;
-    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0);
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong);
     if let Some(d) = found.against.filter(queues) {
         found.kind = LimiterKind::Bottleneck;
         found.queue = b.burst;
         found.delay = d.most;
-    } else {
-        found.kind = LimiterKind::Policer;
-        found.burst = b.emptied.then_some(b.burst);
+        return Some(found);
     }
-    Some(found)
+    found.kind = LimiterKind::Policer;
+    found.burst = b.emptied.then_some(b.burst);
+    let flat = found.against.is_none_or(|d| d.slope < FLAT_SLOPE);
+    (flat && b.wrong < MOST_WRONG).then_some(found)
 }
 
 /// Whether delay goes with the level as behind a queue.

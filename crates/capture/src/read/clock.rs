@@ -44,7 +44,7 @@ impl Clock {
                 _ => ticks as u128 * n as u128,
             },
             Unit::Per(n) => (ticks / n) as u128,
-            Unit::Two(bits) => ticks as u128 * SECOND >> bits,
+            Unit::Two(bits) => (ticks as u128 * SECOND) >> bits,
         };
         Time::from_nanos((ns as i128 + self.offset).clamp(0, u64::MAX as i128) as u64)
     }

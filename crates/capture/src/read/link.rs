@@ -128,7 +128,8 @@ pub(super) fn ppp(w: &mut Walk) -> Result<Layer, Other> {
 }
 
 /// Labels up to the bottom of the stack (RFC 3032 section 2.1). What is below has no name: IP shows by its
-/// version, and a first nibble of 0 is a pseudowire's control word (RFC 4385 section 3).
+/// version, Ethernet by its EtherType, with a pseudowire's control word before it (RFC 4385 section 3, its
+/// first nibble is 0) or without.
 pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
     loop {
         let label: [u8; 4] = w.array(w.at)?;
@@ -138,8 +139,10 @@ pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
         }
     }
     let [first] = w.array(w.at)?;
+    let framed = |at| w.u16(at + 12).is_ok_and(|kind| FRAMED.contains(&kind));
     match first >> 4 {
         4 | 6 => Ok(Layer::Ip),
+        _ if framed(w.at) => Ok(Layer::Ethernet),
         0 => {
             w.at += 4;
             Ok(Layer::Ethernet)
@@ -147,3 +150,6 @@ pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
         _ => Err(Other::Tunnelled),
     }
 }
+
+/// EtherTypes by which a frame is known.
+const FRAMED: [u16; 6] = [0x0800, 0x86dd, 0x0806, 0x8100, 0x88a8, 0x8847];

@@ -36,6 +36,8 @@ pub(super) struct Ng {
     links: Vec<u16>,
     /// Drops of sections that have ended.
     dropped: Option<u64>,
+    /// Where the block begins that is being read.
+    offset: u64,
 }
 
 /// What a block is.
@@ -62,21 +64,22 @@ impl Ng {
     }
 
     /// The next packet, none at the end of the file.
+    #[inline]
     pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
         loop {
             if !source.ensure(12) {
                 return format::end(source, 12);
             }
-            let offset = source.offset();
-            let wrong = |what: String| Damage { offset, what };
-            match self.block(source).map_err(|e| e.into_damage(wrong))? {
+            self.offset = source.offset();
+            match self.block(source)? {
                 Block::Packet(record) => return Ok(Some(record)),
                 Block::Other(held) => source.advance(held),
             }
         }
     }
 
-    fn block(&mut self, source: &mut Source) -> Result<Block, Wrong> {
+    #[inline]
+    fn block(&mut self, source: &mut Source) -> Result<Block, Damage> {
         let b = source.bytes();
         if b[..4] == SECTION.to_be_bytes() {
             // The same number in either byte order; what follows the length says which.
@@ -85,14 +88,14 @@ impl Ng {
                 0x4d3c_2b1a => true,
                 other => {
                     let what = "a section header has the byte-order magic";
-                    return Err(Wrong::What(format!("{what} {other:#010x}, 0x1a2b3c4d would be right")));
+                    return Err(self.wrong(format!("{what} {other:#010x}, 0x1a2b3c4d would be right")));
                 }
             };
         }
         let (kind, length) = (u32_at(b, 0, self.big), u32_at(b, 4, self.big));
         // Section 3.1: type, length twice; padded to four bytes, which some writers leave out of the length.
         if length < 12 {
-            return Err(Wrong::What(format!("a block claims {length} bytes, 12 is the least")));
+            return Err(self.wrong(format!("a block claims {length} bytes, 12 is the least")));
         }
         let total = (length as u64).next_multiple_of(4);
         let held = format::whole(source, total)?;
@@ -100,9 +103,7 @@ impl Ng {
         if held as u64 == total {
             let again = u32_at(b, held - 4, self.big);
             if again != length {
-                return Err(Wrong::What(format!(
-                    "a block begins with length {length} and ends with {again}"
-                )));
+                return Err(self.wrong(format!("a block begins with length {length} and ends with {again}")));
             }
         }
         // A block that is not all in memory has lost its end.
@@ -119,11 +120,12 @@ impl Ng {
     }
 
     /// Section 4.1.
-    fn section(&mut self, body: &[u8]) -> Result<(), Wrong> {
-        need(body, 16, "section header")?;
+    #[cold]
+    fn section(&mut self, body: &[u8]) -> Result<(), Damage> {
+        self.need(body, 16, "section header")?;
         let major = u16_at(body, 4, self.big);
         if major != 1 {
-            return Err(Wrong::What(format!("a section of version {major}, 1 is known")));
+            return Err(self.wrong(format!("a section of version {major}, 1 is known")));
         }
         self.dropped = self.dropped();
         self.interfaces.clear();
@@ -131,10 +133,11 @@ impl Ng {
     }
 
     /// Section 4.2.
-    fn interface(&mut self, body: &[u8]) -> Result<(), Wrong> {
-        need(body, 8, "interface description")?;
+    #[cold]
+    fn interface(&mut self, body: &[u8]) -> Result<(), Damage> {
+        self.need(body, 8, "interface description")?;
         if self.interfaces.len() == MOST_INTERFACES {
-            return Err(Wrong::What(format!("a section with more than {MOST_INTERFACES} interfaces")));
+            return Err(self.wrong(format!("a section with more than {MOST_INTERFACES} interfaces")));
         }
         let (mut resolution, mut offset) = (6, 0);
         for_options(&body[8..], self.big, |code, value| match (code, value.len()) {
@@ -157,8 +160,9 @@ impl Ng {
     }
 
     /// Section 4.6: `isb_ifdrop` and `isb_osdrop`, counted from the beginning of the capture.
-    fn statistics(&mut self, body: &[u8]) -> Result<(), Wrong> {
-        need(body, 12, "interface statistics")?;
+    #[cold]
+    fn statistics(&mut self, body: &[u8]) -> Result<(), Damage> {
+        self.need(body, 12, "interface statistics")?;
         let big = self.big;
         let interface = self.of(u32_at(body, 0, big))?;
         let mut dropped: Option<u64> = None;
@@ -173,13 +177,14 @@ impl Ng {
 
     /// Sections 4.3 and A: the obsolete block has an interface of two bytes and how many were dropped since
     /// the last one, 0xffff where that is not known; else they are alike.
-    fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
-        need(body, 20, "packet block")?;
+    #[inline]
+    fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Damage> {
+        self.need(body, 20, "packet block")?;
         let big = self.big;
         let [high, low, captured, wire] = format::u32s_at(body, 4, big);
         let padded = 20 + (captured as u64).next_multiple_of(4);
         if 20 + captured as u64 > total - 12 {
-            return Err(Wrong::What(format!("a packet of {captured} captured bytes in a block of {total}")));
+            return Err(self.wrong(format!("a packet of {captured} captured bytes in a block of {total}")));
         }
         let mut dropped = None;
         let number = if kind == PACKET {
@@ -210,54 +215,43 @@ impl Ng {
     }
 
     /// Section 4.4: of the first interface, without a time; as much as the snap length let through.
-    fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
-        need(body, 4, "simple packet block")?;
+    #[cold]
+    fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, Damage> {
+        self.need(body, 4, "simple packet block")?;
         let wire = u32_at(body, 0, self.big);
         let interface = self.of(0)?;
         let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
         let captured = wire.min(limit) as u64;
         if captured > total - 16 {
-            return Err(Wrong::What(format!("a packet of {captured} captured bytes in a block of {total}")));
+            return Err(self.wrong(format!("a packet of {captured} captured bytes in a block of {total}")));
         }
         let to = held.min(12 + captured as usize);
         Ok(Record { time: None::<Time>, wire, link: interface.link, from: 12, to, held })
     }
 
-    fn of(&mut self, number: u32) -> Result<&mut Interface, Wrong> {
+    #[inline]
+    fn of(&mut self, number: u32) -> Result<&mut Interface, Damage> {
         let described = self.interfaces.len();
-        self.interfaces.get_mut(number as usize).ok_or_else(|| {
-            Wrong::What(format!("a block names interface {number}, where {described} were described"))
-        })
-    }
-}
-
-/// What is wrong with a block.
-enum Wrong {
-    What(String),
-    Cut(Damage),
-}
-
-impl From<Damage> for Wrong {
-    fn from(damage: Damage) -> Wrong {
-        Wrong::Cut(damage)
-    }
-}
-
-impl Wrong {
-    fn into_damage(self, place: impl Fn(String) -> Damage) -> Damage {
-        match self {
-            Wrong::What(what) => place(what),
-            Wrong::Cut(damage) => damage,
+        if number as usize >= described {
+            let what = format!("a block names interface {number}, where {described} were described");
+            return Err(self.wrong(what));
         }
+        Ok(&mut self.interfaces[number as usize])
     }
-}
 
-fn need(body: &[u8], least: usize, block: &str) -> Result<(), Wrong> {
-    if body.len() >= least {
-        return Ok(());
+    #[inline]
+    fn need(&self, body: &[u8], least: usize, block: &str) -> Result<(), Damage> {
+        if body.len() >= least {
+            return Ok(());
+        }
+        let len = body.len();
+        Err(self.wrong(format!("a block has {len} bytes inside, {block} needs {least}")))
     }
-    let len = body.len();
-    Err(Wrong::What(format!("a block has {len} bytes inside, {block} needs {least}")))
+
+    #[cold]
+    fn wrong(&self, what: String) -> Damage {
+        Damage { offset: self.offset, what }
+    }
 }
 
 /// Options (section 3.5): code, length, value padded to four bytes; code 0 ends them.

@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Read};
 /// Bytes in memory: the longest usual record (262,144 bytes and its header) fits, and it stays in a
 /// processor's second cache. Reading copies; a mapped file would save that, but one that shrinks
 /// while it is read (a ring of capture files starting over) would kill the process.
-const ROOM: usize = 288 << 10;
+/// A fuzzer's files are small, and shall not fit.
+const ROOM: usize = if cfg!(fuzzing) { 4 << 10 } else { 288 << 10 };
 /// Of a record that does not fit only so much is kept: far more than headers take.
-const KEPT: usize = 64 << 10;
+const KEPT: usize = if cfg!(fuzzing) { 1 << 10 } else { 64 << 10 };
 
 /// Bytes of a capture, from first to last.
 pub(super) struct Source {

@@ -38,13 +38,40 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>)
     Ok(())
 }
 
-/// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time.
-#[inline(never)]
+/// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time. It is
+/// copied from memory because writing [`Packet::default`] takes the compiler a detour over the stack.
+#[inline]
 fn next(packets: &mut Vec<Packet>) -> &mut Packet {
     let at = packets.len();
-    packets.push(Packet::default());
+    packets.extend_from_slice(std::slice::from_ref(&EMPTY));
     &mut packets[at]
 }
+
+const NOWHERE: End = End { addr: Addr(0), port: 0 };
+static EMPTY: Packet = Packet {
+    time: Time::ZERO,
+    src: NOWHERE,
+    dst: NOWHERE,
+    seq: 0,
+    ack: 0,
+    flags: Flags(0),
+    window: 0,
+    len: 0,
+    header: 0,
+    outside: 0,
+    id: 0,
+    ttl: 0,
+    ecn: 0,
+    options: Options {
+        mss: None,
+        wscale: None,
+        sack_ok: false,
+        timestamps: None,
+        sack: [(0, 0); 4],
+        sacks: 0,
+        cut: false,
+    },
+};
 
 /// Options of `len` bytes, of which `bytes` were captured.
 #[inline]

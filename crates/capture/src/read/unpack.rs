@@ -6,9 +6,10 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
-/// Bytes handed over at once.
-const CHUNK: usize = 256 << 10;
+/// Bytes handed over at once; of a fuzzer's files, which are small, few.
+const CHUNK: usize = if cfg!(fuzzing) { 2 << 10 } else { 256 << 10 };
 /// Chunks that wait to be read, at most: all that a decompression bomb gets, beside the decoder's window.
 const CHUNKS: usize = 4;
 /// The most memory an xz stream may ask for, KiB: four times what `xz -9` asks for.
@@ -77,8 +78,8 @@ pub(super) fn unpack(input: Box<dyn Read + Send>, packing: Packing) -> io::Resul
             let _ = send.send(Err(io::Error::new(e.kind(), what)));
         }
     };
-    std::thread::Builder::new().name("unpack".into()).spawn(work)?;
-    Ok(Box::new(Unpacked { chunks, spare, chunk: Vec::new(), at: 0 }))
+    let worker = std::thread::Builder::new().name("unpack".into()).spawn(work)?;
+    Ok(Box::new(Unpacked { chunks, spare, worker: Some(worker), chunk: Vec::new(), at: 0 }))
 }
 
 type Chunk = io::Result<Vec<u8>>;
@@ -122,16 +123,31 @@ fn fill(decoder: &mut dyn Read, chunk: &mut [u8]) -> (usize, io::Result<()>) {
 struct Unpacked {
     chunks: Receiver<Chunk>,
     spare: SyncSender<Vec<u8>>,
+    worker: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
     at: usize,
+}
+
+impl Unpacked {
+    /// The next chunk, none at the end. At the end and after an error the other thread has nothing left to
+    /// do, so waiting for it is short; before, it may itself be waiting for a pipe.
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let next = self.chunks.recv().ok().transpose();
+        if !matches!(next, Ok(Some(_)))
+            && let Some(worker) = self.worker.take()
+            && worker.join().is_err()
+        {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the packed data is damaged"));
+        }
+        next
+    }
 }
 
 impl Read for Unpacked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.chunk.len() {
-            // The other thread being gone is the end: errors it would have sent.
-            let Ok(next) = self.chunks.recv() else { return Ok(0) };
-            let used = std::mem::replace(&mut self.chunk, next?);
+            let Some(next) = self.next()? else { return Ok(0) };
+            let used = std::mem::replace(&mut self.chunk, next);
             let _ = self.spare.try_send(used);
             self.at = 0;
         }

@@ -102,8 +102,8 @@ impl Walker {
     pub(super) fn record(&mut self, link: u16, time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) {
         let mut walk = Walk::new(bytes, wire);
         let found = self.walk(link, time, &mut walk, batch);
-        if matches!(found, Err(Other::Bad)) && walk.guessed {
-            // The port number misled us.
+        if matches!(found, Err(Other::Bad | Other::EtherType | Other::Llc)) && walk.guessed {
+            // No frame: the port number misled us.
             self.tally.udp += 1;
             return;
         }

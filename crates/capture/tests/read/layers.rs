@@ -1,0 +1,212 @@
+//! From the frame to the TCP packet.
+
+use crate::build::*;
+use crate::zoo::zoo;
+use capture::{Addr, End, Flags};
+
+fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
+    let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
+    read(&pcap(Layout { link, ..PLAIN }, &records))
+}
+
+#[test]
+fn every_wrapping_is_taken_off() {
+    for (i, beast) in zoo().into_iter().enumerate() {
+        let all = frames(beast.link as u32, vec![beast.bytes]);
+        let [packet] = all.packets[..] else { panic!("beast {i}: {:?}", all.info) };
+        assert_eq!((packet.seq, packet.len), (i as u32, 100), "beast {i}");
+        assert_eq!(packet.outside, beast.outside, "beast {i}");
+        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, Flags::ACK), "beast {i}");
+        assert_eq!(all.info.tunnels.first().map(|c| c.name.as_str()), beast.tunnel, "beast {i}");
+        assert_eq!((all.info.tcp_packets, all.info.udp_packets), (1, 0));
+        let v6 = packet.src.addr.ip().is_ipv6();
+        let (src, dst) = if v6 {
+            (Addr::v6(v6_address(1)), Addr::v6(v6_address(2)))
+        } else {
+            (Addr::v4(CLIENT), Addr::v4(SERVER))
+        };
+        assert_eq!(packet.src, End { addr: src, port: 40_000 }, "beast {i}");
+        assert_eq!(packet.dst, End { addr: dst, port: 5_201 }, "beast {i}");
+        assert_eq!((packet.ttl, packet.id, packet.ecn), if v6 { (62, 0, 2) } else { (63, 7, 2) });
+    }
+}
+
+#[test]
+fn a_cut_anywhere_is_counted_and_harmless() {
+    for (i, beast) in zoo().into_iter().enumerate() {
+        for kept in 0..beast.bytes.len() {
+            let wire = beast.bytes.len() as u32;
+            let cut = Raw { wire, ..raw(0, beast.bytes[..kept].to_vec()) };
+            let all = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
+            let others: u64 = all.info.other.iter().map(|c| c.count).sum();
+            assert_eq!(all.info.tcp_packets + all.info.udp_packets + others, 1, "beast {i} cut at {kept}");
+            // The payload's length is not what was captured of it; of the header 16 bytes suffice.
+            if kept >= beast.bytes.len() - 104 {
+                assert_eq!(all.packets.len(), 1, "beast {i} cut at {kept}");
+                assert_eq!(all.packets[0].len, 100, "beast {i} cut at {kept}");
+            }
+        }
+    }
+}
+
+#[test]
+fn header_counts_ip_and_tcp_with_their_options() {
+    let ts = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let hop = [6, 0, 1, 4, 0, 0, 0, 0];
+    let all = frames(
+        1,
+        vec![
+            ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &ts, 10))),
+            ethernet(0x86dd, &ipv6(0, &join(&[&hop, &tcp(1, ACK, &ts, 10)]))),
+        ],
+    );
+    assert_eq!(all.packets.iter().map(|p| p.header).collect::<Vec<_>>(), [52, 80]);
+    assert_eq!(all.packets[0].options.timestamps, Some((1, 2)));
+}
+
+#[test]
+fn padding_is_no_payload() {
+    let mut frame = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 0)));
+    assert_eq!(frame.len(), 54);
+    frame.resize(60, 0);
+    assert_eq!(frames(1, vec![frame]).packets[0].len, 0);
+}
+
+#[test]
+fn options_of_a_syn_and_of_a_sack() {
+    let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7];
+    let mut sack = vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 1, 5, 26];
+    for n in 1..=6u32 {
+        sack.extend((n * 1000).to_be_bytes());
+    }
+    sack.extend([0, 0]);
+    let four: Vec<u8> = [1, 1, 5, 34].into_iter().chain((1..=8u32).flat_map(|n| n.to_be_bytes())).collect();
+    let whole = ipv4(6, &tcp(1, ACK, &sack, 0));
+    let frames = [ipv4(6, &tcp(1, 2, &syn, 0)), whole.clone(), ipv4(6, &tcp(1, ACK, &four, 0)), whole];
+    let mut records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
+    records[3].bytes.truncate(20 + 20 + 30);
+    let all = read(&pcap(Layout { link: 101, ..PLAIN }, &records));
+    let [syn, sack, four, cut] = [0, 1, 2, 3].map(|i| all.packets[i].options);
+    assert_eq!((syn.mss, syn.wscale, syn.sack_ok), (Some(1460), Some(7), true));
+    assert_eq!((syn.timestamps, syn.cut), (Some((9, 0)), false));
+    assert_eq!(sack.sack_blocks(), [(1000, 2000), (3000, 4000), (5000, 6000)]);
+    assert_eq!((sack.timestamps, sack.cut), (Some((9, 8)), false));
+    assert_eq!(four.sack_blocks(), [(1, 2), (3, 4), (5, 6), (7, 8)]);
+    assert_eq!((cut.timestamps, cut.sacks, cut.cut), (Some((9, 8)), 0, true));
+}
+
+#[test]
+fn more_than_64_kb_as_offload_hands_it_on() {
+    let headers = |mut b: Vec<u8>, at: usize| {
+        b[at..at + 2].fill(0);
+        b
+    };
+    let jumbo = join(&[&[6, 0, 0xc2, 4], &200_028u32.to_be_bytes(), &tcp(3, ACK, &[], 0)]);
+    let mut records = [
+        raw(0, ethernet(0x0800, &headers(ipv4(6, &tcp(1, ACK, &[], 0)), 2))),
+        raw(1, ethernet(0x86dd, &headers(ipv6(6, &tcp(2, ACK, &[], 0)), 4))),
+        raw(2, ethernet(0x86dd, &headers(ipv6(0, &jumbo), 4))),
+    ];
+    for r in &mut records {
+        r.wire = 14 + 40 + 180_020;
+    }
+    let all = read(&pcap(PLAIN, &records));
+    let lens: Vec<u32> = all.packets.iter().map(|p| p.len).collect();
+    assert_eq!(lens, [14 + 40 + 180_020 - 54, 180_000, 200_000]);
+    assert_eq!(all.packets[2].header, 68);
+}
+
+/// A datagram of 3,000 bytes of TCP in three fragments.
+fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
+    let whole = tcp(seq, ACK, &[], 2_980);
+    let part = |from: usize, to: usize, more: u16| {
+        ethernet(0x0800, &ipv4_part(6, id, more | (from / 8) as u16, &whole[from..to]))
+    };
+    [part(0, 1_480, 0x2000), part(1_480, 2_960, 0x2000), part(2_960, 3_000, 0)]
+}
+
+#[test]
+fn a_fragmented_packet_is_as_long_as_all_its_fragments() {
+    let [[a1, a2, a3], [b1, b2, b3]] = [fragments(1, 1), fragments(2, 2)];
+    let all = frames(1, vec![a1, b3, a2, b2, a3, b1]);
+    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
+    assert_eq!(all.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
+    assert_eq!((all.info.tcp_packets, all.info.fragments, all.info.packets), (2, 4, 6));
+}
+
+#[test]
+fn fragments_of_ipv6() {
+    let whole = tcp(5, ACK, &[], 2_000);
+    let part = |from: usize, to: usize, more: u16| {
+        let place = (from as u16 | more).to_be_bytes();
+        let header = [6, 0, place[0], place[1], 0, 1, 2, 3];
+        ethernet(0x86dd, &ipv6(44, &join(&[&header, &whole[from..to]])))
+    };
+    let all = frames(1, vec![part(0, 1_232, 1), part(1_232, 2_020, 0)]);
+    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(5, 2_000)]);
+    assert_eq!(all.info.fragments, 1);
+}
+
+#[test]
+fn where_later_fragments_are_missing_packets_are_not_held_up() {
+    let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
+    let all = frames(1, firsts);
+    assert_eq!(all.packets.len(), 400);
+    assert!(all.packets.iter().all(|p| p.len == 1_460));
+    // Once the table is full and some were given up, the rest comes at once.
+    let late = all.packets.iter().position(|p| p.seq == 300).unwrap();
+    assert!(late < 60, "{late}");
+}
+
+#[test]
+fn icmp_says_that_a_packet_was_too_big() {
+    let quoted = &ipv4(6, &tcp(9, ACK, &[], 1_400))[..28];
+    let v4 = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], quoted]));
+    let quoted = &ipv6(6, &tcp(9, ACK, &[], 1_400))[..60];
+    let v6 = ipv6(58, &join(&[&[2, 0, 0, 0, 0, 0, 5, 0], quoted]));
+    let about_udp = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], &ipv4(17, &udp(1, 2, &[]))]));
+    let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
+    let all = frames(101, vec![v4, v6, about_udp, unreachable]);
+    let [v4, v6] = all.too_big[..] else { panic!("{:?}", all.too_big) };
+    assert_eq!((v4.mtu, v4.from.addr, v4.from.port), (1_300, Addr::v4(CLIENT), 40_000));
+    assert_eq!((v6.mtu, v6.to.addr, v6.to.port), (1_280, Addr::v6(v6_address(2)), 5_201));
+    assert_eq!((count(&all.info, "icmp"), count(&all.info, "icmpv6")), (3, 1));
+}
+
+#[test]
+fn what_is_not_tcp_is_counted_by_its_name() {
+    let esp = [0, 0, 1, 0, 0, 0, 0, 1, 9, 9, 9, 9];
+    let mut data = vec![4, 0, 0, 0, 1, 2, 3, 4];
+    data.resize(64, 7);
+    let over_udp = |port, payload: &[u8]| ethernet(0x0800, &ipv4(17, &udp(port, port, payload)));
+    let all = frames(
+        1,
+        vec![
+            ethernet(0x0806, &[0; 28]),
+            ethernet(0x88cc, &[0; 28]),
+            ethernet(0x0800, &ipv4(50, &esp)),
+            over_udp(4_500, &esp),
+            over_udp(4_500, &[0, 0, 0, 0, 1, 2, 3, 4]),
+            over_udp(51_820, &data),
+            over_udp(53, &[1, 2, 3]),
+            ethernet(0x0800, &ipv4(132, &[0; 20])),
+            // A port number is no proof: this is no frame.
+            over_udp(4_789, &[0xff; 40]),
+            ethernet(0x0800, &[0x45; 8]),
+            vec![1, 2, 3],
+        ],
+    );
+    let names = ["arp", "lldp", "esp", "sctp", "esp-in-udp", "wireguard-like", "bad header", "vxlan"];
+    assert_eq!(names.map(|n| count(&all.info, n)), [1, 1, 1, 1, 1, 1, 2, 0]);
+    assert_eq!((all.info.udp_packets, all.info.tcp_packets, all.info.packets), (5, 0, 11));
+}
+
+#[test]
+fn tunnels_in_tunnels_come_to_an_end() {
+    let mut bytes = ipv4(6, &tcp(1, ACK, &[], 0));
+    for _ in 0..40 {
+        bytes = ipv4(4, &bytes);
+    }
+    let all = frames(101, vec![bytes]);
+    assert_eq!((all.packets.len(), count(&all.info, "too many layers")), (0, 1));
+}

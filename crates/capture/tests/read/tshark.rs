@@ -1,0 +1,123 @@
+//! tshark's reading of the same files.
+
+use crate::build::*;
+use crate::zoo::zoo;
+use capture::Reader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is compared of a packet: time in ns, sequence and acknowledgement numbers, payload, flags, window,
+/// timestamp value, number of SACK blocks.
+type Line = (u64, u32, u32, u32, u8, u16, Option<u32>, u8);
+
+const FIELDS: [&str; 8] = [
+    "frame.time_epoch",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.len",
+    "tcp.flags",
+    "tcp.window_size_value",
+    "tcp.options.timestamp.tsval",
+    "tcp.options.sack.count",
+];
+
+fn installed(test: &str) -> bool {
+    let there = Command::new("tshark").arg("--version").output().is_ok();
+    if !there {
+        eprintln!("SKIPPED {test}: tshark is not installed");
+    }
+    there
+}
+
+/// TCP packets as tshark reads them, the innermost where there are several; ICMP's quotes left out.
+fn theirs(path: &Path) -> Vec<Line> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(path).args(["-n", "-Y", "tcp.seq_raw && !icmp && !icmpv6", "-T", "fields"]);
+    command.args(["-E", "separator=;", "-E", "occurrence=l", "-o", "tcp.desegment_tcp_streams:FALSE"]);
+    for field in FIELDS {
+        command.args(["-e", field]);
+    }
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap().lines().map(line).collect()
+}
+
+fn line(text: &str) -> Line {
+    let f: Vec<&str> = text.split(';').collect();
+    let (seconds, part) = f[0].split_once('.').unwrap();
+    let time = seconds.parse::<u64>().unwrap() * 1_000_000_000 + part.parse::<u64>().unwrap();
+    let flags = u16::from_str_radix(f[4].trim_start_matches("0x"), 16).unwrap() as u8;
+    (
+        time,
+        f[1].parse().unwrap(),
+        f[2].parse().unwrap(),
+        f[3].parse().unwrap(),
+        flags,
+        f[5].parse().unwrap(),
+        f[6].parse().ok(),
+        f[7].parse().unwrap_or(0),
+    )
+}
+
+fn ours(path: &Path) -> Vec<Line> {
+    let all = drain(Reader::open(path).unwrap());
+    assert_eq!(all.info.damage, None);
+    let lines = all.packets.iter().map(|p| {
+        let value = p.options.timestamps.map(|t| t.0);
+        (p.time.as_nanos(), p.seq, p.ack, p.len, p.flags.0, p.window, value, p.options.sacks)
+    });
+    lines.collect()
+}
+
+fn compare(path: &Path) -> usize {
+    let (ours, theirs) = (ours(path), theirs(path));
+    for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert_eq!(ours, theirs, "packet {i} of {}", path.display());
+    }
+    assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+    ours.len()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("longfat-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn reads_every_wrapping_as_we_do() {
+    if !installed("reads_every_wrapping_as_we_do") {
+        return;
+    }
+    let beasts: Vec<_> = zoo().into_iter().filter(|b| b.unlike_tshark.is_none()).collect();
+    let mut links: Vec<u16> = Vec::new();
+    let mut blocks = Vec::new();
+    for (i, beast) in beasts.iter().enumerate() {
+        let number = links.iter().position(|l| *l == beast.link).unwrap_or_else(|| {
+            links.push(beast.link);
+            links.len() - 1
+        });
+        let time = 1_700_000_000_000_000 + i as u64;
+        blocks.extend(enhanced(false, number as u32, time, &raw(0, beast.bytes.clone()), &[]));
+    }
+    let described: Vec<u8> = links.iter().flat_map(|l| interface(false, *l, 0, &[])).collect();
+    let path = scratch("zoo.pcapng");
+    std::fs::write(&path, join(&[&section(false), &described, &blocks])).unwrap();
+    let n = compare(&path);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(n, beasts.len());
+}
+
+#[test]
+fn reads_the_same_of_real_captures() {
+    if !installed("reads_the_same_of_real_captures") {
+        return;
+    }
+    let Some(folder) = std::env::var_os("LONGFAT_CAPTURES") else {
+        eprintln!("SKIPPED reads_the_same_of_real_captures: LONGFAT_CAPTURES names no folder of captures");
+        return;
+    };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    for path in files.iter().take(4) {
+        assert!(compare(path) > 0, "{}", path.display());
+    }
+}

@@ -1,0 +1,38 @@
+//! Any bytes as a capture, packed or not: packets or an error, no panic, no more memory than a reader has.
+#![no_main]
+
+use capture::{Batch, Reader};
+use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
+
+/// Records read of one input: a few bytes of zstd can say millions.
+const FILLS: usize = 64;
+
+fuzz_target!(|data: &[u8]| {
+    let mut reader = match Reader::from_reader(Box::new(Cursor::new(data.to_vec())), "fuzz") {
+        Ok(reader) => reader,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let mut batch = Batch::default();
+    let mut tcp = 0;
+    let mut ended = false;
+    for _ in 0..FILLS {
+        if !reader.fill(&mut batch) {
+            assert!(batch.packets.is_empty() && batch.too_big.is_empty());
+            ended = true;
+            break;
+        }
+        assert!(batch.packets.len() <= 2_048);
+        for packet in &batch.packets {
+            assert!(packet.options.sacks <= 4);
+            assert!(packet.header >= 40);
+        }
+        tcp += batch.packets.len() as u64;
+        batch.clear();
+    }
+    let info = reader.info();
+    let others: u64 = info.other.iter().map(|c| c.count).sum();
+    assert_eq!(info.packets, info.tcp_packets + info.udp_packets + info.fragments + others);
+    assert!(info.start_s >= 0.0 && info.duration_s >= 0.0);
+    assert!(!ended || tcp == info.tcp_packets);
+});
