@@ -116,6 +116,7 @@ pub struct Direction {
     /// Nothing is outstanding from here on, as the sender sees it; `u64::MAX`: something is.
     pub(super) quiet_from: u64,
     full_from: u64,
+    doubt: Option<Doubt>,
     waits: Vec<Wait>,
     bursts: Bursts,
     burst: u32,
@@ -123,6 +124,20 @@ pub struct Direction {
     pub(super) largest_acked: u32,
     first_data: Option<u64>,
     pub(super) last_data: u64,
+}
+
+/// Data after a long pause: new, or, if a jump follows, sent again after a timeout and the first time lost before
+/// the capture.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// Last packet before the pause, beginning of idleness, its end.
+    last: u64,
+    idle: u64,
+    to: u64,
+    /// End of the data.
+    end: u64,
+    segments: u64,
+    bytes: u64,
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
@@ -195,6 +210,7 @@ impl Direction {
             probed: 0,
             quiet_from: u64::MAX,
             full_from: u64::MAX,
+            doubt: None,
             waits: Vec::new(),
             bursts: Bursts::default(),
             burst: 0,
@@ -270,7 +286,7 @@ impl Direction {
         self.last_data = now;
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
-        self.end_pause(now, last, timer);
+        self.end_pause(now, last, end, timer);
         if self.board.list.len() > board::MOST {
             self.give_up();
         }
@@ -363,6 +379,7 @@ impl Direction {
     /// Packets are missing before `seq`.
     #[cold]
     fn jump(&mut self, p: &Packet, seq: u64, now: u64) {
+        self.resolve_doubt(seq, now);
         let len = (seq - self.nxt) as u32;
         let entry = self.log.push(Entry {
             time: now,
@@ -587,19 +604,60 @@ impl Direction {
 
     /// Data ends a pause.
     #[inline]
-    fn end_pause(&mut self, now: u64, last: u64, timer: Option<Waited>) {
+    fn end_pause(&mut self, now: u64, last: u64, end: u64, timer: Option<Waited>) {
         if let Some(why) = timer {
             self.end_full(last);
             self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
             self.wait(last, now, why);
         } else if now > self.quiet_from {
             self.end_full(now);
-            self.bins.spread(self.quiet_from, now, Pause::Idle);
+            if now - self.quiet_from >= self.rtt.timeout() / 2 {
+                self.doubt(now, last, end);
+            } else {
+                self.bins.spread(self.quiet_from, now, Pause::Idle);
+            }
+        } else if let Some(doubt) = self.doubt
+            && now - doubt.to > 4 * self.rtt.rtt + RTO_MIN
+        {
+            self.end_doubt();
         }
         self.quiet_from = u64::MAX;
         if self.una >= self.nxt {
             self.begin_quiet(now);
         }
+    }
+
+    #[cold]
+    fn doubt(&mut self, now: u64, last: u64, end: u64) {
+        self.end_doubt();
+        let bytes = self.board.list.back().map_or(0, |s| s.len);
+        let segments = self.segments(bytes) as u64;
+        self.doubt = Some(Doubt { last, idle: self.quiet_from, to: now, end, segments, bytes: bytes as u64 });
+    }
+
+    /// It was new data after idleness.
+    #[cold]
+    fn end_doubt(&mut self) {
+        if let Some(doubt) = self.doubt.take() {
+            self.bins.spread(doubt.idle, doubt.to, Pause::Idle);
+        }
+    }
+
+    /// A jump of the sequence to `seq` at `now`: if it follows data that came after a long pause, the sender had
+    /// run into a timeout, and sends again what lies between.
+    fn resolve_doubt(&mut self, seq: u64, now: u64) {
+        let Some(doubt) = self.doubt else { return };
+        if self.nxt > doubt.end || now - doubt.to > 4 * self.rtt.rtt + RTO_MIN {
+            return;
+        }
+        self.doubt = None;
+        self.bins.spread(doubt.last, doubt.to, Pause::Timeout);
+        self.wait(doubt.last, doubt.to, Waited::Timeout);
+        self.counts.timeouts += 1;
+        self.counts.retransmitted_packets += doubt.segments;
+        self.counts.retransmitted_bytes += doubt.bytes;
+        self.counts.rto += doubt.segments;
+        self.loss = seq;
     }
 
     fn bins_from(&self) -> u64 {
@@ -658,7 +716,8 @@ impl Direction {
         if last > self.quiet_from {
             self.bins.spread(self.quiet_from, last, Pause::Idle);
         }
-        self.lose_rest();
+        self.end_doubt();
+        self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
         Settled {
@@ -678,14 +737,14 @@ impl Direction {
     }
 
     /// What lies below three sacked segments (RFC 6675's `IsLost`) was lost, though never sent again.
-    fn lose_rest(&mut self) {
+    fn lose_rest(&mut self, last: u64) {
         let mut above = 0;
         for i in (0..self.board.list.len()).rev() {
             let s = self.board.list[i];
             let segments = self.segments(s.len);
             if s.sacked {
                 above += segments;
-            } else if above >= 3 {
+            } else if above >= 3 && (s.times <= 1 || last.saturating_sub(s.time) > 2 * self.rtt.rtt) {
                 self.log.lost(s.entry, s.len, segments, 0);
             }
         }
