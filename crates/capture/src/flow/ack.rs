@@ -76,6 +76,7 @@ impl Direction {
         let mut needless = false;
         let mut front = true;
         let mut mended = false;
+        let mut proven = None;
         while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
             let end = s.end();
             let len = (end.min(ack) - s.seq) as u32;
@@ -93,6 +94,10 @@ impl Direction {
             }
             if part.times > 1 {
                 mended = true;
+                // The ACK echoes this very transmission (RFC 7323 section 4).
+                if front && p.options.timestamps.is_some_and(|(_, echo)| echo == part.tsval) {
+                    proven = Some((part.time, part.up));
+                }
                 needless = self.was_needless(&part, p, now, front, needless);
                 if needless {
                     self.needless(part.seq, part.seq + len as u64, false);
@@ -105,7 +110,7 @@ impl Direction {
             self.arrived(&Segment { len, times, ..part }, now, sampled);
         }
         if mended {
-            (sampled.oldest, sampled.newest) = (None, None);
+            (sampled.oldest, sampled.newest) = (proven, None);
         }
         if ack > self.nxt {
             let missed = ack - self.nxt.max(self.una);

@@ -21,7 +21,7 @@ const RECEIVER: usize = 2;
 
 /// 20 MB from `a` to `b`; `stage` stands between `a` and `m`, or (`behind`) between `m` and `b`.
 fn transfer(stage: &str, behind: bool, a: &str, b: &str, seed: u64) -> Run {
-    let head = format!("duration = \"20s\"\n[hosts.a]\n{a}\n[hosts.m]\n[hosts.b]\n{b}");
+    let head = format!("duration = \"60s\"\n[hosts.a]\n{a}\n[hosts.m]\n[hosts.b]\n{b}");
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\n\
         app = { kind = \"bulk\", bytes = \"20MB\" }\n";
     let line = r#"{ kind = "link", rate = "50Mbit/s" }"#;
@@ -122,7 +122,9 @@ fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
         assert_eq!(c.retransmitted_packets, f.retransmitted_packets);
         assert_eq!((c.lost_up, c.lost_down), (0, r.dropped("limiter")));
         assert_eq!(c.timeouts, f.timeouts);
-        close("rtt", t.rtt.summary().mean, f.rtt_ms.mean, 2.0);
+        // After an outage the way to the sender is known only once its packets come again.
+        let within = if stage == OUTAGE { 3.0 } else { 2.0 };
+        close("rtt", t.rtt.summary().mean, f.rtt_ms.mean, within);
         close("up", t.handshake.up.unwrap().as_millis_f64(), 20.0, 1.0);
         close("down", t.handshake.down.unwrap().as_millis_f64(), 20.0, 1.0);
     }
@@ -208,7 +210,7 @@ fn without_sack_losses_are_told_by_the_acks() {
 
 #[test]
 fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
-    let r = transfer("", true, "", "stack = { receive_window = \"64kB\" }", 1);
+    let r = transfer(DELAY, true, "", "stack = { receive_window = \"64kB\" }", 1);
     for host in [SENDER, MIDDLE, RECEIVER] {
         let t = r.at(host);
         check(&t);
@@ -218,7 +220,8 @@ fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
         assert!(full > 0.8 * all, "at {host}: window full for {full} of {all} ms");
         assert!(idle < 0.02 * all);
         let most = t.bins.iter().map(|b| b.inflight).max().unwrap();
-        close("inflight", most as f64, 64_000.0, 5.0);
+        // The most of all: where the capture is not at the sender, by how much the way there varies.
+        close("inflight", most as f64, 64_000.0, if host == SENDER { 3.0 } else { 10.0 });
     }
 }
 
@@ -226,7 +229,7 @@ fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
 fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
     let head = "duration = \"20s\"\n[hosts.a]\n[hosts.m]\n[hosts.b]";
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\n\
-        app = { kind = \"on-off\", on = \"1s\", off = \"1s\", rate = \"5Mbit/s\" }\n";
+        app = { kind = \"onoff\", on = \"1s\", off = \"1s\", rate = \"5Mbit/s\" }\n";
     let line = format!("{{ kind = \"link\", rate = \"50Mbit/s\" }}, {DELAY}");
     let r = run(head, &line, DELAY, DELAY, DELAY, flows, 1);
     for host in [SENDER, MIDDLE, RECEIVER] {
