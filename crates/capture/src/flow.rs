@@ -28,6 +28,9 @@ const LINGER: u64 = 5_000_000_000;
 /// Clocks that step back more than this were set anew, nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
+/// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
+const LATEST: u64 = i64::MAX as u64;
+
 /// Bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackerOptions {
@@ -161,8 +164,8 @@ impl Tracker {
             }
             now = self.now;
         }
-        self.now = now;
-        now
+        self.now = now.min(LATEST);
+        self.now
     }
 
     #[cold]

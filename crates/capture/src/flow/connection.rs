@@ -105,10 +105,6 @@ impl Connection {
         let last = self.last;
         self.last = now;
         let other = 1 - side;
-        let segments = self.data[side].as_ref().map_or(1, |d| d.segments(p.len)) as u64;
-        let half = &mut self.halves[side];
-        half.packets += segments;
-        half.ip_bytes += p.len as u64 + segments * p.header as u64;
         if p.flags.0 & (Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0) != 0 {
             self.control(side, p, now);
         } else if !self.halves[side].acked {
@@ -126,7 +122,7 @@ impl Connection {
                 row.window = d.announced();
             }
         }
-        let mut timer = false;
+        let (mut timer, mut segments) = (false, 1);
         if p.len > 0 && !p.flags.has(Flags::RST) {
             if self.data[side].is_none() {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(Flags::SYN) as u32), limits);
@@ -136,6 +132,7 @@ impl Connection {
             {
                 (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                 timer = seen.timer.is_some();
+                segments = seen.segments;
             }
         } else if let Some(d) = &mut self.data[side] {
             d.note_empty(p);
@@ -155,11 +152,15 @@ impl Connection {
             }
             d.watch_window(now);
         }
+        let headers = segments.saturating_mul(p.header as u32);
+        let half = &mut self.halves[side];
+        half.packets += segments as u64;
+        half.ip_bytes += p.len as u64 + headers as u64;
         row.connection = self.number;
         row.from_opener = side == self.opener;
         row.time = Time::from_nanos(now);
         row.len = p.len;
-        row.ip_bytes = p.len + segments as u32 * p.header as u32;
+        row.ip_bytes = p.len.saturating_add(headers);
         row.flags = p.flags.0;
         if row.kind == Kind::Ack && p.len > 0 {
             row.kind = Kind::Data;

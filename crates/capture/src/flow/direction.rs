@@ -19,6 +19,9 @@ const LATE: u64 = 3_000_000;
 /// Bursts end at gaps of this, nanoseconds, or of a tenth of the RTT.
 const BURST_GAP: u64 = 1_000_000;
 
+/// No RTT is longer, nanoseconds (an hour).
+pub const LONGEST: u64 = 3_600_000_000_000;
+
 /// Both unwrapped sequence numbers begin here, so that what is earlier has a number too.
 pub const BEGIN: u64 = 1 << 32;
 
@@ -38,6 +41,7 @@ pub struct Smoothed {
 impl Smoothed {
     #[inline]
     pub fn sample(&mut self, rtt: u64) {
+        let rtt = rtt.min(LONGEST);
         if self.rtt == 0 {
             (self.rtt, self.deviation) = (rtt.max(1), rtt / 2);
             return;
@@ -59,6 +63,8 @@ impl Smoothed {
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub kind: Kind,
+    /// Segments on the wire.
+    pub segments: u32,
     /// First byte, counted from the first.
     pub seq: u64,
     /// Bytes in flight after it, as its sender sees it.
@@ -291,7 +297,7 @@ impl Direction {
             self.give_up();
         }
         self.settle(now);
-        Some(Seen { kind, seq: seq.saturating_sub(self.start), inflight, timer })
+        Some(Seen { kind, segments, seq: seq.saturating_sub(self.start), inflight, timer })
     }
 
     /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4

@@ -5,6 +5,7 @@
 //! the pause before that packet at most. So a sample says that the RTT is not above it, and not below it less
 //! the pause.
 
+use super::direction::LONGEST;
 use std::collections::VecDeque;
 
 /// ACKs whose echo is waited for.
@@ -50,8 +51,8 @@ impl Upstream {
     /// From the handshake.
     pub fn begin(&mut self, rtt: u64) {
         if self.samples == 0 {
-            self.rtt = Some(rtt);
-            self.least = Some(rtt);
+            self.rtt = Some(rtt.min(LONGEST));
+            self.least = self.rtt;
         }
     }
 
@@ -103,7 +104,7 @@ impl Upstream {
                 break;
             }
             if ahead == 0 {
-                sample = Some(now.saturating_sub(time));
+                sample = Some(now.saturating_sub(time).min(LONGEST));
             }
             self.first_mark = (self.first_mark + 1) % MARKS as u8;
             self.marked -= 1;
