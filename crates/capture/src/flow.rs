@@ -5,12 +5,14 @@
 //! the packets say: see [`TrackerOptions`].
 
 mod ack;
+mod again;
 mod bins;
 mod board;
 mod connection;
 mod direction;
 mod histogram;
 mod log;
+mod pause;
 mod resent;
 mod table;
 mod upstream;

@@ -191,6 +191,11 @@ impl Connection {
         if within > 0 && half.recent.iter().any(|&(s, time)| s == sign && now.saturating_sub(time) < within) {
             return true;
         }
+        // In a burst the double may stand far behind.
+        let sent = self.data[side].as_ref();
+        if p.len > 0 && !plain && sent.is_some_and(|d| d.was_sent(p, now.saturating_sub(DOUBLE))) {
+            return true;
+        }
         half.recent[half.next as usize] = (sign, now);
         half.next = (half.next + 1) % RECENT as u8;
         false

@@ -1,5 +1,6 @@
 //! What the tracker says of simulated runs, whose truth is known, wherever the capture is taken.
 
+mod altered;
 mod vantage;
 
 use capture::{Bin, Fate, Track, Waited};
