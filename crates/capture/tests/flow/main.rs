@@ -30,7 +30,7 @@ fn transfer(stage: &str, behind: bool, a: &str, b: &str, seed: u64) -> Run {
         true => (format!("{line}, {DELAY}"), format!("{stage}, {DELAY}")),
         false => (format!("{line}, {stage}, {DELAY}"), DELAY.to_string()),
     };
-    run(&head, &up, &down, DELAY, DELAY, &flows, seed)
+    run(&head, &up, &down, DELAY, DELAY, flows, seed)
 }
 
 fn close(what: &str, got: f64, truth: f64, percent: f64) {
