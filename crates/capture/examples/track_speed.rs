@@ -40,7 +40,8 @@ impl Flow {
     fn data(&self, segment: u32, time: Time) -> Packet {
         let mut p = self.packet;
         (p.time, p.seq, p.len, p.id) = (time, segment.wrapping_mul(MSS), MSS, segment as u16);
-        p.options.timestamps = Some((time.as_micros() as u32 / 1000, 1));
+        let ms = (time.as_micros() / 1000) as u32;
+        p.options.timestamps = Some((ms, ms));
         p
     }
 
@@ -70,7 +71,8 @@ impl Flow {
         (p.src, p.dst) = (self.packet.dst, self.packet.src);
         (p.time, p.ack) = (time, self.acked.wrapping_mul(MSS));
         p.id = self.sent as u16;
-        p.options.timestamps = Some((time.as_micros() as u32 / 1000, 1));
+        let ms = (time.as_micros() / 1000) as u32;
+        p.options.timestamps = Some((ms, ms));
         if highest > self.acked + 1 {
             p.options.sack[0] = ((self.acked + 1).wrapping_mul(MSS), highest.wrapping_mul(MSS));
             p.options.sacks = 1;

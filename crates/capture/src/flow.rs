@@ -5,12 +5,14 @@
 //! the packets say: see [`TrackerOptions`].
 
 mod ack;
+mod again;
 mod bins;
 mod board;
 mod connection;
 mod direction;
 mod histogram;
 mod log;
+mod pause;
 mod resent;
 mod stamps;
 mod table;
@@ -28,6 +30,9 @@ use units::{Span, Time};
 const LINGER: u64 = 5_000_000_000;
 /// Clocks that step back more than this were set anew, nanoseconds.
 const STEP: u64 = 1_000_000_000;
+
+/// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
+const LATEST: u64 = i64::MAX as u64;
 
 /// Bounds.
 #[derive(Clone, Copy, Debug)]
@@ -162,8 +167,8 @@ impl Tracker {
             }
             now = self.now;
         }
-        self.now = now;
-        now
+        self.now = now.min(LATEST);
+        self.now
     }
 
     #[cold]

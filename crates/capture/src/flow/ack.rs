@@ -75,6 +75,8 @@ impl Direction {
     fn advance(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
         let mut needless = false;
         let mut front = true;
+        let mut mended = false;
+        let mut proven = None;
         while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
             let end = s.end();
             let len = (end.min(ack) - s.seq) as u32;
@@ -91,13 +93,24 @@ impl Direction {
                 continue;
             }
             if part.times > 1 {
+                mended = true;
+                // The ACK echoes this very transmission (RFC 7323 section 4).
+                if front && p.options.timestamps.is_some_and(|(_, echo)| echo == part.tsval) {
+                    proven = Some((part.time, part.up));
+                }
                 needless = self.was_needless(&part, p, now, front, needless);
                 if needless {
                     self.needless(part.seq, part.seq + len as u64, false);
                 }
             }
             front = false;
-            self.arrived(&Segment { len, ..part }, now, sampled);
+            // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
+            // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
+            let times = if mended { part.times.max(2) } else { part.times };
+            self.arrived(&Segment { len, times, ..part }, now, sampled);
+        }
+        if mended {
+            (sampled.oldest, sampled.newest) = (proven, None);
         }
         if ack > self.nxt {
             let missed = ack - self.nxt.max(self.una);

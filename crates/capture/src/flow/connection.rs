@@ -107,13 +107,10 @@ impl Connection {
         let last = self.last;
         self.last = now;
         let other = 1 - side;
-        let segments = self.data[side].as_ref().map_or(1, |d| d.segments(p.len)) as u64;
         let half = &mut self.halves[side];
         let stamp = p.options.timestamps.filter(|_| p.flags.0 & (Flags::SYN.0 | Flags::RST.0) == 0);
         let delay = stamp.and_then(|(value, _)| half.stamps.delay(Time::from_nanos(now), value));
         let delay = delay.map_or(u32::MAX, |d| (d.as_nanos() / 1000).min(u32::MAX as u64 - 1) as u32);
-        half.packets += segments;
-        half.ip_bytes += p.len as u64 + segments * p.header as u64;
         if p.flags.0 & (Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0) != 0 {
             self.control(side, p, now);
         } else if !self.halves[side].acked {
@@ -132,7 +129,7 @@ impl Connection {
                 row.window = d.announced();
             }
         }
-        let mut timer = false;
+        let (mut timer, mut segments) = (false, 1);
         if p.len > 0 && !p.flags.has(Flags::RST) {
             if self.data[side].is_none() {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(Flags::SYN) as u32), limits);
@@ -145,6 +142,7 @@ impl Connection {
             {
                 (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                 timer = seen.timer.is_some();
+                segments = seen.segments;
             }
         } else if let Some(d) = &mut self.data[side] {
             d.note_empty(p);
@@ -164,11 +162,15 @@ impl Connection {
             }
             d.watch_window(now);
         }
+        let headers = segments.saturating_mul(p.header as u32);
+        let half = &mut self.halves[side];
+        half.packets += segments as u64;
+        half.ip_bytes += p.len as u64 + headers as u64;
         row.connection = self.number;
         row.from_opener = side == self.opener;
         row.time = Time::from_nanos(now);
         row.len = p.len;
-        row.ip_bytes = p.len + segments as u32 * p.header as u32;
+        row.ip_bytes = p.len.saturating_add(headers);
         row.flags = p.flags.0;
         if row.kind == Kind::Ack && p.len > 0 {
             row.kind = Kind::Data;
@@ -197,6 +199,11 @@ impl Connection {
             false => DOUBLE,
         };
         if within > 0 && half.recent.iter().any(|&(s, time)| s == sign && now.saturating_sub(time) < within) {
+            return true;
+        }
+        // In a burst the double may stand far behind.
+        let sent = self.data[side].as_ref();
+        if p.len > 0 && !plain && sent.is_some_and(|d| d.was_sent(p, now.saturating_sub(DOUBLE))) {
             return true;
         }
         half.recent[half.next as usize] = (sign, now);

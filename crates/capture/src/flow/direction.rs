@@ -3,6 +3,7 @@
 use super::bins::{Bins, Pause};
 use super::board::{self, Board, Segment};
 use super::log::{Entry, Log, Loss};
+use super::pause::Doubt;
 use super::resent::Resent;
 use super::upstream::{Known, Upstream};
 use crate::{Bursts, Counts, Flags, Handshake, Histogram, Kind, Packet, Wait, Waited};
@@ -11,13 +12,14 @@ use units::{Span, Time};
 /// A jump of the sequence beyond this is no part of the stream.
 const MOST_JUMP: u64 = 1 << 30;
 /// The least retransmission timeout above the RTT, nanoseconds (Linux's `TCP_RTO_MIN`; RFC 6298 has 1 s).
-const RTO_MIN: u64 = 200_000_000;
+pub(super) const RTO_MIN: u64 = 200_000_000;
 /// The timeout before there is an RTT, nanoseconds (RFC 6298 section 2.1).
-const RTO_INITIAL: u64 = 1_000_000_000;
-/// Reordering is not later than this where the RTT does not tell, nanoseconds.
-const LATE: u64 = 3_000_000;
+pub(super) const RTO_INITIAL: u64 = 1_000_000_000;
 /// Bursts end at gaps of this, nanoseconds, or of a tenth of the RTT.
 const BURST_GAP: u64 = 1_000_000;
+
+/// No RTT is longer, nanoseconds (an hour).
+pub const LONGEST: u64 = 3_600_000_000_000;
 
 /// Both unwrapped sequence numbers begin here, so that what is earlier has a number too.
 pub const BEGIN: u64 = 1 << 32;
@@ -38,6 +40,7 @@ pub struct Smoothed {
 impl Smoothed {
     #[inline]
     pub fn sample(&mut self, rtt: u64) {
+        let rtt = rtt.min(LONGEST);
         if self.rtt == 0 {
             (self.rtt, self.deviation) = (rtt.max(1), rtt / 2);
             return;
@@ -59,6 +62,8 @@ impl Smoothed {
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub kind: Kind,
+    /// Segments on the wire.
+    pub segments: u32,
     /// First byte, counted from the first.
     pub seq: u64,
     /// Bytes in flight after it, as its sender sees it.
@@ -109,23 +114,24 @@ pub struct Direction {
     pub(super) dups: u32,
     /// When `una` last moved.
     pub(super) progress: u64,
-    last_sent: u64,
+    pub(super) last_sent: u64,
     /// Time between the last two packets of data.
     spacing: u64,
     /// Recovery after duplicate ACKs, after a timeout: until this is acknowledged.
-    recover: u64,
-    loss: u64,
+    pub(super) recover: u64,
+    pub(super) loss: u64,
     /// A tail loss probe was sent since `una` last moved.
-    probed: u64,
+    pub(super) probed: u64,
     /// Nothing is outstanding from here on, as the sender sees it; `u64::MAX`: something is.
     pub(super) quiet_from: u64,
-    full_from: u64,
-    waits: Vec<Wait>,
+    pub(super) full_from: u64,
+    pub(super) doubt: Option<Doubt>,
+    pub(super) waits: Vec<Wait>,
     bursts: Bursts,
     burst: u32,
     /// The largest packet that was ever acknowledged.
     pub(super) largest_acked: u32,
-    first_data: Option<u64>,
+    pub(super) first_data: Option<u64>,
     pub(super) last_data: u64,
 }
 
@@ -201,6 +207,7 @@ impl Direction {
             probed: 0,
             quiet_from: u64::MAX,
             full_from: u64::MAX,
+            doubt: None,
             waits: Vec::new(),
             bursts: Bursts::default(),
             burst: 0,
@@ -278,12 +285,12 @@ impl Direction {
         self.last_data = now;
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
-        self.end_pause(now, last, timer);
+        self.end_pause(now, last, end, timer);
         if self.board.list.len() > board::MOST {
             self.give_up();
         }
         self.settle(now);
-        Some(Seen { kind, seq: seq.saturating_sub(self.start), inflight, timer })
+        Some(Seen { kind, segments, seq: seq.saturating_sub(self.start), inflight, timer })
     }
 
     /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4
@@ -352,7 +359,7 @@ impl Direction {
         self.extend(p, seq, p.len, now, number);
     }
 
-    fn extend(&mut self, p: &Packet, seq: u64, len: u32, now: u64, entry: u32) {
+    pub(super) fn extend(&mut self, p: &Packet, seq: u64, len: u32, now: u64, entry: u32) {
         self.board.list.push_back(Segment {
             seq,
             time: now,
@@ -372,6 +379,7 @@ impl Direction {
     /// Packets are missing before `seq`.
     #[cold]
     fn jump(&mut self, p: &Packet, seq: u64, now: u64) {
+        self.resolve_doubt(seq, now);
         let len = (seq - self.nxt) as u32;
         // They came after the last that passed, as close as that came after the one before it: what a policer drops
         // is the end of a burst.
@@ -396,150 +404,6 @@ impl Direction {
             hole.hole = true;
             hole.times = 0;
         }
-    }
-
-    /// Data of which part was there before, or should have been.
-    #[cold]
-    fn again(&mut self, p: &Packet, seq: u64, now: u64, gap: u64, entry: Entry) -> (Kind, Option<Waited>) {
-        let old_end = (seq + p.len as u64).min(self.nxt);
-        let mut i = self.board.find(seq);
-        i += self.board.cut(i, seq) as usize;
-        let first = self.board.list.get(i).copied();
-        let late = first.is_some_and(|s| s.hole && s.seq < old_end && self.is_late(&s, p, now));
-        let (kind, timer) = if late {
-            (Kind::Reordered, None)
-        } else {
-            self.kind_of_retransmission(seq, old_end, now, gap, first)
-        };
-        let number = self.log.push(Entry { again: !late, ..entry });
-        let tsval = p.options.timestamps.map_or(0, |t| t.0);
-        let up = (self.up.rtt() / 1000).min(u32::MAX as u64) as u32;
-        let hold = now.saturating_add(2 * self.rtt.rtt.min(RTO_INITIAL)).saturating_add(RTO_MIN / 2);
-        // Bytes of it whose fate is open; those that the receiver was known to have.
-        let (mut opened, mut stale) = (0, 0);
-        while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < old_end) {
-            self.board.cut(i, old_end);
-            let s = self.board.list.get(i).copied().unwrap_or(s);
-            let segments = self.segments(s.len);
-            i += 1;
-            if s.sacked {
-                stale += s.len;
-                continue;
-            }
-            if s.hole && late {
-                self.log.removed(s.entry, s.len, segments);
-                self.counts.reordered += segments as u64;
-                let by = Span::from_nanos(now - s.time.min(now));
-                self.counts.reordered_by = self.counts.reordered_by.max(by);
-            } else {
-                // A packet lost time and again while smaller ones passed.
-                let large = s.len <= self.mss && s.len > self.largest_acked && self.largest_acked > 0;
-                self.counts.too_big += (s.times >= 2 && large) as u64;
-                self.log.lost(s.entry, s.len, segments, if s.hole { 0 } else { hold });
-                if !s.hole {
-                    self.resent.push(super::resent::Again {
-                        seq: s.seq,
-                        end: s.end(),
-                        entry: s.entry,
-                        needless: false,
-                        told: false,
-                    });
-                }
-            }
-            if s.hole {
-                self.counts.unique_bytes += s.len as u64;
-            }
-            opened += s.len;
-            let times = if s.hole && late { 1 } else { s.times.saturating_add(1).max(2) };
-            let seen = Segment { time: now, up, entry: number, tsval, id: p.id, times, hole: false, ..s };
-            self.board.list[i - 1] = seen;
-        }
-        let old = (old_end - seq) as u32;
-        if !late {
-            let segments = self.segments(old) as u64;
-            self.counts.retransmitted_packets += segments;
-            self.counts.retransmitted_bytes += old as u64;
-            let count = match kind {
-                Kind::Timeout => &mut self.counts.rto,
-                Kind::Probe => &mut self.counts.tlp,
-                _ => &mut self.counts.fast,
-            };
-            *count += segments;
-            stale += old_end.min(self.una).saturating_sub(seq) as u32;
-            if stale > 0 {
-                self.counts.spurious += self.segments(stale) as u64;
-            }
-        }
-        let end = seq + p.len as u64;
-        if end > self.nxt {
-            let (at, len) = (self.nxt, (end - self.nxt) as u32);
-            self.extend(p, at, len, now, number);
-            opened += len;
-        }
-        self.log.reopen(number, opened);
-        (kind, timer)
-    }
-
-    /// Whether a packet that fills a hole is late only, not sent again.
-    fn is_late(&self, hole: &Segment, p: &Packet, now: u64) -> bool {
-        let waited = now.saturating_sub(hole.time);
-        if let Some((tsval, _)) = p.options.timestamps {
-            // Sent before the packet that overtook it; or after: then it was sent again.
-            match tsval.wrapping_sub(hole.tsval) as i32 {
-                i32::MIN..0 => return true,
-                1..=i32::MAX => return false,
-                0 => {}
-            }
-        }
-        // Until the sender can know of the hole a round trip passes.
-        let by_time =
-            waited < LATE.max(self.rtt.rtt / 2) && (self.rtt.rtt == 0 || waited < self.rtt.rtt / 10 * 9);
-        if p.id != 0 && hole.id != 0 && self.rtt.rtt == 0 {
-            return (p.id.wrapping_sub(hole.id) as i16) < 0;
-        }
-        by_time
-    }
-
-    /// Why the sender sent bytes from `seq` to `end` again, `gap` after the data before.
-    fn kind_of_retransmission(
-        &mut self,
-        seq: u64,
-        end: u64,
-        now: u64,
-        gap: u64,
-        first: Option<Segment>,
-    ) -> (Kind, Option<Waited>) {
-        let srtt = self.rtt.rtt;
-        let timeout = self.rtt.timeout();
-        let stalled = now.saturating_sub(self.progress.max(self.first_data.unwrap_or(now)));
-        let indicated = self.sacked > 0 || self.dups >= 3 || self.una < self.recover;
-        let front = seq <= self.una;
-        let tail = end == self.nxt;
-        let in_loss = self.una < self.loss;
-        let sent_once = first.is_some_and(|s| s.times <= 1);
-        let waited = gap >= timeout / 2 && stalled.max(gap) >= timeout / 10 * 9;
-        if tail
-            && !indicated
-            && !in_loss
-            && self.handshake.sack
-            && self.probed <= self.una
-            && sent_once
-            && gap >= srtt.saturating_add(srtt / 2)
-        {
-            self.probed = self.una + 1;
-            return (Kind::Probe, Some(Waited::Probe));
-        }
-        if front && (waited || !indicated && gap >= RTO_MIN.max(2 * srtt) / 10 * 9) {
-            self.counts.timeouts += 1;
-            self.loss = self.nxt;
-            self.recover = 0;
-            return (Kind::Timeout, Some(Waited::Timeout));
-        }
-        if in_loss {
-            return (Kind::Timeout, None);
-        }
-        self.recover = self.nxt;
-        (Kind::Fast, None)
     }
 
     /// Too much is outstanding: the oldest is given up.
@@ -571,86 +435,10 @@ impl Direction {
         self.log.settle(now, |loss| count_loss(counts, bins, loss));
     }
 
-    /// Whether the window has no room for another segment, as the sender sees it.
-    #[inline]
-    fn is_full(&mut self, now: u64) -> bool {
-        if self.scale.is_none() && self.window != 0 {
-            return false;
-        }
-        let edge = self.up.known(now).map_or(u64::MAX, |k| k.edge);
-        self.nxt.saturating_add(self.mss as u64) > edge
-    }
-
-    /// After each packet: notes when the window has filled, or has room again.
-    #[inline]
-    pub fn watch_window(&mut self, now: u64) {
-        let full = self.is_full(now);
-        if full == (self.full_from != u64::MAX) {
-            return;
-        }
-        if full {
-            self.full_from = now;
-        } else {
-            self.end_full(now);
-        }
-    }
-
-    fn end_full(&mut self, now: u64) {
-        let from = std::mem::replace(&mut self.full_from, u64::MAX);
-        self.bins.spread(from, now.min(self.quiet_from), Pause::WindowFull);
-    }
-
-    /// Data ends a pause.
-    #[inline]
-    fn end_pause(&mut self, now: u64, last: u64, timer: Option<Waited>) {
-        if let Some(why) = timer {
-            self.end_full(last);
-            self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
-            self.wait(last, now, why);
-        } else if now > self.quiet_from {
-            self.end_full(now);
-            self.bins.spread(self.quiet_from, now, Pause::Idle);
-        }
-        self.quiet_from = u64::MAX;
-        if self.una >= self.nxt {
-            self.begin_quiet(now);
-        }
-    }
-
-    fn bins_from(&self) -> u64 {
-        self.first_data.unwrap_or(0)
-    }
-
-    /// All was acknowledged; the sender learns of it later.
-    pub(super) fn begin_quiet(&mut self, now: u64) {
-        let up = self.up.rtt();
-        self.quiet_from = now + up + up / 4;
-    }
-
-    /// Nothing passed either way from `last` to `now` although data was outstanding.
-    #[inline]
-    pub fn watch_silence(&mut self, last: u64, now: u64, timer: bool) {
-        let silent = now.saturating_sub(last);
-        if silent <= RTO_MIN || timer || self.zero_since.is_some() {
-            return;
-        }
-        if silent > 4 * self.rtt.rtt && self.first_data.is_some() {
-            self.end_full(last);
-            self.bins.spread(last, now, Pause::Silence);
-            self.wait(last, now, Waited::Silence);
-        }
-    }
-
     /// Whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
         self.una < self.nxt
-    }
-
-    pub(super) fn wait(&mut self, from: u64, to: u64, why: Waited) {
-        if self.waits.len() < crate::MOST_WAITS {
-            self.waits.push(Wait { from: Time::from_nanos(from), to: Time::from_nanos(to), why });
-        }
     }
 
     /// Bytes of memory that grow.
@@ -673,7 +461,8 @@ impl Direction {
         if last > self.quiet_from {
             self.bins.spread(self.quiet_from, last, Pause::Idle);
         }
-        self.lose_rest();
+        self.end_doubt();
+        self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
         Settled {
@@ -693,14 +482,14 @@ impl Direction {
     }
 
     /// What lies below three sacked segments (RFC 6675's `IsLost`) was lost, though never sent again.
-    fn lose_rest(&mut self) {
+    fn lose_rest(&mut self, last: u64) {
         let mut above = 0;
         for i in (0..self.board.list.len()).rev() {
             let s = self.board.list[i];
             let segments = self.segments(s.len);
             if s.sacked {
                 above += segments;
-            } else if above >= 3 {
+            } else if above >= 3 && (s.times <= 1 || last.saturating_sub(s.time) > 2 * self.rtt.rtt) {
                 self.log.lost(s.entry, s.len, segments, 0);
             }
         }

@@ -105,7 +105,7 @@ impl Log {
     pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: u64) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
-            e.lost = (e.lost + bytes).min(e.bytes);
+            e.lost = e.lost.saturating_add(bytes).min(e.bytes);
             e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;
             e.hold = e.hold.max(hold);
         }
@@ -164,7 +164,7 @@ impl Log {
         self.base = self.base.wrapping_add(1);
         let sample = |bytes: u32, segments: u16, fate| Sample {
             time: Time::from_nanos(e.time),
-            bytes: bytes.saturating_add(segments as u32 * e.header as u32),
+            bytes: bytes.saturating_add((segments as u32).saturating_mul(e.header as u32)),
             segments,
             again: e.again,
             delay: e.delay,

@@ -1,19 +1,19 @@
 //! The part of the path between sender and capture: its RTT, and what the sender knew when.
 //!
 //! The RTT is taken from timestamps: an ACK with a new TSval passes, and the first packet of data that echoes
-//! it tells when the sender had it. A sender that had nothing to send, or was not allowed to, echoes late;
-//! such samples are told by the pause before them.
+//! it tells when the sender had it. A sender that had nothing to send, or was not allowed to, echoes late: by
+//! the pause before that packet at most. So a sample says that the RTT is not above it, and not below it less
+//! the pause.
 
+use super::direction::LONGEST;
 use std::collections::VecDeque;
 
 /// ACKs whose echo is waited for.
 const MARKS: usize = 8;
 /// Of so many samples a low one is in force: what a sender waits between ACK and packet is no path.
 const RECENT: usize = 4;
-/// After so many samples refused in a row the path has changed.
-const MOST_REFUSED: u8 = 24;
-/// A sample may be so much above the least, nanoseconds, if a pause was before it.
-const SLACK: u64 = 1_000_000;
+/// What a sender may take to answer, nanoseconds.
+const BUSY: u64 = 300_000;
 /// The ring of ACKs holds so many to an RTT.
 const STEPS: u64 = 64;
 /// Below this, nanoseconds, the capture is at the sender.
@@ -40,7 +40,6 @@ pub struct Upstream {
     last_tsval: Option<u32>,
     recent: [u64; RECENT],
     samples: u32,
-    refused: u8,
     least: Option<u64>,
     /// RTT between capture and sender, nanoseconds.
     rtt: Option<u64>,
@@ -52,8 +51,8 @@ impl Upstream {
     /// From the handshake.
     pub fn begin(&mut self, rtt: u64) {
         if self.samples == 0 {
-            self.rtt = Some(rtt);
-            self.least = Some(rtt);
+            self.rtt = Some(rtt.min(LONGEST));
+            self.least = self.rtt;
         }
     }
 
@@ -105,28 +104,23 @@ impl Upstream {
                 break;
             }
             if ahead == 0 {
-                sample = Some(now.saturating_sub(time));
+                sample = Some(now.saturating_sub(time).min(LONGEST));
             }
             self.first_mark = (self.first_mark + 1) % MARKS as u8;
             self.marked -= 1;
         }
         let sample = sample.filter(|_| fresh)?;
-        let near = self.least.is_none_or(|least| sample <= least + least / 4 + SLACK);
-        if gap > sample / 2 && !near {
-            self.refused += 1;
-            if self.refused < MOST_REFUSED {
-                return None;
-            }
-            self.least = None;
-        }
-        self.refused = 0;
+        // The sender may have had the ACK since its packet before.
+        let sample = self.rtt.map_or(sample, |rtt| rtt.clamp(sample.saturating_sub(gap), sample));
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         self.recent[self.samples as usize % RECENT] = sample;
         self.samples = self.samples.wrapping_add(1).max(1);
         let mut recent = self.recent;
         let known = &mut recent[..(self.samples as usize).min(RECENT)];
         known.sort_unstable();
-        self.rtt = Some(known[known.len() / 4]);
+        let low = known[known.len() / 4];
+        // The sender takes its time too, and more often than not it is at the capture.
+        self.rtt = self.least.map(|least| if low <= least + BUSY { least } else { low });
         Some(sample)
     }
 

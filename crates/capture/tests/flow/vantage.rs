@@ -17,7 +17,6 @@ pub struct Captures {
     /// Stream offset and length of the packets that left the first host and of those that came to the last.
     pub sent: Vec<(u32, u32)>,
     pub arrived: Vec<(u32, u32)>,
-    timestamps_off: bool,
 }
 
 impl Tap for Captures {
@@ -32,7 +31,6 @@ impl Tap for Captures {
         if packet.len > 0 && from == 0 && host + 1 == self.hosts.len() {
             self.arrived.push((packet.seq, packet.len));
         }
-        let _ = self.timestamps_off;
         self.hosts[host].push(packet);
     }
 }
@@ -94,8 +92,7 @@ pub fn run(head: &str, up: &str, down: &str, back_down: &str, back_up: &str, flo
     };
     let order: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
     assert_eq!(order, ["a", "m", "b"]);
-    let mut captures =
-        Captures { hosts: vec![vec![]; 3], sent: vec![], arrived: vec![], timestamps_off: false };
+    let mut captures = Captures { hosts: vec![vec![]; 3], sent: vec![], arrived: vec![] };
     let outcome = sim::run(
         "test",
         &scenario,

@@ -1,0 +1,139 @@
+//! Pauses: times in which the sender sent nothing, and what for.
+
+use super::bins::Pause;
+use super::direction::{Direction, RTO_MIN};
+use crate::{Wait, Waited};
+use units::Time;
+
+/// Data after a long pause: new, or, if a jump follows, sent again after a timeout and the first time lost before
+/// the capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doubt {
+    /// Last packet before the pause, beginning of idleness, its end.
+    last: u64,
+    idle: u64,
+    to: u64,
+    /// End of the data.
+    end: u64,
+    segments: u64,
+    bytes: u64,
+}
+
+impl Direction {
+    /// Whether the window has no room for another segment, as the sender sees it.
+    #[inline]
+    fn is_full(&mut self, now: u64) -> bool {
+        if self.scale.is_none() && self.window != 0 {
+            return false;
+        }
+        let edge = self.up.known(now).map_or(u64::MAX, |k| k.edge);
+        self.nxt.saturating_add(self.mss as u64) > edge
+    }
+
+    /// After each packet: notes when the window has filled, or has room again.
+    #[inline]
+    pub fn watch_window(&mut self, now: u64) {
+        let full = self.is_full(now);
+        if full == (self.full_from != u64::MAX) {
+            return;
+        }
+        if full {
+            self.full_from = now;
+        } else {
+            self.end_full(now);
+        }
+    }
+
+    pub(super) fn end_full(&mut self, now: u64) {
+        let from = std::mem::replace(&mut self.full_from, u64::MAX);
+        self.bins.spread(from, now.min(self.quiet_from), Pause::WindowFull);
+    }
+
+    /// Data ends a pause.
+    #[inline]
+    pub(super) fn end_pause(&mut self, now: u64, last: u64, end: u64, timer: Option<Waited>) {
+        if let Some(why) = timer {
+            self.end_full(last);
+            self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
+            self.wait(last, now, why);
+        } else if now > self.quiet_from {
+            self.end_full(now);
+            if now - self.quiet_from >= self.rtt.timeout() / 2 {
+                self.doubt(now, last, end);
+            } else {
+                self.bins.spread(self.quiet_from, now, Pause::Idle);
+            }
+        } else if let Some(doubt) = self.doubt
+            && now - doubt.to > 4 * self.rtt.rtt + RTO_MIN
+        {
+            self.end_doubt();
+        }
+        self.quiet_from = u64::MAX;
+        if self.una >= self.nxt {
+            self.begin_quiet(now);
+        }
+    }
+
+    #[cold]
+    fn doubt(&mut self, now: u64, last: u64, end: u64) {
+        self.end_doubt();
+        let bytes = self.board.list.back().map_or(0, |s| s.len);
+        let segments = self.segments(bytes) as u64;
+        self.doubt = Some(Doubt { last, idle: self.quiet_from, to: now, end, segments, bytes: bytes as u64 });
+    }
+
+    /// It was new data after idleness.
+    #[cold]
+    pub(super) fn end_doubt(&mut self) {
+        if let Some(doubt) = self.doubt.take() {
+            self.bins.spread(doubt.idle, doubt.to, Pause::Idle);
+        }
+    }
+
+    /// A jump of the sequence to `seq` at `now`: if it follows data that came after a long pause, the sender had
+    /// run into a timeout, and sends again what lies between.
+    pub(super) fn resolve_doubt(&mut self, seq: u64, now: u64) {
+        let Some(doubt) = self.doubt else { return };
+        if self.nxt > doubt.end || now - doubt.to > 4 * self.rtt.rtt + RTO_MIN {
+            return;
+        }
+        self.doubt = None;
+        self.bins.spread(doubt.last, doubt.to, Pause::Timeout);
+        self.wait(doubt.last, doubt.to, Waited::Timeout);
+        self.counts.timeouts += 1;
+        self.counts.retransmitted_packets += doubt.segments;
+        self.counts.retransmitted_bytes += doubt.bytes;
+        self.counts.rto += doubt.segments;
+        self.loss = seq;
+    }
+
+    fn bins_from(&self) -> u64 {
+        self.first_data.unwrap_or(0)
+    }
+
+    /// All was acknowledged; the sender learns of it later.
+    pub(super) fn begin_quiet(&mut self, now: u64) {
+        let up = self.up.rtt();
+        self.quiet_from = now + up + up / 4;
+    }
+
+    /// Nothing passed either way from `last` to `now` although data was outstanding.
+    #[inline]
+    pub fn watch_silence(&mut self, last: u64, now: u64, timer: bool) {
+        let silent = now.saturating_sub(last);
+        if silent <= RTO_MIN || timer || self.zero_since.is_some() {
+            return;
+        }
+        if silent > 4 * self.rtt.rtt && self.first_data.is_some() {
+            self.end_full(last);
+            self.bins.spread(last, now, Pause::Silence);
+            self.wait(last, now, Waited::Silence);
+        }
+    }
+
+    pub(super) fn wait(&mut self, from: u64, to: u64, why: Waited) {
+        if self.waits.len() < crate::MOST_WAITS {
+            self.waits.push(Wait { from: Time::from_nanos(from), to: Time::from_nanos(to), why });
+        }
+    }
+}
