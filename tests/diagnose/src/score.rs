@@ -24,11 +24,16 @@ impl Tally {
         all.fold(Tally::default(), |t, x| Tally { of: t.of + 1, right: t.right + is(&x) as usize })
     }
 
+    /// In percent; not a number for none.
+    pub fn share(self) -> f64 {
+        self.right as f64 * 100.0 / self.of as f64
+    }
+
     /// The share, as text.
     pub fn percent(self) -> String {
         match self.of {
             0 => "–".into(),
-            n => format!("{:.1} % ({} of {n})", self.right as f64 * 100.0 / n as f64, self.right),
+            n => format!("{:.1} % ({} of {n})", self.share(), self.right),
         }
     }
 }
@@ -57,14 +62,15 @@ pub fn recall(lines: &[&Line]) -> Tally {
 }
 
 /// The `q`-quantile (nearest rank) of absolute values, in percent.
-fn quantile(errors: &[f64], q: f64) -> String {
+pub fn quantile(errors: &[f64], q: f64) -> String {
     let mut v: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
     v.sort_by(f64::total_cmp);
     let rank = (q * v.len() as f64).ceil() as usize;
     v.get(rank.max(1) - 1).map_or("–".into(), |e| format!("{e:.1} %"))
 }
 
-fn near(errors: &[f64], most: f64) -> String {
+/// How many errors are that small.
+pub fn near(errors: &[f64], most: f64) -> String {
     Tally::count(errors.iter(), |e| e.abs() <= most).percent()
 }
 
