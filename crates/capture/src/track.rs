@@ -13,8 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::End;
-use result::Histogram;
+use crate::{End, Histogram};
 use units::{Span, Time};
 
 /// One direction of one connection.

@@ -1,0 +1,259 @@
+//! The log of packets and their fates.
+//!
+//! A packet is entered when it passes; what became of it is known later. Entries wait in `pending`, in the
+//! order of time, until theirs and all earlier fates are known, then become samples. A loss that was inferred
+//! from a retransmission is held back a while longer: a D-SACK may tell that the packet had arrived.
+
+use crate::{Fate, Sample};
+use std::collections::VecDeque;
+use units::{Span, Time};
+
+/// The most samples of a flow while memory suffices.
+pub const MOST_SAMPLES: usize = 65_536;
+/// The most entries that wait; the oldest is settled as it stands when one more comes.
+const MOST_PENDING: usize = 32_768;
+/// Samples are merged within this at first, nanoseconds.
+const MERGED: u64 = 20_000;
+/// How many samples back one of the same fate is looked for.
+const BACK: usize = 6;
+
+/// A packet whose fate may be open. Bytes are payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Entry {
+    /// When it passed, nanoseconds.
+    pub time: u64,
+    /// Not settled before this time.
+    pub hold: u64,
+    pub bytes: u32,
+    /// Of `bytes`, those whose fate is open.
+    pub open: u32,
+    /// Of `bytes`, those lost.
+    pub lost: u32,
+    /// RTT of those that arrived, µs.
+    pub rtt: u32,
+    pub segments: u16,
+    /// Of `segments`, those lost.
+    pub lost_segments: u16,
+    /// Bytes of headers of each segment.
+    pub header: u16,
+    pub again: bool,
+    /// The capture did not see it: a jump of the sequence.
+    pub hole: bool,
+}
+
+/// What was lost, as it becomes final.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    pub time: u64,
+    pub segments: u16,
+    pub up: bool,
+}
+
+/// Of one direction.
+#[derive(Debug)]
+pub struct Log {
+    done: Vec<Sample>,
+    pending: VecDeque<Entry>,
+    /// Number of the first of `pending`; numbers wrap around.
+    base: u32,
+    merged: u64,
+    most: usize,
+}
+
+impl Log {
+    pub fn new(most: usize) -> Log {
+        Log { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: 0, most }
+    }
+
+    /// That of a track.
+    pub fn of(done: Vec<Sample>, merged: Span) -> Log {
+        Log { done, merged: merged.as_nanos(), ..Log::new(usize::MAX) }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.done.capacity() * size_of::<Sample>() + self.pending.capacity() * size_of::<Entry>()
+    }
+
+    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`Log::settle`].
+    #[inline]
+    pub fn push(&mut self, entry: Entry) -> u32 {
+        let number = self.base.wrapping_add(self.pending.len() as u32);
+        self.pending.push_back(entry);
+        number
+    }
+
+    #[inline]
+    fn get(&mut self, number: u32) -> Option<&mut Entry> {
+        self.pending.get_mut(number.wrapping_sub(self.base) as usize)
+    }
+
+    /// `bytes` of the packet arrived, with this RTT (µs, 0 for none).
+    #[inline]
+    pub fn passed(&mut self, number: u32, bytes: u32, rtt: u32) {
+        if let Some(e) = self.get(number) {
+            e.open = e.open.saturating_sub(bytes);
+            if rtt > 0 {
+                e.rtt = rtt;
+            }
+        }
+    }
+
+    /// `bytes` of it were lost, as it seems; held until `hold`.
+    pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: u64) {
+        if let Some(e) = self.get(number) {
+            e.open = e.open.saturating_sub(bytes);
+            e.lost = (e.lost + bytes).min(e.bytes);
+            e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;
+            e.hold = e.hold.max(hold);
+        }
+    }
+
+    /// `bytes` of it have an open fate from now on.
+    pub fn reopen(&mut self, number: u32, bytes: u32) {
+        if let Some(e) = self.get(number) {
+            e.open = bytes;
+        }
+    }
+
+    /// They had arrived after all.
+    pub fn found(&mut self, number: u32, bytes: u32, segments: u32) {
+        if let Some(e) = self.get(number) {
+            e.lost = e.lost.saturating_sub(bytes);
+            e.lost_segments = (e.lost_segments as u32).saturating_sub(segments) as u16;
+        }
+    }
+
+    /// They are no part of it: another entry stands for them.
+    pub fn removed(&mut self, number: u32, bytes: u32, segments: u32) {
+        if let Some(e) = self.get(number) {
+            e.open = e.open.saturating_sub(bytes);
+            e.bytes = e.bytes.saturating_sub(bytes);
+            e.segments = (e.segments as u32).saturating_sub(segments) as u16;
+        }
+    }
+
+    /// Makes samples of what is decided; tells of losses.
+    #[inline]
+    pub fn settle(&mut self, now: u64, mut lose: impl FnMut(Loss)) {
+        while let Some(e) = self.pending.front() {
+            if (e.open > 0 || e.hold > now) && self.pending.len() <= MOST_PENDING {
+                return;
+            }
+            self.settle_front(&mut lose);
+        }
+    }
+
+    /// Settles all, the open ones as arrived.
+    pub fn finish(&mut self, mut lose: impl FnMut(Loss)) {
+        while !self.pending.is_empty() {
+            self.settle_front(&mut lose);
+        }
+    }
+
+    /// The samples, and the time within which they were merged.
+    pub fn into_samples(self) -> (Vec<Sample>, Span) {
+        (self.done, Span::from_nanos(self.merged))
+    }
+
+    #[inline]
+    fn settle_front(&mut self, lose: &mut impl FnMut(Loss)) {
+        let Some(e) = self.pending.pop_front() else { return };
+        self.base = self.base.wrapping_add(1);
+        let sample = |bytes: u32, segments: u16, fate| Sample {
+            time: Time::from_nanos(e.time),
+            bytes: bytes.saturating_add(segments as u32 * e.header as u32),
+            segments,
+            again: e.again,
+            fate,
+        };
+        if e.bytes > e.lost {
+            let segments = e.segments.saturating_sub(e.lost_segments).max(1);
+            self.add(sample(e.bytes - e.lost, segments, Fate::Passed { rtt: e.rtt }));
+        }
+        if e.lost > 0 {
+            let segments = e.lost_segments.max(1);
+            let fate = if e.hole { Fate::LostUp } else { Fate::LostDown };
+            self.add(sample(e.lost, segments, fate));
+            lose(Loss { time: e.time, segments, up: e.hole });
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, sample: Sample) {
+        if self.merged > 0 && merge_back(&mut self.done, &sample, self.merged) {
+            return;
+        }
+        self.done.push(sample);
+        if self.done.len() > self.most {
+            self.merge();
+        }
+    }
+
+    /// Merges until there is room again.
+    #[cold]
+    fn merge(&mut self) {
+        while self.done.len() > self.most / 4 * 3 {
+            self.merged = if self.merged == 0 { MERGED } else { self.merged.saturating_mul(2) };
+            let mut kept = 0;
+            for i in 0..self.done.len() {
+                let s = self.done[i];
+                let (before, _) = self.done.split_at_mut(kept);
+                if !merge_back(before, &s, self.merged) {
+                    self.done[kept] = s;
+                    kept += 1;
+                }
+            }
+            self.done.truncate(kept);
+            if self.merged == u64::MAX {
+                break;
+            }
+        }
+    }
+
+    /// Keeps `most` samples at most from now on.
+    pub fn limit(&mut self, most: usize) {
+        self.most = most;
+        if self.done.len() > most {
+            self.merge();
+            self.done.shrink_to_fit();
+        }
+    }
+}
+
+fn alike(a: Fate, b: Fate) -> bool {
+    std::mem::discriminant(&a) == std::mem::discriminant(&b)
+}
+
+/// Adds `s` to one of the last samples if it is alike and within `merged`. Samples in between of another fate
+/// do not matter: else a flow that loses every second packet could not be shortened.
+#[inline]
+fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
+    let from = samples.len().saturating_sub(BACK);
+    for last in samples[from..].iter_mut().rev() {
+        if s.time.since(last.time).as_nanos() > merged {
+            return false;
+        }
+        if !alike(last.fate, s.fate) || last.again != s.again {
+            continue;
+        }
+        let (Some(bytes), Some(segments)) =
+            (last.bytes.checked_add(s.bytes), last.segments.checked_add(s.segments))
+        else {
+            return false;
+        };
+        if let (Fate::Passed { rtt: a }, Fate::Passed { rtt: b }) = (last.fate, s.fate) {
+            let mean = match (a, b) {
+                (0, r) | (r, 0) => r,
+                _ => {
+                    let sum = a as u64 * last.segments as u64 + b as u64 * s.segments as u64;
+                    (sum / segments as u64) as u32
+                }
+            };
+            last.fate = Fate::Passed { rtt: mean };
+        }
+        (last.bytes, last.segments) = (bytes, segments);
+        return true;
+    }
+    false
+}

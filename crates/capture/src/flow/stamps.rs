@@ -1,0 +1,86 @@
+//! One-way delay from timestamps: how much later than ever a packet came, by its sender's own clock.
+//!
+//! RFC 7323 section 5.4: a sender's timestamp clock ticks every 1 ms to 1 s, evenly. Arrival less TSval in ticks is
+//! the one-way delay plus a constant that is the clocks' offset; the least seen stands for the empty path.
+//! What is above it is queueing on this half of the path alone, which no round-trip time can tell.
+
+use units::{Span, Time};
+
+/// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
+/// Linux may tick in microseconds.
+const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
+/// How long the clock is watched before its tick is believed.
+const WATCHED: f64 = 0.3;
+/// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
+const HORIZON: i64 = 60_000_000_000;
+
+/// The clock of one end as seen at the capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stamps {
+    first: Option<(Time, u32)>,
+    /// Nanoseconds a tick; 0 while unknown.
+    tick: f64,
+    /// Least offset of this horizon and of the one before, ns.
+    least: [i64; 2],
+    until: i64,
+}
+
+impl Stamps {
+    /// Takes a packet's TSval; how much it was delayed, once that can be told.
+    pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
+        let (time, origin) = *self.first.get_or_insert((at, value));
+        let ticks = value.wrapping_sub(origin) as i32 as f64;
+        let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
+        if self.tick == 0.0 {
+            self.learn(ticks, elapsed as f64 * 1e-9)?;
+        }
+        let offset = elapsed - (ticks * self.tick) as i64;
+        // A clock that jumped (another host behind the same address) begins anew.
+        if (offset - self.least[0]).abs() > 30_000_000_000 {
+            *self = Stamps::default();
+            return None;
+        }
+        if elapsed >= self.until {
+            self.least = [offset.min(self.least[0]), self.least[0]];
+            if self.until > 0 {
+                self.least[0] = offset;
+            }
+            self.until = elapsed + HORIZON;
+        }
+        self.least[0] = self.least[0].min(offset);
+        let least = self.least[0].min(self.least[1]);
+        Some(Span::from_nanos((offset - least) as u64))
+    }
+
+    fn learn(&mut self, ticks: f64, seconds: f64) -> Option<()> {
+        if seconds < WATCHED || ticks < 3.0 {
+            return None;
+        }
+        let rate = ticks / seconds;
+        let near = TICKS.iter().copied().find(|t| (rate / t - 1.0).abs() < 0.15)?;
+        self.tick = 1e9 / near;
+        self.until = 0;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_on_the_way_shows_against_the_senders_clock() {
+        let mut s = Stamps::default();
+        let mut worst: u64 = 0;
+        for i in 0..3000u64 {
+            let sent = i * 1_000_000;
+            let queued = if i > 2000 { 40_000_000 } else { 0 };
+            let seen = s.delay(Time::from_nanos(1_700_000_000_000_000_000 + sent + queued), 77 + (sent / 4_000_000) as u32);
+            if let Some(d) = seen {
+                let wrong = (d.as_nanos() as i64 - queued as i64).unsigned_abs();
+                worst = worst.max(wrong);
+            }
+        }
+        assert!(s.tick == 4e6 && worst <= 4_000_000, "{} {worst}", s.tick);
+    }
+}

@@ -1,0 +1,167 @@
+//! The part of the path between sender and capture: its RTT, and what the sender knew when.
+//!
+//! The RTT is taken from timestamps: an ACK with a new TSval passes, and the first packet of data that echoes
+//! it tells when the sender had it. A sender that had nothing to send, or was not allowed to, echoes late;
+//! such samples are told by the pause before them.
+
+use std::collections::VecDeque;
+
+/// ACKs whose echo is waited for.
+const MARKS: usize = 8;
+/// Of so many samples the least is in force: what a sender waits between ACK and packet is no path.
+const RECENT: usize = 4;
+/// After so many samples refused in a row the path has changed.
+const MOST_REFUSED: u8 = 24;
+/// A sample may be so much above the least, nanoseconds, if a pause was before it.
+const SLACK: u64 = 1_000_000;
+/// The ring of ACKs holds so many to an RTT.
+const STEPS: u64 = 64;
+/// Below this, nanoseconds, the capture is at the sender.
+const NEAR: u64 = 50_000;
+
+/// What an ACK told the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// When it passed.
+    pub time: u64,
+    /// Acknowledged cumulatively up to here.
+    pub una: u64,
+    /// Bytes sacked above it.
+    pub sacked: u32,
+    /// Where the window ends.
+    pub edge: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Upstream {
+    marks: [(u32, u64); MARKS],
+    first_mark: u8,
+    marked: u8,
+    last_tsval: Option<u32>,
+    recent: [u64; RECENT],
+    samples: u32,
+    refused: u8,
+    least: Option<u64>,
+    /// RTT between capture and sender, nanoseconds.
+    rtt: Option<u64>,
+    /// ACKs that the sender does not know yet; the first is the last that it knows.
+    ring: VecDeque<Known>,
+}
+
+impl Upstream {
+    /// From the handshake.
+    pub fn begin(&mut self, rtt: u64) {
+        if self.samples == 0 {
+            self.rtt = Some(rtt);
+            self.least = Some(rtt);
+        }
+    }
+
+    /// RTT in force, nanoseconds; zero where unknown.
+    #[inline]
+    pub fn rtt(&self) -> u64 {
+        self.rtt.unwrap_or(0)
+    }
+
+    /// An ACK with `tsval` passes.
+    #[inline]
+    pub fn mark(&mut self, now: u64, tsval: u32) {
+        if self.last_tsval.is_some_and(|last| tsval.wrapping_sub(last) as i32 <= 0) {
+            return;
+        }
+        self.last_tsval = Some(tsval);
+        let full = self.marked as usize == MARKS;
+        if full || self.marked > 0 {
+            let last = self.marks[(self.first_mark as usize + self.marked as usize - 1) % MARKS].1;
+            // Spread over the RTT, those noted stay until it is over.
+            let far =
+                full && now.saturating_sub(self.marks[self.first_mark as usize].1) > self.forget_after();
+            if full && !far || now.saturating_sub(last) < self.rtt() / MARKS as u64 {
+                return;
+            }
+            if far {
+                self.first_mark = (self.first_mark + 1) % MARKS as u8;
+                self.marked -= 1;
+            }
+        }
+        let at = (self.first_mark as usize + self.marked as usize) % MARKS;
+        self.marks[at] = (tsval, now);
+        self.marked += 1;
+    }
+
+    fn forget_after(&self) -> u64 {
+        (4 * self.rtt()).max(1_000_000_000)
+    }
+
+    /// Data that echoes `tsecr` passes, `gap` after the packet of data before it. `fresh`: it was not held
+    /// back by a timer. Returns an RTT between capture and sender, nanoseconds.
+    #[inline]
+    pub fn echo(&mut self, now: u64, tsecr: u32, gap: u64, fresh: bool) -> Option<u64> {
+        let mut sample = None;
+        while self.marked > 0 {
+            let (tsval, time) = self.marks[self.first_mark as usize];
+            let ahead = tsecr.wrapping_sub(tsval) as i32;
+            if ahead < 0 {
+                break;
+            }
+            if ahead == 0 {
+                sample = Some(now.saturating_sub(time));
+            }
+            self.first_mark = (self.first_mark + 1) % MARKS as u8;
+            self.marked -= 1;
+        }
+        let sample = sample.filter(|_| fresh)?;
+        let near = self.least.is_none_or(|least| sample <= least + least / 4 + SLACK);
+        if gap > sample / 2 && !near {
+            self.refused += 1;
+            if self.refused < MOST_REFUSED {
+                return None;
+            }
+            self.least = None;
+        }
+        self.refused = 0;
+        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.recent[self.samples as usize % RECENT] = sample;
+        self.samples = self.samples.wrapping_add(1).max(1);
+        let known = (self.samples as usize).min(RECENT);
+        self.rtt = self.recent[..known].iter().copied().min();
+        Some(sample)
+    }
+
+    /// An ACK tells the sender `known`.
+    #[inline]
+    pub fn acked(&mut self, known: Known) {
+        let up = self.rtt();
+        if up < NEAR {
+            self.ring.clear();
+            self.ring.push_back(known);
+            return;
+        }
+        self.trim(known.time);
+        let steps = self.ring.len() > 1;
+        match self.ring.back_mut() {
+            // Told a little early, at most a 64th of the RTT.
+            Some(last) if steps && known.time.saturating_sub(last.time) < up / STEPS => {
+                *last = Known { time: last.time, ..known };
+            }
+            _ => self.ring.push_back(known),
+        }
+    }
+
+    #[inline]
+    fn trim(&mut self, now: u64) {
+        let known = now.saturating_sub(self.rtt());
+        while self.ring.len() > 1 && (self.ring[1].time <= known || self.ring.len() > 4 * STEPS as usize) {
+            self.ring.pop_front();
+        }
+    }
+
+    /// What the sender knew when it sent what passes now.
+    #[inline]
+    pub fn known(&mut self, now: u64) -> Option<Known> {
+        if self.ring.len() > 1 {
+            self.trim(now);
+        }
+        self.ring.front().copied()
+    }
+}

@@ -1,0 +1,367 @@
+//! Which token bucket, if any, explains the losses: rate and burst from what passed and what was lost.
+//!
+//! A policer of rate r and bucket B that starts full passes a packet of n bytes iff the bucket holds n. Its
+//! deficit d (what is missing to a full bucket) grows by n with each packet that passes and shrinks at r, not
+//! below nothing: d is computed from the packets seen to pass, for any r one cares to try. At the true r every
+//! lost packet has d + n > B and every other d + n <= B. Losses that do not hang on the bucket fall on
+//! packets whatever their d, because d depends on the past alone: among all packets the share beyond any threshold
+//! is the same as among the lost ones. The gain of the bucket over that is a likelihood ratio.
+//!
+//! A drop-tail queue of B bytes before a link of rate r loses by the same rule; its delay tells it apart
+//! ([`super::delay`]).
+
+/// A packet as it came to the limiter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Arrival {
+    /// When, seconds since any origin.
+    pub at: f64,
+    /// Bytes, headers included; of neighbours merged, of all.
+    pub bytes: f32,
+    /// Bytes of one packet.
+    pub size: f32,
+    /// It was lost.
+    pub lost: bool,
+    /// RTT, seconds; NaN where unknown.
+    pub rtt: f32,
+    /// The flow it belongs to, as an index of the caller's.
+    pub flow: u16,
+}
+
+/// A bucket that explains losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bucket {
+    /// Bytes a second.
+    pub rate: f64,
+    /// Bytes.
+    pub burst: f64,
+    /// Share of the losses that came with the bucket empty.
+    pub explained: f64,
+    /// Share of all packets that came with the bucket that empty.
+    pub chance: f64,
+    /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
+    pub gain: f64,
+    /// Share of lost packets below it and of nearly lost ones above it, together.
+    pub wrong: f64,
+    /// Median distance of lost packets' need from the burst, bytes.
+    pub spread: f64,
+    /// The bucket ran from full to empty at least once: only then the burst is known.
+    pub emptied: bool,
+}
+
+/// Rates tried between the least and the greatest that are possible.
+const RATES: usize = 72;
+/// Packets looked at while rates are tried; longer logs are thinned first.
+const COARSE: usize = 8_000;
+/// Peaks of the gain looked at closely.
+const PEAKS: usize = 12;
+/// Seconds between two losses whose slope is tried.
+const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
+/// Fewer losses than this say nothing.
+pub(crate) const FEWEST_LOSSES: usize = 4;
+
+/// Needs (deficit plus own size) at one rate.
+#[derive(Default)]
+struct Needs {
+    /// Need and bytes, as all below.
+    lost: Vec<(f32, f32)>,
+    passed: Vec<(f32, f32)>,
+}
+
+/// Computes the need of every packet at `rate`; `start` is the deficit at the first packet.
+fn needs(arrivals: &[Arrival], rate: f64, start: f64, out: &mut Needs) {
+    out.lost.clear();
+    out.passed.clear();
+    let mut deficit = start;
+    let mut last = arrivals.first().map_or(0.0, |a| a.at);
+    for a in arrivals {
+        deficit = (deficit - rate * (a.at - last)).max(0.0);
+        last = a.at;
+        if a.lost {
+            out.lost.push(((deficit + a.size as f64) as f32, a.bytes));
+        } else {
+            deficit += a.bytes as f64;
+            out.passed.push((deficit as f32, a.bytes));
+        }
+    }
+}
+
+/// The `q`-quantile of values, which are reordered.
+pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
+    if values.is_empty() {
+        return f32::NAN;
+    }
+    let at = ((values.len() - 1) as f64 * q).round() as usize;
+    *values.select_nth_unstable_by(at, f32::total_cmp).1
+}
+
+/// How much better a loss is foretold by "need above `threshold`" than by nothing; `episodes` is how many
+/// losses count.
+fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
+    // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
+    let e = (explained * episodes + 0.5) / (episodes + 1.0);
+    let c = chance.clamp(1e-4, 1.0 - 1e-4);
+    if e <= c {
+        return 0.0;
+    }
+    episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
+}
+
+/// The best threshold at one rate.
+fn judge(needs: &mut Needs, rate: f64, episodes: f64) -> Bucket {
+    let mut best = Bucket { rate, ..Bucket::default() };
+    let weigh = |v: &[(f32, f32)], threshold: f32| -> f64 {
+        v.iter().map(|(n, w)| if *n >= threshold { *w as f64 } else { 0.0 }).sum()
+    };
+    let all_lost = weigh(&needs.lost, f32::MIN);
+    let all = all_lost + weigh(&needs.passed, f32::MIN);
+    let mut lost_needs: Vec<f32> = needs.lost.iter().map(|n| n.0).collect();
+    for q in [0.01, 0.03, 0.08, 0.15, 0.25] {
+        let threshold = quantile(&mut lost_needs, q) * 0.999;
+        let lost = weigh(&needs.lost, threshold);
+        let explained = lost / all_lost;
+        let chance = (lost + weigh(&needs.passed, threshold)) / all;
+        let gain = gain(explained, chance, episodes);
+        if gain > best.gain {
+            best = Bucket { rate, burst: threshold as f64, explained, chance, gain, ..best };
+        }
+    }
+    best
+}
+
+/// How many spans of `width` seconds contain a loss.
+pub(crate) fn episodes(arrivals: &[Arrival], width: f64) -> usize {
+    let mut count = 0;
+    let mut until = f64::NEG_INFINITY;
+    for a in arrivals.iter().filter(|a| a.lost) {
+        if a.at > until {
+            count += 1;
+            until = a.at + width;
+        }
+    }
+    count
+}
+
+/// Neighbours of the same fate, merged until at most about `most` are left.
+fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
+    let mut out: Vec<Arrival> = arrivals.to_vec();
+    let mut width = 20e-6;
+    while out.len() > most && width < 0.1 {
+        let mut kept: Vec<Arrival> = Vec::with_capacity(out.len());
+        let mut began = f64::NEG_INFINITY;
+        for a in &out {
+            match kept.last_mut() {
+                Some(k) if k.lost == a.lost && a.at - began <= width => k.bytes += a.bytes,
+                _ => {
+                    began = a.at;
+                    kept.push(*a);
+                }
+            }
+        }
+        out = kept;
+        width *= 2.0;
+    }
+    out
+}
+
+/// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
+/// where the bucket never filled up in between, and less where it did.
+fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
+    let (mut losses, mut sum) = (Vec::new(), 0.0);
+    for a in arrivals {
+        if a.lost {
+            losses.push((a.at, sum));
+        } else {
+            sum += a.bytes as f64;
+        }
+    }
+    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return Vec::new() };
+    let whole = (last.at - first.at).max(1e-3);
+    let mut rates = Vec::new();
+    let long = [0.1, 0.25, 0.5, 0.75].map(|share| share * whole);
+    for lag in LAGS.iter().chain(&long).filter(|lag| **lag < whole) {
+        let mut slopes = Vec::new();
+        let mut to = 0;
+        for (at, passed) in &losses {
+            while to < losses.len() && losses[to].0 - at < *lag {
+                to += 1;
+            }
+            let Some(next) = losses.get(to) else { break };
+            slopes.push(((next.1 - passed) / (next.0 - at)) as f32);
+        }
+        for q in [0.5, 0.9, 0.98, 1.0] {
+            rates.push(quantile(&mut slopes, q) as f64);
+        }
+    }
+    let low = sum / whole * 0.8;
+    let high = (fastest(arrivals) * 1.2).max(low * 3.0);
+    let step = (high / low).powf(1.0 / RATES as f64);
+    rates.extend((0..=RATES).map(|i| low * step.powi(i as i32)));
+    rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
+    rates.sort_by(f64::total_cmp);
+    rates.dedup_by(|a, b| *a / *b < 1.002);
+    rates
+}
+
+/// The greatest rate, bytes a second, at which anything passed over spans of a two-hundredth of the whole, 50 to 200 ms.
+fn fastest(arrivals: &[Arrival]) -> f64 {
+    let whole = arrivals.last().map_or(0.0, |a| a.at) - arrivals.first().map_or(0.0, |a| a.at);
+    let width = (whole / 200.0).clamp(0.05, 0.2);
+    let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
+    for a in arrivals {
+        sum += if a.lost { 0.0 } else { a.bytes as f64 };
+        while a.at - arrivals[from].at > width {
+            sum -= if arrivals[from].lost { 0.0 } else { arrivals[from].bytes as f64 };
+            from += 1;
+        }
+        most = most.max(sum / width);
+    }
+    most
+}
+
+/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything.
+/// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
+pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
+    if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
+        return None;
+    }
+    let counted = episodes(arrivals, width) as f64;
+    let coarse = thin(arrivals, COARSE);
+    let mut needs_at = Needs::default();
+    let mut tried: Vec<Bucket> = candidates(&coarse)
+        .into_iter()
+        .map(|rate| {
+            needs(&coarse, rate, 0.0, &mut needs_at);
+            judge(&mut needs_at, rate, counted)
+        })
+        .collect();
+    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let mut peaks: Vec<Bucket> = Vec::new();
+    for b in tried.into_iter().filter(|b| b.gain > 0.0) {
+        if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
+            peaks.push(b);
+        }
+    }
+    let mut peaks: Vec<Bucket> = peaks.into_iter().map(|b| refine(&coarse, b.rate, 0.06, counted)).collect();
+    peaks.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
+    peaks.truncate(2);
+    let fine = thin(arrivals, 6 * COARSE);
+    peaks
+        .into_iter()
+        .map(|b| refine(&fine, b.rate, 0.01, counted))
+        .max_by(|a, b| a.worth().total_cmp(&b.worth()))
+}
+
+impl Bucket {
+    /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
+    /// passed with the fewest errors and closest together.
+    fn worth(&self) -> f64 {
+        let apart = (self.spread / self.burst.max(1.0)).min(1.0);
+        self.gain * (1.0 - 0.5 * self.wrong.min(1.0)) * (1.0 - 0.3 * apart)
+    }
+}
+
+/// Sharpens the rate within `reach` of where it is.
+fn refine(arrivals: &[Arrival], rate: f64, mut reach: f64, episodes: f64) -> Bucket {
+    let mut at = Needs::default();
+    let mut best = measure(arrivals, rate, episodes, &mut at);
+    while reach > 5e-4 {
+        let middle = best.rate;
+        for i in (-4i32..=4).filter(|i| *i != 0) {
+            let here = measure(arrivals, middle * (1.0 + reach * i as f64 / 4.0), episodes, &mut at);
+            if here.worth() > best.worth() {
+                best = here;
+            }
+        }
+        reach /= 4.0;
+    }
+    best
+}
+
+/// Judges one rate closely.
+fn measure(arrivals: &[Arrival], rate: f64, episodes: f64, at: &mut Needs) -> Bucket {
+    needs(arrivals, rate, 0.0, at);
+    let mut b = judge(at, rate, episodes);
+    let mut lost: Vec<f32> = at.lost.iter().map(|n| n.0).collect();
+    (b.wrong, b.burst) = divide(&mut lost, &at.passed, b.burst);
+    let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
+    b.spread = quantile(&mut distance, 0.5) as f64;
+    b.emptied = at.passed.iter().any(|n| (n.0 as f64) < 0.25 * b.burst);
+    b
+}
+
+/// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
+/// on either side together, and the need.
+fn divide(lost: &mut [f32], passed: &[(f32, f32)], around: f64) -> (f64, f64) {
+    lost.sort_unstable_by(f32::total_cmp);
+    let mut near: Vec<f32> = passed.iter().map(|n| n.0).filter(|n| *n as f64 > 0.7 * around).collect();
+    near.sort_unstable_by(f32::total_cmp);
+    let (l, p) = (lost.len() as f64, near.len().max(1) as f64);
+    let mut best = (f64::INFINITY, around);
+    for i in 0..=40 {
+        let place = (lost.len() - 1) * i / 80;
+        let threshold = lost[place];
+        let below = near.partition_point(|n| *n <= threshold);
+        let wrong = place as f64 / l + (near.len() - below) as f64 / p;
+        if wrong < best.0 {
+            // Between the largest need that passed and the least that did not.
+            let under = below.checked_sub(1).map(|i| near[i]).filter(|n| *n > 0.9 * threshold);
+            best = (wrong, under.map_or(threshold, |n| (n + threshold) / 2.0) as f64);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts of a random size at random times through a policer.
+    fn policed(rate: f64, burst: f64, seconds: f64, load: f64) -> Vec<Arrival> {
+        let mut x = 7u64;
+        let mut random = move || {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 40) as f64 / (1u64 << 24) as f64
+        };
+        let (mut tokens, mut last, mut now) = (burst, 0.0, 0.0);
+        let mut out = Vec::new();
+        while now < seconds {
+            let packets = 2 + (random() * 60.0) as usize;
+            for _ in 0..packets {
+                now += 20e-6;
+                tokens = burst.min(tokens + rate * (now - last));
+                last = now;
+                let lost = tokens < 1500.0;
+                tokens -= if lost { 0.0 } else { 1500.0 };
+                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0 });
+            }
+            now += random() * 2.0 * packets as f64 * 1500.0 / (rate * load);
+        }
+        out
+    }
+
+    #[test]
+    fn a_policer_is_found_with_rate_and_burst() {
+        for (rate, burst, load) in
+            [(2.5e6, 30e3, 1.0), (2.5e6, 625e3, 1.3), (1e7, 2e5, 1.1), (2.5e6, 60e3, 0.6)]
+        {
+            let arrivals = policed(rate, burst, 20.0, load);
+            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
+            assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
+            assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
+        }
+    }
+
+    #[test]
+    fn losses_at_random_are_not_a_bucket() {
+        for seed in 0..20 {
+            let mut arrivals = policed(2.5e6, 1e12, 20.0, 0.8);
+            for (i, a) in arrivals.iter_mut().enumerate() {
+                let h = (i as u64 + seed * 1_000_003).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                a.lost = (h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 < (1 << 24) / 200;
+            }
+            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            assert!(b.gain < 8.0, "{b:?}");
+        }
+    }
+}

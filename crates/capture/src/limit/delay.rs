@@ -1,0 +1,214 @@
+//! How delay goes with the load: what tells a queue from a policer, and where a shaper's bucket ends.
+//!
+//! Behind a queue of rate r each byte that waits costs 1/r: RTT - RTprop = (level - B) / r, where level is what
+//! came less what r carried off, and B the bucket that passes without delay (nothing for a plain link). Behind a
+//! policer the RTT does not know of the level.
+
+use super::bucket::{Arrival, quantile};
+
+/// RTT against level.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Delay {
+    /// Rise of RTT times rate for a rise of level: 1 behind a queue, 0 behind a policer.
+    pub slope: f64,
+    /// Level at which delay begins, bytes.
+    pub knee: f64,
+    /// Greatest delay (98 % quantile), seconds.
+    pub most: f64,
+    /// Range of levels seen, as seconds at the rate.
+    pub range: f64,
+    /// What the line leaves unexplained, as a share of the delay's variance.
+    pub left: f64,
+}
+
+/// Bins of level.
+const BINS: usize = 24;
+/// RTTs a bin needs.
+const FEWEST: usize = 5;
+
+/// Regresses the RTT on the level at `rate` (bytes a second). `span`: only the first so many seconds after
+/// the start and after each pause count, where the rate is not known well enough to add up for longer.
+pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f64) -> Option<Delay> {
+    let points = levels(arrivals, rate, span);
+    let mut levels: Vec<f32> = points.iter().map(|p| p.0).collect();
+    let top = quantile(&mut levels, 0.99) as f64;
+    if points.len() < 4 * FEWEST || top <= 0.0 {
+        return None;
+    }
+    let curve = curve(&points, top, base);
+    if curve.len() < 3 {
+        return None;
+    }
+    let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
+    let most = quantile(&mut rtts, 0.98) as f64 - base;
+    let (slope, mut knee, left) = line(&curve, rate);
+    let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
+    // Near the knee once more, and closer.
+    let mut near = top;
+    for _ in 0..4 {
+        let nearer = (4.0 * knee).max(20.0 * arrivals[0].size as f64);
+        if nearer > 0.6 * near {
+            break;
+        }
+        near = nearer;
+        let close = self::curve(&points, near, base);
+        if close.len() < 6 {
+            break;
+        }
+        knee = line(&close, rate).1;
+    }
+    Some(Delay { slope, knee, most, range, left })
+}
+
+/// Delay in bins of level up to `top`: level, lower quartile of delay, weight.
+fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
+    let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
+    for (level, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
+        let at = (*level as f64 / top * BINS as f64) as usize;
+        bins[at.min(BINS - 1)].push(*rtt);
+    }
+    bins.iter_mut()
+        .enumerate()
+        .filter(|(_, b)| b.len() >= FEWEST)
+        .map(|(i, b)| {
+            let level = (i as f64 + 0.5) * top / BINS as f64;
+            (level, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
+        })
+        .collect()
+}
+
+/// Level before each packet that has an RTT, its own bytes included.
+fn levels(arrivals: &[Arrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
+    let mut points = Vec::new();
+    let (mut level, mut last) = (0.0f64, arrivals.first().map_or(0.0, |a| a.at));
+    let mut began = last;
+    for a in arrivals {
+        let gap = a.at - last;
+        if gap > 2.0 * level / rate + 0.3 {
+            began = a.at;
+        }
+        level = (level - rate * gap).max(0.0);
+        last = a.at;
+        if a.lost {
+            continue;
+        }
+        level += a.bytes as f64;
+        if a.rtt.is_finite() && a.at - began <= span {
+            points.push((level as f32, a.rtt));
+        }
+    }
+    points
+}
+
+/// The best of lines that are flat up to a knee: slope times rate, knee, share of the variance left.
+fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64, f64) {
+    let weights: f64 = curve.iter().map(|c| c.2).sum();
+    let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
+    let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2) * c.2).sum::<f64>().max(1e-18);
+    let mut best = (0.0, 0.0, f64::INFINITY);
+    let step = curve[curve.len() - 1].0 / 96.0;
+    for i in 0..80 {
+        let knee = step * i as f64;
+        let x = |level: f64| (level - knee).max(0.0) / rate;
+        let (mut xx, mut xy) = (1e-18, 0.0);
+        for (level, delay, w) in curve {
+            xx += x(*level).powi(2) * w;
+            xy += x(*level) * delay * w;
+        }
+        let slope = xy / xx;
+        let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
+        if error < best.2 * 0.97 {
+            best = (slope, knee, error);
+        }
+    }
+    (best.0, best.1, best.2 / variance)
+}
+
+/// The rate at which packets leave while some wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Drain {
+    /// Bytes a second, median over windows.
+    pub rate: f64,
+    /// Half the distance between its quartiles, as a share.
+    pub spread: f64,
+    /// Share of the packets that left while some waited.
+    pub busy: f64,
+}
+
+/// Finds the rate at which a queue drains. `behind`: the queue is behind the capture, so packets leave it an
+/// RTT after they are seen; otherwise they are seen as they leave. `base` is RTprop, `floor` the least delay that
+/// counts as waiting, `width` the windows' length; seconds.
+pub(crate) fn drain(arrivals: &[Arrival], behind: bool, base: f64, floor: f64, width: f64) -> Option<Drain> {
+    let mut out: Vec<(f64, f32, bool)> = arrivals
+        .iter()
+        .filter(|a| !a.lost && (a.rtt.is_finite() || !behind))
+        .map(|a| {
+            let left = if behind { a.at + a.rtt as f64 } else { a.at };
+            (left, a.bytes, a.rtt.is_finite() && a.rtt as f64 > base + floor)
+        })
+        .collect();
+    out.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
+    let whole = out.len();
+    for to in 0..out.len() {
+        if out[to].0 - out[from].0 < width || to - from < 8 {
+            continue;
+        }
+        let window = &out[from..=to];
+        let busy = window.iter().filter(|p| p.2).count();
+        // All but the odd packet without a sample of its own.
+        if busy * 10 >= window.len() * 8 {
+            waited += window.len() - 1;
+            let bytes: f64 = window[1..].iter().map(|p| p.1 as f64).sum();
+            rates.push((bytes / (window[window.len() - 1].0 - window[0].0)) as f32);
+        }
+        from = to;
+    }
+    if rates.len() < 3 {
+        return None;
+    }
+    let rate = quantile(&mut rates, 0.5);
+    let spread = (quantile(&mut rates, 0.75) - quantile(&mut rates, 0.25)) / (2.0 * rate);
+    Some(Drain { rate: rate as f64, spread: spread as f64, busy: waited as f64 / whole as f64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts through a bucket of `burst` bytes and then a queue of any length, RTprop 50 ms.
+    fn queued(rate: f64, burst: f64) -> Vec<Arrival> {
+        let (mut level, mut last, mut now) = (0.0f64, 0.0, 0.0);
+        let mut out = Vec::new();
+        for round in 0..60 {
+            for _ in 0..(10 + round * 7 % 90) {
+                now += 30e-6;
+                level = (level - rate * (now - last)).max(0.0) + 1500.0;
+                last = now;
+                let rtt = (0.05 + (level - burst).max(0.0) / rate) as f32;
+                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0 });
+            }
+            now += 0.05;
+        }
+        out
+    }
+
+    #[test]
+    fn a_queue_delays_by_what_waits_and_a_bucket_does_not() {
+        for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
+            let arrivals = queued(rate, burst);
+            let d = against_level(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
+            assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
+            assert!((d.knee - burst).abs() < 6e3, "{rate} {burst}: {d:?}");
+        }
+        let flat: Vec<Arrival> = queued(2.5e6, 0.0).into_iter().map(|a| Arrival { rtt: 0.05, ..a }).collect();
+        let d = against_level(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();
+        assert!(d.slope.abs() < 0.05, "{d:?}");
+    }
+
+    #[test]
+    fn a_queue_drains_at_its_rate() {
+        let d = drain(&queued(5e5, 0.0), true, 0.05, 0.002, 0.1).unwrap_or_default();
+        assert!((d.rate / 5e5 - 1.0).abs() < 0.02 && d.busy > 0.5, "{d:?}");
+    }
+}

@@ -1,0 +1,200 @@
+//! Captures in: pcap and pcapng, plain or compressed, to TCP packets.
+//!
+//! Nothing here knows connections: what stands in the file is passed on as it stands there, in its order.
+//! Captures are hostile input: memory is bounded whatever they claim, and damage ends reading, no more.
+
+mod classic;
+mod clock;
+mod format;
+mod fragment;
+mod ip;
+mod link;
+mod ng;
+mod open;
+mod source;
+mod tally;
+mod tcp;
+mod tunnel;
+mod unpack;
+mod walk;
+
+pub use open::{OpenCause, OpenError};
+
+use crate::{End, Packet};
+use format::Format;
+use open::Opened;
+use result::diagnosis::{CaptureInfo, Damage};
+use source::Source;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::Time;
+use walk::Walker;
+
+/// Records read by one [`Reader::fill`], at most: what becomes of them stays in the processor's second cache.
+const RECORDS: usize = 1_024;
+
+/// What [`Reader::fill`] appends to. It does not empty it: that is for whoever has read it.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// TCP packets.
+    pub packets: Vec<Packet>,
+    /// ICMP reports about them.
+    pub too_big: Vec<TooBig>,
+}
+
+impl Batch {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+        self.too_big.clear();
+    }
+}
+
+/// An ICMP or ICMPv6 report that a TCP packet was too big for a link on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBig {
+    /// When the report was captured.
+    pub time: Time,
+    /// Where the packet came from.
+    pub from: End,
+    /// Where it was to go.
+    pub to: End,
+    /// What the link would take, bytes of IP; 0 from routers older than RFC 1191.
+    pub mtu: u32,
+}
+
+/// Reads a capture from beginning to end.
+///
+/// Call [`Reader::fill`] until it says false; [`Reader::progress`] and [`Reader::info`] may be asked at any
+/// time and tell what was read so far.
+pub struct Reader {
+    name: String,
+    packing: Option<&'static str>,
+    source: Source,
+    format: Format,
+    walker: Walker,
+    taken: Arc<AtomicU64>,
+    length: Option<u64>,
+    records: u64,
+    wire_bytes: u64,
+    /// Earliest and latest time of a record.
+    times: Option<(Time, Time)>,
+    last: Time,
+    done: bool,
+    damage: Option<Damage>,
+}
+
+impl Reader {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Reader, OpenError> {
+        let name = path.display().to_string();
+        open::file(path).map(|opened| Reader::new(&name, opened)).map_err(|cause| OpenError { name, cause })
+    }
+
+    /// Reads `input`, which is called `name`.
+    pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Reader, OpenError> {
+        match open::any(input, None) {
+            Ok(opened) => Ok(Reader::new(name, opened)),
+            Err(cause) => Err(OpenError { name: name.to_string(), cause }),
+        }
+    }
+
+    fn new(name: &str, opened: Opened) -> Reader {
+        let Opened { packing, source, format, taken, length } = opened;
+        Reader {
+            name: name.to_string(),
+            packing,
+            source,
+            format,
+            walker: Walker::default(),
+            taken,
+            length,
+            records: 0,
+            wire_bytes: 0,
+            times: None,
+            last: Time::ZERO,
+            done: false,
+            damage: None,
+        }
+    }
+
+    /// Appends the TCP packets and ICMP reports of the next records, about a thousand; they may hold none.
+    /// False once there is nothing more, and then nothing was appended.
+    pub fn fill(&mut self, batch: &mut Batch) -> bool {
+        if self.done {
+            return false;
+        }
+        for _ in 0..RECORDS {
+            match self.format.next(&mut self.source) {
+                Ok(Some(record)) => {
+                    if let Some(time) = record.time {
+                        self.last = time;
+                        let (first, last) = self.times.unwrap_or((time, time));
+                        self.times = Some((first.min(time), last.max(time)));
+                    }
+                    self.records += 1;
+                    self.wire_bytes += record.wire as u64;
+                    let bytes = &self.source.bytes()[record.from..record.to];
+                    self.walker.record(record.link, self.last, bytes, record.wire, batch);
+                    self.source.advance(record.held);
+                }
+                Ok(None) => self.done = true,
+                Err(damage) => {
+                    self.damage = Some(damage);
+                    self.done = true;
+                }
+            }
+            if self.done {
+                self.walker.settle(None, batch);
+                return true;
+            }
+        }
+        self.walker.settle(Some(self.last), batch);
+        true
+    }
+
+    /// Bytes of the file taken so far (a little ahead of the packets passed on), and its length where it is
+    /// known: not of a pipe.
+    pub fn progress(&self) -> (u64, Option<u64>) {
+        (self.taken.load(Ordering::Relaxed), self.length)
+    }
+
+    /// What was read so far. What only connections tell (their number, missed bytes, duplicates) is left 0.
+    pub fn info(&self) -> CaptureInfo {
+        let tally = &self.walker.tally;
+        let (start, end) = self.times.unwrap_or_default();
+        CaptureInfo {
+            file: self.name.clone(),
+            format: match self.packing {
+                None => self.format.name().to_string(),
+                Some(packing) => format!("{} ({packing})", self.format.name()),
+            },
+            links: self.links(),
+            start_s: start.as_secs_f64(),
+            duration_s: end.since(start).as_secs_f64(),
+            packets: self.records,
+            wire_bytes: self.wire_bytes,
+            tcp_packets: tally.tcp,
+            udp_packets: tally.udp,
+            fragments: tally.fragments,
+            tunnels: tally.tunnels_found(),
+            other: tally.others_found(),
+            dropped: self.format.dropped(),
+            damage: self.damage.clone(),
+            ..CaptureInfo::default()
+        }
+    }
+
+    /// Names of link types, each once: several numbers share a name.
+    fn links(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.format.links().iter().map(|link| link::name(*link)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,78 @@
+//! Classic pcap files (draft-ietf-opsawg-pcap), and the variant of Alexey Kuznetzov's patched libpcap.
+
+use super::format::{self, Record};
+use super::source::Source;
+use result::diagnosis::Damage;
+use units::Time;
+
+/// The file's header, bytes.
+pub(super) const HEADER: usize = 24;
+
+/// How a classic file is laid out.
+pub(super) struct Classic {
+    big: bool,
+    /// Nanoseconds per unit of the second time field.
+    unit: u64,
+    /// Bytes of a record's header.
+    head: usize,
+    /// Versions up to 2.3 have the two lengths in either order.
+    either: bool,
+    /// The longest record believed.
+    most: u32,
+    pub(super) link: u16,
+}
+
+impl Classic {
+    /// By the file's header; none where its magic number is not one of a classic capture.
+    pub(super) fn new(h: &[u8; HEADER]) -> Option<Classic> {
+        let magic = format::u32_at(h, 0, false);
+        let (big, magic) = if magic as u8 == 0xa1 { (true, magic.swap_bytes()) } else { (false, magic) };
+        let (unit, head) = match magic {
+            0xa1b2_c3d4 => (1_000, 16),
+            0xa1b2_3c4d => (1, 16),
+            // Each record also says its interface, protocol and packet type.
+            0xa1b2_cd34 => (1_000, 24),
+            _ => return None,
+        };
+        let version = (format::u16_at(h, 4, big), format::u16_at(h, 6, big));
+        let snaplen = format::u32_at(h, 16, big);
+        Some(Classic {
+            big,
+            unit,
+            head,
+            either: version <= (2, 3),
+            most: format::longest(snaplen),
+            // The upper bits say how long a frame check sequence is.
+            link: format::u32_at(h, 20, big) as u16,
+        })
+    }
+
+    /// The next record, none at the end of the file.
+    #[inline]
+    pub(super) fn next(&self, source: &mut Source) -> Result<Option<Record>, Damage> {
+        if !source.ensure(self.head) {
+            return format::end(source, self.head);
+        }
+        let [seconds, part, mut captured, mut wire] = format::u32s_at(source.bytes(), 0, self.big);
+        if self.either && captured > wire {
+            (captured, wire) = (wire, captured);
+        }
+        if captured > self.most {
+            let what = format!(
+                "a record claims {captured} captured bytes, the most that can be is {}: this is no record",
+                self.most
+            );
+            return Err(Damage { offset: source.offset(), what });
+        }
+        let total = self.head + captured as usize;
+        let held = format::whole(source, total as u64)?;
+        Ok(Some(Record {
+            time: Some(Time::from_nanos(seconds as u64 * 1_000_000_000 + part as u64 * self.unit)),
+            wire: wire.max(captured),
+            link: self.link,
+            from: self.head,
+            to: total.min(held),
+            held,
+        }))
+    }
+}

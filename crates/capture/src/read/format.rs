@@ -1,0 +1,125 @@
+//! What the two kinds of capture files share.
+
+use super::classic::Classic;
+use super::ng::Ng;
+use super::source::Source;
+use result::diagnosis::Damage;
+use units::Time;
+
+/// The longest record that capture programs write unless told otherwise.
+const USUAL: u32 = 262_144;
+/// The longest that is believed whatever the file says of itself.
+const MOST: u32 = 128 << 20;
+
+/// The longest record believed of a file with this snap length; 0 stands for no limit.
+pub(super) fn longest(snaplen: u32) -> u32 {
+    snaplen.clamp(USUAL, MOST)
+}
+
+/// A packet's place in [`Source::bytes`].
+pub(super) struct Record {
+    /// When it was captured, where that is written.
+    pub(super) time: Option<Time>,
+    /// Length on the wire.
+    pub(super) wire: u32,
+    /// Link type.
+    pub(super) link: u16,
+    /// First byte of it.
+    pub(super) from: usize,
+    /// The one after its last.
+    pub(super) to: usize,
+    /// What to pass over to come to the next.
+    pub(super) held: usize,
+}
+
+/// A kind of capture file.
+pub(super) enum Format {
+    Classic(Classic),
+    Ng(Box<Ng>),
+}
+
+impl Format {
+    #[inline]
+    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
+        match self {
+            Format::Classic(classic) => classic.next(source),
+            Format::Ng(ng) => ng.next(source),
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Format::Classic(_) => "pcap",
+            Format::Ng(_) => "pcapng",
+        }
+    }
+
+    /// Link types, each once.
+    pub(super) fn links(&self) -> &[u16] {
+        match self {
+            Format::Classic(classic) => std::slice::from_ref(&classic.link),
+            Format::Ng(ng) => ng.links(),
+        }
+    }
+
+    /// Packets that the capture program says it dropped.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        match self {
+            Format::Classic(_) => None,
+            Format::Ng(ng) => ng.dropped(),
+        }
+    }
+}
+
+/// Makes sure of a whole record: how many bytes of it are in memory.
+#[inline]
+pub(super) fn whole(source: &mut Source, total: u64) -> Result<usize, Damage> {
+    let offset = source.offset();
+    source.record(total).map_err(|there| cut(source, offset, total, there))
+}
+
+/// The end of the file, where a header of `head` bytes would come next.
+#[cold]
+pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, Damage> {
+    let there = source.bytes().len() as u64;
+    if there == 0 && source.failure().is_none() {
+        return Ok(None);
+    }
+    Err(cut(source, source.offset(), head as u64, there))
+}
+
+#[cold]
+fn cut(source: &Source, offset: u64, total: u64, there: u64) -> Damage {
+    let what = match source.failure() {
+        Some(failure) => failure.to_string(),
+        None => format!("the file ends within a record: it should have {total} bytes, {there} are there"),
+    };
+    Damage { offset, what }
+}
+
+/// Two bytes at `at`, which must be there.
+#[inline]
+pub(super) fn u16_at(b: &[u8], at: usize, big: bool) -> u16 {
+    let bytes = [b[at], b[at + 1]];
+    if big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+}
+
+/// Four bytes at `at`, which must be there.
+#[inline]
+pub(super) fn u32_at(b: &[u8], at: usize, big: bool) -> u32 {
+    let bytes = [b[at], b[at + 1], b[at + 2], b[at + 3]];
+    if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+}
+
+/// Four times four bytes from `at` on, which must be there.
+#[inline]
+pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
+    let b = &b[at..at + 16];
+    [u32_at(b, 0, big), u32_at(b, 4, big), u32_at(b, 8, big), u32_at(b, 12, big)]
+}
+
+/// Eight bytes at `at`, which must be there.
+pub(super) fn u64_at(b: &[u8], at: usize, big: bool) -> u64 {
+    let [first, second] = [u32_at(b, at, big) as u64, u32_at(b, at + 4, big) as u64];
+    if big { first << 32 | second } else { second << 32 | first }
+}

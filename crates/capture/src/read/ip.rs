@@ -1,0 +1,182 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+
+use super::tally::Other;
+use super::walk::Walk;
+use crate::Addr;
+
+pub(super) const ICMP: u8 = 1;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const ICMP6: u8 = 58;
+pub(super) const DESTINATION: u8 = 60;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AH: u8 = 51;
+/// Extension headers followed before a packet is taken for damaged.
+const MOST_EXTENSIONS: usize = 16;
+
+/// An IP header, extension headers included.
+pub(super) struct Net {
+    pub(super) src: Addr,
+    pub(super) dst: Addr,
+    /// Where it begins in the record.
+    pub(super) start: usize,
+    /// Bytes from the end of the headers to the end of the packet.
+    pub(super) payload: u32,
+    pub(super) protocol: u8,
+    pub(super) v6: bool,
+    pub(super) id: u16,
+    pub(super) ttl: u8,
+    pub(super) ecn: u8,
+    /// Where it is part of a fragmented packet.
+    pub(super) fragment: Option<Fragment>,
+}
+
+/// A fragment's place.
+#[derive(Clone, Copy)]
+pub(super) struct Fragment {
+    /// Identification: 16 bits of IPv4, 32 of IPv6.
+    pub(super) id: u32,
+    /// Bytes before it.
+    pub(super) offset: u32,
+    /// It is not the last.
+    pub(super) more: bool,
+    /// Bytes of the packet's fragmentable part that this one holds.
+    pub(super) len: u32,
+}
+
+/// Reads the header at `w.at` and moves to what follows it.
+#[inline]
+pub(super) fn parse(w: &mut Walk) -> Result<Net, Other> {
+    match w.array(w.at)? {
+        [first] if first >> 4 == 4 => v4(w),
+        [first] if first >> 4 == 6 => v6(w),
+        _ => Err(Other::Bad),
+    }
+}
+
+#[inline]
+fn v4(w: &mut Walk) -> Result<Net, Other> {
+    let h: &[u8; 20] = w.header(w.at)?;
+    let start = w.at;
+    let header = (h[0] & 15) as usize * 4;
+    let total = match u16::from_be_bytes([h[2], h[3]]) {
+        // Segmentation offload: the capture saw more than the field can say, or saw it before it was set.
+        0 => w.wire.saturating_sub(start),
+        total => total as usize,
+    };
+    if header < 20 || total < header {
+        return Err(Other::Bad);
+    }
+    w.at += header;
+    let mut net = Net {
+        src: Addr::v4([h[12], h[13], h[14], h[15]]),
+        dst: Addr::v4([h[16], h[17], h[18], h[19]]),
+        start,
+        payload: (total - header) as u32,
+        protocol: h[9],
+        v6: false,
+        id: u16::from_be_bytes([h[4], h[5]]),
+        ttl: h[8],
+        ecn: h[1] & 3,
+        fragment: None,
+    };
+    let place = u16::from_be_bytes([h[6], h[7]]);
+    if place & 0x3fff != 0 {
+        net.fragment = Some(Fragment {
+            id: net.id as u32,
+            offset: (place & 0x1fff) as u32 * 8,
+            more: place & 0x2000 != 0,
+            len: net.payload,
+        });
+    }
+    if net.protocol == AH && net.fragment.is_none_or(|f| f.offset == 0) {
+        authentication(w, &mut net)?;
+    }
+    Ok(net)
+}
+
+/// RFC 4302 section 2: its length is counted in four bytes, less two of them.
+fn authentication(w: &mut Walk, net: &mut Net) -> Result<(), Other> {
+    let [next, len] = w.array(w.at)?;
+    extension(w, net, next, (len as usize + 2) * 4)
+}
+
+/// Passes over an extension header of `len` bytes.
+fn extension(w: &mut Walk, net: &mut Net, next: u8, len: usize) -> Result<(), Other> {
+    net.payload = net.payload.checked_sub(len as u32).ok_or(Other::Bad)?;
+    net.protocol = next;
+    w.at += len;
+    Ok(())
+}
+
+#[inline]
+fn v6(w: &mut Walk) -> Result<Net, Other> {
+    let h: &[u8; 40] = w.header(w.at)?;
+    let start = w.at;
+    let length = u16::from_be_bytes([h[4], h[5]]) as u32;
+    w.at += 40;
+    let mut net = Net {
+        src: Addr::v6(*h[8..].first_chunk().ok_or(Other::Bad)?),
+        dst: Addr::v6(*h[24..].first_chunk().ok_or(Other::Bad)?),
+        start,
+        payload: length,
+        protocol: h[6],
+        v6: true,
+        id: 0,
+        ttl: h[7],
+        ecn: h[1] >> 4 & 3,
+        fragment: None,
+    };
+    if length == 0 {
+        net.payload = unsaid_length(w, &net)?;
+    }
+    for _ in 0..MOST_EXTENSIONS {
+        match net.protocol {
+            HOP_BY_HOP | ROUTING | DESTINATION => {
+                let [next, len] = w.array(w.at)?;
+                extension(w, &mut net, next, (len as usize + 1) * 8)?;
+            }
+            AH => authentication(w, &mut net)?,
+            FRAGMENT => {
+                let b: [u8; 8] = w.array(w.at)?;
+                extension(w, &mut net, b[0], 8)?;
+                let place = u16::from_be_bytes([b[2], b[3]]);
+                let (offset, more) = ((place & !7) as u32, place & 1 == 1);
+                // Offset 0 and no more: an atomic fragment, which is the whole packet (RFC 6946).
+                if offset > 0 || more {
+                    let id = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
+                    net.fragment = Some(Fragment { id, offset, more, len: net.payload });
+                }
+                if offset > 0 {
+                    break;
+                }
+            }
+            _ => break,
+        }
+    }
+    Ok(net)
+}
+
+/// The payload's length where the field is 0: a jumbogram's (RFC 2675), else what the wire carried, as with
+/// segments of over 64 kB that were captured before segmentation.
+fn unsaid_length(w: &Walk, net: &Net) -> Result<u32, Other> {
+    let on_wire = w.wire.saturating_sub(w.at) as u32;
+    if net.protocol != HOP_BY_HOP {
+        return Ok(on_wire);
+    }
+    let [_, len] = w.array(w.at)?;
+    let mut at = w.at + 2;
+    let end = w.at + (len as usize + 1) * 8;
+    while at + 6 <= end {
+        let [kind, len] = w.array(at)?;
+        match kind {
+            // Pad1 has no length.
+            0 => at += 1,
+            0xc2 if len == 4 => return Ok(u32::from_be_bytes(w.array(at + 2)?)),
+            _ => at += 2 + len as usize,
+        }
+    }
+    Ok(on_wire)
+}

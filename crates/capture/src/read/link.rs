@@ -1,0 +1,149 @@
+//! Link layers: numbers as in the registry of link types (draft-ietf-opsawg-pcaplinktype).
+
+use super::tally::{Other, Tunnel};
+use super::walk::{Layer, Walk};
+
+/// Name of a link type, as [`result::CaptureInfo::links`] has it.
+pub(super) fn name(link: u16) -> String {
+    match link {
+        0 => "null".into(),
+        1 => "ethernet".into(),
+        9 | 50 => "ppp".into(),
+        12 | 14 | 101 | 228 | 229 => "raw-ip".into(),
+        108 => "loop".into(),
+        113 => "linux-cooked".into(),
+        276 => "linux-cooked-v2".into(),
+        other => format!("link type {other}"),
+    }
+}
+
+/// Where a record of this link type begins.
+#[inline]
+pub(super) fn outermost(w: &mut Walk, link: u16) -> Result<Layer, Other> {
+    match link {
+        1 => Ok(Layer::Ethernet),
+        // 12 and 14 are what systems call raw IP in memory; some wrote them to files.
+        12 | 14 | 101 | 228 | 229 => Ok(Layer::Ip),
+        0 | 108 => null(w),
+        9 | 50 => Ok(Layer::Ppp),
+        // Packet type, ARPHRD type, address length, address of 8, EtherType.
+        113 => cooked(w, 14, 16),
+        // EtherType, reserved, interface, ARPHRD type, packet type, address length, address of 8.
+        276 => cooked(w, 0, 20),
+        _ => Err(Other::Link),
+    }
+}
+
+fn cooked(w: &mut Walk, kind: usize, header: usize) -> Result<Layer, Other> {
+    let kind = w.u16(kind)?;
+    w.at = header;
+    w.base = header;
+    Ok(Layer::Type(kind))
+}
+
+/// An address family of four bytes, in the byte order of the machine that captured (0) or the network's (108).
+fn null(w: &mut Walk) -> Result<Layer, Other> {
+    let family = u32::from_be_bytes(w.array(0)?);
+    let family = if family > 0xffff { family.swap_bytes() } else { family };
+    w.at = 4;
+    w.base = 4;
+    match family {
+        // IPv4; IPv6 on Linux, NetBSD, FreeBSD, macOS.
+        2 | 10 | 24 | 28 | 30 => Ok(Layer::Ip),
+        _ => Err(Other::EtherType),
+    }
+}
+
+/// A MAC header with an EtherType, or an 802.3 length and an LLC/SNAP header (RFC 1042).
+#[inline]
+pub(super) fn ethernet(w: &mut Walk) -> Result<Layer, Other> {
+    let kind = w.u16(w.at + 12)?;
+    w.at += 14;
+    if kind >= 0x600 {
+        return Ok(Layer::Type(kind));
+    }
+    if w.array(w.at)? != [0xaa, 0xaa, 3, 0, 0, 0] {
+        return Err(Other::Llc);
+    }
+    let kind = w.u16(w.at + 6)?;
+    w.at += 8;
+    Ok(Layer::Type(kind))
+}
+
+/// What follows an EtherType.
+#[inline]
+pub(super) fn ethertype(w: &mut Walk, kind: u16) -> Result<Layer, Other> {
+    match kind {
+        0x0800 | 0x86dd => Ok(Layer::Ip),
+        // 802.1Q, 802.1ad and what came before it: two bytes of tag, then the next EtherType.
+        0x8100 | 0x88a8 | 0x9100 => {
+            let next = w.u16(w.at + 2)?;
+            w.at += 4;
+            Ok(Layer::Type(next))
+        }
+        0x8847 | 0x8848 => {
+            w.enter(Tunnel::Mpls);
+            Ok(Layer::Mpls)
+        }
+        0x8864 => {
+            // RFC 2516 section 4: version and type 1, code 0 for a session, session, length.
+            let [version, code] = w.array(w.at)?;
+            if version != 0x11 || code != 0 {
+                return Err(Other::Bad);
+            }
+            w.at += 6;
+            w.enter(Tunnel::Pppoe);
+            Ok(Layer::Ppp)
+        }
+        0x6558 => Ok(Layer::Ethernet),
+        0x0806 => Err(Other::Arp),
+        0x8863 => Err(Other::Discovery),
+        0x88cc => Err(Other::Lldp),
+        0x88e5 => Err(Other::Macsec),
+        _ => Err(Other::EtherType),
+    }
+}
+
+/// RFC 1661 section 2, RFC 1662 section 3.1: address and control may be missing, the protocol may have one byte.
+pub(super) fn ppp(w: &mut Walk) -> Result<Layer, Other> {
+    if w.array(w.at)? == [0xff, 0x03] {
+        w.at += 2;
+    }
+    let [first] = w.array(w.at)?;
+    let protocol = if first & 1 == 1 {
+        w.at += 1;
+        first as u16
+    } else {
+        w.at += 2;
+        w.u16(w.at - 2)?
+    };
+    match protocol {
+        0x0021 | 0x0057 => Ok(Layer::Ip),
+        0x0281 => {
+            w.enter(Tunnel::Mpls);
+            Ok(Layer::Mpls)
+        }
+        _ => Err(Other::PppControl),
+    }
+}
+
+/// Labels up to the bottom of the stack (RFC 3032 section 2.1). What is below has no name: IP shows by its
+/// version, and a first nibble of 0 is a pseudowire's control word (RFC 4385 section 3).
+pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
+    loop {
+        let label: [u8; 4] = w.array(w.at)?;
+        w.at += 4;
+        if label[2] & 1 == 1 {
+            break;
+        }
+    }
+    let [first] = w.array(w.at)?;
+    match first >> 4 {
+        4 | 6 => Ok(Layer::Ip),
+        0 => {
+            w.at += 4;
+            Ok(Layer::Ethernet)
+        }
+        _ => Err(Other::Tunnelled),
+    }
+}

@@ -1,0 +1,274 @@
+//! pcapng files (draft-ietf-opsawg-pcapng).
+
+use super::clock::Clock;
+use super::format::{self, Record, u16_at, u32_at, u64_at};
+use super::source::Source;
+use result::diagnosis::Damage;
+use units::Time;
+
+/// Section header, interface description, packet (obsolete), simple packet, interface statistics, enhanced packet.
+pub(super) const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE: u32 = 3;
+const STATISTICS: u32 = 5;
+const ENHANCED: u32 = 6;
+/// Interfaces believed of a section.
+const MOST_INTERFACES: usize = 65_536;
+/// Link types listed.
+const MOST_LINKS: usize = 64;
+
+/// An interface of the current section.
+struct Interface {
+    link: u16,
+    snaplen: u32,
+    clock: Clock,
+    /// Drops told packet by packet, and the greatest total told in statistics.
+    dropped: Option<u64>,
+    dropped_in_all: Option<u64>,
+}
+
+/// State of reading a pcapng file.
+#[derive(Default)]
+pub(super) struct Ng {
+    big: bool,
+    interfaces: Vec<Interface>,
+    links: Vec<u16>,
+    /// Drops of sections that have ended.
+    dropped: Option<u64>,
+}
+
+/// What a block is.
+enum Block {
+    Packet(Record),
+    /// Something else, of so many bytes in memory.
+    Other(usize),
+}
+
+impl Ng {
+    pub(super) fn links(&self) -> &[u16] {
+        &self.links
+    }
+
+    /// Sums up interfaces and sections. Statistics count all drops of an interface, so they win over what
+    /// its packets said.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        let of = |i: &Interface| i.dropped_in_all.max(i.dropped);
+        let now = self.interfaces.iter().filter_map(of).reduce(u64::saturating_add);
+        match (self.dropped, now) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The next packet, none at the end of the file.
+    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
+        loop {
+            if !source.ensure(12) {
+                return format::end(source, 12);
+            }
+            let offset = source.offset();
+            let wrong = |what: String| Damage { offset, what };
+            match self.block(source).map_err(|e| e.into_damage(wrong))? {
+                Block::Packet(record) => return Ok(Some(record)),
+                Block::Other(held) => source.advance(held),
+            }
+        }
+    }
+
+    fn block(&mut self, source: &mut Source) -> Result<Block, Wrong> {
+        let b = source.bytes();
+        if b[..4] == SECTION.to_be_bytes() {
+            // The same number in either byte order; what follows the length says which.
+            self.big = match u32_at(b, 8, false) {
+                0x1a2b_3c4d => false,
+                0x4d3c_2b1a => true,
+                other => {
+                    let what = "a section header has the byte-order magic";
+                    return Err(Wrong::What(format!("{what} {other:#010x}, 0x1a2b3c4d would be right")));
+                }
+            };
+        }
+        let (kind, length) = (u32_at(b, 0, self.big), u32_at(b, 4, self.big));
+        // Section 3.1: type, length twice; padded to four bytes, which some writers leave out of the length.
+        if length < 12 {
+            return Err(Wrong::What(format!("a block claims {length} bytes, 12 is the least")));
+        }
+        let total = (length as u64).next_multiple_of(4);
+        let held = format::whole(source, total)?;
+        let b = &source.bytes()[..held];
+        if held as u64 == total {
+            let again = u32_at(b, held - 4, self.big);
+            if again != length {
+                return Err(Wrong::What(format!(
+                    "a block begins with length {length} and ends with {again}"
+                )));
+            }
+        }
+        // A block that is not all in memory has lost its end.
+        let body = &b[8..if held as u64 == total { held - 4 } else { held }];
+        match kind {
+            SECTION => self.section(body)?,
+            INTERFACE => self.interface(body)?,
+            STATISTICS => self.statistics(body)?,
+            ENHANCED | PACKET => return self.packet(kind, body, total, held).map(Block::Packet),
+            SIMPLE => return self.simple(body, total, held).map(Block::Packet),
+            _ => {}
+        }
+        Ok(Block::Other(held))
+    }
+
+    /// Section 4.1.
+    fn section(&mut self, body: &[u8]) -> Result<(), Wrong> {
+        need(body, 16, "section header")?;
+        let major = u16_at(body, 4, self.big);
+        if major != 1 {
+            return Err(Wrong::What(format!("a section of version {major}, 1 is known")));
+        }
+        self.dropped = self.dropped();
+        self.interfaces.clear();
+        Ok(())
+    }
+
+    /// Section 4.2.
+    fn interface(&mut self, body: &[u8]) -> Result<(), Wrong> {
+        need(body, 8, "interface description")?;
+        if self.interfaces.len() == MOST_INTERFACES {
+            return Err(Wrong::What(format!("a section with more than {MOST_INTERFACES} interfaces")));
+        }
+        let (mut resolution, mut offset) = (6, 0);
+        for_options(&body[8..], self.big, |code, value| match (code, value.len()) {
+            (9, 1) => resolution = value[0],
+            (14, 8) => offset = u64_at(value, 0, self.big) as i64,
+            _ => {}
+        });
+        let link = u16_at(body, 0, self.big);
+        if !self.links.contains(&link) && self.links.len() < MOST_LINKS {
+            self.links.push(link);
+        }
+        self.interfaces.push(Interface {
+            link,
+            snaplen: u32_at(body, 4, self.big),
+            clock: Clock::new(resolution, offset),
+            dropped: None,
+            dropped_in_all: None,
+        });
+        Ok(())
+    }
+
+    /// Section 4.6: `isb_ifdrop` and `isb_osdrop`, counted from the beginning of the capture.
+    fn statistics(&mut self, body: &[u8]) -> Result<(), Wrong> {
+        need(body, 12, "interface statistics")?;
+        let big = self.big;
+        let interface = self.of(u32_at(body, 0, big))?;
+        let mut dropped: Option<u64> = None;
+        for_options(&body[12..], big, |code, value| {
+            if let (5 | 7, 8) = (code, value.len()) {
+                dropped = Some(dropped.unwrap_or(0).saturating_add(u64_at(value, 0, big)));
+            }
+        });
+        interface.dropped_in_all = interface.dropped_in_all.max(dropped);
+        Ok(())
+    }
+
+    /// Sections 4.3 and A: the obsolete block has an interface of two bytes and how many were dropped since
+    /// the last one, 0xffff where that is not known; else they are alike.
+    fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
+        need(body, 20, "packet block")?;
+        let big = self.big;
+        let [high, low, captured, wire] = format::u32s_at(body, 4, big);
+        let padded = 20 + (captured as u64).next_multiple_of(4);
+        if 20 + captured as u64 > total - 12 {
+            return Err(Wrong::What(format!("a packet of {captured} captured bytes in a block of {total}")));
+        }
+        let mut dropped = None;
+        let number = if kind == PACKET {
+            dropped = Some(u16_at(body, 2, big) as u64).filter(|n| *n != 0xffff);
+            u16_at(body, 0, big) as u32
+        } else {
+            if let Some(options) = body.get(padded as usize..) {
+                for_options(options, big, |code, value| {
+                    if (code, value.len()) == (4, 8) {
+                        dropped = Some(u64_at(value, 0, big));
+                    }
+                });
+            }
+            u32_at(body, 0, big)
+        };
+        let interface = self.of(number)?;
+        if let Some(n) = dropped {
+            interface.dropped = Some(interface.dropped.unwrap_or(0).saturating_add(n));
+        }
+        Ok(Record {
+            time: Some(interface.clock.time((high as u64) << 32 | low as u64)),
+            wire: wire.max(captured),
+            link: interface.link,
+            from: 28,
+            to: held.min(28 + captured as usize),
+            held,
+        })
+    }
+
+    /// Section 4.4: of the first interface, without a time; as much as the snap length let through.
+    fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, Wrong> {
+        need(body, 4, "simple packet block")?;
+        let wire = u32_at(body, 0, self.big);
+        let interface = self.of(0)?;
+        let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+        let captured = wire.min(limit) as u64;
+        if captured > total - 16 {
+            return Err(Wrong::What(format!("a packet of {captured} captured bytes in a block of {total}")));
+        }
+        let to = held.min(12 + captured as usize);
+        Ok(Record { time: None::<Time>, wire, link: interface.link, from: 12, to, held })
+    }
+
+    fn of(&mut self, number: u32) -> Result<&mut Interface, Wrong> {
+        let described = self.interfaces.len();
+        self.interfaces.get_mut(number as usize).ok_or_else(|| {
+            Wrong::What(format!("a block names interface {number}, where {described} were described"))
+        })
+    }
+}
+
+/// What is wrong with a block.
+enum Wrong {
+    What(String),
+    Cut(Damage),
+}
+
+impl From<Damage> for Wrong {
+    fn from(damage: Damage) -> Wrong {
+        Wrong::Cut(damage)
+    }
+}
+
+impl Wrong {
+    fn into_damage(self, place: impl Fn(String) -> Damage) -> Damage {
+        match self {
+            Wrong::What(what) => place(what),
+            Wrong::Cut(damage) => damage,
+        }
+    }
+}
+
+fn need(body: &[u8], least: usize, block: &str) -> Result<(), Wrong> {
+    if body.len() >= least {
+        return Ok(());
+    }
+    let len = body.len();
+    Err(Wrong::What(format!("a block has {len} bytes inside, {block} needs {least}")))
+}
+
+/// Options (section 3.5): code, length, value padded to four bytes; code 0 ends them.
+fn for_options(mut rest: &[u8], big: bool, mut option: impl FnMut(u16, &[u8])) {
+    while rest.len() >= 4 {
+        let (code, len) = (u16_at(rest, 0, big), u16_at(rest, 2, big) as usize);
+        let Some(value) = rest.get(4..4 + len) else { return };
+        if code == 0 {
+            return;
+        }
+        option(code, value);
+        rest = rest.get(4 + len.next_multiple_of(4)..).unwrap_or_default();
+    }
+}

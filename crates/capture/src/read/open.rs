@@ -1,0 +1,192 @@
+//! Opening a capture: what it is shows by its first bytes, never by its name.
+
+use super::classic::{self, Classic};
+use super::format::Format;
+use super::ng::SECTION;
+use super::source::Source;
+use super::unpack::{Packing, unpack};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A capture could not be opened.
+#[derive(Debug)]
+pub struct OpenError {
+    /// The file as it was named; `-` for standard input.
+    pub name: String,
+    /// Why.
+    pub cause: OpenCause,
+}
+
+/// Why a capture could not be opened.
+#[derive(Debug)]
+pub enum OpenCause {
+    /// It could not be read, or not be unpacked.
+    Io(io::Error),
+    /// It has no bytes.
+    Empty,
+    /// It ends before a file header could.
+    Short {
+        /// Bytes there are.
+        bytes: usize,
+    },
+    /// It is packed in a way that is not read.
+    Packed {
+        /// In which.
+        with: &'static str,
+    },
+    /// It is a capture of a kind that is not read.
+    Foreign {
+        /// Which.
+        kind: &'static str,
+    },
+    /// It does not begin like any capture.
+    NotACapture {
+        /// What it begins with.
+        magic: [u8; 4],
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name)?;
+        match &self.cause {
+            OpenCause::Io(e) => e.fmt(f),
+            OpenCause::Empty => f.write_str("the file is empty: a capture has a header at least"),
+            OpenCause::Short { bytes } => {
+                write!(f, "the file ends after {bytes} bytes, within its header: not a whole capture")
+            }
+            OpenCause::Packed { with } => {
+                write!(f, "packed with {with}: unpack it first (gzip, zstd and xz are read as they are)")
+            }
+            OpenCause::Foreign { kind } => {
+                write!(f, "a capture of {kind}: convert it first (editcap -F pcapng, of Wireshark)")
+            }
+            OpenCause::NotACapture { magic: [a, b, c, d] } => {
+                write!(
+                    f,
+                    "not a pcap or pcapng capture: it begins with the bytes {a:02x} {b:02x} {c:02x} {d:02x}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.cause {
+            OpenCause::Io(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+/// What a reader begins with.
+pub(super) struct Opened {
+    pub(super) packing: Option<&'static str>,
+    pub(super) source: Source,
+    pub(super) format: Format,
+    /// Bytes of the file taken so far.
+    pub(super) taken: Arc<AtomicU64>,
+    /// Bytes of the file.
+    pub(super) length: Option<u64>,
+}
+
+/// Opens a file, or standard input for `-`.
+pub(super) fn file(path: &Path) -> Result<Opened, OpenCause> {
+    if path == Path::new("-") {
+        return any(Box::new(io::stdin()), None);
+    }
+    let file = File::open(path).map_err(OpenCause::Io)?;
+    let about = file.metadata().map_err(OpenCause::Io)?;
+    any(Box::new(file), about.is_file().then_some(about.len()))
+}
+
+/// Finds out what `input` is.
+pub(super) fn any(input: Box<dyn Read + Send>, length: Option<u64>) -> Result<Opened, OpenCause> {
+    let taken = Arc::new(AtomicU64::new(0));
+    let mut input = Counted { input, taken: taken.clone() };
+    let head = head(&mut input).map_err(OpenCause::Io)?;
+    let packing = Packing::of(&head);
+    let whole: Box<dyn Read + Send> = Box::new(io::Cursor::new(head).chain(input));
+    let mut source = match packing {
+        Some(packing) => Source::new(unpack(whole, packing).map_err(OpenCause::Io)?),
+        None => Source::new(whole),
+    };
+    let format = format(&mut source, packing.is_some())?;
+    Ok(Opened { packing: packing.map(Packing::name), source, format, taken, length })
+}
+
+/// The first six bytes, or as many as there are: the longest magic number has six.
+fn head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(6).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn format(source: &mut Source, unpacked: bool) -> Result<Format, OpenCause> {
+    let whole = source.ensure(classic::HEADER);
+    let b = source.bytes();
+    if let (false, Some(failure)) = (whole, source.failure()) {
+        return Err(OpenCause::Io(io::Error::other(failure.to_string())));
+    }
+    let Some(&magic) = b.first_chunk::<4>() else {
+        return Err(if b.is_empty() { OpenCause::Empty } else { OpenCause::Short { bytes: b.len() } });
+    };
+    if unpacked && let Some(again) = Packing::of(b) {
+        return Err(OpenCause::Packed { with: again.twice() });
+    }
+    if let Some(cause) = known(b) {
+        return Err(cause);
+    }
+    if magic == SECTION.to_be_bytes() {
+        return Ok(Format::Ng(Box::default()));
+    }
+    let header = b.first_chunk::<{ classic::HEADER }>();
+    let mut padded = [0; classic::HEADER];
+    padded[..4].copy_from_slice(&magic);
+    match Classic::new(header.unwrap_or(&padded)) {
+        None => Err(OpenCause::NotACapture { magic }),
+        Some(_) if header.is_none() => Err(OpenCause::Short { bytes: b.len() }),
+        Some(classic) => {
+            source.advance(classic::HEADER);
+            Ok(Format::Classic(classic))
+        }
+    }
+}
+
+/// Other files that one may take for a capture.
+fn known(b: &[u8]) -> Option<OpenCause> {
+    let packed = |with| Some(OpenCause::Packed { with });
+    let foreign = |kind| Some(OpenCause::Foreign { kind });
+    match b {
+        [b'B', b'Z', b'h', ..] => packed("bzip2"),
+        [0x04, 0x22, 0x4d, 0x18, ..] => packed("lz4"),
+        [b'P', b'K', 3, 4, ..] => packed("zip"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => packed("7-Zip"),
+        [b'L', b'Z', b'I', b'P', ..] => packed("lzip"),
+        [0x1f, 0x9d, ..] => packed("compress"),
+        [b's', b'n', b'o', b'o', b'p', ..] => foreign("snoop"),
+        [b'G', b'M', b'B', b'U', ..] => foreign("Network Monitor"),
+        [b'T', b'R', b'S', b'N', ..] => foreign("a Sniffer"),
+        [0xac, 0x01, 0x00, 0x1c, ..] | [0x1c, 0x00, 0x01, 0xac, ..] => foreign("IXIA"),
+        _ => None,
+    }
+}
+
+/// Counts what is read.
+struct Counted {
+    input: Box<dyn Read + Send>,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(out)?;
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

@@ -1,0 +1,95 @@
+//! What a capture holds beside TCP, counted.
+
+use result::diagnosis::Counted;
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name { $($item,)* }
+
+        impl $name {
+            const NAMES: &'static [&'static str] = &[$($text,)*];
+        }
+    };
+}
+
+named! {
+    /// Why a record holds neither TCP nor UDP.
+    Other {
+        Arp = "arp",
+        Icmp = "icmp",
+        Icmp6 = "icmpv6",
+        Igmp = "igmp",
+        Sctp = "sctp",
+        Esp = "esp",
+        Macsec = "macsec",
+        Discovery = "pppoe discovery",
+        PppControl = "ppp control",
+        Lldp = "lldp",
+        Llc = "802.2",
+        EtherType = "other ethertype",
+        Protocol = "other ip protocol",
+        Tunnelled = "unknown tunnel payload",
+        Link = "unknown link type",
+        Deep = "too many layers",
+        Cut = "cut before TCP",
+        Bad = "bad header",
+    }
+}
+
+named! {
+    /// What a packet may be wrapped in.
+    Tunnel {
+        Gre = "gre",
+        Erspan = "erspan",
+        Vxlan = "vxlan",
+        Geneve = "geneve",
+        GtpU = "gtp-u",
+        FourInFour = "ipip",
+        SixInFour = "6in4",
+        FourInSix = "4in6",
+        SixInSix = "6in6",
+        Mpls = "mpls",
+        Pppoe = "pppoe",
+        Esp = "esp",
+        EspInUdp = "esp-in-udp",
+        WireGuard = "wireguard-like",
+    }
+}
+
+/// Counters of a capture.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) tcp: u64,
+    pub(super) udp: u64,
+    pub(super) fragments: u64,
+    other: [u64; Other::NAMES.len()],
+    tunnels: [u64; Tunnel::NAMES.len()],
+}
+
+impl Tally {
+    pub(super) fn other(&mut self, why: Other) {
+        self.other[why as usize] += 1;
+    }
+
+    /// Counts the tunnels whose bits are set in `mask`.
+    pub(super) fn tunnels(&mut self, mask: u32) {
+        for (i, count) in self.tunnels.iter_mut().enumerate() {
+            *count += (mask >> i & 1) as u64;
+        }
+    }
+
+    pub(super) fn others_found(&self) -> Vec<Counted> {
+        found(Other::NAMES, &self.other)
+    }
+
+    pub(super) fn tunnels_found(&self) -> Vec<Counted> {
+        found(Tunnel::NAMES, &self.tunnels)
+    }
+}
+
+fn found(names: &[&str], counts: &[u64]) -> Vec<Counted> {
+    let pairs = names.iter().zip(counts).filter(|(_, count)| **count > 0);
+    pairs.map(|(name, count)| Counted { name: name.to_string(), count: *count }).collect()
+}

@@ -1,0 +1,121 @@
+//! TCP headers (RFC 9293 section 3.1), and what ICMP says of TCP packets.
+
+use super::TooBig;
+use super::ip::{self, Net};
+use super::tally::Other;
+use super::walk::Walk;
+use crate::{Addr, End, Flags, Options, Packet};
+use units::Time;
+
+/// Appends the packet whose TCP header stands at `w.at`.
+#[inline]
+pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>) -> Result<(), Other> {
+    // Checksum and urgent pointer may have been cut off.
+    let h: &[u8; 16] = w.header(w.at)?;
+    let header = (h[12] >> 4) as usize * 4;
+    if header < 20 || header as u32 > net.payload {
+        return Err(Other::Bad);
+    }
+    let end = w.at + header;
+    let kept = w.bytes.get(w.at + 20..end.min(w.bytes.len())).unwrap_or_default();
+    let packet = next(packets);
+    packet.time = time;
+    packet.src = End { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) };
+    packet.dst = End { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) };
+    packet.seq = u32::from_be_bytes([h[4], h[5], h[6], h[7]]);
+    packet.ack = u32::from_be_bytes([h[8], h[9], h[10], h[11]]);
+    packet.flags = Flags(h[13]);
+    packet.window = u16::from_be_bytes([h[14], h[15]]);
+    packet.len = net.payload - header as u32;
+    packet.header = (end - net.start).min(u16::MAX as usize) as u16;
+    packet.outside = net.start.saturating_sub(w.base).min(u16::MAX as usize) as u16;
+    packet.id = net.id;
+    packet.ttl = net.ttl;
+    packet.ecn = net.ecn;
+    if header > 20 {
+        options(kept, header - 20, &mut packet.options);
+    }
+    Ok(())
+}
+
+/// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time.
+#[inline(never)]
+fn next(packets: &mut Vec<Packet>) -> &mut Packet {
+    let at = packets.len();
+    packets.push(Packet::default());
+    &mut packets[at]
+}
+
+/// Options of `len` bytes, of which `bytes` were captured.
+#[inline]
+fn options(bytes: &[u8], len: usize, o: &mut Options) {
+    o.cut = bytes.len() < len;
+    // What nearly every segment has: two no-operations and timestamps (RFC 7323 appendix A).
+    if let ([1, 1, 8, 10, value @ ..], 12) = (bytes, len)
+        && let Some((a, b)) = pair(value)
+    {
+        o.timestamps = Some((a, b));
+        return;
+    }
+    let mut rest = bytes;
+    while let [kind, after @ ..] = rest {
+        match kind {
+            0 => break,
+            1 => rest = after,
+            _ => {
+                let Some((&len, _)) = after.split_first() else { break };
+                if len < 2 || len as usize > rest.len() {
+                    break;
+                }
+                option(o, *kind, &rest[2..len as usize]);
+                rest = &rest[len as usize..];
+            }
+        }
+    }
+}
+
+fn option(o: &mut Options, kind: u8, value: &[u8]) {
+    match (kind, value) {
+        (2, &[a, b]) => o.mss = Some(u16::from_be_bytes([a, b])),
+        (3, &[scale]) => o.wscale = Some(scale),
+        (4, []) => o.sack_ok = true,
+        (8, _) if value.len() == 8 => o.timestamps = pair(value),
+        // RFC 2018 section 3.
+        (5, _) => {
+            for (to, block) in o.sack.iter_mut().zip(value.chunks_exact(8)) {
+                *to = pair(block).unwrap_or_default();
+                o.sacks += 1;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Two numbers of 32 bits.
+fn pair(b: &[u8]) -> Option<(u32, u32)> {
+    let b: &[u8; 8] = b.first_chunk()?;
+    Some((u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u32::from_be_bytes([b[4], b[5], b[6], b[7]])))
+}
+
+/// Reads "fragmentation needed" (RFC 1191 section 4) and "packet too big" (RFC 4443 section 3.2) about TCP.
+pub(super) fn too_big(time: Time, net: &Net, w: &Walk) -> Option<TooBig> {
+    let b: [u8; 8] = w.array(w.at).ok()?;
+    let mtu = match (net.protocol, b[0], b[1]) {
+        (ip::ICMP, 3, 4) => u16::from_be_bytes([b[6], b[7]]) as u32,
+        (ip::ICMP6, 2, _) => u32::from_be_bytes([b[4], b[5], b[6], b[7]]),
+        _ => return None,
+    };
+    let (from, to, protocol, at) = quoted(w, w.at + 8)?;
+    if protocol != ip::TCP {
+        return None;
+    }
+    let [src, dst] = [w.u16(at).ok()?, w.u16(at + 2).ok()?];
+    Some(TooBig { time, from: End { addr: from, port: src }, to: End { addr: to, port: dst }, mtu })
+}
+
+/// The header of the packet that an ICMP message quotes, which is cut short as a rule.
+fn quoted(w: &Walk, at: usize) -> Option<(Addr, Addr, u8, usize)> {
+    let mut inner = w.look(at);
+    let net = ip::parse(&mut inner).ok()?;
+    net.fragment.is_none_or(|f| f.offset == 0).then_some((net.src, net.dst, net.protocol, inner.at))
+}

@@ -1,0 +1,181 @@
+//! From the first byte of a record inwards: link layers, tunnels, IP, TCP.
+
+use super::fragment::Fragments;
+use super::ip::{self, Net};
+use super::tally::{Other, Tally, Tunnel};
+use super::{Batch, link, tcp, tunnel};
+use units::Time;
+
+/// Layers looked into before a record is given up.
+const MOST_LAYERS: usize = 24;
+
+/// A record and the place in it that is being read.
+pub(super) struct Walk<'a> {
+    /// What was captured.
+    pub(super) bytes: &'a [u8],
+    /// Length on the wire.
+    pub(super) wire: usize,
+    /// The next header.
+    pub(super) at: usize,
+    /// Bytes before this one were never on the wire of the packet: the capture's own headers.
+    pub(super) base: usize,
+    /// Tunnels passed, a bit each.
+    tunnels: u32,
+    /// A port number alone said that there is a tunnel.
+    pub(super) guessed: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// A record of which nothing was read yet.
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], wire: u32) -> Walk<'a> {
+        Walk { bytes, wire: wire as usize, at: 0, base: 0, tunnels: 0, guessed: false }
+    }
+
+    /// The same record, to look at what stands at `at`.
+    pub(super) fn look(&self, at: usize) -> Walk<'a> {
+        Walk { at, ..*self }
+    }
+
+    /// The `N` bytes at `at`.
+    #[inline]
+    pub(super) fn header<const N: usize>(&self, at: usize) -> Result<&'a [u8; N], Other> {
+        match self.bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
+            Some(bytes) => Ok(bytes),
+            None => Err(self.missing(at + N)),
+        }
+    }
+
+    /// The `N` bytes at `at`, few of them.
+    #[inline]
+    pub(super) fn array<const N: usize>(&self, at: usize) -> Result<[u8; N], Other> {
+        self.header(at).copied()
+    }
+
+    /// Why there are no bytes up to `end`.
+    #[cold]
+    fn missing(&self, end: usize) -> Other {
+        if end > self.wire { Other::Bad } else { Other::Cut }
+    }
+
+    #[inline]
+    pub(super) fn u16(&self, at: usize) -> Result<u16, Other> {
+        Ok(u16::from_be_bytes(self.array(at)?))
+    }
+
+    pub(super) fn enter(&mut self, tunnel: Tunnel) {
+        self.tunnels |= 1 << tunnel as u32;
+    }
+}
+
+/// What stands at [`Walk::at`].
+pub(super) enum Layer {
+    /// A MAC header.
+    Ethernet,
+    /// What this EtherType says.
+    Type(u16),
+    /// PPP, from its address or its protocol field on.
+    Ppp,
+    /// An MPLS label stack.
+    Mpls,
+    /// IP of either version.
+    Ip,
+}
+
+/// What a record turned out to be.
+enum Found {
+    Tcp,
+    Udp,
+    Fragment,
+}
+
+/// Reads records, keeps what outlives one.
+#[derive(Default)]
+pub(super) struct Walker {
+    pub(super) tally: Tally,
+    fragments: Fragments,
+}
+
+impl Walker {
+    /// One record: TCP packets go to `batch`, everything is counted.
+    #[inline]
+    pub(super) fn record(&mut self, link: u16, time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) {
+        let mut walk = Walk::new(bytes, wire);
+        let found = self.walk(link, time, &mut walk, batch);
+        if matches!(found, Err(Other::Bad)) && walk.guessed {
+            // The port number misled us.
+            self.tally.udp += 1;
+            return;
+        }
+        if walk.tunnels != 0 {
+            self.tally.tunnels(walk.tunnels);
+        }
+        match found {
+            Ok(Found::Tcp) => self.tally.tcp += 1,
+            Ok(Found::Udp) => self.tally.udp += 1,
+            Ok(Found::Fragment) => self.tally.fragments += 1,
+            Err(why) => self.tally.other(why),
+        }
+    }
+
+    #[inline]
+    fn walk(&mut self, link: u16, time: Time, w: &mut Walk, batch: &mut Batch) -> Result<Found, Other> {
+        let mut layer = link::outermost(w, link)?;
+        for _ in 0..MOST_LAYERS {
+            layer = match layer {
+                Layer::Ethernet => link::ethernet(w)?,
+                Layer::Type(kind) => link::ethertype(w, kind)?,
+                Layer::Ppp => link::ppp(w)?,
+                Layer::Mpls => link::mpls(w)?,
+                Layer::Ip => {
+                    let net = ip::parse(w)?;
+                    match self.inside(time, &net, w, batch)? {
+                        Inside::Layer(next) => next,
+                        Inside::Found(found) => return Ok(found),
+                    }
+                }
+            }
+        }
+        Err(Other::Deep)
+    }
+
+    /// What an IP packet carries.
+    #[inline]
+    fn inside(&mut self, time: Time, net: &Net, w: &mut Walk, batch: &mut Batch) -> Result<Inside, Other> {
+        if net.fragment.is_some_and(|f| f.offset > 0) {
+            if net.protocol == ip::TCP || net.protocol == ip::DESTINATION {
+                self.fragments.later(time, net, batch);
+            }
+            return Ok(Inside::Found(Found::Fragment));
+        }
+        if net.protocol == ip::TCP {
+            tcp::packet(time, net, w, &mut batch.packets)?;
+            if net.fragment.is_some()
+                && let Some(packet) = batch.packets.pop()
+            {
+                self.fragments.first(packet, net, batch);
+            }
+            return Ok(Inside::Found(Found::Tcp));
+        }
+        if net.protocol == ip::UDP {
+            return Ok(match tunnel::udp(w)? {
+                Some(next) => Inside::Layer(next),
+                None => Inside::Found(Found::Udp),
+            });
+        }
+        if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {
+            batch.too_big.extend(tcp::too_big(time, net, w));
+        }
+        tunnel::ip(w, net).map(Inside::Layer)
+    }
+
+    /// Gives up fragments that have waited for too long at `now`, or all of them.
+    pub(super) fn settle(&mut self, now: Option<Time>, batch: &mut Batch) {
+        self.fragments.settle(now, batch);
+    }
+}
+
+enum Inside {
+    Layer(Layer),
+    Found(Found),
+}

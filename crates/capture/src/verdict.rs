@@ -1,0 +1,279 @@
+//! From what was kept of the flows to what is said of them.
+//!
+//! 1. Flows between the same two hosts may share a limiter: their packets are put together and asked for one
+//!    ([`crate::limit`]); each is also asked alone, and what explains more is believed.
+//! 2. Each flow's time is cut into round trips, each round trip into causes ([`causes`]).
+//! 3. The shares are added up; the greatest is the main cause.
+
+mod causes;
+mod cc;
+mod measures;
+mod rounds;
+
+use crate::limit::{self, Found, Path};
+use crate::{Addr, Track};
+use causes::Facts;
+use result::Diagnosis;
+use result::diagnosis::{
+    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
+    Vantage,
+};
+use rounds::{Round, rounds};
+use std::collections::BTreeMap;
+
+/// Stretches of a flow's ribbon at most.
+const MOST_SPANS: usize = 400;
+
+/// Says what limited each track. The order of tracks is kept in [`FlowDiagnosis::id`]; flows come by bytes.
+pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
+    let mut limiters = Vec::new();
+    let mut of_flow: Vec<Option<(usize, Found, f64)>> = vec![None; tracks.len()];
+    for group in groups(&tracks) {
+        for (found, members) in limiters_of(&tracks, &group) {
+            let index = limiters.len();
+            let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
+            for m in &members {
+                let own = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
+                of_flow[*m] = Some((index, found, own));
+            }
+            limiters.push(limiter(&found, &members));
+        }
+    }
+    let mut flows: Vec<FlowDiagnosis> =
+        tracks.iter().zip(of_flow).enumerate().map(|(id, (t, l))| flow(id, t, l, &info)).collect();
+    let refer = keep_those_that_limit(&mut limiters, &flows);
+    for f in &mut flows {
+        f.limiter = f.limiter.and_then(|l| refer[l]);
+    }
+    flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
+    Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
+}
+
+/// Flows of the same two hosts in the same direction.
+fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| !t.log.is_empty()) {
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+    }
+    of.into_values().collect()
+}
+
+/// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
+fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
+    let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
+    let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
+    let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
+    let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
+    Some(Path { base, rtt, behind })
+}
+
+/// The limiter of these tracks together.
+fn ask(tracks: &[Track], members: &[usize]) -> Option<Found> {
+    let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
+    let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
+    let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
+    // Delays between sender and capture show in what the sender adds to the RTT.
+    let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
+    [!up_first, up_first].into_iter().find_map(|behind| {
+        let path = path(&members, behind)?;
+        limit::find(&limit::arrivals(&members, behind), path)
+    })
+}
+
+fn receiver_side(t: &Track) -> bool {
+    t.rtt_down.samples() > 0
+        && t.rtt_up.samples() > 0
+        && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
+}
+
+/// The limiters of a group: one for all, or one each.
+fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Found, Vec<usize>)> {
+    let joint = ask(tracks, group);
+    if group.len() == 1 {
+        return joint.map(|f| (f, group.to_vec())).into_iter().collect();
+    }
+    let alone: Vec<(Found, Vec<usize>)> =
+        group.iter().filter_map(|m| Some((ask(tracks, &[*m])?, vec![*m]))).collect();
+    let weigh = |f: &Found| f.confidence * f.bucket.map_or(1.0, |b| b.explained);
+    let best = alone.iter().map(|(f, _)| weigh(f)).fold(0.0, f64::max);
+    match joint {
+        Some(f) if weigh(&f) > 0.8 * best || f.kind == LimiterKind::Policer => vec![(f, group.to_vec())],
+        _ => alone,
+    }
+}
+
+fn limiter(found: &Found, members: &[usize]) -> Limiter {
+    let queued = found.kind != LimiterKind::Policer;
+    Limiter {
+        kind: found.kind,
+        rate_mbps: found.rate * 8e-6,
+        burst_bytes: found.burst,
+        queue_bytes: queued.then_some(found.queue),
+        queue_ms: queued.then_some(found.delay * 1e3),
+        before_capture: !found.behind,
+        lost_share: found.lost,
+        confidence: found.confidence,
+        flows: members.iter().map(|m| *m as u32).collect(),
+    }
+}
+
+/// Drops limiters that hold back none of their flows; the new number of each.
+fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -> Vec<Option<usize>> {
+    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) > 0.02);
+    let kept: Vec<bool> = (0..limiters.len()).map(limits).collect();
+    let mut next = 0;
+    let refer = kept
+        .iter()
+        .map(|k| {
+            next += usize::from(*k);
+            k.then(|| next - 1)
+        })
+        .collect();
+    let mut each = kept.iter();
+    limiters.retain(|_| *each.next().unwrap_or(&false));
+    refer
+}
+
+/// Share of the flow's time that its limiter explains.
+fn by_limiter(f: &FlowDiagnosis) -> f64 {
+    let counts = [Cause::Policed, Cause::Shaped, Cause::Bottleneck, Cause::Congestion];
+    f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
+}
+
+fn flow(id: usize, t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> FlowDiagnosis {
+    let base = if t.rtt.samples() > 0 {
+        t.rtt.min().as_secs_f64()
+    } else {
+        t.handshake.rtt.map_or(0.05, |r| r.as_secs_f64())
+    };
+    let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
+    let rounds = rounds(t, mean.max(base));
+    let measures = measures::measures(t, &rounds);
+    let facts = Facts {
+        base,
+        mss: t.mss.max(1) as f64,
+        limiter: limiter.map(|l| l.1),
+        share: limiter.map_or(1.0, |l| l.2),
+        congestive: congestive(t, base, limiter.map(|l| l.1)),
+        fastest: measures.max_delivery_mbps * 1e6 / 8.0,
+        ack_path: false,
+    };
+    let splits = causes::split(&rounds, &facts);
+    let causes = shares(&splits);
+    let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
+    FlowDiagnosis {
+        id: id as u32,
+        connection: t.connection,
+        from: t.sender.to_string(),
+        to: t.receiver.to_string(),
+        start_s: start,
+        duration_s: rounds.iter().map(|r| r.width).sum(),
+        vantage: vantage(t),
+        cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
+        confidence: confidence(&causes, limiter.map(|l| l.1)),
+        timeline: ribbon(&rounds, &splits, start),
+        causes,
+        limiter: limiter.map(|l| l.0),
+        cc: cc::guess(t, &rounds, &facts),
+        notes: measures::notes(t),
+        measures,
+    }
+}
+
+/// Whether losses came when the queue was long: the RTT of packets just before them is in the upper half of what it
+/// reaches.
+fn congestive(t: &Track, base: f64, limiter: Option<Found>) -> bool {
+    use crate::Fate;
+    if limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
+        return false;
+    }
+    let top = t.rtt.quantile(0.95).as_secs_f64() - base;
+    if top < (0.05 * base).max(0.001) {
+        return false;
+    }
+    let (mut near, mut losses, mut last) = (0, 0, f64::NAN);
+    for s in &t.log {
+        match s.fate {
+            Fate::Passed { rtt } if rtt > 0 => last = rtt as f64 * 1e-6,
+            Fate::Passed { .. } => {}
+            _ => {
+                losses += 1;
+                near += usize::from(last - base > 0.5 * top);
+            }
+        }
+    }
+    near * 2 > losses
+}
+
+fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {
+    let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
+    for (cause, s) in splits.iter().flatten() {
+        *seconds.entry(*cause).or_default() += s;
+    }
+    let whole: f64 = seconds.values().sum();
+    let share = |s: f64| if whole > 0.0 { s / whole } else { 0.0 };
+    let mut out: Vec<CauseShare> = seconds
+        .into_iter()
+        .filter(|(_, s)| *s > 0.0)
+        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds })
+        .collect();
+    out.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if out.is_empty() {
+        out.push(CauseShare { cause: Cause::Unknown, share: 1.0, seconds: 0.0 });
+    }
+    out
+}
+
+/// How far the first cause is ahead of the second, and how sure its limiter is.
+fn confidence(causes: &[CauseShare], limiter: Option<Found>) -> f64 {
+    let (first, second) = (causes[0], causes.get(1).map_or(0.0, |c| c.share));
+    let ahead = 0.5 + 0.5 * ((first.share - second) / 0.3).min(1.0);
+    let sure = match first.cause {
+        Cause::Policed | Cause::Shaped | Cause::Bottleneck => limiter.map_or(0.5, |l| l.confidence),
+        Cause::Unknown => 0.3,
+        _ => 0.95,
+    };
+    ahead * sure
+}
+
+/// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
+/// there are not too many.
+fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSpan> {
+    let mut out: Vec<CauseSpan> = Vec::new();
+    for (r, split) in rounds.iter().zip(splits) {
+        let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let (from_s, to_s) = (start + r.from, start + r.from + r.width);
+        match out.last_mut() {
+            Some(last) if last.cause == cause => last.to_s = to_s,
+            _ => out.push(CauseSpan { from_s, to_s, cause }),
+        }
+    }
+    let mut least = 0.0;
+    while out.len() > MOST_SPANS {
+        least = if least == 0.0 { rounds.first().map_or(1e-3, |r| r.width.max(1e-6)) } else { least * 2.0 };
+        let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
+        for span in out {
+            match kept.last_mut() {
+                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => {
+                    last.to_s = span.to_s
+                }
+                _ => kept.push(span),
+            }
+        }
+        out = kept;
+    }
+    out
+}
+
+fn vantage(t: &Track) -> Vantage {
+    let least = |h: &crate::Histogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
+    let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
+    let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
+    let place = match (to_sender_ms, to_receiver_ms) {
+        (Some(up), Some(down)) if up < 0.1 * (up + down) => Place::Sender,
+        (Some(up), Some(down)) if down < 0.1 * (up + down) => Place::Receiver,
+        (Some(_), Some(_)) => Place::Middle,
+        _ => Place::Unknown,
+    };
+    Vantage { place, to_sender_ms, to_receiver_ms }
+}

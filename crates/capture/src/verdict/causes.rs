@@ -1,0 +1,146 @@
+//! What held a flow back, round trip by round trip.
+//!
+//! Waits the tracker timed to the packet speak for themselves: nothing outstanding is the application, a full window
+//! the receiver, silence the path. What is left of each round is judged by what was going on: a limiter that
+//! drops or delays, a queue, slow start, the aftermath of a loss, an application that hands over small pieces, or
+//! the same amount in flight round after round.
+
+use super::rounds::Round;
+use crate::limit::Found;
+use result::diagnosis::{Cause, LimiterKind};
+
+/// What is known of the flow as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// RTprop, seconds.
+    pub base: f64,
+    /// Payload bytes of a full segment.
+    pub mss: f64,
+    /// Its limiter.
+    pub limiter: Option<Found>,
+    /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
+    pub share: f64,
+    /// Losses come with delay: at a full queue.
+    pub congestive: bool,
+    /// Greatest delivery rate, payload bytes a second.
+    pub fastest: f64,
+    /// The ACKs' way shapes the flow.
+    pub ack_path: bool,
+}
+
+/// Seconds of each cause in one round.
+pub(crate) type Split = [(Cause, f64); 5];
+
+/// The split of every round.
+pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
+    let first_loss = rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0).unwrap_or(rounds.len());
+    let after_loss = after(rounds, facts);
+    (0..rounds.len())
+        .map(|i| {
+            let r = &rounds[i];
+            [
+                (Cause::Application, r.idle),
+                (Cause::ReceiveWindow, r.window_full),
+                (after_loss, r.timeout),
+                (Cause::Outage, r.silence),
+                (moving(rounds, i, first_loss, after_loss, facts), r.moving()),
+            ]
+        })
+        .collect()
+}
+
+/// What losses of this flow mean.
+fn after(rounds: &[Round], facts: &Facts) -> Cause {
+    match facts.limiter.map(|l| l.kind) {
+        Some(LimiterKind::Policer) => Cause::Policed,
+        _ if facts.congestive => Cause::Congestion,
+        _ if rounds.iter().any(|r| r.silence > 0.0) && quiet_losses(rounds) => Cause::Outage,
+        _ => Cause::RandomLoss,
+    }
+}
+
+/// Whether losses come around silences alone.
+fn quiet_losses(rounds: &[Round]) -> bool {
+    let near = |i: usize| {
+        let (from, to) = (i.saturating_sub(3), (i + 4).min(rounds.len()));
+        rounds[from..to].iter().any(|r| r.silence > 0.0 || r.timeout > 0.0)
+    };
+    let (mut at, mut all) = (0, 0);
+    for (i, r) in rounds.iter().enumerate().filter(|(_, r)| r.lost > 0) {
+        all += r.lost;
+        at += if near(i) { r.lost } else { 0 };
+    }
+    all > 0 && at * 10 >= all * 8
+}
+
+/// Delay that counts as a queue, seconds.
+fn floor(facts: &Facts) -> f64 {
+    (0.08 * facts.base).clamp(0.001, 0.02)
+}
+
+/// What held the flow back while packets moved in round `i`.
+fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, facts: &Facts) -> Cause {
+    let r = &rounds[i];
+    let growing = grows(rounds, i);
+    if application(rounds, i) {
+        return Cause::Application;
+    }
+    if window(r, facts) {
+        return Cause::ReceiveWindow;
+    }
+    if let Some(l) = facts.limiter {
+        match l.kind {
+            LimiterKind::Policer if i >= first_loss => return Cause::Policed,
+            LimiterKind::Shaper if queued(rounds, i, facts) => return Cause::Shaped,
+            LimiterKind::Bottleneck if queued(rounds, i, facts) => return Cause::Bottleneck,
+            _ => {}
+        }
+    }
+    if facts.ack_path {
+        return Cause::AckPath;
+    }
+    if i <= first_loss && growing {
+        return Cause::SlowStart;
+    }
+    if i >= first_loss {
+        return after_loss;
+    }
+    if flat(rounds, i) { Cause::SendBuffer } else { Cause::Unknown }
+}
+
+/// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.
+fn application(rounds: &[Round], i: usize) -> bool {
+    let r = &rounds[i];
+    r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
+}
+
+/// Less than two segments of the window were free.
+fn window(r: &Round, facts: &Facts) -> bool {
+    r.window.is_finite() && r.packets > 0 && r.inflight + 2.0 * facts.mss > r.window
+}
+
+/// Packets waited in this round, or the flow had its whole share of the limiter.
+fn queued(rounds: &[Round], i: usize, facts: &Facts) -> bool {
+    let r = &rounds[i];
+    let waits = r.rtt_min.is_finite() && r.rtt_min > facts.base + floor(facts);
+    // A round without a sample is as the one before.
+    let before = i > 0 && !r.rtt_min.is_finite() && rounds[i - 1].rtt_min > facts.base + floor(facts);
+    let full = facts.limiter.is_some_and(|l| r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share);
+    waits || before || full
+}
+
+/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next.
+fn grows(rounds: &[Round], i: usize) -> bool {
+    let now = rounds[i].inflight;
+    let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
+    let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
+    next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
+}
+
+/// The amount in flight stays within a segment or a tenth over the rounds around.
+fn flat(rounds: &[Round], i: usize) -> bool {
+    let (from, to) = (i.saturating_sub(3), (i + 4).min(rounds.len()));
+    let around = || rounds[from..to].iter().filter(|r| r.packets > 0).map(|r| r.inflight);
+    let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
+    high > 0.0 && high - low <= (0.1 * high).max(3000.0)
+}
