@@ -2,7 +2,7 @@
 //!
 //! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
 //! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
-//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, the `longfat` to judge.
+//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to judge.
 //! SET is `build`, the one to look at while building, or a number that seeds another.
 
 use diagnose_test::judge::Judge;
