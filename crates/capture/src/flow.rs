@@ -17,7 +17,7 @@ mod upstream;
 
 pub use histogram::Histogram;
 
-use crate::{End, Packet, Recorder, Track};
+use crate::{End, Packet, Recorder, TooBig, Track};
 use connection::Connection;
 use direction::Limits;
 use table::Table;
@@ -108,9 +108,9 @@ impl Tracker {
         self.recorder = Some(recorder);
     }
 
-    /// ICMP said that a packet of TCP from `src` to `dst` was too big for the path (RFC 1191, RFC 8201).
-    pub fn too_big(&mut self, src: End, dst: End) {
-        let (key, side) = table::key(src, dst);
+    /// ICMP said that a packet of TCP was too big for the path (RFC 1191, RFC 8201).
+    pub fn too_big(&mut self, report: &TooBig) {
+        let (key, side) = table::key(report.from, report.to);
         let slot = self.table.find(&key);
         if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
             connection.too_big(side);

@@ -93,7 +93,7 @@ impl Direction {
             if part.times > 1 {
                 needless = self.was_needless(&part, p, now, front, needless);
                 if needless {
-                    self.needless(part.seq, part.seq + len as u64);
+                    self.needless(part.seq, part.seq + len as u64, false);
                 }
             }
             front = false;
@@ -151,12 +151,13 @@ impl Direction {
         self.least_down != u64::MAX && now.saturating_sub(s.time) < self.least_down / 8 * 7
     }
 
-    /// What was sent again between `seq` and `end` need not have been.
-    fn needless(&mut self, seq: u64, end: u64) {
-        let (log, counts) = (&mut self.log, &mut self.counts);
-        self.resent.needless(seq, end, |a| {
-            counts.spurious += a.segments as u64;
-            log.found(a.entry, (a.end - a.seq) as u32, a.segments as u32);
+    /// What was sent again between `seq` and `end` need not have been, as a D-SACK tells or an ACK.
+    fn needless(&mut self, seq: u64, end: u64, told: bool) {
+        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.mss.max(1));
+        self.resent.needless(seq, end, told, |entry, bytes| {
+            let segments = bytes.div_ceil(mss);
+            counts.spurious += segments as u64;
+            log.found(entry, bytes, segments);
         });
     }
 
@@ -176,7 +177,7 @@ impl Direction {
             });
             if i == 0 && (to <= ack || within) {
                 self.counts.dsacks += 1;
-                self.needless(from, to);
+                self.needless(from, to, true);
                 continue;
             }
             blocks[known] = (from, to);
@@ -211,7 +212,7 @@ impl Direction {
             self.board.list[i - 1].sacked = true;
             self.sacked += part.len;
             if part.times > 1 && self.too_soon(&part, now) {
-                self.needless(part.seq, part.end());
+                self.needless(part.seq, part.end(), false);
             }
             self.arrived(&part, now, sampled);
         }

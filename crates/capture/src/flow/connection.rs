@@ -273,8 +273,10 @@ impl Connection {
         };
         let handshake = self.handshake(side);
         let options = if handshake.timestamps { 12 } else { 0 };
-        let offers = [self.halves[0].mss, self.halves[1].mss];
-        let mss = offers.iter().flatten().min().map(|&m| (m as u32).saturating_sub(options).max(1));
+        let offer = |m: u16| (m as u32).saturating_sub(options).max(1);
+        // A sender keeps to the other's offer, and as a rule to its own.
+        let most = handshake.mss.map_or(0, offer);
+        let mss = [self.halves[side].mss.map_or(most, |own| most.min(offer(own))), most];
         let mut d = Direction::new(first, self.first, handshake, mss, limits);
         d.scale = handshake.wscale;
         self.data[side] = Some(Box::new(d));

@@ -91,7 +91,8 @@ pub struct Direction {
     /// Least RTT to the receiver, nanoseconds.
     pub(super) least_down: u64,
     pub(super) mss: u32,
-    mss_known: bool,
+    /// No segment is larger: what the SYNs said; 0 where they were not seen.
+    most_mss: u32,
     pub(super) header: u16,
     outside: u16,
     pub(super) handshake: Handshake,
@@ -148,8 +149,9 @@ pub struct Limits {
 }
 
 impl Direction {
-    /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`.
-    pub fn new(seq: u32, first: u64, handshake: Handshake, mss: Option<u32>, limits: Limits) -> Direction {
+    /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`. `mss`:
+    /// the likely and the greatest MSS by what the SYNs said; zeros where they were not seen.
+    pub fn new(seq: u32, first: u64, handshake: Handshake, mss: [u32; 2], limits: Limits) -> Direction {
         let start = BEGIN + seq as u64;
         let mut up = Upstream::default();
         if let Some(rtt) = handshake.up {
@@ -174,8 +176,8 @@ impl Direction {
             resent: Resent::default(),
             rtt,
             least_down: u64::MAX,
-            mss: mss.unwrap_or(0),
-            mss_known: mss.is_some(),
+            mss: mss[0],
+            most_mss: mss[1],
             header: 40,
             outside: 0,
             handshake,
@@ -212,7 +214,13 @@ impl Direction {
     /// Ethernet frame is several, unless it is the first that was seen.
     #[inline]
     fn learn_mss(&mut self, p: &Packet) {
-        if p.len <= self.mss || self.mss_known {
+        if p.len <= self.mss {
+            return;
+        }
+        if self.most_mss > 0 {
+            if p.len <= self.most_mss {
+                self.mss = p.len;
+            }
             return;
         }
         if self.mss == 0 || p.len + p.header as u32 <= 1500 {
@@ -392,30 +400,34 @@ impl Direction {
         let tsval = p.options.timestamps.map_or(0, |t| t.0);
         let up = (self.up.rtt() / 1000).min(u32::MAX as u64) as u32;
         let hold = now.saturating_add(2 * self.rtt.rtt.min(RTO_INITIAL)).saturating_add(RTO_MIN / 2);
-        let (mut opened, mut needed) = (0, 0);
+        // Bytes of it whose fate is open; those that the receiver was known to have.
+        let (mut opened, mut stale) = (0, 0);
         while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < old_end) {
             self.board.cut(i, old_end);
             let s = self.board.list.get(i).copied().unwrap_or(s);
             let segments = self.segments(s.len);
             i += 1;
             if s.sacked {
+                stale += s.len;
                 continue;
             }
-            needed += s.len;
             if s.hole && late {
                 self.log.removed(s.entry, s.len, segments);
                 self.counts.reordered += segments as u64;
                 let by = Span::from_nanos(now - s.time.min(now));
                 self.counts.reordered_by = self.counts.reordered_by.max(by);
             } else {
+                // A packet lost time and again while smaller ones passed.
+                let large = s.len <= self.mss && s.len > self.largest_acked && self.largest_acked > 0;
+                self.counts.too_big += (s.times >= 2 && large) as u64;
                 self.log.lost(s.entry, s.len, segments, if s.hole { 0 } else { hold });
                 if !s.hole {
                     self.resent.push(super::resent::Again {
                         seq: s.seq,
                         end: s.end(),
                         entry: s.entry,
-                        segments: segments.min(u16::MAX as u32) as u16,
                         needless: false,
+                        told: false,
                     });
                 }
             }
@@ -438,10 +450,9 @@ impl Direction {
                 _ => &mut self.counts.fast,
             };
             *count += segments;
-            // What was acknowledged already, and was not just forgotten, was needless.
-            let above = old_end.saturating_sub(seq.max(self.una)) as u32;
-            if needed < old && above <= needed.max(self.sacked.min(above)) {
-                self.counts.spurious += self.segments(old - needed) as u64;
+            stale += old_end.min(self.una).saturating_sub(seq) as u32;
+            if stale > 0 {
+                self.counts.spurious += self.segments(stale) as u64;
             }
         }
         let end = seq + p.len as u64;

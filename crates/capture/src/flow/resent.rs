@@ -12,9 +12,10 @@ pub struct Again {
     pub end: u64,
     /// The log's number of the transmission before, thought lost.
     pub entry: u32,
-    pub segments: u16,
     /// It is known to have been needless.
     pub needless: bool,
+    /// A D-SACK told.
+    pub told: bool,
 }
 
 /// In the order of time.
@@ -31,13 +32,64 @@ impl Resent {
         self.list.push_back(again);
     }
 
-    /// Marks what lies within `seq` to `end` as needless; `found` is told of each.
-    pub fn needless(&mut self, seq: u64, end: u64, mut found: impl FnMut(&Again)) {
-        for a in &mut self.list {
-            if a.seq >= seq && a.end <= end && !a.needless {
+    /// The last retransmission of the bytes from `seq` to `end` was needless, says a D-SACK (`told`) or else
+    /// an ACK. `found` is told, of what was not yet known: the log's number of the transmission that had
+    /// arrived, and how many bytes.
+    pub fn needless(&mut self, seq: u64, end: u64, told: bool, mut found: impl FnMut(u32, u32)) {
+        let mut left = end.saturating_sub(seq);
+        for a in self.list.iter_mut().rev() {
+            let common = a.end.min(end).saturating_sub(a.seq.max(seq));
+            if common == 0 || told && a.told {
+                continue;
+            }
+            if !a.needless {
+                found(a.entry, common as u32);
+            }
+            if common < a.end - a.seq {
+                // Part of a super-packet: its other part is told of later.
+                (a.seq, a.end) = if a.seq < seq { (a.seq, seq) } else { (end, a.end) };
+            } else {
                 a.needless = true;
-                found(a);
+                a.told |= told;
+            }
+            left = left.saturating_sub(common);
+            if left == 0 {
+                return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(seq: u64, end: u64, entry: u32) -> Again {
+        Again { seq, end, entry, needless: false, told: false }
+    }
+
+    #[test]
+    fn each_dsack_counts_one_transmission() {
+        let mut resent = Resent::default();
+        resent.push(record(0, 100, 1));
+        resent.push(record(0, 100, 2));
+        let mut seen = Vec::new();
+        resent.needless(0, 100, false, |entry, n| seen.push((entry, n)));
+        resent.needless(0, 100, true, |entry, n| seen.push((entry, n)));
+        assert_eq!(seen, [(2, 100)]);
+        resent.needless(0, 100, true, |entry, n| seen.push((entry, n)));
+        resent.needless(0, 100, true, |entry, n| seen.push((entry, n)));
+        assert_eq!(seen, [(2, 100), (1, 100)]);
+    }
+
+    #[test]
+    fn a_super_packet_is_told_of_piece_by_piece() {
+        let mut resent = Resent::default();
+        resent.push(record(0, 300, 1));
+        let mut sum = 0;
+        for seq in [0, 200, 100] {
+            resent.needless(seq, seq + 100, true, |_, n| sum += n);
+        }
+        assert_eq!(sum, 300);
     }
 }

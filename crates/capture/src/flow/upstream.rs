@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// ACKs whose echo is waited for.
 const MARKS: usize = 8;
-/// Of so many samples the least is in force: what a sender waits between ACK and packet is no path.
+/// Of so many samples a low one is in force: what a sender waits between ACK and packet is no path.
 const RECENT: usize = 4;
 /// After so many samples refused in a row the path has changed.
 const MOST_REFUSED: u8 = 24;
@@ -123,8 +123,10 @@ impl Upstream {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         self.recent[self.samples as usize % RECENT] = sample;
         self.samples = self.samples.wrapping_add(1).max(1);
-        let known = (self.samples as usize).min(RECENT);
-        self.rtt = self.recent[..known].iter().copied().min();
+        let mut recent = self.recent;
+        let known = &mut recent[..(self.samples as usize).min(RECENT)];
+        known.sort_unstable();
+        self.rtt = Some(known[known.len() / 4]);
         Some(sample)
     }
 

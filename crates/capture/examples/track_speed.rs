@@ -1,0 +1,110 @@
+//! How fast the tracker is: nanoseconds a packet, one long flow and five thousand at once.
+//!
+//! `cargo run --release -p longfat-capture --example track_speed`
+
+use capture::{Addr, End, Flags, Options, Packet, Tracker, TrackerOptions};
+use std::time::Instant;
+use units::{Span, Time};
+
+const MSS: u32 = 1448;
+/// Segments in flight.
+const WINDOW: u32 = 200;
+
+/// One connection that sends for ever: every second segment is acknowledged, every hundredth lost.
+struct Flow {
+    packet: Packet,
+    sent: u32,
+    acked: u32,
+    lost: Option<u32>,
+}
+
+impl Flow {
+    fn new(number: u32, time: Time) -> Flow {
+        let end = |host: u32, port| End { addr: Addr::v4((0x0a00_0000 + host).to_be_bytes()), port };
+        let options = Options { timestamps: Some((1, 1)), ..Options::default() };
+        let (src, dst) = (end(number + 2, 40_000), end(1, 443));
+        let packet = Packet {
+            time,
+            src,
+            dst,
+            header: 52,
+            flags: Flags::ACK,
+            window: 60_000,
+            options,
+            ..Packet::default()
+        };
+        Flow { packet, sent: 0, acked: 0, lost: None }
+    }
+
+    fn data(&self, segment: u32, time: Time) -> Packet {
+        let mut p = self.packet;
+        (p.time, p.seq, p.len, p.id) = (time, segment.wrapping_mul(MSS), MSS, segment as u16);
+        p.options.timestamps = Some((time.as_micros() as u32 / 1000, 1));
+        p
+    }
+
+    /// The next three packets: two of data, one ACK.
+    fn step(&mut self, time: Time, out: &mut Vec<Packet>) {
+        for _ in 0..2 {
+            match self.lost {
+                Some(lost) if self.sent > lost + WINDOW => {
+                    out.push(self.data(lost, time));
+                    self.lost = None;
+                }
+                _ => {
+                    out.push(self.data(self.sent, time));
+                    if self.sent % 100 == 99 && self.lost.is_none() {
+                        self.lost = Some(self.sent);
+                    }
+                    self.sent += 1;
+                }
+            }
+        }
+        let highest = self.sent.saturating_sub(WINDOW);
+        self.acked = self.lost.map_or(highest, |lost| lost.min(highest));
+        let mut p = self.packet;
+        (p.src, p.dst) = (self.packet.dst, self.packet.src);
+        (p.time, p.ack) = (time, self.acked.wrapping_mul(MSS));
+        p.id = self.sent as u16;
+        p.options.timestamps = Some((time.as_micros() as u32 / 1000, 1));
+        if highest > self.acked + 1 {
+            p.options.sack[0] = ((self.acked + 1).wrapping_mul(MSS), highest.wrapping_mul(MSS));
+            p.options.sacks = 1;
+        }
+        out.push(p);
+    }
+}
+
+fn measure(name: &str, flows: u32, packets: usize) {
+    let mut time = Time::from_nanos(1_700_000_000_000_000_000);
+    let mut all: Vec<Flow> = (0..flows).map(|n| Flow::new(n, time)).collect();
+    let mut tracker = Tracker::new(TrackerOptions::default());
+    let (mut batch, mut spent, mut done, mut turn) = (Vec::new(), std::time::Duration::ZERO, 0, 0u32);
+    while done < packets {
+        batch.clear();
+        while batch.len() < 4096 {
+            turn = turn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let n = (turn >> 8) as usize % all.len();
+            time += Span::from_nanos(24_000);
+            all[n].step(time, &mut batch);
+        }
+        let begun = Instant::now();
+        batch.iter().for_each(|p| tracker.packet(p));
+        spent += begun.elapsed();
+        done += batch.len();
+    }
+    let mut tracks = Vec::new();
+    let begun = Instant::now();
+    tracker.finish(&mut tracks);
+    let (finish, lost) = (begun.elapsed(), tracks.iter().map(|t| t.counts.lost_down).sum::<u64>());
+    let ns = spent.as_nanos() as f64 / done as f64;
+    println!(
+        "{name}: {ns:.1} ns a packet, {done} packets, {} tracks, {lost} lost, end {finish:?}",
+        tracks.len()
+    );
+}
+
+fn main() {
+    measure("one flow", 1, 6_000_000);
+    measure("5000 flows", 5000, 6_000_000);
+}
