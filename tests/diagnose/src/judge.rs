@@ -39,7 +39,8 @@ fn said(tracker: Tracker, info: CaptureInfo) -> Diagnosis {
     diagnose_tracks(tracks, info)
 }
 
-fn read(mut reader: Reader) -> Diagnosis {
+/// What this build says of an opened capture.
+pub fn read(mut reader: Reader) -> Diagnosis {
     let mut tracker = Tracker::new(TrackerOptions::default());
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {

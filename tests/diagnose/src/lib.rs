@@ -3,6 +3,7 @@
 
 pub mod draw;
 pub mod judge;
+pub mod lab;
 pub mod line;
 pub mod play;
 pub mod score;

@@ -180,6 +180,21 @@ pub fn limiters(lines: &[&Line]) -> String {
     out
 }
 
+/// The commonest mistakes: what is true, what was said, where captured.
+pub fn mistakes(lines: &[&Line]) -> String {
+    let mut counts = BTreeMap::<(&str, &str, &str), usize>::new();
+    for l in lines.iter().filter(|l| l.is_right() == Some(false)) {
+        *counts.entry((&l.right[0], &l.said, &l.vantage)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let mut out = String::from("| true | said | captured at | flows |\n|---|---|---|---:|\n");
+    for ((is, said, at), n) in counts.into_iter().take(12) {
+        let _ = writeln!(out, "| {is} | {said} | {at} | {n} |");
+    }
+    out
+}
+
 /// All of it.
 pub fn tables(lines: &[&Line]) -> String {
     let untold = lines.iter().filter(|l| l.right.is_empty()).count();
