@@ -47,17 +47,19 @@ browser: setup
 	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \
 	cd web && npm run -s browser
 
-# Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run; then the report page.
+# Delivered data packets a CPU second beside ns-3, on the same dumbbells, in one run; the diagnosis beside
+# tcptrace and tshark, on the same captures; then the report page.
 bench: setup
-	$(CARGO) build -q --release -p longfat-bench -p longfat
+	$(CARGO) build -q --release -p longfat-bench -p longfat -p longfat-diagnose-test
 	$(MAKE) -C benches/ns3
 	python3 benches/compare.py
+	python3 benches/diagnose.py
 	node benches/page.mjs
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped. `make unit` builds without the eBPF programs, this with them.
-KERNEL = longfat-lab longfat-twin longfat longfat-kernel-cc
+KERNEL = longfat-lab longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
 FEATURES = $(KERNEL:%=%/kernel-tests) longfat/kernel-cc longfat-lab/bpf
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --test kernel --test shell --test tools \
@@ -71,9 +73,12 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0
 
-# Everything in docs/ that is made, not written.
+# Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.
+JUDGE = 20261123 1000
 docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
+	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \
+		tests/diagnose/usc.csv > docs/diagnose.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-result --features parquet,schema --test schema

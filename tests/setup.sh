@@ -5,6 +5,7 @@ set -eu
 missing=""
 command -v tshark >/dev/null || missing="$missing tshark"
 command -v ping >/dev/null || missing="$missing iputils-ping"
+command -v tcptrace >/dev/null || missing="$missing tcptrace"
 command -v iperf3 >/dev/null || missing="$missing iperf3"
 command -v curl >/dev/null || missing="$missing curl"
 command -v python3 >/dev/null || missing="$missing python3"

@@ -50,6 +50,8 @@ pub struct Case {
     pub offload: bool,
     /// Rate of what limits, bit/s.
     pub rate: f64,
+    /// Base round trip, seconds.
+    pub rtt: f64,
     /// The scenario file.
     pub text: String,
     /// When nothing passes, seconds: begin and end.
@@ -477,6 +479,24 @@ app = {app}
     }
 }
 
+impl Case {
+    /// The same, but not longer than that.
+    #[must_use]
+    pub fn within(mut self, seconds: f64) -> Case {
+        let mut lines: Vec<String> = self.text.lines().map(String::from).collect();
+        for line in lines.iter_mut().filter(|l| l.starts_with("duration = ")) {
+            let now: f64 =
+                line.trim_end_matches("us\"").rsplit('"').next().map_or(0.0, |n| n.parse().unwrap_or(0.0));
+            if now / 1e6 > seconds {
+                *line = format!("duration = {}", time(seconds));
+                self.outages.retain(|o| o.0 < seconds);
+            }
+        }
+        self.text = lines.join("\n") + "\n";
+        self
+    }
+}
+
 /// Case `number` of the set that belongs to `master`.
 pub fn case(master: u64, number: u64) -> Case {
     let mut r = Recipe {
@@ -527,6 +547,7 @@ pub fn case(master: u64, number: u64) -> Case {
         vantage: r.pick(&[Vantage::Sender, Vantage::Sender, Vantage::Receiver, Vantage::Middle]),
         offload: r.draw.chance(0.4),
         rate: r.rate,
+        rtt: r.rtt,
         text,
         outages: r.outages,
     }

@@ -1,43 +1,80 @@
 //! Asks for a diagnosis: the one place that calls what is judged.
+//!
+//! A simulated capture goes to the flow tracker packet by packet, without a file; every tenth is written as pcap
+//! (in memory) and read back, so that the whole way is gone. With a program (`longfat`) all are files.
 
 use crate::line::Line;
+use crate::watch::Sink;
 use crate::{Case, PcapSink, Truth, play};
+use capture::{Batch, Packet, Reader, Track, Tracker, TrackerOptions, diagnose_tracks};
 use result::Diagnosis;
+use result::diagnosis::CaptureInfo;
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Cursor};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program that is judged, and where captures may lie for a moment.
-#[derive(Clone, Debug)]
+/// Of so many cases one is read from a pcap.
+const WHOLE_WAY: u64 = 10;
+
+/// What is judged.
+#[derive(Debug, Default)]
 pub struct Judge {
-    /// `longfat`.
-    pub program: PathBuf,
-    /// A folder of its own.
-    pub scratch: PathBuf,
+    /// Another build of `longfat`, and a folder of its own for captures; else this build's library.
+    program: Option<(PathBuf, PathBuf)>,
+}
+
+/// A tracker that a simulated capture goes to.
+struct Direct(Tracker);
+
+impl Sink for Direct {
+    fn packet(&mut self, packet: &Packet) {
+        self.0.packet(packet);
+    }
+}
+
+fn said(tracker: Tracker, info: CaptureInfo) -> Diagnosis {
+    let mut tracks: Vec<Track> = Vec::new();
+    tracker.finish(&mut tracks);
+    diagnose_tracks(tracks, info)
+}
+
+/// What this build says of an opened capture.
+pub fn read(mut reader: Reader) -> Diagnosis {
+    let mut tracker = Tracker::new(TrackerOptions::default());
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {
+        batch.packets.iter().for_each(|p| tracker.packet(p));
+        batch.clear();
+    }
+    said(tracker, reader.info())
 }
 
 impl Judge {
-    /// `program`, or the `longfat` that was built beside this program.
+    /// `program`, or this build's library.
     ///
     /// # Errors
-    /// There is none, or no room for captures.
+    /// There is no such program, or no room for captures.
     pub fn new(program: Option<&str>) -> Result<Judge, String> {
-        let beside = || Some(std::env::current_exe().ok()?.parent()?.join("longfat"));
-        let program = program.map(PathBuf::from).or_else(beside).filter(|p| p.exists());
-        let program = program.ok_or("no `longfat` to judge: build it, or name one with --program")?;
+        let Some(program) = program.map(PathBuf::from) else { return Ok(Judge::default()) };
+        if !program.exists() {
+            return Err(format!("{}: no such program", program.display()));
+        }
         let scratch = std::env::temp_dir().join(format!("longfat-judge-{}", std::process::id()));
         fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-        Ok(Judge { program, scratch })
+        Ok(Judge { program: Some((program, scratch)) })
     }
 
-    /// What the program says of a capture.
+    /// What is said of a capture in a file.
     ///
     /// # Errors
-    /// It fails, or what it prints is no diagnosis.
+    /// It cannot be read; the program fails, or prints no diagnosis.
     pub fn diagnose(&self, capture: &Path) -> Result<Diagnosis, String> {
-        let out = Command::new(&self.program).args(["diagnose", "--json"]).arg(capture).output();
-        let out = out.map_err(|e| format!("{}: {e}", self.program.display()))?;
+        let Some((program, _)) = &self.program else {
+            return Reader::open(capture).map(read).map_err(|e| e.to_string());
+        };
+        let out = Command::new(program).args(["diagnose", "--json"]).arg(capture).output();
+        let out = out.map_err(|e| format!("{}: {e}", program.display()))?;
         if !out.status.success() {
             let why = String::from_utf8_lossy(&out.stderr);
             return Err(format!("diagnose {}: {} {why}", capture.display(), out.status));
@@ -50,22 +87,46 @@ impl Judge {
     /// # Errors
     /// As [`play`] and [`Judge::diagnose`].
     pub fn score(&self, case: &Case) -> Result<(Truth, Diagnosis, Vec<Line>), String> {
-        let path = self.scratch.join(format!("{}.pcap", case.number));
-        let text = |e: std::io::Error| format!("{}: {e}", path.display());
-        let mut sink = PcapSink::new(BufWriter::new(File::create(&path).map_err(text)?)).map_err(text)?;
-        let truth = play(case, &mut sink)?;
-        sink.finish().map_err(text)?;
-        let diagnosis = self.diagnose(&path);
-        fs::remove_file(&path).map_err(text)?;
-        let diagnosis = diagnosis?;
+        let (truth, diagnosis) = match &self.program {
+            Some((_, scratch)) => self.by_program(case, scratch)?,
+            None if case.number.is_multiple_of(WHOLE_WAY) => {
+                let mut file = Vec::new();
+                let truth = write(case, &mut file)?;
+                let reader = Reader::from_reader(Box::new(Cursor::new(file)), "-");
+                (truth, reader.map(read).map_err(|e| e.to_string())?)
+            }
+            None => {
+                let mut direct = Direct(Tracker::new(TrackerOptions::default()));
+                let truth = play(case, &mut direct)?;
+                (truth, said(direct.0, CaptureInfo::default()))
+            }
+        };
         let lines = lines(&truth, &diagnosis);
         Ok((truth, diagnosis, lines))
     }
+
+    fn by_program(&self, case: &Case, scratch: &Path) -> Result<(Truth, Diagnosis), String> {
+        let path = scratch.join(format!("{}.pcap", case.number));
+        let text = |e: io::Error| format!("{}: {e}", path.display());
+        let truth = write(case, BufWriter::new(File::create(&path).map_err(text)?))?;
+        let diagnosis = self.diagnose(&path);
+        fs::remove_file(&path).map_err(text)?;
+        Ok((truth, diagnosis?))
+    }
+}
+
+fn write(case: &Case, out: impl io::Write) -> Result<Truth, String> {
+    let mut sink = PcapSink::new(out).map_err(|e| e.to_string())?;
+    let truth = play(case, &mut sink)?;
+    sink.finish().map_err(|e| e.to_string())?;
+    Ok(truth)
 }
 
 impl Drop for Judge {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.scratch);
+        if let Some((_, scratch)) = &self.program {
+            let _ = fs::remove_dir_all(scratch);
+        }
     }
 }
 

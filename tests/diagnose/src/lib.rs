@@ -3,13 +3,40 @@
 
 pub mod draw;
 pub mod judge;
+pub mod lab;
 pub mod line;
 pub mod play;
 pub mod score;
 pub mod truth;
+pub mod usc;
 pub mod watch;
 pub mod wire;
 
 pub use draw::{Case, Vantage};
 pub use play::{PcapSink, play};
 pub use truth::{FlowTruth, LimiterTruth, Truth};
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls `work` for each number, on all cores.
+///
+/// # Errors
+/// The first that `work` has.
+pub fn each(
+    numbers: std::ops::Range<u64>,
+    work: impl Fn(u64) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let next = AtomicU64::new(numbers.start);
+    let run = || loop {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        if n >= numbers.end {
+            return Ok::<(), String>(());
+        }
+        work(n)?;
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
+    })
+}

@@ -3,7 +3,8 @@
 use crate::watch::{Sink, Watch};
 use crate::{Case, Truth, truth};
 use capture::{Packet, PcapWriter};
-use scenario::Experiment;
+use result::Outcome;
+use scenario::{Experiment, Variant};
 use std::io::{self, Write};
 
 /// Writes a capture as pcap.
@@ -46,12 +47,28 @@ impl<W: Write> Sink for PcapSink<W> {
 /// # Errors
 /// The scenario does not parse.
 pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
-    let text = &case.text;
-    let experiment = Experiment::parse("case.toml", text, &[]).map_err(|e| format!("{e}\n{text}"))?;
-    let variant = experiment.variants.into_iter().next().ok_or("no variant")?;
+    outcome(case, sink).map(|o| o.0)
+}
+
+/// The same, with what the run yields.
+///
+/// # Errors
+/// As [`play`].
+pub fn outcome(case: &Case, sink: &mut dyn Sink) -> Result<(Truth, Outcome), String> {
+    let variant = variant(case)?;
     let mut watch = Watch::new(case, &variant.scenario, sink);
     let options = sim::Options { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
-    sim::run(&variant.name, &variant.scenario, options);
+    let outcome = sim::run(&variant.name, &variant.scenario, options);
     watch.flush();
-    Ok(truth::truth(case, &watch))
+    Ok((truth::truth(case, &watch), outcome))
+}
+
+/// A case's scenario.
+///
+/// # Errors
+/// It does not parse.
+pub fn variant(case: &Case) -> Result<Variant, String> {
+    let text = &case.text;
+    let experiment = Experiment::parse("case.toml", text, &[]).map_err(|e| format!("{e}\n{text}"))?;
+    experiment.variants.into_iter().next().ok_or("no variant".into())
 }

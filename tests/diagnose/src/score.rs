@@ -24,11 +24,16 @@ impl Tally {
         all.fold(Tally::default(), |t, x| Tally { of: t.of + 1, right: t.right + is(&x) as usize })
     }
 
+    /// In percent; not a number for none.
+    pub fn share(self) -> f64 {
+        self.right as f64 * 100.0 / self.of as f64
+    }
+
     /// The share, as text.
     pub fn percent(self) -> String {
         match self.of {
             0 => "–".into(),
-            n => format!("{:.1} % ({} of {n})", self.right as f64 * 100.0 / n as f64, self.right),
+            n => format!("{:.1} % ({} of {n})", self.share(), self.right),
         }
     }
 }
@@ -57,14 +62,15 @@ pub fn recall(lines: &[&Line]) -> Tally {
 }
 
 /// The `q`-quantile (nearest rank) of absolute values, in percent.
-fn quantile(errors: &[f64], q: f64) -> String {
+pub fn quantile(errors: &[f64], q: f64) -> String {
     let mut v: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
     v.sort_by(f64::total_cmp);
     let rank = (q * v.len() as f64).ceil() as usize;
     v.get(rank.max(1) - 1).map_or("–".into(), |e| format!("{e:.1} %"))
 }
 
-fn near(errors: &[f64], most: f64) -> String {
+/// How many errors are that small.
+pub fn near(errors: &[f64], most: f64) -> String {
     Tally::count(errors.iter(), |e| e.abs() <= most).percent()
 }
 
@@ -170,6 +176,21 @@ pub fn limiters(lines: &[&Line]) -> String {
             quantile(&bursts, 0.9),
             near(&bursts, NEAR_BURST),
         );
+    }
+    out
+}
+
+/// The commonest mistakes: what is true, what was said, where captured.
+pub fn mistakes(lines: &[&Line]) -> String {
+    let mut counts = BTreeMap::<(&str, &str, &str), usize>::new();
+    for l in lines.iter().filter(|l| l.is_right() == Some(false)) {
+        *counts.entry((&l.right[0], &l.said, &l.vantage)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let mut out = String::from("| true | said | captured at | flows |\n|---|---|---|---:|\n");
+    for ((is, said, at), n) in counts.into_iter().take(12) {
+        let _ = writeln!(out, "| {is} | {said} | {at} | {n} |");
     }
     out
 }

@@ -21,6 +21,8 @@
 //! its share is within a tenth of the greatest and at least 0.3. Where the greatest is below 0.4 the truth
 //! cannot be told and the flow is not scored.
 //! A shaper whose bucket holds less than ten full packets is as good as a link: bottleneck is right too.
+//! A queue that is full before it delays by a millisecond and a fiftieth of the RTT shows in no capture: after
+//! losses there random-loss is right too.
 
 use crate::watch::{Moment, Watch, Watched};
 use crate::{Case, wire};
@@ -131,6 +133,14 @@ impl Judge<'_, '_> {
         before.checked_sub(1).map(|i| &self.watch.stages[losses[i].1])
     }
 
+    /// The queues where the flow lost packets never delayed any by more than noise.
+    fn is_hidden(&self) -> bool {
+        let losses = self.watch.losses.get(self.number).into_iter().flatten();
+        let queues = losses.map(|l| &self.watch.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
+        let most = queues.map(|s| s.longest.as_secs_f64()).fold(0.0, f64::max);
+        most < 0.001 && most < self.case.rtt / 50.0
+    }
+
     /// Nothing passed, and nothing was acknowledged since.
     fn is_out(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> bool {
         let t = m.at.as_secs_f64();
@@ -199,6 +209,9 @@ impl Judge<'_, '_> {
             && self.watch.stages.iter().any(small)
         {
             right.push(Cause::Bottleneck);
+        }
+        if right.contains(&Cause::Congestion) && !right.contains(&Cause::RandomLoss) && self.is_hidden() {
+            right.push(Cause::RandomLoss);
         }
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();

@@ -1,5 +1,5 @@
 //! Looks on while a scenario is played: hands the capture to whoever wants it, and notes what the truth is
-//! made of: which stage lost which packet, how long packets waited where, how busy each stage was, and
+//! made of: which stage lost which packet, how busy each stage was, and
 //! what each sender said kept it from sending.
 
 use crate::{Case, wire};
@@ -33,15 +33,6 @@ pub struct Moment {
     pub una: u64,
 }
 
-/// Waits of a flow's packets in a bin.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Waits {
-    /// Seconds in all.
-    pub sum: f64,
-    /// Packets.
-    pub packets: u32,
-}
-
 /// A stage of the path.
 pub struct Watched {
     /// `link.direction.stage`.
@@ -60,8 +51,8 @@ pub struct Watched {
     pub bin: f64,
     /// IP bytes that left it, by bin.
     pub passed: Vec<u64>,
-    /// By number, then bin.
-    pub waits: Vec<Vec<Waits>>,
+    /// The longest that a packet was inside.
+    pub longest: Span,
     /// Packets of each number that are inside, or lost without a successor that shows it.
     inside: Vec<VecDeque<(u64, Time)>>,
 }
@@ -104,7 +95,7 @@ fn stage(name: String, stage: &Stage, forward: bool) -> Watched {
         last: false,
         bin: rate.map_or(0.1, |r| (40.0 * 12_000.0 / r).max(0.1)),
         passed: Vec::new(),
-        waits: Vec::new(),
+        longest: Span::ZERO,
         inside: Vec::new(),
     }
 }
@@ -228,9 +219,7 @@ impl Tap for Watch<'_> {
         let queue = at(&mut s.inside, number);
         while let Some((id, since)) = queue.pop_front() {
             if id == p.packet.id {
-                let waits = at(at(&mut s.waits, number), bin);
-                waits.sum += p.now.since(since).as_secs_f64();
-                waits.packets += 1;
+                s.longest = s.longest.max(p.now.since(since));
                 break;
             }
             at(&mut self.losses, number).push((p.now, i));

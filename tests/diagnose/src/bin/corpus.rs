@@ -2,19 +2,18 @@
 //!
 //! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
 //! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
-//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, the `longfat` to judge.
+//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to judge.
 //! SET is `build`, the one to look at while building, or a number that seeds another.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::{COLUMNS, Line};
-use diagnose_test::{Case, PcapSink, Truth, draw, play, score};
+use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score};
 use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
@@ -25,26 +24,6 @@ fn seed(set: &str) -> Result<u64, String> {
     } else {
         set.parse().map_err(|_| format!("{set}: neither `build` nor a number"))
     }
-}
-
-/// Calls `work` for each number, on all cores.
-fn each(
-    numbers: std::ops::Range<u64>,
-    work: impl Fn(u64) -> Result<(), String> + Sync,
-) -> Result<(), String> {
-    let next = AtomicU64::new(numbers.start);
-    let run = || loop {
-        let n = next.fetch_add(1, Ordering::Relaxed);
-        if n >= numbers.end {
-            return Ok::<(), String>(());
-        }
-        work(n)?;
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run)).collect();
-        threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
-    })
 }
 
 fn write(case: &Case, folder: &Path) -> Result<String, String> {

@@ -1,8 +1,12 @@
 //! Scratch.
 use capture::{Tracker, TrackerOptions, diagnose_tracks};
-use diagnose_test::{draw, play, score, watch::Sink, line::Line};
+use diagnose_test::{draw, line::Line, play, score, watch::Sink};
 struct Tr(Tracker);
-impl Sink for Tr { fn packet(&mut self, p: &capture::Packet) { self.0.packet(p); } }
+impl Sink for Tr {
+    fn packet(&mut self, p: &capture::Packet) {
+        self.0.packet(p);
+    }
+}
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let count: u64 = args[1].parse().unwrap();
@@ -10,7 +14,9 @@ fn main() {
     let nums: Vec<u64> = only.clone().unwrap_or((0..count).collect());
     let next = std::sync::atomic::AtomicUsize::new(0);
     let all = std::sync::Mutex::new(Vec::new());
-    std::thread::scope(|s| { for _ in 0..2 { s.spawn(|| loop {
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| loop {
         let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let Some(n) = nums.get(i) else { break };
         let mut sink = Tr(Tracker::new(TrackerOptions::default()));
@@ -32,11 +38,19 @@ fn main() {
             }
         }
         all.lock().unwrap().push((*n, text, lines, took));
-    }); } });
+    });
+        }
+    });
     let mut all = all.into_inner().unwrap();
     all.sort_by_key(|a| a.0);
-    for a in &all { print!("{}", a.1); }
+    for a in &all {
+        print!("{}", a.1);
+    }
     let lines: Vec<&Line> = all.iter().flat_map(|a| &a.2).collect();
     println!("{}", score::tables(&lines));
-    println!("verdict s {:.2} worst {:.2}", all.iter().map(|a| a.3).sum::<f64>(), all.iter().map(|a| a.3).fold(0.0, f64::max));
+    println!(
+        "verdict s {:.2} worst {:.2}",
+        all.iter().map(|a| a.3).sum::<f64>(),
+        all.iter().map(|a| a.3).fold(0.0, f64::max)
+    );
 }

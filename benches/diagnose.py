@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""`longfat diagnose` beside tcptrace and tshark on the same captures.
+
+    python3 benches/diagnose.py [--quick] [--rounds 3]
+
+Three captures are made by the simulator in a temporary folder (2.4 GB; a tenth of it with --quick) and deleted at the
+end: bulk transfers in full, ten million packets as headers only, 5000 connections. Each program reads each of them in
+turn, after it was read once so that it is in memory. Printed are medians: packets a CPU second (user and system),
+seconds of wall clock, peak memory. tshark is so much slower that it gets the first packets only (`-c`).
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+KINDS = {"bulk": "bulk, in full", "headers": "headers only", "many": "5000 connections"}
+
+
+def measure(command):
+    """CPU seconds, wall seconds, peak memory in MB."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - start
+    # Popen must know that somebody has waited already.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1000
+
+
+def programs(capture, packets, most):
+    """Name, command, packets it reads."""
+    some = min(packets, most)
+    yield "longfat diagnose", [BUILT / "longfat", "diagnose", "--json", capture], packets
+    yield "tcptrace -n", ["tcptrace", "-n", capture], packets
+    yield "tshark -z conv,tcp", ["tshark", "-r", capture, "-c", str(some), "-q", "-z", "conv,tcp"], some
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    missing = [name for name in ("tcptrace", "tshark") if not shutil.which(name)]
+    if missing:
+        sys.exit(f"needs {' and '.join(missing)}")
+    print("| capture | program | packets | packets/CPU s | wall s | peak MB | longfat is faster by |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory(prefix="longfat-bench-") as folder:
+        for kind, title in KINDS.items():
+            capture = os.path.join(folder, kind + ".pcap")
+            make = [BUILT / "captures", kind, capture] + (["--quick"] if args.quick else [])
+            packets = int(subprocess.run(make, check=True, capture_output=True, text=True).stdout)
+            size = os.path.getsize(capture) / 1e6
+            with open(capture, "rb") as file:
+                while file.read(1 << 18):
+                    pass
+            list_of = list(programs(capture, packets, 50_000 if args.quick else 300_000))
+            runs = {name: [] for name, _, _ in list_of}
+            for turn in range(args.rounds):
+                for name, command, _ in list_of:
+                    # The slow one once: its figures differ little.
+                    if turn == 0 or not name.startswith("tshark"):
+                        runs[name].append(measure(command))
+            ours = None
+            for name, _, read in list_of:
+                cpu, wall, memory = (statistics.median(run[i] for run in runs[name]) for i in range(3))
+                rate = read / cpu
+                ours = ours or rate
+                ratio = "" if name.startswith("longfat") else f"{ours / rate:.1f}"
+                note = "" if read == packets else " (the first)"
+                print(f"| {title}, {size:,.0f} MB | {name} | {read:,}{note} | {rate:,.0f} | {wall:.2f} | {memory:,.0f} "
+                      f"| {ratio} |", flush=True)
+            os.remove(capture)
+
+
+if __name__ == "__main__":
+    main()

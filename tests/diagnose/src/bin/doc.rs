@@ -1,0 +1,53 @@
+//! `doc SEED COUNT LAB.csv USC.csv`: prints `docs/diagnose.md`. The corpus of SEED is played and scored anew, the
+//! kernel's cases and the public traces were recorded by `lab` and `usc`.
+
+use diagnose_test::judge::Judge;
+use diagnose_test::line::Line;
+use diagnose_test::{draw, each, score, usc};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+const HEAD: &str = include_str!("../../diagnose-head.md");
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let usage = "doc SEED COUNT LAB.csv USC.csv";
+    let [seed, count, lab, public] = &args[..] else { return Err(usage.into()) };
+    let (seed, count) = (seed.parse::<u64>().map_err(|_| usage)?, count.parse::<u64>().map_err(|_| usage)?);
+    let file = |name: &str| std::fs::read_to_string(name).map_err(|e| format!("{name}: {e}"));
+    let lab: Vec<Line> = file(lab)?.lines().filter_map(Line::parse).collect();
+    let public: Vec<usc::Row> = file(public)?.lines().filter_map(usc::Row::parse).collect();
+    let judge = Judge::new(None)?;
+    let lines = Mutex::new(Vec::new());
+    each(0..count, |n| {
+        let (_, _, more) = judge.score(&draw::case(seed, n))?;
+        lines.lock().map_err(|e| e.to_string())?.extend(more);
+        Ok(())
+    })?;
+    let mut lines = lines.into_inner().map_err(|e| e.to_string())?;
+    lines.sort_by_key(|l| (l.case.parse::<u64>().unwrap_or(0), l.from.clone()));
+    let all: Vec<&Line> = lines.iter().collect();
+    println!("{}", HEAD.trim_end());
+    println!(
+        "\n## The corpus\n\n`corpus score {seed} {count}`: {count} cases of the simulator. {}",
+        score::tables(&all)
+    );
+    println!("\n### What it takes for what\n\nThe commonest mistakes.\n\n{}", score::mistakes(&all));
+    println!("\n## The same on the kernel\n\n{}", score::tables(&lab.iter().collect::<Vec<_>>()));
+    println!(
+        "\n## Traces of a real device\n\n{} traces.\n\n{}",
+        public.len(),
+        usc::tables(&public).trim_end()
+    );
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `usc DIR [--program FILE] [--rows FILE]`: the traces of USC-NSL/policing-detection (`data/validation`, as they
+//! are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
+
+use diagnose_test::judge::Judge;
+use diagnose_test::{line, usc};
+use std::path::Path;
+use std::process::ExitCode;
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let value =
+        |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
+    let folder = args.first().ok_or("usc DIR [--program FILE] [--rows FILE]")?;
+    let rows = usc::read(Path::new(folder), &Judge::new(value("--program"))?)?;
+    if let Some(file) = value("--rows") {
+        let text: String = rows.iter().map(|r| r.csv() + "\n").collect();
+        let text = format!("{},{}\n{text}", line::COLUMNS, usc::COLUMNS);
+        std::fs::write(file, text).map_err(|e| format!("{file}: {e}"))?;
+    }
+    for r in rows.iter().filter(|r| r.line.policed != Some(r.line.says_policed())) {
+        let l = &r.line;
+        println!(
+            "wrong: {}: said {} ({:.2}), found {:?}, detector {:?}",
+            l.case, l.said, l.confidence, l.found, r.chunks
+        );
+    }
+    println!("\n{} traces.\n\n{}", rows.len(), usc::tables(&rows));
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
