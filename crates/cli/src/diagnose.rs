@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::progress::{Bar, terminal};
 use capture::Recorder;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
-use result::parquet::{FLOW_DIAGNOSES, write_flow_diagnoses};
+use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use result::{Diagnosis, to_json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +33,22 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Problem> {
     if let Some(packets) = kept.packets {
         packets.finish()?;
     }
-    tell(args, only(read?, &args.flow)?, kept.rows.as_ref())
+    let d = only(read?, &args.flow)?;
+    let files = write(args, &d, kept.rows.as_ref())?;
+    if args.json {
+        crate::print(&to_json(&d))?;
+        eprint!("{files}");
+    } else {
+        let blank = if files.is_empty() { "" } else { "\n" };
+        let text = text(&d, args.top, terminal(), args.lang.into());
+        crate::print(&format!("{text}{blank}{files}"))?;
+    }
+    Ok(ExitCode::from(exit_code(&d)))
+}
+
+/// 1 where there is nothing to tell of, or not all of it.
+fn exit_code(d: &Diagnosis) -> u8 {
+    (d.flows.is_empty() || d.capture.damage.is_some()).into()
 }
 
 /// Reads the capture; `progress` is told bytes read and bytes in all.
@@ -60,31 +75,21 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, Problem> {
     Ok(d)
 }
 
-/// Writes files and prints.
-fn tell(args: &DiagnoseArgs, d: Diagnosis, rows: Option<&Rows>) -> Result<ExitCode, Problem> {
+/// Writes the files that are asked for; says which, a line each.
+fn write(args: &DiagnoseArgs, d: &Diagnosis, rows: Option<&Rows>) -> Result<String, Problem> {
     let mut files: Vec<PathBuf> = Vec::new();
     if let Some(dir) = &args.out {
         let mut flows = Vec::new();
         let path = dir.join(FLOW_DIAGNOSES.name);
-        write_flow_diagnoses(&mut flows, &d).map_err(|e| Problem::Io(path.display().to_string(), e))?;
+        write_flow_diagnoses(&mut flows, d).map_err(|e| Problem::Io(path.display().to_string(), e))?;
         files.push(write_file(&path, &flows)?);
-        files.push(write_file(&dir.join("diagnosis.json"), to_json(&d).as_bytes())?);
-        files.push(dir.join(result::parquet::PACKETS.name));
+        files.push(write_file(&dir.join("diagnosis.json"), to_json(d).as_bytes())?);
+        files.push(dir.join(PACKETS.name));
     }
     if let (Some(file), Some(rows)) = (&args.report, rows) {
-        files.push(write_file(file, page(&d, rows, args.lang.into()).as_bytes())?);
+        files.push(write_file(file, page(d, rows, args.lang.into()).as_bytes())?);
     }
-    let written: String = files.iter().map(|f| format!("{}\n", f.display())).collect();
-    if args.json {
-        crate::print(&to_json(&d))?;
-        eprint!("{written}");
-    } else {
-        let blank = if written.is_empty() { "" } else { "\n" };
-        let text = text(&d, args.top, terminal(), args.lang.into());
-        crate::print(&format!("{text}{blank}{written}"))?;
-    }
-    let whole = !d.flows.is_empty() && d.capture.damage.is_none();
-    Ok(ExitCode::from(if whole { 0 } else { 1 }))
+    Ok(files.iter().map(|f| format!("{}\n", f.display())).collect())
 }
 
 #[cfg(test)]
@@ -128,17 +133,17 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("longfat-diagnose-{}", std::process::id()));
         let out = dir.to_str().unwrap();
         let html = dir.join("page.html");
-        let args = args(&["--out", out, "--report", html.to_str().unwrap(), "--json"]);
-        let code = |d: Diagnosis| format!("{:?}", tell(&args, d, Some(&Rows::new(8, &[], 100))).unwrap());
-        assert_eq!(code(diagnosis(&[2])), format!("{:?}", ExitCode::SUCCESS));
+        let args = args(&["--out", out, "--report", html.to_str().unwrap()]);
+        let files = write(&args, &diagnosis(&[2]), Some(&Rows::new(8, &[], 100))).unwrap();
+        assert_eq!(files.lines().count(), 4);
         let read = std::fs::read_to_string(dir.join("diagnosis.json")).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&read).unwrap(), diagnosis(&[2]));
         assert!(std::fs::read(dir.join("flows.parquet")).unwrap().starts_with(b"PAR1"));
         assert!(std::fs::read_to_string(&html).unwrap().contains("longfat-diagnosis/1"));
-        assert_eq!(code(diagnosis(&[])), format!("{:?}", ExitCode::from(1)));
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((exit_code(&diagnosis(&[2])), exit_code(&diagnosis(&[]))), (0, 1));
         let damage = Some(Damage { offset: 9, what: "cut".into() });
         let cut = Diagnosis { capture: CaptureInfo { damage, ..CaptureInfo::default() }, ..diagnosis(&[2]) };
-        assert_eq!(code(cut), format!("{:?}", ExitCode::from(1)));
-        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(exit_code(&cut), 1);
     }
 }

@@ -4,8 +4,8 @@ use super::told::Group;
 use super::words::{bytes, seconds};
 use crate::number::{millis, percent, short};
 use crate::strings::{Lang, fill, text};
-use result::Cause;
 use result::diagnosis::Measures;
+use result::{Cause, FlowDiagnosis};
 
 /// Where to shape before a policer: what leaves the shaper in bursts must still find tokens.
 const SHAPE_AT: f64 = 0.98;
@@ -56,7 +56,7 @@ pub(super) fn why(g: &Group, lang: Lang) -> String {
             say("send-buffer", &[("flight", &flight), ("rtt", &rtt), ("most", &short(most))])
         }
         Cause::Application => {
-            let idle = seconds(g.sum(|f| f.measures.idle_s));
+            let idle = seconds(g.sum(|f| held(f, g.cause)));
             let most = g.flows.iter().map(|f| f.measures.max_delivery_mbps).fold(0.0, f64::max);
             say("application", &[("idle", &idle), ("most", &short(most))])
         }
@@ -71,7 +71,7 @@ pub(super) fn why(g: &Group, lang: Lang) -> String {
                 false => say("slow-start.bare", &[("bytes", &all)]),
             }
         }
-        Cause::Outage => say("outage", &[("s", &seconds(held(g)))]),
+        Cause::Outage => say("outage", &[("s", &seconds(held(g.lead(), g.cause)))]),
         Cause::AckPath => {
             let n = g.sum(|f| f.measures.data_packets as f64) / g.sum(|f| f.measures.acks as f64).max(1.0);
             let burst = bytes(m.largest_burst_bytes as f64);
@@ -172,8 +172,7 @@ fn mathis(m: &Measures, lost: f64) -> Option<f64> {
         .then(|| m.mss_bytes as f64 * 8e-3 / rtt * MATHIS / lost.sqrt())
 }
 
-/// Seconds that the cause held the flows; those of one moment count once for each flow, so of the lead alone.
-fn held(g: &Group) -> f64 {
-    let lead = g.lead();
-    lead.causes.iter().find(|c| c.cause == g.cause).map_or(0.0, |c| c.seconds)
+/// Seconds that the cause held a flow.
+fn held(f: &FlowDiagnosis, cause: Cause) -> f64 {
+    f.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.seconds)
 }
