@@ -144,7 +144,8 @@ test("plots zoom together, within the flow's own time, by keyboard too", async (
     const [from, to] = await range(page);
     assert.ok(Math.abs(from - flow.start_s) < 0.01 && Math.abs(to - flow.start_s - flow.duration_s) < 0.01, `${from} ${to}`);
     await page.focus("#plot-rtt-a");
-    for (const key of ["+", "+", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft"]) await page.keyboard.press(key);
+    // A fifth of the view at a time, until the flow's begin stops it.
+    for (const key of ["+", "+", ...Array(9).fill("ArrowLeft")]) await page.keyboard.press(key);
     await drawn(page);
     const [left, right] = await range(page);
     assert.ok(Math.abs(left - from) < 1e-9 && Math.abs(right - left - (to - from) / 4) < 1e-9, `${left} ${right}`);
