@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 
 /// Names of a list that are told; it comes from the file.
 const MOST_NAMES: usize = 8;
-/// Columns of a name from the file, or of what is wrong with it.
+/// Columns of a name from the file.
 const NAME: usize = 60;
+/// Columns of what is wrong with it.
+const DAMAGE: usize = 240;
 
 /// A sentence each.
 pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
@@ -26,7 +28,7 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
         say("none", &n.map(|(k, v)| (k, count(v))));
     }
     if let Some(damage) = &c.damage {
-        let what = clip(&printable(&damage.what), NAME);
+        let what = clip(&printable(&damage.what), DAMAGE);
         say("damage", &[("offset", damage.offset.to_string()), ("what", what)]);
     }
     if let Some(n) = c.dropped.filter(|&n| n > 0) {
