@@ -1,12 +1,14 @@
 // How large the report page is and how fast it opens and zooms, in headless Chromium on this machine.
-//   node benches/page.mjs [rounds]
-// Prints the table of docs/report.md. The page of a million rows comes from benches/page.toml.
+//   node benches/page.mjs [rounds] [which]
+// Prints the table of docs/report.md. The page of a million rows comes from benches/page.toml, that of a capture of
+// a million packets from crates/report/examples/capture.rs.
 import { mkdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { launch } from "../web/test/browser/chromium.mjs";
+import { capture } from "../web/test/browser/captures.mjs";
 import { folder, run } from "../web/test/browser/reports.mjs";
 
 const ROUNDS = Number(process.argv[2] ?? 5);
@@ -19,11 +21,11 @@ async function decoder() {
   return made.outputFiles[0].text;
 }
 
-/** In the page, before anything else: goes to the first plot, below the window at first, and notes when it is on the screen. */
-function watch() {
+/** In the page, before anything else: goes to a plot, below the window at first, and notes when it is on the screen. */
+function watch(plot) {
   const look = () => {
-    document.querySelector("#plot-throughput-a")?.scrollIntoView();
-    if (!document.querySelector(".plot .canvas[data-drawn] canvas")) return requestAnimationFrame(look);
+    document.querySelector(plot)?.scrollIntoView();
+    if (!document.querySelector(`${plot}[data-drawn] canvas`)) return requestAnimationFrame(look);
     // The frame that drew it ends before the next task.
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => (window.firstPlot = performance.now());
@@ -54,6 +56,13 @@ function step(key) {
   });
 }
 
+/** In the page: a capture's first flow as a result's series are. */
+function ofCapture(page) {
+  const { blob, sent, acked, again } = page.flows[0].packets;
+  const flow = (table, column) => ({ columns: { time_s: table.columns.time_s, delivered_bytes: table.columns[column] } });
+  return { blob, flows: [flow(sent, "sent_bytes"), flow(acked, "acked_bytes")], elements: [sent, acked, again] };
+}
+
 /** In the page: where the milliseconds before the first plot may go, each part by itself. */
 async function parts() {
   const took = {};
@@ -64,7 +73,7 @@ async function parts() {
     return result;
   };
   const page = await time("parse", () => JSON.parse(document.getElementById("data").textContent));
-  const [series] = page.results[0].series.filter(Boolean);
+  const series = page.flows ? ofCapture(page) : page.results[0].series.filter(Boolean)[0];
   const text = document.getElementById(series.blob).textContent;
   const packed = await time("base64", () => timed.unbase64(text));
   const bytes = await time("inflate", () => timed.inflate(packed));
@@ -79,24 +88,24 @@ async function parts() {
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 const KEYS = ["+", "+", "+", "+", "+", "+", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "-", "-", "-", "-", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "-", "0"];
 
-async function open(browser, file) {
+async function open(browser, file, plot) {
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-  await page.addInitScript(watch);
+  await page.addInitScript(watch, plot);
   await page.goto(pathToFileURL(file).href);
   return page;
 }
 
-async function measure(browser, file, code) {
+async function measure(browser, file, code, plot) {
   const [first, steps] = [[], []];
   let split;
   for (let i = 0; i < ROUNDS; i++) {
-    const page = await open(browser, file);
+    const page = await open(browser, file, plot);
     await page.waitForFunction(() => window.firstPlot);
     first.push(await page.evaluate(() => window.firstPlot));
-    await page.focus("#plot-throughput-a");
+    await page.focus(plot);
     await page.waitForFunction(() => document.querySelectorAll(".plot .canvas[data-drawn]").length > 1);
     for (const key of KEYS) steps.push(await page.evaluate(step, key));
-    await page.evaluate(code);
+    await page.evaluate(`${code}\nglobalThis.ofCapture = ${ofCapture}`);
     split = await page.evaluate(parts);
     await page.close();
   }
@@ -112,11 +121,17 @@ async function main() {
   console.log(`${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(2)}; medians of ${ROUNDS} (worst)\n`);
   line("result", "rows of flows", "`longfat run`, s", "report.html, MB", "first plot, ms", "zoom step, ms", "JSON, ms", "base64, ms", "inflate, ms", "decode first plot / all, ms");
   line("---", ...Array(9).fill("---:"));
-  for (const [name, scenario] of [["policer", "scenarios/policer-or-shaper.toml"], ["million", "benches/page.toml"]]) {
+  const result = (scenario) => (name) => run(name, scenario, "--no-progress");
+  const pages = [
+    ["policer", result("scenarios/policer-or-shaper.toml"), "#plot-throughput-a"],
+    ["million", result("benches/page.toml"), "#plot-throughput-a"],
+    ["capture", (name) => capture(name, 350_000), "#plot-sequence-a"],
+  ].filter(([name]) => !process.argv[3] || name === process.argv[3]);
+  for (const [name, make, plot] of pages) {
     const began = performance.now();
-    const file = join(run(`bench-${name}`, scenario, "--no-progress"), "report.html");
+    const file = join(make(`bench-${name}`), "report.html");
     const ran = (performance.now() - began) / 1e3;
-    const m = await measure(browser, file, code);
+    const m = await measure(browser, file, code, plot);
     const { took, rows } = m.split;
     line(
       name, rows.toLocaleString("en"), ran.toFixed(1), (statSync(file).size / 1e6).toFixed(2),

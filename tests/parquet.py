@@ -1,4 +1,5 @@
-"""Reads the Parquet files of a result folder and holds them against its result.json."""
+"""Reads the Parquet files of a result folder and holds them against its result.json; then those of a capture's folder
+(`longfat diagnose --out`) against its diagnosis.json."""
 
 import json
 import sys
@@ -54,4 +55,39 @@ for variant in result["variants"]:
     assert all(0.95 * marked[name] <= n <= marked[name] for name, n in last.items()), (marked, last)
     passed += 1
 
+
+
+def capture(folder):
+    diagnosis = json.loads((folder / "diagnosis.json").read_text())
+    meta = pq.read_metadata(folder / "packets.parquet").metadata
+    assert meta[b"longfat.schema"].decode() == diagnosis["schema"], meta
+    rows = {row["flow"]: row for row in pq.read_table(folder / "flows.parquet").to_pylist()}
+    packets = pq.read_table(folder / "packets.parquet")
+    limiters = diagnosis["limiters"]
+    assert len(rows) == len(diagnosis["flows"]) > 0
+    for flow in diagnosis["flows"]:
+        row, measures = rows[flow["id"]], flow["measures"]
+        assert (row["from"], row["to"], row["cause"], row["cc"]) == (flow["from"], flow["to"], flow["cause"], flow["cc"]["name"])
+        for name in set(row) & set(measures) - {"ecn"}:
+            assert row[name] == measures[name], (flow["id"], name)
+        assert all(row[f"rtt_{q}_ms"] == measures["rtt_ms"][q] for q in measures["rtt_ms"])
+        shares = {name: row[name] for name in row if name.startswith("share_")}
+        assert abs(sum(shares.values()) - 1) < 1e-6 and len(shares) == 12, shares
+        for held in flow["causes"]:
+            assert shares["share_" + held["cause"].replace("-", "_")] == held["share"]
+        rate = limiters[flow["limiter"]]["rate_mbps"] if "limiter" in flow else None
+        assert row["limiter_rate_mbps"] == rate
+        own = packets.filter(pc.equal(packets["flow"], flow["id"])).to_pydict()
+        data = [i for i, n in enumerate(own["len"]) if n > 0]
+        assert len(data) > 0 and own["time_ns"] == sorted(own["time_ns"])
+        # Each byte once, and what was sent again apart; offload hands several segments over as one packet.
+        assert max(own["seq"][i] + own["len"][i] for i in data) >= measures["bytes"]
+        again = sum(own["kind"][i] in ("fast", "timeout", "probe") for i in data)
+        assert again <= measures["retransmitted_packets"] and (again > 0) == (measures["retransmitted_packets"] > 0)
+        assert min(own["time_ns"]) / 1e9 - diagnosis["capture"]["start_s"] < flow["start_s"] + flow["duration_s"]
+    return len(rows)
+
+
+if len(sys.argv) > 2:
+    passed += capture(Path(sys.argv[2]))
 print(f"parquet: {passed} passed, 0 failed")

@@ -13,4 +13,5 @@ venv=$target/venv
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" >"$work/stdout.json"
-"$venv/bin/python" tests/parquet.py "$work"
+"${CARGO:-cargo}" run -q --release -p longfat-report --example capture -- "$work/capture" 20000
+"$venv/bin/python" tests/parquet.py "$work" "$work/capture"

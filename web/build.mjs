@@ -18,7 +18,7 @@ export const strings = {
   setup(b) {
     b.onLoad({ filter: /strings\.json$/ }, async ({ path }) => {
       const all = Object.entries(JSON.parse(await readFile(path, "utf8")));
-      const own = all.filter(([key]) => key.startsWith("ui.") || key.startsWith("plot."));
+      const own = all.filter(([key]) => /^(ui|plot|diag\.(page|cause|kind))\./.test(key));
       return { contents: JSON.stringify(Object.fromEntries(own)), loader: "json" };
     });
   },

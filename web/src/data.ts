@@ -1,14 +1,19 @@
-// One variant's series: inflated when first asked for, each column decoded when first drawn.
+// A variant's series, or a flow's packets: inflated when first asked for, each column decoded when first drawn.
 
 import { decode, inflate, unbase64 } from "./decode";
-import type { Column, ElementSeries, FlowSeries, Series } from "./model";
+import type { Column, FlowSeries, Series } from "./model";
 
-export class Data {
+/** Something with columns. */
+export interface Table {
+  columns: Record<string, Column>;
+}
+
+export class Data<S extends { blob: string } = Series> {
   private bytes: Uint8Array | null = null;
   private loading: Promise<void> | null = null;
   private columns = new Map<Column, Float64Array>();
 
-  constructor(readonly series: Series) {}
+  constructor(readonly series: S) {}
 
   /** Inflates the blob; afterwards columns come at once. */
   load(): Promise<void> {
@@ -20,7 +25,7 @@ export class Data {
   }
 
   /** A column's values; null where the series has no such column. Only after `load`. */
-  column(of: FlowSeries | ElementSeries, name: string): Float64Array | null {
+  column(of: Table, name: string): Float64Array | null {
     return this.values(of.columns[name]);
   }
 

@@ -22,8 +22,8 @@ export function t(key: string, values: Record<string, string | number> = {}): st
 /** The words of `key`; null where the table has none. */
 export const known = (key: string): string | null => strings[key]?.[current] ?? null;
 
-/** A state of a congestion control: translated where it is one all have, else its own name. */
+/** A state of a congestion control, or what held a flow: translated where it is one all have, else its own name. */
 export function state(name: string): string {
   const key = name === "loss" ? "plot.timeout" : `plot.state.${name.replace(" ", "-")}`;
-  return known(key) ?? name;
+  return known(key) ?? known(`diag.cause.${name}`) ?? name;
 }

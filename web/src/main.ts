@@ -1,4 +1,4 @@
-// The report page. What tests may rely on:
+// The page of results and, by src/diagnosis, of captures. What tests may rely on:
 //
 // #report                      all of the page; data-ready="true" once it is made
 // #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
@@ -21,42 +21,71 @@
 // #not-drawn                   which plots are left out, and why
 // document.documentElement     lang, data-theme
 
+import { diagnosis, FORMAT as CAPTURE } from "./diagnosis/main";
+import type { DiagnosisPage } from "./diagnosis/model";
 import { h } from "./dom";
 import { setLang, t } from "./i18n";
 import type { Lang, Page } from "./model";
+import { variants } from "./plot/gallery";
 import { Plots } from "./plot/section";
 import { keep, recall } from "./prefs";
-import { State } from "./state";
+import { Runs } from "./state";
 import { onThemeChange, setTheme, theme } from "./theme";
 import { recolor } from "./view/details";
-import { footer, header, story } from "./view/header";
+import { footer, header, story, type Controls } from "./view/header";
 import { path } from "./view/path";
 import { table } from "./view/table";
 
 const FORMAT = "longfat-report/1";
 
-function read(): Page {
-  const page = JSON.parse(document.getElementById("data")?.textContent ?? "") as Page;
-  if (page.format !== FORMAT) throw new Error(`this page shows ${FORMAT}, not ${page.format}`);
-  return page;
+/** What a page is of, made anew for each language. */
+export interface View {
+  /** To open in. */
+  lang: Lang;
+  make(controls: Controls): { parts: HTMLElement[]; plots: Pick<Plots, "retheme" | "destroy"> | null };
+}
+
+function read(): View {
+  const page = JSON.parse(document.getElementById("data")?.textContent ?? "") as Page | DiagnosisPage;
+  if (page.format === CAPTURE) return diagnosis(page as DiagnosisPage);
+  if (page.format !== FORMAT) throw new Error(`this page shows ${FORMAT} and ${CAPTURE}, not ${page.format}`);
+  return report(page as Page);
+}
+
+function report(page: Page): View {
+  const state = new Runs(page);
+  return {
+    lang: page.lang,
+    make(controls) {
+      state.silence();
+      const parts: (HTMLElement | null)[] = [header(state, controls), story(state)];
+      let plots: Plots<(typeof state.entries)[0]> | null = null;
+      if (state.entries.length) {
+        plots = new Plots(state, variants(state));
+        parts.push(path(state), table(state), plots.root);
+      } else {
+        parts.push(h("p", { class: "none" }, t("ui.empty")));
+      }
+      parts.push(footer(state));
+      return { parts: parts.filter((p) => p !== null), plots };
+    },
+  };
 }
 
 function main(root: HTMLElement): void {
-  const page = read();
+  const view = read();
   const kept = recall("lang");
-  setLang(kept === "en" || kept === "zh" ? kept : page.lang);
+  setLang(kept === "en" || kept === "zh" ? kept : view.lang);
   setTheme(theme());
-  const state = new State(page);
-  let plots: Plots | null = null;
+  let plots: ReturnType<View["make"]>["plots"] = null;
 
   const repaint = (printing: boolean): void => {
     recolor(root);
     plots?.retheme(printing);
   };
   const draw = (): void => {
-    state.silence();
     plots?.destroy();
-    const controls = {
+    const made = view.make({
       setLang(lang: Lang): void {
         keep("lang", lang);
         setLang(lang);
@@ -70,17 +99,9 @@ function main(root: HTMLElement): void {
         }
         repaint(false);
       },
-    };
-    const parts: (HTMLElement | null)[] = [header(state, controls), story(state)];
-    plots = null;
-    if (state.entries.length) {
-      plots = new Plots(state);
-      parts.push(path(state), table(state), plots.root);
-    } else {
-      parts.push(h("p", { class: "none" }, t("ui.empty")));
-    }
-    parts.push(footer(state));
-    root.replaceChildren(...parts.filter((p) => p !== null));
+    });
+    plots = made.plots;
+    root.replaceChildren(...made.parts);
     root.dataset.ready = "true";
   };
   draw();

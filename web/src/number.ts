@@ -1,4 +1,4 @@
-// Numbers as short as they can be without lying; the same as crates/report/src/number.rs prints.
+// Numbers as short as they can be without lying; the same as crates/report prints.
 
 /** Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`. */
 export function short(x: number | null | undefined): string {
@@ -26,6 +26,14 @@ export function alike(x: number, model: string): string {
 
 /** A count: exact up to 9999. */
 export const count = (n: number): string => (n < 10_000 ? String(Math.round(n)) : short(n));
+
+/** `847 B`, `64.0 kB`, `1.25 MB` (k = 1000). */
+export function bytes(n: number): string {
+  if (n < 999.5) return `${Math.round(n)} B`;
+  if (n < 999_500) return `${short(n / 1e3)} kB`;
+  if (n < 999_500_000) return `${short(n / 1e6)} MB`;
+  return `${short(n / 1e9)} GB`;
+}
 
 /** Milliseconds: whole from 10 up, else one decimal. */
 export const millis = (x: number): string => (x < 9.95 ? x.toFixed(1) : count(Math.round(x)));

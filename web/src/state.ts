@@ -1,12 +1,27 @@
-// What the reader looks at: variants, range of time, cursor. Parts of the page listen to what concerns them.
+// What the reader looks at: variants or flows, range of time, cursor. Parts of the page listen to what concerns them.
 
 import { Data } from "./data";
 import type { Page, Result, Series, Variant } from "./model";
 
-/** A variant of a result. */
-export interface Entry {
-  /** Position among all entries. */
+/** What plots are of. */
+export interface Subject {
+  /** Position among all of them. */
   index: number;
+  name: string;
+  /** Of what it is a part: the scenario, the capture. */
+  of: string;
+  /** When it was, in seconds. */
+  span: Range;
+  data: Data<Blob> | null;
+}
+
+/** Columns by the id of the script element that holds them. */
+export interface Blob {
+  blob: string;
+}
+
+/** A variant of a result. */
+export interface Entry extends Subject {
   result: Result;
   variant: Variant;
   data: Data | null;
@@ -21,29 +36,19 @@ export interface Range {
 export type Side = "a" | "b";
 type Topic = "pick" | "range" | "cursor" | "flows";
 
-export class State {
-  readonly entries: Entry[];
-  a: Entry;
-  b: Entry | null;
+export class State<E extends Subject = Subject> {
   /** Null shows all. */
   range: Range | null = null;
   /** Seconds; null hides it. */
   cursor: number | null = null;
   /** Names of the flows that the reader chose to see, by entry. */
-  flows = new Map<Entry, Set<string>>();
   private listeners = new Map<Topic, Set<() => void>>();
 
-  constructor(readonly page: Page) {
-    const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
-    this.entries = page.results
-      .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, data: data(result.series[i]) })))
-      .map((e, index) => ({ ...e, index }));
-    // What the story is about, the subject first; else whatever comes first.
-    const told = page.story.about.map(([r, v]) => this.entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
-    const a = told[0] ?? this.entries[0];
-    this.a = a;
-    this.b = told[1] ?? this.entries.find((e) => e !== a) ?? null;
-  }
+  constructor(
+    readonly entries: E[],
+    public a: E,
+    public b: E | null,
+  ) {}
 
   on(topic: Topic, listener: () => void): void {
     const set = this.listeners.get(topic) ?? new Set();
@@ -60,7 +65,7 @@ export class State {
   }
 
   /** Shows `entry` on one side; where it is on the other, the two change places. */
-  show(side: Side, entry: Entry): void {
+  show(side: Side, entry: E): void {
     if (side === "a") {
       if (entry === this.b) this.b = this.a;
       this.a = entry;
@@ -85,14 +90,16 @@ export class State {
     this.tell("pick");
   }
 
-  shown(): Entry[] {
+  shown(): E[] {
     return this.b ? [this.a, this.b] : [this.a];
   }
 
-  /** From nothing to the end of the longer of the shown variants. */
+  /** From the first's begin to the last's end of those shown. */
   whole(): Range {
-    const end = Math.max(...this.shown().map((e) => e.variant.duration_s));
-    return { from: 0, to: end > 0 ? end : 1 };
+    const spans = this.shown().map((e) => e.span);
+    const from = Math.min(...spans.map((s) => s.from));
+    const to = Math.max(...spans.map((s) => s.to));
+    return { from, to: to > from ? to : from + 1 };
   }
 
   view(): Range {
@@ -103,9 +110,10 @@ export class State {
   zoom(range: Range | null): void {
     const whole = this.whole();
     if (range) {
-      const width = Math.min(Math.max(range.to - range.from, 1e-6), whole.to);
-      const from = Math.min(Math.max(range.from, 0), whole.to - width);
-      range = width >= whole.to * 0.9999 ? null : { from, to: from + width };
+      const all = whole.to - whole.from;
+      const width = Math.min(Math.max(range.to - range.from, 1e-6), all);
+      const from = Math.min(Math.max(range.from, whole.from), whole.to - width);
+      range = width >= all * 0.9999 ? null : { from, to: from + width };
     }
     this.range = range;
     this.tell("range");
@@ -117,8 +125,30 @@ export class State {
     this.tell("cursor");
   }
 
+  /** What is drawn of a subject changed. */
+  changed(): void {
+    this.tell("flows");
+  }
+}
+
+/** Variants of results. */
+export class Runs extends State<Entry> {
+  /** Names of the flows that the reader chose to see, by entry. */
+  readonly flows = new Map<Entry, Set<string>>();
+
+  constructor(readonly page: Page) {
+    const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
+    const entries = page.results
+      .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, data: data(result.series[i]) })))
+      .map((e, index) => ({ ...e, index, name: e.variant.name, of: e.result.run.scenario, span: { from: 0, to: e.variant.duration_s } }));
+    // What the story is about, the subject first; else whatever comes first.
+    const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
+    const a = told[0] ?? entries[0];
+    super(entries, a, told[1] ?? entries.find((e) => e !== a) ?? null);
+  }
+
   pickFlows(entry: Entry, names: Set<string>): void {
     this.flows.set(entry, names);
-    this.tell("flows");
+    this.changed();
   }
 }

@@ -44,8 +44,12 @@ export function faint(color: string): string {
   return `#${mix(1)}${mix(3)}${mix(5)}`;
 }
 
-export const stateColor = (name: string): string =>
-  (palette().states as Record<string, string>)[name] ?? palette().muted;
+/** Of a state of a congestion control, or of what held a flow. */
+export function stateColor(name: string): string {
+  const { states, causes, muted } = palette();
+  const all: Record<string, string> = { ...states, ...causes };
+  return Object.hasOwn(all, name) ? all[name] : muted;
+}
 
 /** Calls back when the system's theme changes, and before and after printing. */
 export function onThemeChange(changed: (printing: boolean) => void): void {

@@ -23,11 +23,13 @@ pub enum Command {
     Run(RunArgs),
     /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
     Report(ReportArgs),
+    /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
+    Diagnose(DiagnoseArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results.
+    /// Prints the JSON Schema of scenario files, for editors, or of results or diagnoses.
     Schema(SchemaArgs),
 }
 
@@ -44,8 +46,10 @@ pub struct SchemaArgs {
 pub enum Described {
     /// Scenario files.
     Scenario,
-    /// `result.json`, as `--json` prints it.
+    /// `result.json`, as `run --json` prints it.
     Result,
+    /// `diagnosis.json`, as `diagnose --json` prints it.
+    Diagnosis,
 }
 
 /// Which clock drives a run.
@@ -179,6 +183,44 @@ pub struct ReportArgs {
     /// Prints one JSON object, the files written, instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `longfat diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+CAPTURE is a pcap or pcapng file, also compressed, taken at the sender, at the receiver or in between.
+A flow is one direction of a TCP connection that carried payload; its number stands in the table.
+
+  longfat diagnose trace.pcap
+  longfat diagnose trace.pcap.xz --report trace.html --flow 4 --flow 6
+  ssh router tcpdump -w - -s 128 | longfat diagnose -
+
+Exit codes: 0 ok; 1 no TCP flow in it, or it is damaged (what stood before the damage is told); 2 it
+cannot be opened or is no capture.")]
+pub struct DiagnoseArgs {
+    /// The capture; `-` reads standard input.
+    pub capture: PathBuf,
+    /// Prints the diagnosis as one JSON object instead of text (docs/diagnosis-schema.md).
+    #[arg(long)]
+    pub json: bool,
+    /// Writes a page to look at: plots of the flows with most bytes, or of those that --flow names.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Writes diagnosis.json, flows.parquet and packets.parquet into a folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Only this flow, by number; may be given several times. packets.parquet holds all the same.
+    #[arg(long, value_name = "N")]
+    pub flow: Vec<u32>,
+    /// Rows of the table.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Language of the text, and of the page when it is opened.
+    #[arg(long, value_enum, default_value_t = Lang::En)]
+    pub lang: Lang,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// `longfat shell`.

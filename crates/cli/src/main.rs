@@ -2,6 +2,7 @@
 
 mod args;
 mod cc;
+mod diagnose;
 mod draw;
 mod inventory;
 #[cfg(not(target_os = "linux"))]
@@ -30,12 +31,14 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Schema(args) => {
             let schema = match args.of {
                 Described::Scenario => scenario::schema(),
                 Described::Result => result::schema(),
+                Described::Diagnosis => result::diagnosis_schema(),
             };
             print(&schema).map(|()| ExitCode::SUCCESS)
         }

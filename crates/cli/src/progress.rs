@@ -1,12 +1,15 @@
-//! How far the runs are: a bar on the terminal once it takes more than a second.
+//! How far the work is: a bar on the terminal once it takes more than a second; and what the terminal is like.
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::Style;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use units::{Span, Time};
 
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A bar of bytes is told of every packet and looks at the clock instead.
+const REDRAW: Duration = Duration::from_millis(100);
 
 /// What the runs have told of themselves.
 pub struct Progress {
@@ -44,17 +47,30 @@ impl Progress {
     }
 }
 
+/// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no.
+pub fn terminal() -> Style {
+    if !io::stdout().is_terminal() {
+        return Style::default();
+    }
+    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
+    Style { width, color: !set("NO_COLOR") && !dumb }
+}
+
 /// The bar that shows it.
 pub struct Bar {
     wanted: bool,
     since: Instant,
+    drawn: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Bar {
     /// A bar that appears on stderr after a second, when that is a terminal and it is `wanted`.
     pub fn new(wanted: bool) -> Bar {
-        Bar { wanted: wanted && io::stderr().is_terminal(), since: Instant::now(), bar: None }
+        let now = Instant::now();
+        Bar { wanted: wanted && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
     }
 
     /// Shows `progress` as it is now.
@@ -63,22 +79,34 @@ impl Bar {
             return;
         }
         let (done, all) = progress.sums();
+        let (finished, runs) = (progress.finished.load(Ordering::Relaxed), progress.runs.len());
+        self.draw(format!("{finished} of {runs} runs"), done, Some(all));
+    }
+
+    /// Shows that `done` bytes of `all` are read; `None` where that is not known, as of a pipe.
+    pub fn bytes(&mut self, done: u64, all: Option<u64>) {
+        if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {
+            self.drawn = Instant::now();
+            self.draw(format!("{} read", HumanBytes(done)), done, all.filter(|&all| all >= done));
+        }
+    }
+
+    fn draw(&mut self, what: String, done: u64, all: Option<u64>) {
         let bar = self.bar.get_or_insert_with(|| {
-            let template = "{bar:30} {percent:>3} %  {msg}";
+            let template = if all.is_some() { "{bar:30} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
             let style =
                 ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-            let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(all, ProgressDrawTarget::stderr());
             bar.with_style(style.progress_chars("━╸ "))
         });
-        let (finished, runs) = (progress.finished.load(Ordering::Relaxed), progress.runs.len());
-        let left = match done {
-            0 => String::new(),
-            _ => {
+        let left = match (done, all) {
+            (1.., Some(all)) => {
                 let seconds = self.since.elapsed().as_secs_f64() * (all - done) as f64 / done as f64;
                 format!(", {} to go", HumanDuration(Duration::from_secs(seconds.ceil() as u64)))
             }
+            _ => String::new(),
         };
-        bar.set_message(format!("{finished} of {runs} runs{left}"));
+        bar.set_message(what + &left);
         bar.set_position(done);
     }
 

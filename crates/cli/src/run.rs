@@ -9,14 +9,13 @@ use crate::output::{Results, default_folder, file_name};
 use crate::parallel::in_parallel;
 use crate::plan::{Job, choose, jobs, seeds};
 use crate::problem::Problem;
-use crate::progress::{Bar, Progress};
+use crate::progress::{Bar, Progress, terminal};
 use crate::provenance::Provenance;
 use crate::tap::{PcapTap, captures};
-use report::{Series, Shown, Style};
+use report::{Series, Shown};
 use result::parquet::Sampled;
 use result::{Clock, FlowSeries, Outcome, Run, SCHEMA, combine, concat, to_json};
 use scenario::{Experiment, Variant};
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -100,18 +99,7 @@ fn show(args: &RunArgs, run: &Run, outcomes: &[Vec<Outcome>], kept: &str) -> Res
     }
     let series: Vec<&[FlowSeries]> =
         outcomes.iter().map(|repeats| repeats.first().map_or(&[][..], |o| &o.flow_series)).collect();
-    crate::print(&format!("{}\n{kept}", report::text(run, &series, style())))
-}
-
-/// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no.
-fn style() -> Style {
-    if !io::stdout().is_terminal() {
-        return Style::default();
-    }
-    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-    let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
-    Style { width, color: !set("NO_COLOR") && !dumb }
+    crate::print(&format!("{}\n{kept}", report::text(run, &series, terminal())))
 }
 
 /// For each variant its outcomes on the first clock, then those on the next.

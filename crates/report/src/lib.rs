@@ -1,6 +1,8 @@
-//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots.
+//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots; what
+//! `longfat diagnose` says of a capture.
 
 mod both;
+pub mod diagnosis;
 mod flows;
 mod markup;
 mod number;
@@ -12,13 +14,13 @@ mod strings;
 mod style;
 mod summary;
 mod table;
+mod wrap;
 
 pub use page::{Series, Shown, page};
 pub use strings::Lang;
 pub use style::Style;
 
 use result::{FlowSeries, Run};
-use unicode_width::UnicodeWidthStr;
 
 /// What `longfat run` prints: a sentence on what happened, a table of the variants, then each variant's flows with their
 /// goodput over time; of a run on both clocks simulator, kernel and their ratio. `series` are the flow series of each variant's first repeat, in the order of
@@ -26,7 +28,10 @@ use unicode_width::UnicodeWidthStr;
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = wrap(&story::story(&[("", run)], Lang::En).text, style.columns());
+    let mut text = wrap::wrap(&story::story(&[("", run)], Lang::En).text, style.columns(), "");
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text += &if both::has_both(run) { both::table(run, style) } else { summary::table(run, style) };
     let flows = flows::lines(run, series, style);
     if !flows.is_empty() {
@@ -34,28 +39,4 @@ pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
         text.push_str(&flows);
     }
     text
-}
-
-/// The sentence in lines of `width` and a blank line after it; nothing for nothing. Marks for writing direction are left
-/// out: terminals show them.
-fn wrap(sentence: &str, width: usize) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in sentence.split(' ').map(|w| w.replace(['\u{2068}', '\u{2069}'], "")) {
-        let wide = word.width();
-        match column {
-            0 => {}
-            _ if column + 1 + wide > width => {
-                text.push('\n');
-                column = 0;
-            }
-            _ => {
-                text.push(' ');
-                column += 1;
-            }
-        }
-        text += &word;
-        column += wide;
-    }
-    if text.is_empty() { text } else { text + "\n\n" }
 }

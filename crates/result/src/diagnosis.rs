@@ -262,7 +262,7 @@ pub struct Guess {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowDiagnosis {
-    /// Number within the diagnosis; stays the same whatever the order.
+    /// Number within the diagnosis ([`FlowDiagnosis::number`]); stays the same whatever the order.
     pub id: u32,
     /// Number of the connection in the capture.
     pub connection: u32,
@@ -295,6 +295,19 @@ pub struct FlowDiagnosis {
     /// `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+}
+
+impl FlowDiagnosis {
+    /// The `id` of a connection's direction: even that of the end that opened it, odd that of the other. So it is
+    /// known while the capture is still being read, and packets can be told by it.
+    pub fn number(connection: u32, from_opener: bool) -> u32 {
+        connection.wrapping_mul(2).wrapping_add(!from_opener as u32)
+    }
+
+    /// The share of a cause; 0 where it has none.
+    pub fn share(&self, cause: Cause) -> f64 {
+        self.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.share)
+    }
 }
 
 /// What was measured of a flow.

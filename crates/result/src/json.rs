@@ -1,7 +1,7 @@
 //! A run as JSON, and back.
 
 use crate::{Run, SCHEMA};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a text is no result.
@@ -34,10 +34,10 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// One JSON object and a newline; the same run gives the same bytes.
-pub fn to_json(run: &Run) -> String {
-    // Strings, numbers and options only: nothing in a `Run` can fail to serialise.
-    let mut text = serde_json::to_string_pretty(run).unwrap_or_default();
+/// A run or a diagnosis as one JSON object and a newline; the same one gives the same bytes.
+pub fn to_json(object: &impl Serialize) -> String {
+    // Strings, numbers and options only: nothing in them can fail to serialise.
+    let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
     text.push('\n');
     text
 }

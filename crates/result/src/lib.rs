@@ -25,6 +25,6 @@ pub use model::{
     StateTime, Variant, jain,
 };
 #[cfg(feature = "schema")]
-pub use schema::schema;
+pub use schema::{diagnosis_schema, schema};
 pub use series::{ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
 pub use topology::Topology;

@@ -1,7 +1,7 @@
 //! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
-//! list of columns: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
+//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
 
-use result::parquet::{FILES, Kind};
+use result::parquet::{CAPTURE_FILES, FILES, File, Kind};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -17,13 +17,17 @@ fn blesses() -> bool {
 }
 
 #[test]
-fn the_committed_schema_is_the_generated_one() {
-    let path = docs("result.schema.json");
-    if blesses() {
-        std::fs::write(&path, result::schema()).unwrap();
+fn the_committed_schemas_are_the_generated_ones() {
+    for (name, schema) in
+        [("result.schema.json", result::schema()), ("diagnosis.schema.json", result::diagnosis_schema())]
+    {
+        let path = docs(name);
+        if blesses() {
+            std::fs::write(&path, &schema).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == schema, "docs/{name} {STALE}");
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == result::schema(), "docs/result.schema.json {STALE}");
 }
 
 /// The object that a key holds, or a list of; the empty name for plain values.
@@ -79,16 +83,17 @@ fn keys(root: &Value, name: &str, schema: &Value) -> String {
     text
 }
 
-fn generated() -> String {
-    let root: Value = serde_json::from_str(&result::schema()).unwrap();
-    let mut text = String::from("\n## `result.json`\n");
-    text += &keys(&root, "Run", &root);
+/// An object's tables of keys, those of what it holds, and of the files beside it.
+fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
+    let root: Value = serde_json::from_str(schema).unwrap();
+    let mut text = format!("\n## `{title}`\n");
+    text += &keys(&root, name, &root);
     for (name, schema) in root["definitions"].as_object().unwrap() {
         if schema.get("properties").is_some() {
             text += &keys(&root, name, schema);
         }
     }
-    for file in FILES {
+    for file in files {
         text += &format!("\n## `{}`\n\nA row is {}.\n", file.name, file.about);
         text += "\n| column | type | meaning |\n|---|---|---|\n";
         for column in file.columns {
@@ -105,17 +110,24 @@ fn generated() -> String {
     text
 }
 
-#[test]
-fn the_generated_half_is_up_to_date() {
-    let path = docs("result-schema.md");
+/// Holds the half of a document after the mark against what it is made of, or makes it.
+fn check(document: &str, generated: &str, files: &[File]) {
+    let path = docs(document);
     let committed = std::fs::read_to_string(&path).unwrap();
     let (hand, tail) = committed.split_once(MARK).expect("the mark");
     if blesses() {
-        std::fs::write(&path, format!("{hand}{MARK}{}", generated())).unwrap();
+        std::fs::write(&path, format!("{hand}{MARK}{generated}")).unwrap();
         return;
     }
-    assert!(tail == generated(), "docs/result-schema.md {STALE}");
-    for file in FILES {
+    assert!(tail == generated, "docs/{document} {STALE}");
+    for file in files {
         assert!(hand.contains(&format!("`{}`", file.name)), "{} is not introduced", file.name);
     }
+}
+
+#[test]
+fn the_generated_halves_are_up_to_date() {
+    check("result-schema.md", &generated("result.json", "Run", &result::schema(), &FILES), &FILES);
+    let made = generated("diagnosis.json", "Diagnosis", &result::diagnosis_schema(), &CAPTURE_FILES);
+    check("diagnosis-schema.md", &made, &CAPTURE_FILES);
 }

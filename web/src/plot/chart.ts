@@ -17,6 +17,9 @@ export interface Extent {
   right: [number, number];
 }
 
+/** How much of the others' height a loose curve may add above them. */
+const LOOSE = 0.6;
+
 const FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 export const font = (px: number, weight = 400): string => `${weight} ${px}px ${FONT}`;
 
@@ -45,10 +48,10 @@ export function points(plot: Plot, view: Range, columns: number): Aligned {
 
 /** What of the points is in view, levels near it included. */
 export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
-  const of = (axis: "left" | "right"): [number, number] => {
+  const of = (axis: "left" | "right", loose: boolean): [number, number] => {
     let [low, high] = [Infinity, -Infinity];
     plot.tracks.forEach((track, s) => {
-      if (track.axis !== axis) return;
+      if (track.axis !== axis || (track.loose ?? false) !== loose) return;
       for (let i = 0; i < x.length; i++) {
         const v = y[s][i];
         // One point beyond either end belongs to a line into the view, but does not stretch it.
@@ -59,7 +62,11 @@ export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
     });
     return [low, high];
   };
-  const [left, right] = [of("left"), of("right")];
+  const [left, right] = [of("left", false), of("right", false)];
+  const beyond = of("left", true);
+  // Alone it is all there is; near the others it is worth the room.
+  if (left[0] > left[1]) left.splice(0, 2, ...beyond);
+  else if (beyond[1] <= left[1] + LOOSE * (left[1] - left[0])) left[1] = Math.max(left[1], beyond[1]);
   for (const { value } of plot.levels) if (value < 2.5 * left[1]) left[1] = Math.max(left[1], value);
   return { left, right };
 }

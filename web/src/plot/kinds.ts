@@ -91,13 +91,13 @@ export function samples(data: Data, of: FlowSeries | ElementSeries, name: string
 }
 
 /** Rows that have a value: what cumulative columns are counted from. */
-function known(s: Samples): Samples {
+export function known(s: Samples): Samples {
   if (!s.value.some(Number.isNaN)) return s;
   const keep = (_: number, i: number) => !Number.isNaN(s.value[i]);
   return { time: s.time.filter(keep), value: s.value.filter(keep) };
 }
 
-const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
+export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
   tracks: [],
   levels: [],
   marks: [],

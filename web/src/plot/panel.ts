@@ -1,15 +1,14 @@
-// One plot of one variant on the page: title, legend with values at the cursor, canvas, CSV and PNG.
+// One plot of one variant or flow on the page: title, legend with values at the cursor, canvas, CSV and PNG.
 
 import uPlot from "uplot";
 import { button, fill, h, name } from "../dom";
 import { state as stateName, t } from "../i18n";
 import { seconds } from "../number";
-import type { Entry, Range, Side, State } from "../state";
+import type { Range, Side, State, Subject } from "../state";
 import { data, extent, options, points, widthOfBins, type Extent, type Frame } from "./chart";
 import { csv, fileName, save } from "./csv";
 import type { Aligned } from "./decimate";
 import { gestures } from "./gestures";
-import { plotOf, titleKey, type Kind, type Source } from "./kinds";
 import { picture } from "./png";
 import { inWords, readings } from "./readout";
 import { legend as stateLegend, ribbonHeight } from "./states";
@@ -36,13 +35,13 @@ export class Panel {
 
   constructor(
     private state: State,
-    readonly kind: Kind,
+    readonly kind: string,
     readonly side: Side,
-    readonly entry: Entry,
-    private source: () => Source,
+    readonly entry: Subject,
+    private title: string,
+    private build: () => Plot,
     keys: Keys,
   ) {
-    const title = t(titleKey(kind));
     const id = `plot-${kind}-${side}`;
     this.frame = { view: state.view(), extent: { left: [0, 1], right: [0, 1] }, exact: true };
     this.canvas = h("div", { class: "canvas", role: "img", tabindex: 0, "aria-label": title, id });
@@ -56,7 +55,7 @@ export class Panel {
       h(
         "figcaption",
         {},
-        h("span", { class: "whose" }, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.variant.name)),
+        h("span", { class: "whose" }, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.name)),
         h("span", { class: "tools" }, tool("csv", () => this.saveCsv()), tool("png", () => this.savePng())),
       ),
       this.legend,
@@ -66,7 +65,7 @@ export class Panel {
 
   get plot(): Plot {
     if (!this.built) {
-      this.built = plotOf(this.kind, this.source());
+      this.built = this.build();
       this.describe();
     }
     return this.built;
@@ -174,13 +173,11 @@ export class Panel {
     });
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
     const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
-    const variant = this.entry.variant.name.slice(0, 80);
-    this.canvas.setAttribute("aria-label", [`${t(titleKey(this.kind))}, ${variant}`, plot.left, words].filter(Boolean).join(": "));
+    this.canvas.setAttribute("aria-label", [`${this.title}, ${this.entry.name.slice(0, 80)}`, plot.left, words].filter(Boolean).join(": "));
   }
 
   private names(ending: string): string {
-    const { result, variant } = this.entry;
-    return fileName([result.run.scenario, variant.name, this.kind], ending);
+    return fileName([this.entry.of, this.entry.name, this.kind], ending);
   }
 
   private saveCsv(): void {
@@ -190,7 +187,7 @@ export class Panel {
   private savePng(): void {
     const view = this.state.view();
     if (!this.chart || !this.drawn) return;
-    const title = `${t(titleKey(this.kind))} – ${this.entry.variant.name}`;
+    const title = `${this.title} – ${this.entry.name}`;
     const size = { width: this.chart.width, height: this.height };
     const frame = { ...this.frame, view };
     picture(this.plot, frame, this.drawn.points, size, title).then((blob) => save(blob, this.names("png")), console.error);

@@ -5,7 +5,7 @@ import { h, name } from "../dom";
 import { t } from "../i18n";
 import type { Variant } from "../model";
 import { short } from "../number";
-import type { Entry, State } from "../state";
+import type { Entry, Runs } from "../state";
 import { shownFlows } from "./kinds";
 
 /** Curves that can be told apart. */
@@ -18,7 +18,7 @@ export function defaultFlows(v: Variant): Set<string> {
 }
 
 /** A list to choose from; nothing where all are drawn anyway. */
-export function picker(state: State, entry: Entry, data: Data): HTMLElement | null {
+export function picker(state: Runs, entry: Entry, data: Data): HTMLElement | null {
   const all = shownFlows(entry.variant, data);
   if (all.length <= MOST_FLOWS) return null;
   const chosen = new Set(state.flows.get(entry) ?? defaultFlows(entry.variant));

@@ -1,15 +1,31 @@
-// All plots of the variants shown: one row a kind, drawn when they come near the window.
+// All plots of the variants or flows shown: one row a kind, drawn when they come near the window.
 
 import { append, button, fill, h, name } from "../dom";
 import { t } from "../i18n";
 import { seconds, short } from "../number";
-import type { Entry, Side, State } from "../state";
+import type { Side, State, Subject } from "../state";
 import { join, roomy } from "./chart";
 import { moved, scaled } from "./gestures";
-import { KINDS, present, shownFlows, titleKey, type Kind, type Source } from "./kinds";
 import { Panel, type Keys } from "./panel";
-import { defaultFlows, picker } from "./picker";
 import { neighbour } from "./readout";
+import type { Plot } from "./track";
+
+/** The plots there are of subjects of one sort. */
+export interface Gallery<E extends Subject> {
+  kinds: readonly string[];
+  title(kind: string): string;
+  /** Whether there is something to draw, without decoding anything; `ready`: the subject's data are there. */
+  present(kind: string, entry: E, ready: boolean): boolean;
+  /** Builds a plot: decodes the columns it needs. */
+  build(kind: string, entry: E): Plot;
+  /** Why there is none. */
+  missing(kind: string): string;
+  /** Why there is none at all, where nothing could be loaded; null where the list says it better. */
+  unsampled: string | null;
+  /** What stands above a subject's plots, beside its name. */
+  before(entry: E): Node | false | null;
+  after(entry: E): (Node | false | null)[];
+}
 
 /** Milliseconds of drawing in one go; what is left waits for the next frame. */
 const BUDGET = 60;
@@ -20,14 +36,14 @@ function inSight(el: HTMLElement): boolean {
 }
 
 interface Group {
-  kind: Kind;
+  kind: string;
   root: HTMLElement;
   panels: Panel[];
   near: boolean;
   stale: boolean;
 }
 
-export class Plots {
+export class Plots<E extends Subject = Subject> {
   readonly root: HTMLElement;
   private body = h("div", { class: "plots-body" });
   private heads = h("div", { class: "plots-heads" });
@@ -40,7 +56,10 @@ export class Plots {
   private sizes = new ResizeObserver(() => this.resized());
   private generation = 0;
 
-  constructor(private state: State) {
+  constructor(
+    private state: State<E>,
+    private gallery: Gallery<E>,
+  ) {
     this.root = h(
       "section",
       { class: "plots", id: "plots", "aria-labelledby": "plots-title" },
@@ -92,22 +111,23 @@ export class Plots {
     if (generation !== this.generation) return;
     fill(this.body);
     const missing: string[] = [];
-    for (const kind of KINDS) {
-      const with_ = shown.filter((s, i) => ready[i] && s.entry.data && present(kind, s.entry.variant, s.entry.data));
+    const { gallery } = this;
+    for (const kind of gallery.kinds) {
+      const with_ = shown.filter((s, i) => gallery.present(kind, s.entry, ready[i]));
       if (!with_.length) {
-        missing.push(`${t(titleKey(kind))} (${t(`ui.none.${kind}`)})`);
+        missing.push(`${gallery.title(kind)} (${gallery.missing(kind)})`);
         continue;
       }
       this.add(kind, shown, with_);
     }
-    const sampled = ready.some(Boolean);
     if (missing.length) {
-      append(this.body, [h("p", { class: "none", id: "not-drawn" }, sampled ? t("ui.none", { list: missing.join("; ") }) : t("ui.none.series"))]);
+      const list = t("ui.none", { list: missing.join("; ") });
+      append(this.body, [h("p", { class: "none", id: "not-drawn" }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
     }
     this.resized();
   }
 
-  private async load(entry: Entry): Promise<boolean> {
+  private async load(entry: E): Promise<boolean> {
     if (!entry.data) return false;
     try {
       await entry.data.load();
@@ -118,35 +138,27 @@ export class Plots {
     }
   }
 
-  private head(entry: Entry, side: Side): HTMLElement {
-    const several = this.state.page.results.length > 1;
-    const { data } = entry;
+  private head(entry: E, side: Side): HTMLElement {
     return h(
       "div",
       { class: "plots-head", "data-side": side },
       h("span", { class: `badge ${side}` }, side.toUpperCase()),
-      several && name(entry.result.label, { class: "name result" }),
-      name(entry.variant.name),
-      h("span", { class: "clock" }, t(`ui.clock.${entry.variant.clock}`)),
-      data && picker(this.state, entry, data),
+      this.gallery.before(entry),
+      name(entry.name),
+      ...this.gallery.after(entry),
     );
   }
 
-  private source(entry: Entry): Source {
-    const data = entry.data!;
-    const all = shownFlows(entry.variant, data);
-    const picked = this.state.flows.get(entry) ?? defaultFlows(entry.variant);
-    return { variant: entry.variant, data, flows: all.filter((f) => picked.has(f.flow.name)) };
-  }
-
-  private add(kind: Kind, shown: { entry: Entry; side: Side }[], with_: { entry: Entry; side: Side }[]): void {
+  private add(kind: string, shown: { entry: E; side: Side }[], with_: { entry: E; side: Side }[]): void {
     const keys: Keys = { focused: (panel, e) => this.key(panel, e) };
-    const panels = with_.map(({ entry, side }) => new Panel(this.state, kind, side, entry, () => this.source(entry), keys));
+    const { gallery, state } = this;
+    const title = gallery.title(kind);
+    const panels = with_.map(({ entry, side }) => new Panel(state, kind, side, entry, title, () => gallery.build(kind, entry), keys));
     const cells = shown.map((s) => {
       const panel = panels[with_.indexOf(s)];
-      return panel ? panel.root : h("p", { class: "none" }, h("span", { class: `badge ${s.side}` }, s.side.toUpperCase()), " ", t(`ui.none.${kind}`));
+      return panel ? panel.root : h("p", { class: "none" }, h("span", { class: `badge ${s.side}` }, s.side.toUpperCase()), " ", gallery.missing(kind));
     });
-    const root = h("section", { class: "group", "data-kind": kind, "aria-labelledby": `title-${kind}` }, h("h3", { id: `title-${kind}` }, t(titleKey(kind))), h("div", { class: "pair" }, ...cells));
+    const root = h("section", { class: "group", "data-kind": kind, "aria-labelledby": `title-${kind}` }, h("h3", { id: `title-${kind}` }, title), h("div", { class: "pair" }, ...cells));
     this.body.append(root);
     this.groups.push({ kind, root, panels, near: false, stale: true });
     this.near.observe(root);
@@ -244,7 +256,7 @@ export class Plots {
     const view = state.view();
     const from = state.cursor ?? (sign > 0 ? view.from : view.to);
     const to = neighbour(panel.plot, view, from, sign);
-    if (to === null || to < 0 || to > state.whole().to) return;
+    if (to === null || to < state.whole().from || to > state.whole().to) return;
     if (to < view.from || to > view.to) state.zoom(moved(view, sign * 0.5));
     state.point(to);
     this.speech.textContent = panel.spoken(to);

@@ -18,6 +18,8 @@ interface Common {
   dash?: number[];
   axis: "left" | "right";
   filled?: boolean;
+  /** It does not stretch its axis far beyond the others. */
+  loose?: boolean;
   /** Shown value = value * factor. */
   factor: number;
 }

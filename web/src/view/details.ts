@@ -10,17 +10,21 @@ import { stateColor } from "../theme";
 import { bar, goodputText, rttText } from "./table";
 
 /** A flow's states as a striped bar and in words. */
-function states(flow: Flow): HTMLElement | null {
-  const known = (flow.states ?? []).filter((s) => s.share > 0);
+const states = (flow: Flow): HTMLElement | null =>
+  striped((flow.states ?? []).map((s) => ({ ...s, title: t("ui.entered", { n: s.entered }) })));
+
+/** Shares as a striped bar and in words; nothing for nothing. */
+export function striped(all: { state: string; share: number; title: string }[]): HTMLElement | null {
+  const known = all.filter((s) => s.share > 0);
   if (!known.length) return null;
   const stripe = h("span", { class: "stripe", "aria-hidden": "true" });
   const words = h("span", { class: "state-words" });
-  for (const { state, share, entered } of known) {
+  for (const { state, share, title } of known) {
     const piece = h("span", { "data-state": state });
     piece.style.flexGrow = String(share);
     piece.style.background = stateColor(state);
     stripe.append(piece);
-    const word = h("span", { title: t("ui.entered", { n: entered }) });
+    const word = h("span", { title });
     const dot = h("i", { "aria-hidden": "true", "data-state": state });
     dot.style.background = stateColor(state);
     word.append(dot, `${stateName(state)} ${percent(share)} %`);

@@ -3,7 +3,7 @@
 import { button, h, name } from "../dom";
 import { lang, t } from "../i18n";
 import type { Lang } from "../model";
-import type { State } from "../state";
+import type { Runs } from "../state";
 import { theme, type Theme } from "../theme";
 import { seconds } from "../number";
 
@@ -18,6 +18,9 @@ function segment(label: string, items: { id: string; text: string; on: boolean; 
   );
   return h("div", { class: "segment", role: "group", "aria-label": label }, ...buttons);
 }
+
+/** The page's top line. */
+export const topBar = (c: Controls): HTMLElement => h("div", { class: "bar" }, h("span", { class: "brand" }, "longfat"), controls(c));
 
 function controls(c: Controls): HTMLElement {
   const language = (code: Lang, text: string) => ({
@@ -44,8 +47,14 @@ function controls(c: Controls): HTMLElement {
 
 const distinct = <T>(items: T[]): T[] => [...new Set(items)];
 
-/** The facts of how it was run, one small line. */
-function facts(state: State): HTMLElement {
+const fact = (label: string, value: string | number) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
+
+/** Facts in one small line; those without a value are left out. */
+export const factLine = (list: [string, string | number | null][]): HTMLElement =>
+  h("dl", { class: "facts" }, ...list.map(([label, value]) => (value === null ? null : fact(label, value))));
+
+/** The facts of how it was run. */
+function facts(state: Runs): HTMLElement {
   const variants = state.entries.map((e) => e.variant);
   const clocks = distinct(variants.map((v) => t(`ui.clock.${v.clock}`))).join(", ");
   const seeds = distinct(state.page.results.map((r) => r.run.seed)).join(", ");
@@ -53,22 +62,19 @@ function facts(state: State): HTMLElement {
   const [least, most] = [Math.min(...durations), Math.max(...durations)];
   const span = least === most ? seconds(most) : `${seconds(least)}–${seconds(most)}`;
   const repeats = Math.max(0, ...variants.map((v) => v.repeats?.n ?? 0));
-  const fact = (label: string, value: string | number) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
-  return h(
-    "dl",
-    { class: "facts" },
-    fact(t("ui.clock"), clocks),
-    fact(t("ui.duration"), `${span} s`),
-    fact(t("ui.seed"), seeds),
-    fact(t("ui.variants"), variants.length),
-    repeats > 1 && fact(t("ui.repeats"), repeats),
-  );
+  return factLine([
+    [t("ui.clock"), clocks],
+    [t("ui.duration"), `${span} s`],
+    [t("ui.seed"), seeds],
+    [t("ui.variants"), variants.length],
+    [t("ui.repeats"), repeats > 1 ? repeats : null],
+  ]);
 }
 
 /** Characters of a description that are shown. */
 const MOST_TEXT = 400;
 
-export function header(state: State, c: Controls): HTMLElement {
+export function header(state: Runs, c: Controls): HTMLElement {
   const runs = state.page.results.map((r) => r.run);
   const names = distinct(runs.map((r) => r.scenario));
   const title = h("h1", {});
@@ -82,7 +88,7 @@ export function header(state: State, c: Controls): HTMLElement {
   return h(
     "header",
     { class: "top" },
-    h("div", { class: "bar" }, h("span", { class: "brand" }, "longfat"), controls(c)),
+    topBar(c),
     title,
     description,
     facts(state),
@@ -92,7 +98,7 @@ export function header(state: State, c: Controls): HTMLElement {
 /** A longer story is set smaller, so that the path stays in sight. */
 const LONG = 150;
 
-export function story(state: State): HTMLElement {
+export function story(state: Runs): HTMLElement {
   const text = state.page.story[lang()] ?? state.page.story.en;
   return h(
     "section",
@@ -101,17 +107,20 @@ export function story(state: State): HTMLElement {
   );
 }
 
-export function footer(state: State): HTMLElement {
-  const notes = ["goodput", "share", "each", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
+const NOTES = ["goodput", "share", "each", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
+
+export const footer = (state: Runs): HTMLElement =>
+  foot(NOTES.map((note) => [t(`ui.col.${note}`), t(`ui.note.${note}`)]), state.page.longfat);
+
+/** What columns mean, and what made the page. */
+export function foot(notes: [string, string][], version: string): HTMLElement {
   const list = h("dl", {});
-  for (const note of notes) {
-    list.append(h("dt", {}, t(`ui.col.${note}`)), h("dd", {}, t(`ui.note.${note}`)));
-  }
+  for (const [column, meaning] of notes) list.append(h("dt", {}, column), h("dd", {}, meaning));
   return h(
     "footer",
     {},
     h("h2", {}, t("ui.notes")),
     list,
-    h("p", { class: "made" }, t("ui.made", { version: state.page.longfat })),
+    h("p", { class: "made" }, t("ui.made", { version })),
   );
 }

@@ -4,7 +4,7 @@ import { button, fill, h, name } from "../dom";
 import { known, t } from "../i18n";
 import type { Topology } from "../model";
 import { count, percent } from "../number";
-import type { Entry, State } from "../state";
+import type { Entry, Runs } from "../state";
 import { layout, ranked, type Line, type LinkView, type StageView } from "../topology";
 
 /** Lines beyond these are folded away. */
@@ -103,7 +103,7 @@ function drawing(entry: Entry, first: Entry): HTMLElement[] {
 }
 
 /** The path of A or B, chosen by tabs; nothing where no variant has one. */
-export function path(state: State): HTMLElement | null {
+export function path(state: Runs): HTMLElement | null {
   if (state.entries.every((e) => !e.variant.path)) return null;
   let shown: Entry = state.a;
   const body = h("div", { class: "path-body" });

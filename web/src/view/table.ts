@@ -4,8 +4,9 @@ import { button, h, name } from "../dom";
 import { known, t } from "../i18n";
 import { alike, count, millis, percent, range, short } from "../number";
 import { flowSummary, summary, type Summary } from "../rows";
-import type { Entry, Side, State } from "../state";
+import type { Entry, Runs } from "../state";
 import { details } from "./details";
+import { choose, clickable, keys, mark, type Line } from "./pick";
 
 interface Column {
   key: string;
@@ -84,29 +85,7 @@ function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
   return all.filter((c): c is Column => c !== false && rows.some((r) => ![null, "–", ""].includes(c.cell(r) as string | null)));
 }
 
-interface Line {
-  entry: Entry;
-  tr: HTMLTableRowElement;
-  /** A, B, details. */
-  buttons: HTMLButtonElement[];
-}
-
-function choose(state: State, entry: Entry, side: Side): HTMLButtonElement {
-  const label = t(`ui.show.${side}`, { name: entry.variant.name.slice(0, 80) });
-  return button(
-    { class: `badge ${side}`, "data-pick": side, tabindex: -1, "aria-label": label, title: t(`ui.show.${side}.title`) },
-    () => (side === "b" && state.b === entry ? state.single() : state.show(side, entry)),
-    side.toUpperCase(),
-  );
-}
-
-/** A click on a row: compared with A, and no more where it was. */
-function toggle(state: State, entry: Entry): void {
-  if (state.b === entry) state.single();
-  else if (state.a !== entry) state.show("b", entry);
-}
-
-function line(state: State, row: Row, cols: Column[], body: HTMLElement): Line {
+function line(state: Runs, row: Row, cols: Column[], body: HTMLElement): Line<Entry> {
   const { entry } = row;
   const several = state.entries.length > 1;
   const id = `details-${entry.index}`;
@@ -138,55 +117,12 @@ function line(state: State, row: Row, cols: Column[], body: HTMLElement): Line {
   };
   // Flows measured alone are what such a variant is about.
   if (entry.variant.one_at_a_time && state.entries.length <= 12) expand(true);
-  if (several) {
-    tr.addEventListener("click", (e) => {
-      if (!(e.target as HTMLElement).closest("button") && !getSelection()?.toString()) toggle(state, entry);
-    });
-  }
-  return { entry, tr, buttons };
+  const made = { entry, tr, buttons };
+  if (several) clickable(state, made);
+  return made;
 }
 
-/** Arrows move among rows and into a row's buttons; Enter and space choose; a and b set a side. */
-function keys(state: State, lines: Line[], table: HTMLElement): void {
-  let at = 0;
-  const focus = (row: number, button = -1): void => {
-    lines[at].tr.tabIndex = -1;
-    at = Math.min(Math.max(row, 0), lines.length - 1);
-    const { tr, buttons } = lines[at];
-    tr.tabIndex = 0;
-    (buttons[button] ?? tr).focus();
-  };
-  lines[0].tr.tabIndex = 0;
-  table.addEventListener("focusin", (e) => {
-    const row = lines.findIndex((l) => l.tr.contains(e.target as Node));
-    if (row < 0 || row === at) return;
-    lines[at].tr.tabIndex = -1;
-    lines[(at = row)].tr.tabIndex = 0;
-  });
-  table.addEventListener("keydown", (e) => {
-    const row = lines.findIndex((l) => l.tr.contains(e.target as Node));
-    if (row < 0 || e.ctrlKey || e.metaKey || e.altKey) return;
-    const { entry, tr, buttons } = lines[row];
-    const in_ = buttons.indexOf(e.target as HTMLButtonElement);
-    const actions: Record<string, () => void> = {
-      ArrowDown: () => focus(row + 1, in_),
-      ArrowUp: () => focus(row - 1, in_),
-      ArrowRight: () => focus(row, Math.min(in_ + 1, buttons.length - 1)),
-      ArrowLeft: () => focus(row, in_ - 1),
-      Home: () => focus(0),
-      End: () => focus(lines.length - 1),
-      a: () => state.show("a", entry),
-      b: () => state.show("b", entry),
-    };
-    if (e.target === tr) actions.Enter = actions[" "] = () => toggle(state, entry);
-    const action = actions[e.key];
-    if (!action || (state.entries.length < 2 && e.key.length === 1)) return;
-    e.preventDefault();
-    action();
-  });
-}
-
-export function table(state: State): HTMLElement {
+export function table(state: Runs): HTMLElement {
   const rows: Row[] = state.entries.map((entry) => ({ entry, s: summary(entry.variant) }));
   const everything = rows.concat(
     rows.flatMap(({ entry }) => entry.variant.flows.map((f) => ({ entry, s: flowSummary(entry.variant, f) }))),
@@ -207,18 +143,9 @@ export function table(state: State): HTMLElement {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col", class: "pick" }, h("span", { class: "hidden" }, t("ui.shown"))), ...head)),
     body,
   );
-  keys(state, lines, grid);
-  const mark = (): void => {
-    for (const { entry, tr, buttons } of lines) {
-      const side = entry === state.a ? "a" : entry === state.b ? "b" : null;
-      tr.setAttribute("aria-selected", String(side !== null));
-      if (side) tr.dataset.side = side;
-      else delete tr.dataset.side;
-      for (const b of buttons) if (b.dataset.pick) b.setAttribute("aria-pressed", String(b.dataset.pick === side));
-    }
-  };
-  mark();
-  state.on("pick", mark);
+  keys(state, () => lines, grid);
+  mark(state, lines);
+  state.on("pick", () => mark(state, lines));
   const repeats = state.entries.find((e) => e.variant.repeats)?.variant.repeats;
   return h(
     "section",

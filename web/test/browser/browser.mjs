@@ -9,6 +9,8 @@ import { folder } from "./reports.mjs";
 
 /** Folders of the results, by name; `both` only where root ran the tests. */
 export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "utf8"));
+/** A made-up capture's folder (captures.mjs). */
+export const capture = join(folder, "capture");
 export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
 
 let browser;

@@ -5,6 +5,11 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { capture } from "./captures.mjs";
+
+/** A capture's file may be called so. */
+export const MARKUP = `</script><script>window.pwned=1</script>"'><img src=x onerror=alert(1)>{{data}}\u202Egnp.pcap`;
+
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** Cargo's target folder. */
 export const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
@@ -37,6 +42,8 @@ function main() {
     console.error("browser: SKIPPED on the kernel's results, not root");
   }
   writeFileSync(join(folder, "reports.json"), JSON.stringify(made));
+  capture("capture", 20_000);
+  capture("hostile-capture", 2_000, MARKUP);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { drawn, reports, visit, withBrowser } from "./browser.mjs";
+import { capture, drawn, reports, visit, withBrowser } from "./browser.mjs";
 import { target } from "./reports.mjs";
 
 withBrowser();
@@ -16,7 +16,7 @@ const looks = (name) => ["en", "zh"].flatMap((lang) => ["light", "dark"].map((th
   ([lang, theme]) => name === "policer" || (lang === "en") === (theme === "light"),
 );
 
-for (const [name, dir] of Object.entries(reports)) {
+for (const [name, dir] of Object.entries({ ...reports, capture })) {
   for (const width of [1400, 390]) {
     test(`${name} at ${width} px`, async () => {
       await visit(dir, { viewport: { width, height: 900 }, colorScheme: "light" }, async (page) => {

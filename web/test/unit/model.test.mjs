@@ -58,7 +58,7 @@ test("what the story is about is shown first", () => {
   const variants = [policer, { ...policer, name: "other" }, { ...policer, name: "third" }];
   const shown = (about) => {
     const results = [{ label: "r", run: { variants }, series: [] }];
-    const state = new m.State({ story: { en: "", zh: "", about }, results });
+    const state = new m.Runs({ story: { en: "", zh: "", about }, results });
     return state.shown().map((e) => e.index);
   };
   assert.deepEqual(shown([[0, 2], [0, 1]]), [2, 1]);
@@ -67,7 +67,7 @@ test("what the story is about is shown first", () => {
 });
 
 test("a view keeps within the run, and showing all is no zoom", () => {
-  const state = new m.State(page([variant("a", { duration: 4 }), variant("b", { duration: 5 })]).page);
+  const state = new m.Runs(page([variant("a", { duration: 4 }), variant("b", { duration: 5 })]).page);
   assert.deepEqual(state.view(), { from: 0, to: 5 });
   state.zoom({ from: -1, to: 2 });
   assert.deepEqual(state.view(), { from: 0, to: 3 });

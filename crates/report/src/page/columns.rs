@@ -23,7 +23,7 @@ pub(crate) struct Column {
     nulls: bool,
 }
 
-type Columns = BTreeMap<&'static str, Column>;
+pub(crate) type Columns = BTreeMap<&'static str, Column>;
 
 /// A flow's columns.
 #[derive(Debug, Serialize)]
@@ -51,8 +51,8 @@ pub(crate) struct Series {
 }
 
 /// Decimals kept: a microsecond of time and of RTT, a kilobit per second, a thousandth of a gain.
-const MICRO: u32 = 1_000_000;
-const MILLI: u32 = 1_000;
+pub(crate) const MICRO: u32 = 1_000_000;
+pub(crate) const MILLI: u32 = 1_000;
 
 /// A variant's series: their directory, and the blob in base64. `None` where there is none.
 pub(crate) fn encode(
@@ -67,14 +67,19 @@ pub(crate) fn encode(
     let flows = flows.iter().map(|s| flow(&mut bytes, s)).collect();
     let elements = elements.iter().map(|s| element(&mut bytes, s)).collect();
     let series = Series { blob: blob.into(), bytes: bytes.len(), flows, elements };
+    Some((series, packed(&bytes)))
+}
+
+/// The blob as it stands in the page.
+pub(crate) fn packed(bytes: &[u8]) -> String {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
     // Writing to memory cannot fail.
-    let packed = deflate.write_all(&bytes).and_then(|()| deflate.finish()).unwrap_or_default();
-    Some((series, base64(&packed)))
+    let packed = deflate.write_all(bytes).and_then(|()| deflate.finish()).unwrap_or_default();
+    base64(&packed)
 }
 
 fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
-    let mut c = Sheet { out, columns: Columns::new() };
+    let mut c = Sheet::new(out);
     c.reals("time_s", &s.time_s, MICRO, 2);
     c.counts("delivered_bytes", s.delivered_bytes.iter().copied());
     c.counts("cwnd", s.cwnd.iter().map(|&n| n as u64));
@@ -94,7 +99,7 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
     c.reals("rt_prop_ms", &s.rt_prop_ms, MILLI, 1);
     c.counts("state", s.state.iter().map(|&n| n as u64));
     let columns = c.columns;
-    let mut c = Sheet { out, columns: Columns::new() };
+    let mut c = Sheet::new(out);
     c.reals("time_s", &s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), MICRO, 1);
     c.counts("byte", s.resent.iter().map(|r| r.byte));
     c.counts("len", s.resent.iter().map(|r| r.len as u64));
@@ -102,7 +107,7 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
 }
 
 fn element(out: &mut Vec<u8>, s: &ElementSeries) -> Element {
-    let mut c = Sheet { out, columns: Columns::new() };
+    let mut c = Sheet::new(out);
     c.reals("time_s", &s.time_s, MICRO, 2);
     c.counts("queue_packets", s.queue_packets.iter().copied());
     c.counts("queue_bytes", s.queue_bytes.iter().copied());
@@ -113,24 +118,29 @@ fn element(out: &mut Vec<u8>, s: &ElementSeries) -> Element {
 }
 
 /// Columns being written.
-struct Sheet<'a> {
+pub(crate) struct Sheet<'a> {
     out: &'a mut Vec<u8>,
-    columns: Columns,
+    pub(crate) columns: Columns,
 }
 
-impl Sheet<'_> {
+impl<'a> Sheet<'a> {
+    /// Columns to be, whose values go behind what is in `out`.
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> Sheet<'a> {
+        Sheet { out, columns: Columns::new() }
+    }
+
     /// What is not finite is null.
     fn reals(&mut self, name: &'static str, values: &[f64], per: u32, order: u8) {
         let whole = |&x: &f64| x.is_finite().then(|| (x * per as f64).round() as i64);
         self.put(name, per, order, values.iter().map(whole));
     }
 
-    fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64> + Clone) {
+    pub(crate) fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64> + Clone) {
         self.put(name, 1, 1, values.map(|n| Some(n as i64)));
     }
 
     /// A column that is null throughout says nothing and is left out.
-    fn put(
+    pub(crate) fn put(
         &mut self,
         name: &'static str,
         per: u32,
@@ -296,7 +306,7 @@ mod tests {
     fn even_clocks_cost_a_byte_a_row_before_deflate() {
         let mut out = Vec::new();
         let times: Vec<f64> = (0..1000).map(|i| i as f64 * 0.01).collect();
-        Sheet { out: &mut out, columns: Columns::new() }.reals("time_s", &times, MICRO, 2);
+        Sheet::new(&mut out).reals("time_s", &times, MICRO, 2);
         assert!(out.len() < 1_010, "{}", out.len());
     }
 }

@@ -3,7 +3,7 @@
 //! `assets/page.html` is built from `web/`; here the data are put in. What comes from a scenario or a result file
 //! is never markup: it goes in as JSON in a script element whose `<` are escaped, and the page shows it as text.
 
-mod columns;
+pub(crate) mod columns;
 
 use crate::both::{has_both, label};
 use crate::markup::escaped;
@@ -116,7 +116,7 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
 }
 
 /// The built page with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker stays text.
-fn fill(values: &[(&str, &str)]) -> String {
+pub(crate) fn fill(values: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(PAGE.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
     let mut rest = PAGE;
     while let Some(at) = rest.find("{{") {
@@ -132,7 +132,7 @@ fn fill(values: &[(&str, &str)]) -> String {
 }
 
 /// JSON that can stand in a script element: nothing in it ends the element or begins a comment.
-fn inert(json: &str) -> String {
+pub(crate) fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 

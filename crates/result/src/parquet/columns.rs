@@ -46,7 +46,7 @@ pub struct File {
     pub columns: &'static [Column],
 }
 
-const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
+pub(super) const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
     Column { name, kind, about }
 }
 

@@ -9,12 +9,15 @@
 //! short in a plain page, a run's length of too many bytes), and a footer whose columns are nested thousands deep,
 //! made so on purpose, overflows the stack. Neither takes memory.
 
+mod capture;
 mod columns;
 mod guard;
 mod read;
+mod sheet;
 mod table;
 mod write;
 
+pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, Packet, PacketWriter, write_flow_diagnoses};
 pub use columns::{Column, ELEMENTS, FILES, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
 pub use read::{Series, read_series};
 pub use table::SeriesError;

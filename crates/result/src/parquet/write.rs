@@ -1,16 +1,10 @@
 //! The files, written row group by row group.
 
-use super::columns::{Column as Spec, ELEMENTS, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
+use super::columns::{ELEMENTS, FLOWS, File, RETRANSMISSIONS, STATES};
+use super::sheet::{Block, Sheet, text};
 use crate::{ElementSeries, FlowSeries, Outcome, SCHEMA};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
+use parquet::data_type::ByteArray;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 /// Rows held before they are written as a row group: some 15 MB.
 const GROUP_ROWS: usize = 128 * 1024;
@@ -35,7 +29,7 @@ pub struct Origin<'a> {
 
 /// Writes all flows' series to `out` ([`FLOWS`]).
 pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    let mut sheet = Sheet::create(out, FLOWS, origin)?;
+    let mut sheet = sheet(out, FLOWS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             sheet.add(series.time_s.len(), |b| flow_block(b, run, series))?;
@@ -46,7 +40,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
 
 fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
-    b.whose(run, &s.name);
+    whose(b, run, &s.name);
     b.reals(&s.time_s);
     b.ints(s.delivered_bytes.iter().map(|&n| Some(n as i64)));
     b.ints(s.cwnd.iter().map(|&n| Some(n as i64)));
@@ -69,12 +63,12 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
 
 /// Writes all flows' timelines of states to `out` ([`STATES`]).
 pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    let mut sheet = Sheet::create(out, STATES, origin)?;
+    let mut sheet = sheet(out, STATES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             let timeline = series.timeline();
             sheet.add(timeline.len(), |b| {
-                b.whose(run, &series.name);
+                whose(b, run, &series.name);
                 b.texts(timeline.iter().map(|s| Some(text(s.state))));
                 b.reals(&timeline.iter().map(|s| s.start_s).collect::<Vec<_>>());
                 b.reals(&timeline.iter().map(|s| s.end_s).collect::<Vec<_>>());
@@ -86,7 +80,7 @@ pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -
 
 /// Writes all elements' series to `out` ([`ELEMENTS`]).
 pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    let mut sheet = Sheet::create(out, ELEMENTS, origin)?;
+    let mut sheet = sheet(out, ELEMENTS, origin)?;
     for run in runs {
         for series in &run.outcome.element_series {
             sheet.add(series.time_s.len(), |b| element_block(b, run, series))?;
@@ -96,7 +90,7 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
 }
 
 fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
-    b.whose(run, &s.name);
+    whose(b, run, &s.name);
     b.reals(&s.time_s);
     b.ints(s.queue_packets.iter().map(|&n| Some(n as i64)));
     b.ints(s.queue_bytes.iter().map(|&n| Some(n as i64)));
@@ -107,12 +101,12 @@ fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
 
 /// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
 pub fn write_retransmissions<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
-    let mut sheet = Sheet::create(out, RETRANSMISSIONS, origin)?;
+    let mut sheet = sheet(out, RETRANSMISSIONS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             let resent = &series.resent;
             sheet.add(resent.len(), |b| {
-                b.whose(run, &series.name);
+                whose(b, run, &series.name);
                 b.reals(&resent.iter().map(|r| r.time_s).collect::<Vec<_>>());
                 b.ints(resent.iter().map(|r| Some(r.byte as i64)));
                 b.ints(resent.iter().map(|r| Some(r.len as i64)));
@@ -122,188 +116,19 @@ pub fn write_retransmissions<W: Write + Send>(out: W, origin: Origin, runs: &[Sa
     sheet.close()
 }
 
-/// A column's entry in the schema.
-fn field(column: &Spec) -> Result<Type, ParquetError> {
-    let (physical, logical) = match column.kind {
-        Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
-        Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
-    };
-    let repetition = if column.kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-    Type::primitive_type_builder(column.name, physical)
-        .with_logical_type(logical)
-        .with_repetition(repetition)
-        .build()
+fn sheet<W: Write + Send>(out: W, file: File, origin: Origin) -> io::Result<Sheet<W>> {
+    let seed = origin.seed.to_string();
+    let meta =
+        [("longfat.schema", SCHEMA), ("longfat.scenario", origin.scenario), ("longfat.seed", seed.as_str())];
+    Sheet::create(out, file, &meta, GROUP_ROWS)
 }
 
-fn empty(kind: Kind) -> Values {
-    match kind {
-        Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
-        Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
-        Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
-    }
-}
-
-enum Values {
-    Text(Vec<ByteArray>),
-    Int(Vec<i64>),
-    Real(Vec<f64>),
-}
-
-/// A column's rows of the row group being gathered.
-struct Column {
-    kind: Kind,
-    values: Values,
-    /// A level per row: 1 = present, 0 = null. Only of nullable columns.
-    levels: Vec<i16>,
-    rows: usize,
-}
-
-/// Appends `rows` to a column's values, nulls as levels or, where none are due, as `null`; how many.
-fn gather<T: Clone>(
-    values: &mut Vec<T>,
-    mut levels: Option<&mut Vec<i16>>,
-    rows: impl Iterator<Item = Option<T>>,
-    null: T,
-) -> usize {
-    let mut n = 0;
-    for row in rows {
-        n += 1;
-        match &mut levels {
-            Some(levels) => {
-                levels.push(row.is_some() as i16);
-                values.extend(row);
-            }
-            None => values.push(row.unwrap_or_else(|| null.clone())),
-        }
-    }
-    n
-}
-
-/// A file being written, row group by row group.
-struct Sheet<W: Write + Send> {
-    file: SerializedFileWriter<W>,
-    columns: Vec<Column>,
-    rows: usize,
-}
-
-impl<W: Write + Send> Sheet<W> {
-    fn create(out: W, file: File, origin: Origin) -> io::Result<Sheet<W>> {
-        let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
-        let schema =
-            Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
-        let meta = [
-            ("longfat.schema", SCHEMA.to_string()),
-            ("longfat.scenario", origin.scenario.to_string()),
-            ("longfat.seed", origin.seed.to_string()),
-        ];
-        let meta = meta.into_iter().map(|(key, value)| KeyValue::new(key.to_string(), value)).collect();
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_created_by(concat!("longfat ", env!("CARGO_PKG_VERSION")).to_string())
-            .set_key_value_metadata(Some(meta))
-            .build();
-        let schema = Arc::new(schema.map_err(io::Error::other)?);
-        let column = |c: &Spec| Column { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
-        let columns = file.columns.iter().map(column).collect();
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
-        Ok(Sheet { file, columns, rows: 0 })
-    }
-
-    /// Adds `rows` rows; `fill` gives each column its values, in order.
-    fn add(&mut self, rows: usize, fill: impl FnOnce(&mut Block)) -> io::Result<()> {
-        let mut block = Block { columns: self.columns.iter_mut(), rows };
-        fill(&mut block);
-        self.rows += rows;
-        if self.columns.iter().any(|c| c.rows != self.rows) {
-            return Err(io::Error::other("a time series has columns of different lengths"));
-        }
-        if self.rows >= GROUP_ROWS { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.rows > 0 {
-            self.group().map_err(io::Error::other)?;
-            self.rows = 0;
-        }
-        Ok(())
-    }
-
-    fn group(&mut self) -> Result<(), ParquetError> {
-        let mut group = self.file.next_row_group()?;
-        for column in &mut self.columns {
-            let Some(mut writer) = group.next_column()? else { break };
-            let levels = column.kind.nullable().then_some(column.levels.as_slice());
-            match &mut column.values {
-                Values::Text(v) => writer.typed::<ByteArrayType>().write_batch(v, levels, None)?,
-                Values::Int(v) => writer.typed::<Int64Type>().write_batch(v, levels, None)?,
-                Values::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
-            };
-            writer.close()?;
-            column.values = empty(column.kind);
-            column.levels.clear();
-            column.rows = 0;
-        }
-        group.close()?;
-        Ok(())
-    }
-
-    fn close(mut self) -> io::Result<()> {
-        self.flush()?;
-        self.file.close().map_err(io::Error::other)?;
-        Ok(())
-    }
-}
-
-/// Rows being added; each call fills the next column.
-struct Block<'a> {
-    columns: std::slice::IterMut<'a, Column>,
-    rows: usize,
-}
-
-fn text(s: &str) -> ByteArray {
-    ByteArray::from(s.as_bytes().to_vec())
-}
-
-// A value of another kind than the column's adds no row, which `Sheet::add` then reports.
-impl Block<'_> {
-    fn texts(&mut self, rows: impl Iterator<Item = Option<ByteArray>>) {
-        if let Some(Column { kind, values: Values::Text(values), levels, rows: n }) = self.columns.next() {
-            *n += gather(values, kind.nullable().then_some(levels), rows, text(""));
-        }
-    }
-
-    fn ints(&mut self, rows: impl Iterator<Item = Option<i64>>) {
-        if let Some(Column { kind, values: Values::Int(values), levels, rows: n }) = self.columns.next() {
-            *n += gather(values, kind.nullable().then_some(levels), rows, 0);
-        }
-    }
-
-    /// NaN becomes null where null may be.
-    fn reals(&mut self, rows: &[f64]) {
-        if let Some(Column { kind, values: Values::Real(values), levels, rows: n }) = self.columns.next() {
-            let rows = rows.iter().map(|&x| (!x.is_nan()).then_some(x));
-            *n += gather(values, kind.nullable().then_some(levels), rows, f64::NAN);
-        }
-    }
-
-    /// The first four columns, the same in every row.
-    fn whose(&mut self, run: &Sampled, name: &str) {
-        self.same_text(&run.outcome.variant.name);
-        self.same_text(run.outcome.variant.clock.name());
-        self.same_int(run.repeat as i64);
-        self.same_text(name);
-    }
-
-    fn same_text(&mut self, value: &str) {
-        let n = self.rows;
-        self.texts(std::iter::repeat_n(Some(text(value)), n));
-    }
-
-    fn same_int(&mut self, value: i64) {
-        let n = self.rows;
-        self.ints(std::iter::repeat_n(Some(value), n));
-    }
+/// The first four columns, the same in every row.
+fn whose(b: &mut Block, run: &Sampled, name: &str) {
+    b.same_text(&run.outcome.variant.name);
+    b.same_text(run.outcome.variant.clock.name());
+    b.same_int(run.repeat as i64);
+    b.same_text(name);
 }
 
 #[cfg(test)]

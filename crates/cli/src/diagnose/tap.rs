@@ -1,0 +1,125 @@
+//! Packets as they are read: for the page, and as Parquet.
+
+use crate::problem::Problem;
+use capture::{Recorder, Row};
+use report::diagnosis::Rows;
+use result::FlowDiagnosis;
+use result::parquet::{PACKETS, Packet, PacketWriter};
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is gathered of a capture's packets.
+#[derive(Default)]
+pub struct Kept {
+    /// For the page.
+    pub rows: Option<Rows>,
+    /// For the folder.
+    pub packets: Option<PacketTap>,
+}
+
+/// Fills what is kept; the reader owns it, so what it fills is shared.
+pub struct Tap(pub Arc<Mutex<Kept>>);
+
+impl Recorder for Tap {
+    fn row(&mut self, row: &Row) {
+        // Nobody else holds it while packets come.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = &mut kept.rows {
+            rows.row(row);
+        }
+        if let Some(packets) = &mut kept.packets {
+            packets.row(row);
+        }
+    }
+}
+
+/// `packets.parquet`.
+pub struct PacketTap {
+    path: PathBuf,
+    file: PacketWriter<BufWriter<File>>,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+impl PacketTap {
+    /// Creates `folder` and the file in it, for the packets of `capture`.
+    pub fn create(folder: &Path, capture: &Path) -> Result<PacketTap, Problem> {
+        let path = folder.join(PACKETS.name);
+        let create = || -> io::Result<_> {
+            fs::create_dir_all(folder)?;
+            PacketWriter::create(BufWriter::new(File::create(&path)?), &capture.display().to_string())
+        };
+        match create() {
+            Ok(file) => Ok(PacketTap { path, file, failed: None }),
+            Err(e) => Err(Problem::Io(path.display().to_string(), e)),
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        if self.failed.is_some() {
+            return;
+        }
+        let packet = Packet {
+            flow: FlowDiagnosis::number(row.connection, row.from_opener),
+            time_ns: row.time.as_nanos(),
+            seq: row.seq,
+            len: row.len,
+            ip_bytes: row.ip_bytes,
+            ack: row.ack,
+            flags: row.flags,
+            kind: row.kind.name(),
+            inflight: row.inflight,
+            window: row.window,
+            rtt_us: row.rtt_us,
+        };
+        self.failed = self.file.push(packet).err();
+    }
+
+    /// Writes what is left; the first error of all that happened.
+    pub fn finish(self) -> Result<(), Problem> {
+        let done = match self.failed {
+            Some(e) => Err(e),
+            None => self.file.finish(),
+        };
+        done.map_err(|e| Problem::Io(self.path.display().to_string(), e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Time;
+
+    #[test]
+    fn the_page_and_the_file_get_the_same_packets() {
+        let dir = std::env::temp_dir().join(format!("longfat-tap-{}", std::process::id()));
+        let kept = Arc::new(Mutex::new(Kept {
+            rows: Some(Rows::new(8, &[], 1000)),
+            packets: Some(PacketTap::create(&dir, Path::new("a.pcap")).unwrap()),
+        }));
+        let mut tap = Tap(kept.clone());
+        for i in 0..100 {
+            let time = Time::from_nanos(1_700_000_000_000_000_000 + i);
+            tap.row(&Row {
+                connection: 3,
+                from_opener: i % 2 == 0,
+                time,
+                len: 10,
+                flags: 0x10,
+                ..Row::default()
+            });
+        }
+        drop(tap);
+        let Kept { rows, packets } = std::mem::take(&mut *kept.lock().unwrap());
+        packets.unwrap().finish().unwrap();
+        let flow = |id| FlowDiagnosis { id, ..FlowDiagnosis::default() };
+        let d = result::Diagnosis { flows: vec![flow(6), flow(7)], ..Default::default() };
+        let page = report::diagnosis::page(&d, &rows.unwrap(), report::Lang::En);
+        assert!(page.contains("id=\"series-6\"") && page.contains("id=\"series-7\""));
+        let bytes = fs::read(dir.join(PACKETS.name)).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! A flow's packets as the page reads them (`crate::page::columns`).
+
+use super::rows::Kept;
+use crate::page::columns::{Columns, MICRO, MILLI, Sheet, packed};
+use serde::Serialize;
+
+/// Where a flow's columns are in its blob.
+#[derive(Debug, Serialize)]
+pub(super) struct Packets {
+    /// Id of the script element.
+    blob: String,
+    /// Inflated.
+    bytes: usize,
+    /// Data: `time_s`, `sent_bytes` (all up to here), `inflight_bytes`.
+    sent: Table,
+    /// ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`.
+    acked: Table,
+    /// Sent again, or late: `time_s`, `byte`, `len`, `kind` (index into `KINDS`).
+    again: Table,
+    /// One of so many packets is here.
+    every: u64,
+    /// The same of what was sent again.
+    every_again: u64,
+    /// The first ones are not.
+    late: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Table {
+    columns: Columns,
+}
+
+/// The columns of `kept`, times counted from `start` (ns since 1970), and the blob in base64.
+pub(super) fn encode(blob: &str, kept: &Kept, start: u64) -> (Packets, String) {
+    let mut bytes = Vec::new();
+    let micros = |time: u64| Some(((time as i64).wrapping_sub(start as i64) + 500).div_euclid(1000));
+    let mut s = Sheet::new(&mut bytes);
+    let all = kept.sent.all();
+    s.put("time_s", MICRO, 1, all.clone().map(|p| micros(p.time)));
+    s.counts("sent_bytes", all.clone().map(|p| p.end));
+    s.counts("inflight_bytes", all.map(|p| p.inflight.into()));
+    let sent = Table { columns: s.columns };
+    let mut s = Sheet::new(&mut bytes);
+    let all = kept.acked.all();
+    let window = |w: u32| (w != u32::MAX).then_some(i64::from(w));
+    s.put("time_s", MICRO, 1, all.clone().map(|a| micros(a.time)));
+    s.counts("acked_bytes", all.clone().map(|a| a.end));
+    s.put("edge_bytes", 1, 1, all.clone().map(|a| Some((a.end as i64).wrapping_add(window(a.window)?))));
+    s.put("window_bytes", 1, 1, all.clone().map(|a| window(a.window)));
+    s.put("rtt_ms", MILLI, 1, all.map(|a| (a.rtt > 0).then_some(a.rtt.into())));
+    let acked = Table { columns: s.columns };
+    let mut s = Sheet::new(&mut bytes);
+    let all = kept.again.all();
+    s.put("time_s", MICRO, 1, all.clone().map(|a| micros(a.time)));
+    s.counts("byte", all.clone().map(|a| a.byte));
+    s.counts("len", all.clone().map(|a| a.len.into()));
+    s.counts("kind", all.map(|a| a.kind as u64));
+    let again = Table { columns: s.columns };
+    let every = kept.sent.every.max(kept.acked.every);
+    let packets = Packets {
+        blob: blob.into(),
+        bytes: bytes.len(),
+        sent,
+        acked,
+        again,
+        every,
+        every_again: kept.again.every,
+        late: kept.late,
+    };
+    (packets, packed(&bytes))
+}

@@ -1,0 +1,54 @@
+//! What `longfat diagnose` says of a capture, in words and on a page.
+
+mod cause;
+mod encode;
+mod facts;
+mod notes;
+mod page;
+mod rows;
+mod table;
+mod told;
+mod words;
+
+pub use page::page;
+pub use rows::{MOST_ROWS, Rows};
+
+use crate::strings::{Lang, fill};
+use crate::style::{Style, Tone};
+use crate::wrap::wrap;
+use result::Diagnosis;
+
+/// What the terminal shows: what held which flows and what to do, with the evidence; a table of the first `rows` flows;
+/// what should be known of the capture.
+///
+/// The text ends with a newline and no line is wider than `style.width` (60 at least).
+pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
+    let width = style.columns();
+    let mut text = String::new();
+    let (told, rest) = told::told(d, lang);
+    for group in &told {
+        text += &wrap(&group.text, width, "");
+        group.facts.iter().for_each(|fact| text += &wrap(fact, width, "  - "));
+        text.push('\n');
+    }
+    if let Some(rest) = rest {
+        text += &wrap(&rest, width, "");
+        text.push('\n');
+    }
+    if !d.flows.is_empty() {
+        text += &table::table(d, rows, style, lang);
+        let more = d.flows.len().saturating_sub(rows);
+        if more > 0 {
+            let line = fill("diag.note.more", lang, &[("n", &more.to_string())]);
+            text += &(style.paint(Tone::Dim, &line) + "\n");
+        }
+    }
+    let notes = notes::notes(d, lang);
+    if !notes.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        notes.iter().for_each(|note| text += &wrap(note, width, ""));
+    }
+    text
+}

@@ -1,0 +1,75 @@
+//! What should be known of a capture before its numbers are believed.
+
+use super::words::{bytes, listed};
+use crate::number::count;
+use crate::strings::{Lang, fill, find};
+use crate::table::{clip, printable};
+use result::Diagnosis;
+use result::diagnosis::Counted;
+use std::collections::BTreeMap;
+
+/// Names of a list that are told; it comes from the file.
+const MOST_NAMES: usize = 8;
+/// Columns of a name from the file.
+const NAME: usize = 60;
+/// Columns of what is wrong with it.
+const DAMAGE: usize = 240;
+
+/// A sentence each.
+pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
+    let c = &d.capture;
+    let mut list = Vec::new();
+    let mut say = |key: &str, values: &[(&str, String)]| {
+        let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
+        list.push(fill(&format!("diag.note.{key}"), lang, &values));
+    };
+    if d.flows.is_empty() {
+        let n = [("packets", c.packets), ("tcp", c.tcp_packets), ("udp", c.udp_packets)];
+        say("none", &n.map(|(k, v)| (k, count(v))));
+    }
+    if let Some(damage) = &c.damage {
+        let what = clip(&printable(&damage.what), DAMAGE);
+        say("damage", &[("offset", damage.offset.to_string()), ("what", what)]);
+    }
+    if let Some(n) = c.dropped.filter(|&n| n > 0) {
+        say("dropped", &[("n", count(n))]);
+    }
+    if c.missed_bytes > 0 {
+        say("missed", &[("bytes", bytes(c.missed_bytes as f64))]);
+    }
+    for (key, n) in [("duplicates", c.duplicate_records), ("fragments", c.fragments)] {
+        if n > 0 {
+            say(key, &[("n", count(n))]);
+        }
+    }
+    for (key, names) in [("tunnels", &c.tunnels), ("other", &c.other)] {
+        if !names.is_empty() {
+            say(key, &[("list", counted(names, lang))]);
+        }
+    }
+    for (code, n) in codes(d) {
+        match find(&format!("diag.note.{code}"), lang) {
+            Some(_) => say(code, &[("n", count(n))]),
+            None => say("flows", &[("code", clip(&printable(code), NAME)), ("n", count(n))]),
+        }
+    }
+    list
+}
+
+/// How many flows have each note.
+fn codes(d: &Diagnosis) -> BTreeMap<&str, u64> {
+    let mut codes = BTreeMap::new();
+    for code in d.flows.iter().flat_map(|f| &f.notes) {
+        *codes.entry(code.as_str()).or_default() += 1;
+    }
+    codes
+}
+
+fn counted(names: &[Counted], lang: Lang) -> String {
+    let one = |c: &Counted| format!("{} {}", clip(&printable(&c.name), NAME), count(c.count));
+    let mut list: Vec<String> = names.iter().take(MOST_NAMES).map(one).collect();
+    if names.len() > MOST_NAMES {
+        list.push(fill("plot.more", lang, &[("n", &(names.len() - MOST_NAMES).to_string())]));
+    }
+    listed(&list, lang)
+}

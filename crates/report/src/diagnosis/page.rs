@@ -1,0 +1,161 @@
+//! The page of a diagnosis: the same file as a result's (`crate::page`), with other data.
+
+use super::encode::{Packets, encode};
+use super::rows::Rows;
+use super::{notes, told};
+use crate::markup::escaped;
+use crate::page::{fill, inert};
+use crate::strings::{Lang, text};
+use capture::Kind;
+use result::diagnosis::{CaptureInfo, CauseSpan, Limiter};
+use result::{Cause, Diagnosis, FlowDiagnosis};
+use serde::Serialize;
+
+/// Flows in the page's table: beyond these one filters in `flows.parquet`.
+const MOST_FLOWS: usize = 300;
+
+/// Kinds of packets by number.
+const KINDS: [Kind; 6] = [Kind::Ack, Kind::Data, Kind::Fast, Kind::Timeout, Kind::Probe, Kind::Reordered];
+
+#[derive(Serialize)]
+struct Page<'a> {
+    format: &'static str,
+    longfat: &'static str,
+    lang: &'static str,
+    capture: &'a CaptureInfo,
+    limiters: &'a [Limiter],
+    kinds: [&'static str; KINDS.len()],
+    causes: [&'static str; Cause::ALL.len()],
+    told: Both<Vec<Told>>,
+    notes: Both<Vec<String>>,
+    flows: Vec<Flow>,
+    /// Flows that are not here.
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Both<T> {
+    en: T,
+    zh: T,
+}
+
+#[derive(Serialize)]
+struct Told {
+    text: String,
+    facts: Vec<String>,
+    /// Numbers of the flows it is about; none of the sentence on the rest.
+    flows: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Flow {
+    #[serde(flatten)]
+    diagnosis: serde_json::Value,
+    ribbon: Ribbon,
+    packets: Option<Packets>,
+}
+
+/// The timeline: from each moment on a cause holds; the last moment is the end.
+#[derive(Serialize)]
+struct Ribbon {
+    /// Seconds.
+    at: Vec<f64>,
+    /// Index into `causes`.
+    cause: Vec<usize>,
+}
+
+/// The page as text, in `lang` when it is opened, with the packets that `rows` kept.
+pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
+    let start = (d.capture.start_s.max(0.0) * 1e9).round() as u64;
+    let mut blobs = String::new();
+    let mut room = rows.shown();
+    let mut flow = |f: &FlowDiagnosis| {
+        let packets = rows.of(f.id).filter(|_| room > 0).map(|kept| {
+            room -= 1;
+            let name = format!("series-{}", f.id);
+            let (packets, blob) = encode(&name, kept, start);
+            blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
+            packets
+        });
+        Flow { diagnosis: without_timeline(f), ribbon: ribbon(&f.timeline), packets }
+    };
+    let flows = d.flows.iter().take(MOST_FLOWS).map(&mut flow).collect();
+    let page = Page {
+        format: "longfat-diagnosis/1",
+        longfat: env!("CARGO_PKG_VERSION"),
+        lang: lang.code(),
+        capture: &d.capture,
+        limiters: &d.limiters,
+        kinds: KINDS.map(Kind::name),
+        causes: Cause::ALL.map(Cause::name),
+        told: Both { en: said(d, Lang::En), zh: said(d, Lang::Zh) },
+        notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },
+        flows,
+        more: d.flows.len().saturating_sub(MOST_FLOWS),
+    };
+    let title = format!("{}: {} – longfat", text("diag.page.title", lang), d.capture.file);
+    let told = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
+    let words: String = told.iter().map(|t| format!("<p>{}</p>", escaped(&t.text))).collect();
+    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let data = serde_json::to_string(&page).unwrap_or_default();
+    fill(&[
+        ("lang", lang.code()),
+        ("title", &escaped(&title)),
+        ("noscript", &words),
+        ("data", &inert(&data)),
+        ("series", &blobs),
+    ])
+}
+
+fn said(d: &Diagnosis, lang: Lang) -> Vec<Told> {
+    let (told, rest) = told::told(d, lang);
+    let one =
+        |t: told::Told| Told { text: t.text, facts: t.facts, flows: t.flows, cause: Some(t.cause.name()) };
+    let rest = rest.map(|text| Told { text, facts: Vec::new(), flows: Vec::new(), cause: None });
+    told.into_iter().map(one).chain(rest).collect()
+}
+
+/// Hundreds of spans with all their keys would be most of the page.
+fn without_timeline(f: &FlowDiagnosis) -> serde_json::Value {
+    let bare = FlowDiagnosis { timeline: Vec::new(), ..f.clone() };
+    let mut value = serde_json::to_value(bare).unwrap_or_default();
+    if let Some(map) = value.as_object_mut() {
+        map.remove("timeline");
+    }
+    value
+}
+
+fn ribbon(timeline: &[CauseSpan]) -> Ribbon {
+    let index = |cause| Cause::ALL.iter().position(|&c| c == cause).unwrap_or(0);
+    let micro = |s: f64| (s * 1e6).round() / 1e6;
+    let last = timeline.last();
+    Ribbon {
+        at: timeline.iter().map(|s| micro(s.from_s)).chain(last.map(|s| micro(s.to_s))).collect(),
+        cause: timeline.iter().chain(last).map(|s| index(s.cause)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_written_by_their_number() {
+        for (i, kind) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind as usize, i, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_files_name_is_text() {
+        let file = "</script><script>pwned=1</script>{{data}}<!--".to_string();
+        let d = Diagnosis { capture: CaptureInfo { file, ..CaptureInfo::default() }, ..Diagnosis::default() };
+        let text = page(&d, &Rows::new(8, &[], 100), Lang::En);
+        let harmless = page(&Diagnosis::default(), &Rows::new(8, &[], 100), Lang::En);
+        for tag in ["<script", "</script", "<!--"] {
+            assert_eq!(text.matches(tag).count(), harmless.matches(tag).count(), "{tag}");
+        }
+    }
+}

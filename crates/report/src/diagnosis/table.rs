@@ -1,0 +1,75 @@
+//! The table of flows, two lines each, so that all of it fits 80 columns.
+
+use super::words::{cause as cause_name, kind, share};
+use crate::number::{count, millis, percent, short};
+use crate::strings::{Lang, text};
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, printable, render};
+use result::{Diagnosis, FlowDiagnosis};
+
+/// Below this much of its time a second cause is not named.
+const WORTH: f64 = 0.01;
+
+/// The first `rows` flows.
+pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
+    let head = |upper: &str, lower: &str| {
+        [upper, lower].map(|k| if k.is_empty() { "" } else { text(&format!("diag.col.{k}"), lang) })
+    };
+    let flows = &d.flows[..rows.min(d.flows.len())];
+    // Addresses matter least to one who reads the numbers, and numbers most.
+    let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [Cell; 2]| {
+        let cells = flows.iter().flat_map(cells).collect();
+        Column { head, text, rank: 0, cells }
+    };
+    let columns = vec![
+        column(["#", ""], false, &|f| [head_cell(f.id.to_string()), "".into()]),
+        column(head("flow", ""), true, &|f| {
+            [printable(&f.from).into(), format!("-> {}", printable(&f.to)).into()]
+        }),
+        column(head("rate", "rtt"), false, &|f| [short(f.measures.goodput_mbps).into(), rtt(f).into()]),
+        column(head("lost", "resent"), false, &|f| {
+            [lost(f).into(), count(f.measures.retransmitted_packets).into()]
+        }),
+        column(head("cause", "next"), true, &|f| [cause(f, 0, lang).into(), cause(f, 1, lang).into()]),
+        column(head("limiter", "cc"), true, &|f| [limiter(d, f, lang).into(), cc(f).into()]),
+    ];
+    render(columns, style)
+}
+
+fn head_cell(text: String) -> Cell {
+    Cell { text, tone: Tone::Head }
+}
+
+fn rtt(f: &FlowDiagnosis) -> String {
+    let rtt = f.measures.rtt_ms;
+    if rtt.max > 0.0 { format!("{}/{}", millis(rtt.p50), millis(rtt.p95)) } else { "–".into() }
+}
+
+fn lost(f: &FlowDiagnosis) -> String {
+    let m = &f.measures;
+    match m.data_packets {
+        0 => "–".into(),
+        all => percent((m.lost_up + m.lost_down) as f64 / all as f64),
+    }
+}
+
+/// The main cause, and after it the greatest of the others.
+fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
+    let found = match place {
+        0 => Some((f.cause, f.share(f.cause))),
+        _ => f.causes.iter().find(|c| c.cause != f.cause && c.share >= WORTH).map(|c| (c.cause, c.share)),
+    };
+    found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_name(c, lang), share(part)))
+}
+
+fn limiter(d: &Diagnosis, f: &FlowDiagnosis, lang: Lang) -> String {
+    let limiter = f.limiter.and_then(|i| d.limiters.get(i));
+    limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), short(l.rate_mbps)))
+}
+
+fn cc(f: &FlowDiagnosis) -> String {
+    if f.cc.name.is_empty() {
+        return "–".into();
+    }
+    format!("{} {}%", printable(&f.cc.name), share(f.cc.confidence))
+}

@@ -1,0 +1,234 @@
+//! What `longfat diagnose` says, as text, of hand-made diagnoses: one of every cause. `UPDATE_GOLDEN=1 cargo test -p
+//! longfat-report` rewrites the files; look at the difference before you keep it.
+
+use report::diagnosis::{MOST_ROWS, Rows, page, text};
+use report::{Lang, Style};
+use result::diagnosis::*;
+use result::{Cause, Diagnosis, FlowDiagnosis, RttSummary};
+use unicode_width::UnicodeWidthStr;
+
+fn check(name: &str, d: &Diagnosis, lang: Lang) -> String {
+    let got = text(d, 10, Style::default(), lang);
+    for line in got.lines() {
+        assert!(line.width() <= 80, "{} columns: {line}", line.width());
+        assert_eq!(line, line.trim_end(), "no blanks at the end");
+    }
+    assert!(!got.contains('{') && !got.contains("NaN") && !got.contains("inf"), "{got}");
+    let path = format!("{}/tests/golden/diagnosis/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &got).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(got == want, "{path} differs; got:\n{got}");
+    got
+}
+
+/// A flow of 30 s that `cause` held for 91 % of it, slow start for 6 %.
+fn flow(connection: u32, cause: Cause, mbps: f64) -> FlowDiagnosis {
+    let share = |cause, share| CauseShare { cause, share, seconds: share * 30.0 };
+    let second = if cause == Cause::SlowStart { Cause::Application } else { Cause::SlowStart };
+    let bytes = (mbps * 30.0 * 1e6 / 8.0) as u64;
+    let packets = bytes / 1448;
+    FlowDiagnosis {
+        id: FlowDiagnosis::number(connection, true),
+        connection,
+        from: format!("10.0.0.1:{}", 40_000 + connection),
+        to: "10.0.0.2:5201".into(),
+        duration_s: 30.0,
+        cause,
+        confidence: 0.9,
+        causes: vec![share(cause, 0.91), share(second, 0.06), share(Cause::Unknown, 0.03)],
+        timeline: vec![
+            CauseSpan { from_s: 0.0, to_s: 1.8, cause: second },
+            CauseSpan { from_s: 1.8, to_s: 30.0, cause },
+        ],
+        cc: Guess { name: "cubic".into(), confidence: 0.85 },
+        measures: Measures {
+            goodput_mbps: mbps,
+            max_delivery_mbps: 2.0 * mbps,
+            bytes,
+            data_packets: packets,
+            mss_bytes: 1448,
+            rtt_ms: RttSummary { min: 30.0, mean: 31.0, p50: 30.9, p95: 34.2, p99: 36.0, max: 41.0 },
+            bdp_bytes: (2.0 * mbps * 30.0 * 125.0) as u64,
+            max_inflight_bytes: 180_000,
+            acks: packets / 2,
+            max_window_bytes: Some(3_145_728),
+            ..Measures::default()
+        },
+        ..FlowDiagnosis::default()
+    }
+}
+
+fn lossy(mut f: FlowDiagnosis, share: f64) -> FlowDiagnosis {
+    let m = &mut f.measures;
+    let lost = (share * m.data_packets as f64) as u64;
+    (m.lost_down, m.retransmitted_packets, m.fast) = (lost, lost + 12, lost);
+    (m.rto, m.tlp, m.spurious, m.timeouts, m.timeout_s) = (10, 2, 2, 4, 1.3);
+    f
+}
+
+fn limiter(kind: LimiterKind, rate_mbps: f64) -> Limiter {
+    Limiter { kind, rate_mbps, confidence: 0.9, ..Limiter::default() }
+}
+
+fn of(flows: Vec<FlowDiagnosis>, limiters: Vec<Limiter>) -> Diagnosis {
+    let capture = CaptureInfo {
+        file: "test.pcap".into(),
+        format: "pcap".into(),
+        links: vec!["ethernet".into()],
+        start_s: 1_760_000_000.0,
+        duration_s: 30.2,
+        packets: 50_000,
+        tcp_packets: 50_000,
+        connections: flows.len() as u64,
+        ..CaptureInfo::default()
+    };
+    Diagnosis { schema: result::DIAGNOSIS_SCHEMA.into(), capture, limiters, flows }
+}
+
+fn limited(mut f: FlowDiagnosis) -> FlowDiagnosis {
+    f.limiter = Some(0);
+    f
+}
+
+fn policed() -> Diagnosis {
+    let burst_bytes = Some(625_000.0);
+    let policer = Limiter { burst_bytes, lost_share: 0.089, ..limiter(LimiterKind::Policer, 20.0) };
+    of(vec![limited(lossy(flow(0, Cause::Policed, 4.2), 0.089))], vec![policer])
+}
+
+/// A diagnosis for each cause, with what its sentence needs.
+fn every() -> Vec<(Cause, Diagnosis)> {
+    let queue = |kind| Limiter {
+        queue_bytes: Some(250_000.0),
+        queue_ms: Some(100.0),
+        before_capture: true,
+        ..limiter(kind, 20.0)
+    };
+    let make = |cause: Cause| match cause {
+        Cause::Policed => policed(),
+        Cause::Shaped => of(vec![limited(flow(0, cause, 18.9))], vec![queue(LimiterKind::Shaper)]),
+        Cause::Bottleneck => {
+            let short = Limiter { queue_ms: Some(4.0), queue_bytes: None, ..queue(LimiterKind::Bottleneck) };
+            of(vec![limited(flow(0, cause, 19.0))], vec![short])
+        }
+        Cause::Congestion => {
+            let short = Limiter { queue_bytes: Some(30_000.0), ..queue(LimiterKind::Bottleneck) };
+            let mut f = limited(lossy(flow(0, cause, 14.0), 0.004));
+            f.measures.rtt_ms.p95 = 42.0;
+            of(vec![f], vec![short])
+        }
+        Cause::RandomLoss => of(vec![lossy(flow(0, cause, 3.1), 0.01)], vec![]),
+        Cause::ReceiveWindow => {
+            let mut f = flow(0, cause, 17.0);
+            f.measures.max_window_bytes = Some(65_535);
+            of(vec![f], vec![])
+        }
+        Cause::SlowStart => {
+            let mut f = flow(0, cause, 3.0);
+            (f.duration_s, f.measures.bytes) = (0.17, 64_000);
+            of(vec![f], vec![])
+        }
+        Cause::Application => {
+            let mut f = flow(0, cause, 2.0);
+            f.measures.idle_s = 27.0;
+            of(vec![f], vec![])
+        }
+        Cause::Unknown => {
+            let mut f = flow(0, cause, 2.0);
+            (f.causes[2].share, f.confidence) = (0.0, 0.3);
+            of(vec![f], vec![])
+        }
+        other => of(vec![flow(0, other, 8.0)], vec![]),
+    };
+    Cause::ALL.map(|c| (c, make(c))).into()
+}
+
+#[test]
+fn every_cause_has_its_sentence_its_evidence_and_its_advice() {
+    for (cause, d) in every() {
+        let en = check(cause.name(), &d, Lang::En);
+        let first = en.split("\n\n").next().unwrap();
+        assert!(first.contains("91 %") && first.contains("10.0.0.1:40000"), "{first}");
+        check(&format!("{}-zh", cause.name()), &d, Lang::Zh);
+    }
+}
+
+#[test]
+fn the_policers_sentence_is_of_its_numbers() {
+    let text = text(&policed(), 10, Style::default(), Lang::En).replace('\n', " ");
+    for part in ["625 kB", "20.0 Mbit/s", "8.90 %", "4.20 Mbit/s", "Shape to 19.6 Mbit/s"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut bbr = policed();
+    bbr.flows[0].cc.name = "bbr".into();
+    assert!(!report::diagnosis::text(&bbr, 10, Style::default(), Lang::En).contains("use BBR"));
+}
+
+#[test]
+fn flows_that_share_a_cause_are_told_of_together() {
+    let mut flows: Vec<FlowDiagnosis> =
+        (0..12).map(|i| limited(lossy(flow(i, Cause::Policed, 1.0 + f64::from(i) / 10.0), 0.03))).collect();
+    flows.extend((12..15).map(|i| flow(i, Cause::Application, 0.3)));
+    for (i, cause) in
+        [Cause::SlowStart, Cause::Outage, Cause::Unknown, Cause::AckPath].into_iter().enumerate()
+    {
+        flows.push(flow(20 + i as u32, cause, 0.2 - i as f64 / 20.0));
+    }
+    flows.sort_by_key(|f| std::cmp::Reverse(f.measures.bytes));
+    let policer = Limiter { lost_share: 0.03, ..limiter(LimiterKind::Policer, 20.0) };
+    let mut d = of(flows, vec![policer]);
+    d.flows[0].from = "[2001:db8:1234:5678:9abc:def0:1234:5678]:40000".into();
+    let text = check("many", &d, Lang::En);
+    assert!(text.contains("12 flows") && text.contains("18.6 Mbit/s"), "{text}");
+    check("many-zh", &d, Lang::Zh);
+}
+
+#[test]
+fn what_a_capture_lacks_is_said() {
+    let mut d = policed();
+    d.capture.damage = Some(Damage { offset: 123_456, what: "a record longer than the file\x1b[2J".into() });
+    d.capture.dropped = Some(12);
+    d.capture.missed_bytes = 1_250_000;
+    d.capture.duplicate_records = 7;
+    d.capture.fragments = 3;
+    d.capture.tunnels = vec![Counted { name: "gre".into(), count: 49_000 }];
+    d.capture.other = (0..12).map(|i| Counted { name: format!("ethertype {i}"), count: 5 }).collect();
+    d.flows[0].notes =
+        vec!["no-handshake".into(), "window-scale-unknown".into(), "one-way".into(), "news".into()];
+    let text = check("notes", &d, Lang::En);
+    assert!(!text.contains('\x1b') && text.contains("byte 123456"));
+    check("notes-zh", &d, Lang::Zh);
+    check("nothing", &of(vec![], vec![]), Lang::En);
+}
+
+#[test]
+fn numbers_that_are_missing_or_odd_make_no_nonsense() {
+    for cause in Cause::ALL {
+        // Nothing known at all; and a limiter that is not there.
+        let bare = FlowDiagnosis { cause, limiter: Some(7), ..FlowDiagnosis::default() };
+        for d in [of(vec![bare.clone()], vec![]), of(vec![limited(bare)], vec![Limiter::default()])] {
+            for lang in [Lang::En, Lang::Zh] {
+                let got = text(&d, 10, Style { width: 80, color: false }, lang);
+                assert!(!got.contains("NaN") && !got.contains("inf") && !got.contains('{'), "{got}");
+                assert!(got.lines().all(|l| l.width() <= 80), "{got}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_holds_the_same_sentences_in_both_languages() {
+    let d = policed();
+    let html = page(&d, &Rows::new(8, &[], MOST_ROWS), Lang::En);
+    let begin = html.find("id=\"data\">").unwrap() + 10;
+    let data = &html[begin..begin + html[begin..].find("</script>").unwrap()];
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["format"], "longfat-diagnosis/1");
+    assert!(data["told"]["en"][0]["text"].as_str().unwrap().contains("was policed for 91 % of its time"));
+    assert!(data["told"]["zh"][0]["text"].as_str().unwrap().contains("91 %"));
+    assert_eq!(data["flows"][0]["ribbon"], serde_json::json!({"at": [0.0, 1.8, 30.0], "cause": [3, 7, 7]}));
+    assert!(data["flows"][0].get("timeline").is_none() && data["flows"][0]["packets"].is_null());
+    assert_eq!(data["flows"][0]["measures"]["goodput_mbps"], 4.2);
+}

@@ -1,0 +1,186 @@
+//! A Parquet file being written, row group by row group.
+
+use super::columns::{Column as Spec, File, Kind};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// A column's entry in the schema.
+fn field(column: &Spec) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.kind {
+        Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
+        Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
+    };
+    let repetition = if column.kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
+}
+
+fn empty(kind: Kind) -> Values {
+    match kind {
+        Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
+        Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
+        Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
+    }
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+}
+
+/// A column's rows of the row group being gathered.
+struct Column {
+    kind: Kind,
+    values: Values,
+    /// A level per row: 1 = present, 0 = null. Only of nullable columns.
+    levels: Vec<i16>,
+    rows: usize,
+}
+
+/// Appends `rows` to a column's values, nulls as levels or, where none are due, as `null`; how many.
+fn gather<T: Clone>(
+    values: &mut Vec<T>,
+    mut levels: Option<&mut Vec<i16>>,
+    rows: impl Iterator<Item = Option<T>>,
+    null: T,
+) -> usize {
+    let mut n = 0;
+    for row in rows {
+        n += 1;
+        match &mut levels {
+            Some(levels) => {
+                levels.push(row.is_some() as i16);
+                values.extend(row);
+            }
+            None => values.push(row.unwrap_or_else(|| null.clone())),
+        }
+    }
+    n
+}
+
+/// A file being written, row group by row group.
+pub(super) struct Sheet<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    columns: Vec<Column>,
+    rows: usize,
+    group_rows: usize,
+}
+
+impl<W: Write + Send> Sheet<W> {
+    /// `meta` goes into the footer; every `group_rows` rows are written as a row group.
+    pub fn create(out: W, file: File, meta: &[(&str, &str)], group_rows: usize) -> io::Result<Sheet<W>> {
+        let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
+        let schema =
+            Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
+        let meta =
+            meta.iter().map(|(key, value)| KeyValue::new(key.to_string(), value.to_string())).collect();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(concat!("longfat ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_key_value_metadata(Some(meta))
+            .build();
+        let schema = Arc::new(schema.map_err(io::Error::other)?);
+        let column = |c: &Spec| Column { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
+        let columns = file.columns.iter().map(column).collect();
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
+        Ok(Sheet { file, columns, rows: 0, group_rows })
+    }
+
+    /// Adds `rows` rows; `fill` gives each column its values, in order.
+    pub fn add(&mut self, rows: usize, fill: impl FnOnce(&mut Block)) -> io::Result<()> {
+        let mut block = Block { columns: self.columns.iter_mut(), rows };
+        fill(&mut block);
+        self.rows += rows;
+        if self.columns.iter().any(|c| c.rows != self.rows) {
+            return Err(io::Error::other("a time series has columns of different lengths"));
+        }
+        if self.rows >= self.group_rows { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            self.group().map_err(io::Error::other)?;
+            self.rows = 0;
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for column in &mut self.columns {
+            let Some(mut writer) = group.next_column()? else { break };
+            let levels = column.kind.nullable().then_some(column.levels.as_slice());
+            match &mut column.values {
+                Values::Text(v) => writer.typed::<ByteArrayType>().write_batch(v, levels, None)?,
+                Values::Int(v) => writer.typed::<Int64Type>().write_batch(v, levels, None)?,
+                Values::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
+            };
+            writer.close()?;
+            column.values = empty(column.kind);
+            column.levels.clear();
+            column.rows = 0;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    pub fn close(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.close().map_err(io::Error::other)?;
+        Ok(())
+    }
+}
+
+/// Rows being added; each call fills the next column.
+pub(super) struct Block<'a> {
+    columns: std::slice::IterMut<'a, Column>,
+    rows: usize,
+}
+
+pub(super) fn text(s: &str) -> ByteArray {
+    ByteArray::from(s.as_bytes().to_vec())
+}
+
+// A value of another kind than the column's adds no row, which `Sheet::add` then reports.
+impl Block<'_> {
+    pub fn texts(&mut self, rows: impl Iterator<Item = Option<ByteArray>>) {
+        if let Some(Column { kind, values: Values::Text(values), levels, rows: n }) = self.columns.next() {
+            *n += gather(values, kind.nullable().then_some(levels), rows, text(""));
+        }
+    }
+
+    pub fn ints(&mut self, rows: impl Iterator<Item = Option<i64>>) {
+        if let Some(Column { kind, values: Values::Int(values), levels, rows: n }) = self.columns.next() {
+            *n += gather(values, kind.nullable().then_some(levels), rows, 0);
+        }
+    }
+
+    /// NaN becomes null where null may be.
+    pub fn reals(&mut self, rows: &[f64]) {
+        if let Some(Column { kind, values: Values::Real(values), levels, rows: n }) = self.columns.next() {
+            let rows = rows.iter().map(|&x| (!x.is_nan()).then_some(x));
+            *n += gather(values, kind.nullable().then_some(levels), rows, f64::NAN);
+        }
+    }
+
+    pub fn same_text(&mut self, value: &str) {
+        let n = self.rows;
+        self.texts(std::iter::repeat_n(Some(text(value)), n));
+    }
+
+    pub fn same_int(&mut self, value: i64) {
+        let n = self.rows;
+        self.ints(std::iter::repeat_n(Some(value), n));
+    }
+}

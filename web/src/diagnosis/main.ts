@@ -1,0 +1,49 @@
+// The page of a capture. What tests may rely on, beside what ../main.ts lists of plots and controls:
+//
+// #story                       the first sentence; .told[data-cause] all of them, #notes what should be known of the capture
+// #flows                       the table; tr.variant[data-flow=number][data-side=a|b], td[data-col=rate|rtt|lost|cause|share|limiter|…]
+//                              th[data-by][aria-sort] button.sort; select#cause-filter
+// #why                         article[data-side][data-flow]: .stripe [data-state], [data-measure] dd
+// figure.plot[data-kind=causes|sequence|flight|rtt|throughput]; series are columns' names
+
+import { Data } from "../data";
+import { t } from "../i18n";
+import { h } from "../dom";
+import { Plots } from "../plot/section";
+import { State } from "../state";
+import type { View } from "../main";
+import { table } from "./flows";
+import type { DiagnosisPage, FlowEntry } from "./model";
+import { flows } from "./plots";
+import { footer, header, story, why } from "./view";
+
+export const FORMAT = "longfat-diagnosis/1";
+
+function entries(page: DiagnosisPage): FlowEntry[] {
+  return page.flows.map((flow, index) => {
+    const at = flow.ribbon.at;
+    const span = { from: Math.min(flow.start_s, at[0] ?? Infinity), to: Math.max(flow.start_s + flow.duration_s, at[at.length - 1] ?? 0) };
+    const limiter = flow.limiter === undefined ? null : (page.limiters[flow.limiter] ?? null);
+    const data = flow.packets ? new Data(flow.packets) : null;
+    return { index, name: `${flow.id}: ${flow.from} → ${flow.to}`, of: page.capture.file, span, flow, limiter, data };
+  });
+}
+
+export function diagnosis(page: DiagnosisPage): View {
+  const all = entries(page);
+  // What the summary begins with.
+  const first = page.told.en[0]?.flows[0];
+  const a = all.find((e) => e.flow.id === first) ?? all[0];
+  const state = new State<FlowEntry>(all, a, null);
+  return {
+    lang: page.lang,
+    make(controls) {
+      state.silence();
+      const top = [header(page, controls), story(page)];
+      if (!all.length) return { parts: [...top, footer(page)], plots: null };
+      const plots = new Plots(state, flows(page));
+      const head = h("h2", { class: "hidden" }, t("diag.page.evidence"));
+      return { parts: [...top, table(state, page), head, why(state), plots.root, footer(page)], plots };
+    },
+  };
+}

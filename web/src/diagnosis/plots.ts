@@ -1,0 +1,176 @@
+// The plots of a capture's flow: what held it, and its packets.
+
+import type { Data, Table } from "../data";
+import { h } from "../dom";
+import { state as causeName, t } from "../i18n";
+import { bytes, short } from "../number";
+import { numbers } from "../plot/csv";
+import { empty, known } from "../plot/kinds";
+import type { Gallery } from "../plot/section";
+import { stateAt } from "../plot/states";
+import type { CsvColumn, Marks, Plot, Ribbon, Sampled, Samples } from "../plot/track";
+import { faint, flowColor, palette, stateColor } from "../theme";
+import type { DiagnosisPage, FlowEntry, Packets } from "./model";
+
+export const KINDS = ["causes", "sequence", "flight", "rtt", "throughput"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** A flow's own colour: there is one flow in a plot. */
+const own = (): string => flowColor(0);
+
+/** A column with its times; rows without a value are left out, so that the curve goes on. */
+function samples(data: Data<Packets>, of: Table, column: string): Samples | null {
+  const time = data.column(of, "time_s");
+  const value = data.column(of, column);
+  return time && value ? known({ time, value }) : null;
+}
+
+interface Look {
+  id: string;
+  label: string;
+  color: string;
+  factor: number;
+  width?: number;
+  dash?: number[];
+  loose?: boolean;
+}
+
+/** Curves of columns, those that are there, and their CSV. */
+function curves(plot: Plot, data: Data<Packets>, list: [keyof Pick<Packets, "sent" | "acked">, string, Look][]): CsvColumn[] {
+  const csv: CsvColumn[] = [];
+  for (const [table, column, look] of list) {
+    const s = samples(data, data.series[table], column);
+    if (!s?.time.length) continue;
+    plot.tracks.push({ kind: "sampled", axis: "left", width: 1.25, samples: s, ...look } as Sampled);
+    csv.push(numbers(column, s.time, s.value));
+  }
+  return csv;
+}
+
+function causes({ flow }: FlowEntry, page: DiagnosisPage): Plot {
+  const ribbon: Ribbon = {
+    name: `${flow.id}`,
+    time: Float64Array.from(flow.ribbon.at),
+    state: Float64Array.from(flow.ribbon.cause),
+    states: page.causes,
+  };
+  const plot = empty("", () => [{ name: "cause", time: ribbon.time, cell: (row) => stateAt(ribbon, ribbon.time[row]) }]);
+  // Only causes that held have a place in the legend.
+  const seen = [...new Set(flow.ribbon.cause)];
+  ribbon.states = seen.map((i) => page.causes[i] ?? "");
+  ribbon.state = ribbon.state.map((i) => seen.indexOf(i));
+  plot.ribbons = [ribbon];
+  return plot;
+}
+
+/** Marks of one kind of packets sent again. */
+function marks(data: Data<Packets>, page: DiagnosisPage): Marks[] {
+  const { again } = data.series;
+  const [time, byte, kind] = ["time_s", "byte", "kind"].map((c) => data.column(again, c));
+  if (!time || !byte || !kind) return [];
+  const of = (name: string, shape: Marks["shape"], color: string): Marks => {
+    const number = page.kinds.indexOf(name);
+    const keep = (_: number, i: number) => kind[i] === number;
+    return { label: t(`diag.page.mark.${name}`), shape, color, time: time.filter(keep), value: byte.filter(keep).map((b) => b * 1e-6) };
+  };
+  const { drop, mark, muted } = palette();
+  const all = [of("reordered", "tick", muted), of("fast", "tick", drop), of("probe", "tick", mark), of("timeout", "cross", stateColor("loss"))];
+  return all.filter((m) => m.time.length > 0);
+}
+
+function sequence(data: Data<Packets>, page: DiagnosisPage): Plot {
+  const plot = empty(t("plot.axis.bytes"), () => [...csv, ...again()]);
+  plot.floor = "data";
+  const color = own();
+  const csv = curves(plot, data, [
+    ["acked", "edge_bytes", { id: "edge_bytes", label: t("diag.page.edge"), color: palette().limit, factor: 1e-6, width: 1, dash: [5, 3], loose: true }],
+    ["sent", "sent_bytes", { id: "sent_bytes", label: t("diag.page.sent"), color: faint(color), factor: 1e-6, width: 1 }],
+    ["acked", "acked_bytes", { id: "acked_bytes", label: t("diag.page.acked"), color, factor: 1e-6, width: 1.75 }],
+  ]);
+  plot.marks = marks(data, page);
+  const again = (): CsvColumn[] => {
+    const time = data.column(data.series.again, "time_s");
+    const kind = data.column(data.series.again, "kind");
+    if (!time || !kind) return [];
+    const column = (name: string) => numbers(`again_${name}`, time, data.column(data.series.again, name) ?? time);
+    return [column("byte"), column("len"), { name: "again_kind", time, cell: (row) => page.kinds[kind[row]] ?? "" }];
+  };
+  return plot;
+}
+
+function flight(data: Data<Packets>, { flow }: FlowEntry): Plot {
+  const plot = empty(t("diag.page.axis.kb"), () => csv);
+  const csv = curves(plot, data, [
+    ["acked", "window_bytes", { id: "window_bytes", label: t("diag.page.window"), color: flowColor(1), factor: 1e-3, loose: true }],
+    ["sent", "inflight_bytes", { id: "inflight_bytes", label: t("diag.page.inflight"), color: own(), factor: 1e-3 }],
+  ]);
+  const bdp = flow.measures.bdp_bytes;
+  if (bdp > 0) plot.levels.push({ label: t("diag.page.bdp", { bytes: bytes(bdp) }), value: bdp * 1e-3, color: palette().limit });
+  return plot;
+}
+
+function rtt(data: Data<Packets>): Plot {
+  const plot = empty(t("plot.axis.rtt"), () => csv);
+  const csv = curves(plot, data, [["acked", "rtt_ms", { id: "rtt_ms", label: "RTT", color: own(), factor: 1 }]]);
+  return plot;
+}
+
+/** What was acknowledged; of a flow seen in one direction what was sent. */
+function throughput(data: Data<Packets>, entry: FlowEntry): Plot {
+  const { acked, sent } = data.series;
+  const [table, column] = "acked_bytes" in acked.columns && acked.columns.acked_bytes.rows > 0 ? [acked, "acked_bytes"] : [sent, "sent_bytes"];
+  const s = samples(data, table, column);
+  const plot = empty(t("plot.axis.mbps"), () => (s ? [numbers(column, s.time, s.value)] : []));
+  if (s) {
+    plot.tracks.push({
+      kind: "binned", id: column, label: t("diag.page.title.throughput"), color: own(), width: 1.25, axis: "left", factor: 8e-6, parts: [s], as: "rate", end: entry.span.to,
+    });
+  }
+  const { limiter } = entry;
+  if (limiter && limiter.rate_mbps > 0) {
+    const label = t("diag.page.limit", { kind: t(`diag.kind.${limiter.kind}`), rate: short(limiter.rate_mbps) });
+    plot.levels.push({ label, value: limiter.rate_mbps, color: palette().limit });
+  }
+  return plot;
+}
+
+function present(kind: Kind, { flow }: FlowEntry, ready: boolean): boolean {
+  if (kind === "causes") return flow.ribbon.at.length > 1;
+  if (!ready || !flow.packets) return false;
+  const { sent, acked } = flow.packets;
+  const rows = (of: Table, column: string) => of.columns[column]?.rows ?? 0;
+  return kind === "rtt" ? rows(acked, "rtt_ms") > 0 : rows(sent, "sent_bytes") > 1;
+}
+
+function build(kind: Kind, entry: FlowEntry, page: DiagnosisPage): Plot {
+  if (kind === "causes") return causes(entry, page);
+  const data = entry.data!;
+  const make = { sequence: () => sequence(data, page), flight: () => flight(data, entry), rtt: () => rtt(data), throughput: () => throughput(data, entry) };
+  return make[kind]();
+}
+
+/** What of the packets is not drawn. */
+function left({ flow }: FlowEntry): string | null {
+  const { packets } = flow;
+  if (!packets) return t("diag.page.no-packets", { n: flow.id });
+  const parts = [
+    packets.every_again > 1 && t("diag.page.thinned-again", { n: packets.every, m: packets.every_again }),
+    packets.every > 1 && packets.every_again <= 1 && t("diag.page.thinned", { n: packets.every }),
+    packets.late && t("diag.page.late"),
+  ];
+  return parts.filter(Boolean).join(" ") || null;
+}
+
+export const flows = (page: DiagnosisPage): Gallery<FlowEntry> => ({
+  kinds: KINDS,
+  title: (kind) => t(`diag.page.title.${kind}`),
+  present: (kind, entry, ready) => present(kind as Kind, entry, ready),
+  build: (kind, entry) => build(kind as Kind, entry, page),
+  missing: (kind) => t(`diag.page.none.${kind}`),
+  unsampled: null,
+  before: () => null,
+  after: (entry) => {
+    const words = left(entry);
+    return [h("span", { class: "dim" }, causeName(entry.flow.cause)), words && h("span", { class: "dim left-out" }, words)].map((n) => n || null);
+  },
+});

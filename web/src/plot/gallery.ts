@@ -1,0 +1,29 @@
+// The plots of a result's variants.
+
+import { h, name } from "../dom";
+import { t } from "../i18n";
+import type { Entry, Runs } from "../state";
+import { KINDS, plotOf, present, shownFlows, titleKey, type Kind, type Source } from "./kinds";
+import { defaultFlows, picker } from "./picker";
+import type { Gallery } from "./section";
+
+/** What is drawn of a variant: the flows that were picked. */
+function source(state: Runs, entry: Entry): Source {
+  const data = entry.data!;
+  const picked = state.flows.get(entry) ?? defaultFlows(entry.variant);
+  return { variant: entry.variant, data, flows: shownFlows(entry.variant, data).filter((f) => picked.has(f.flow.name)) };
+}
+
+export const variants = (state: Runs): Gallery<Entry> => ({
+  kinds: KINDS,
+  title: (kind) => t(titleKey(kind as Kind)),
+  present: (kind, entry, ready) => ready && entry.data !== null && present(kind as Kind, entry.variant, entry.data),
+  build: (kind, entry) => plotOf(kind as Kind, source(state, entry)),
+  missing: (kind) => t(`ui.none.${kind}`),
+  unsampled: t("ui.none.series"),
+  before: ({ result }) => state.page.results.length > 1 && name(result.label, { class: "name result" }),
+  after: (entry) => [
+    h("span", { class: "clock" }, t(`ui.clock.${entry.variant.clock}`)),
+    entry.data && picker(state, entry, entry.data),
+  ],
+});

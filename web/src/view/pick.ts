@@ -1,0 +1,90 @@
+// Rows of a table that choose what is shown below: A, B, and by keyboard.
+
+import { button } from "../dom";
+import { t } from "../i18n";
+import type { Side, State, Subject } from "../state";
+
+/** A row. */
+export interface Line<E extends Subject> {
+  entry: E;
+  tr: HTMLTableRowElement;
+  /** A, B, and others. */
+  buttons: HTMLButtonElement[];
+}
+
+export function choose<E extends Subject>(state: State<E>, entry: E, side: Side): HTMLButtonElement {
+  const label = t(`ui.show.${side}`, { name: entry.name.slice(0, 80) });
+  return button(
+    { class: `badge ${side}`, "data-pick": side, tabindex: -1, "aria-label": label, title: t(`ui.show.${side}.title`) },
+    () => (side === "b" && state.b === entry ? state.single() : state.show(side, entry)),
+    side.toUpperCase(),
+  );
+}
+
+/** A click on a row: compared with A, and no more where it was. */
+export function toggle<E extends Subject>(state: State<E>, entry: E): void {
+  if (state.b === entry) state.single();
+  else if (state.a !== entry) state.show("b", entry);
+}
+
+/** Arrows move among rows and into a row's buttons; Enter and space choose; a and b set a side. */
+export function keys<E extends Subject>(state: State<E>, all: () => Line<E>[], table: HTMLElement): void {
+  // The one row that the tabulator reaches.
+  let reached: HTMLElement | undefined;
+  const reach = (tr: HTMLElement | undefined): void => {
+    if (reached) reached.tabIndex = -1;
+    if (tr) tr.tabIndex = 0;
+    reached = tr;
+  };
+  const focus = (row: number, button = -1): void => {
+    const lines = all();
+    const { tr, buttons } = lines[Math.min(Math.max(row, 0), lines.length - 1)];
+    reach(tr);
+    (buttons[button] ?? tr).focus();
+  };
+  reach(all()[0]?.tr);
+  table.addEventListener("focusin", (e) => {
+    const line = all().find((l) => l.tr.contains(e.target as Node));
+    if (line && line.tr !== reached) reach(line.tr);
+  });
+  table.addEventListener("keydown", (e) => {
+    const lines = all();
+    const row = lines.findIndex((l) => l.tr.contains(e.target as Node));
+    if (row < 0 || e.ctrlKey || e.metaKey || e.altKey) return;
+    const { entry, tr, buttons } = lines[row];
+    const in_ = buttons.indexOf(e.target as HTMLButtonElement);
+    const actions: Record<string, () => void> = {
+      ArrowDown: () => focus(row + 1, in_),
+      ArrowUp: () => focus(row - 1, in_),
+      ArrowRight: () => focus(row, Math.min(in_ + 1, buttons.length - 1)),
+      ArrowLeft: () => focus(row, in_ - 1),
+      Home: () => focus(0),
+      End: () => focus(lines.length - 1),
+      a: () => state.show("a", entry),
+      b: () => state.show("b", entry),
+    };
+    if (e.target === tr) actions.Enter = actions[" "] = () => toggle(state, entry);
+    const action = actions[e.key];
+    if (!action || (state.entries.length < 2 && e.key.length === 1)) return;
+    e.preventDefault();
+    action();
+  });
+}
+
+/** A click anywhere on the row, but on its buttons or to mark text. */
+export function clickable<E extends Subject>(state: State<E>, { entry, tr }: Line<E>): void {
+  tr.addEventListener("click", (e) => {
+    if (!(e.target as HTMLElement).closest("button") && !getSelection()?.toString()) toggle(state, entry);
+  });
+}
+
+/** Shows which rows are A and B. */
+export function mark<E extends Subject>(state: State<E>, lines: Line<E>[]): void {
+  for (const { entry, tr, buttons } of lines) {
+    const side = entry === state.a ? "a" : entry === state.b ? "b" : null;
+    tr.setAttribute("aria-selected", String(side !== null));
+    if (side) tr.dataset.side = side;
+    else delete tr.dataset.side;
+    for (const b of buttons) if (b.dataset.pick) b.setAttribute("aria-pressed", String(b.dataset.pick === side));
+  }
+}

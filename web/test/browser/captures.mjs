@@ -1,0 +1,49 @@
+// Made-up captures for the tests of their page: crates/report/examples/capture.rs writes page, Parquet and JSON of the same
+// packets.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
+import { folder, root } from "./reports.mjs";
+
+/** Makes one into `folder/name`, with so many packets in its largest flow; returns that. */
+export function capture(name, packets, file = `${name}.pcap`) {
+  const out = join(folder, name);
+  const args = ["run", "-q", "--release", "-p", "longfat-report", "--example", "capture", "--", out, String(packets), file];
+  execFileSync("cargo", args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  return out;
+}
+
+export const diagnosis = (dir) => JSON.parse(readFileSync(join(dir, "diagnosis.json"), "utf8"));
+
+const numbers = (row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, typeof v === "bigint" && k !== "time_ns" ? Number(v) : v]));
+
+async function rows(dir, file) {
+  const all = await parquetReadObjects({ file: await asyncBufferFromFile(join(dir, file)) });
+  return all.map(numbers);
+}
+
+/** Rows of `flows.parquet`, by number. */
+export const flowRows = async (dir) => new Map((await rows(dir, "flows.parquet")).map((f) => [f.flow, f]));
+
+/**
+ * A flow's packets out of `packets.parquet`: `sent` and `acked` as the page draws them, `again` what was sent again; times in
+ * seconds since the capture began.
+ */
+export async function packetsOf(dir, flow) {
+  const start = BigInt(Math.round(diagnosis(dir).capture.start_s * 1e9));
+  const out = { sent: [], acked: [], again: [] };
+  let [end, ack] = [0, 0];
+  for (const p of await rows(dir, "packets.parquet")) {
+    const time = Number(p.time_ns - start) / 1e9;
+    if (p.flow === flow && p.len > 0) {
+      end = Math.max(end, p.seq + p.len);
+      out.sent.push({ time, sent_bytes: end, inflight_bytes: p.inflight });
+      if (p.kind !== "data") out.again.push({ time, byte: p.seq, kind: p.kind });
+    } else if (p.flow === (flow ^ 1)) {
+      ack = Math.max(ack, p.ack);
+      out.acked.push({ time, acked_bytes: ack, edge_bytes: ack + p.window, window_bytes: p.window, rtt_ms: p.rtt_us === null ? null : p.rtt_us / 1e3 });
+    }
+  }
+  return out;
+}
