@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
-/// Says what limited each track. The order of tracks is kept in [`FlowDiagnosis::id`]; flows come by bytes.
+/// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<(usize, Found, f64)>> = vec![None; tracks.len()];
@@ -36,11 +36,11 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
                 let own = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
                 of_flow[*m] = Some((index, found, own));
             }
-            limiters.push(limiter(&found, &members));
+            limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
     let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).enumerate().map(|(id, (t, l))| flow(id, t, l, &info)).collect();
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -103,7 +103,11 @@ fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Found, Vec<usize>)> {
     }
 }
 
-fn limiter(found: &Found, members: &[usize]) -> Limiter {
+fn number(t: &Track) -> u32 {
+    FlowDiagnosis::number(t.connection, t.opened)
+}
+
+fn limiter<'a>(found: &Found, members: impl Iterator<Item = &'a Track>) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
     Limiter {
         kind: found.kind,
@@ -114,7 +118,7 @@ fn limiter(found: &Found, members: &[usize]) -> Limiter {
         before_capture: !found.behind,
         lost_share: found.lost,
         confidence: found.confidence,
-        flows: members.iter().map(|m| *m as u32).collect(),
+        flows: members.map(number).collect(),
     }
 }
 
@@ -141,7 +145,7 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
 }
 
-fn flow(id: usize, t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> FlowDiagnosis {
+fn flow(t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> FlowDiagnosis {
     let base = if t.rtt.samples() > 0 {
         t.rtt.min().as_secs_f64()
     } else {
@@ -163,7 +167,7 @@ fn flow(id: usize, t: &Track, limiter: Option<(usize, Found, f64)>, info: &Captu
     let causes = shares(&splits);
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     FlowDiagnosis {
-        id: id as u32,
+        id: number(t),
         connection: t.connection,
         from: t.sender.to_string(),
         to: t.receiver.to_string(),

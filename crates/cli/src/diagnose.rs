@@ -6,7 +6,7 @@ use crate::args::DiagnoseArgs;
 use crate::output::write_file;
 use crate::problem::Problem;
 use crate::progress::{Bar, terminal};
-use capture::Recorder;
+use capture::{Reader, Recorder, TrackerOptions};
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use result::{Diagnosis, to_json};
@@ -57,8 +57,9 @@ fn read(
     recorder: Option<Box<dyn Recorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Diagnosis, Problem> {
-    let _ = (recorder, progress);
-    Err(Problem::Usage(format!("{}: captures cannot be read yet", path.display())))
+    let reader = Reader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
+    let (tracks, info) = capture::track(reader, TrackerOptions::default(), recorder, progress);
+    Ok(capture::diagnose_tracks(tracks, info))
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.
