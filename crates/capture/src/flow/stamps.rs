@@ -26,6 +26,12 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
+    /// Reads a little of it.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.until as u64
+    }
+
     /// Takes a packet's TSval; how much it was delayed, once that can be told.
     pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
         let (time, origin) = *self.first.get_or_insert((at, value));
