@@ -71,6 +71,7 @@ netns:
 fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
+	cd fuzz && cargo +nightly fuzz run tracker -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0
 
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.

@@ -1,5 +1,5 @@
-"""Reads the Parquet files of a result folder and holds them against its result.json; then those of a capture's folder
-(`longfat diagnose --out`) against its diagnosis.json."""
+"""Reads the Parquet files of a result folder and holds them against its result.json; then those of captures' folders
+(`longfat diagnose --out`) against their diagnosis.json."""
 
 import json
 import sys
@@ -56,7 +56,6 @@ for variant in result["variants"]:
     passed += 1
 
 
-
 def capture(folder):
     diagnosis = json.loads((folder / "diagnosis.json").read_text())
     meta = pq.read_metadata(folder / "packets.parquet").metadata
@@ -88,6 +87,6 @@ def capture(folder):
     return len(rows)
 
 
-if len(sys.argv) > 2:
-    passed += capture(Path(sys.argv[2]))
+for name in sys.argv[2:]:
+    passed += capture(Path(name))
 print(f"parquet: {passed} passed, 0 failed")

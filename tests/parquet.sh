@@ -12,6 +12,10 @@ venv=$target/venv
 "$venv/bin/python" -c 'import pyarrow' 2>/dev/null || "$venv/bin/pip" install -q --disable-pip-version-check pyarrow
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" >"$work/stdout.json"
+"$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" --pcap "$work/pcap" >"$work/stdout.json"
+# A made-up capture, which has all that may be in one, and what a host at either end of the policer captured.
 "${CARGO:-cargo}" run -q --release -p longfat-report --example capture -- "$work/capture" 20000
-"$venv/bin/python" tests/parquet.py "$work" "$work/capture"
+for host in client server; do
+    "$target/release/longfat" diagnose "$work/pcap/policer/$host.pcap" --json --out "$work/$host" >/dev/null
+done
+"$venv/bin/python" tests/parquet.py "$work" "$work/capture" "$work/client" "$work/server"

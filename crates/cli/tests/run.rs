@@ -1,39 +1,12 @@
 //! The program as a person or a script meets it: exit codes, what is printed, what is left behind.
 
+#[path = "common/place.rs"]
+mod place;
+
+use place::{Place, json, on_terminal, stderr, stdout};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A folder of its own for each test, removed at the end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let dir = std::env::temp_dir().join(format!("longfat-cli-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).unwrap();
-        Place(dir)
-    }
-
-    fn file(&self, name: &str, text: &str) -> &Place {
-        fs::write(self.0.join(name), text).unwrap();
-        self
-    }
-
-    fn longfat(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_longfat")).args(args).current_dir(&self.0).output().unwrap()
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
+use std::process::Command;
 
 const SMALL: &str = r#"
 name = "small"
@@ -55,18 +28,6 @@ cc = "cubic"
 [variants.three]
 "flows.bulk.count" = 3
 "#;
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).unwrap()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
-}
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"))
-}
 
 #[test]
 fn a_run_prints_a_table_and_leaves_a_folder() {
@@ -97,26 +58,14 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     assert_eq!(provenance["command"][1], "run");
 }
 
-/// `script` gives the program a terminal of its own (util-linux and bsdutils have it).
 #[test]
 fn a_terminal_gets_colour_and_its_width_and_no_color_is_respected() {
     let place = Place::new("terminal");
     place.file("small.toml", SMALL);
-    let on_terminal = |columns: u32, no_color: &str| {
-        let run = format!("stty cols {columns} rows 24; '{}' run small.toml", env!("CARGO_BIN_EXE_longfat"));
-        let mut script = Command::new("script");
-        script.args(["-qec", &run, "/dev/null"]).env("TERM", "xterm").env("NO_COLOR", no_color);
-        script.current_dir(&place.0).output()
-    };
-    let Ok(out) = on_terminal(80, "") else {
-        return eprintln!("SKIPPED: no `script` to make a terminal with");
-    };
-    assert!(out.status.success(), "{}", stdout(&out));
-    assert!(stdout(&out).contains("\x1b[1m"), "heads are bold on a terminal");
+    let Some(text) = on_terminal(&place, 80, "", "run small.toml") else { return };
+    assert!(text.contains("\x1b[1m"), "heads are bold on a terminal");
     for columns in [60, 80, 120] {
-        let text = stdout(&on_terminal(columns, "1").unwrap());
-        // The progress bar draws over itself; what stays begins after its last erasure.
-        let text = text.rsplit("\x1b[2K").next().unwrap_or(&text);
+        let text = on_terminal(&place, columns, "1", "run small.toml").unwrap();
         assert!(!text.contains("\x1b["), "{text:?}");
         assert!(text.lines().all(|l| l.trim_end().chars().count() <= columns as usize), "{columns}: {text}");
     }

@@ -195,8 +195,8 @@ fn what_a_capture_lacks_is_said() {
     d.capture.fragments = 3;
     d.capture.tunnels = vec![Counted { name: "gre".into(), count: 49_000 }];
     d.capture.other = (0..12).map(|i| Counted { name: format!("ethertype {i}"), count: 5 }).collect();
-    d.flows[0].notes =
-        vec!["no-handshake".into(), "window-scale-unknown".into(), "one-way".into(), "news".into()];
+    let notes = ["no-handshake", "window-scale-unknown", "one-way", "no-sack", "duplicate-records", "news"];
+    d.flows[0].notes = notes.map(String::from).into();
     let text = check("notes", &d, Lang::En);
     assert!(!text.contains('\x1b') && text.contains("byte 123456"));
     check("notes-zh", &d, Lang::Zh);

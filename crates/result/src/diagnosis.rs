@@ -292,7 +292,8 @@ pub struct FlowDiagnosis {
     /// What was measured.
     pub measures: Measures,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
-    /// `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured) ….
+    /// `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`,
+    /// `duplicate-records` (counted once) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -8,8 +8,8 @@ import { striped } from "../view/details";
 import { factLine, foot, topBar, type Controls } from "../view/header";
 import type { DiagnosisPage, FlowEntry, Told } from "./model";
 
-/** When it began, as the clock of Greenwich said. */
-const clock = (s: number): string => (s > 0 && s < 8.64e12 ? new Date(s * 1e3).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "–");
+/** When it began, as the clock of Greenwich said; null of a simulator's capture, which begins at no date. */
+const clock = (s: number): string | null => (s >= 1 && s < 8.64e12 ? new Date(s * 1e3).toISOString().replace("T", " ").slice(0, 19) + " UTC" : null);
 
 export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLElement {
   return h(

@@ -11,6 +11,8 @@ import { folder } from "./reports.mjs";
 export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "utf8"));
 /** A made-up capture's folder (captures.mjs). */
 export const capture = join(folder, "capture");
+/** What a host captured of a run. */
+export const real = join(folder, "real-capture");
 export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
 
 let browser;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PHONE, TALL, area, capture, drawn, range, ranges, visit, withBrowser } from "./browser.mjs";
+import { PHONE, TALL, area, capture, drawn, range, ranges, real, visit, withBrowser } from "./browser.mjs";
 import { diagnosis, flowRows, packetsOf } from "./captures.mjs";
 import { MARKUP, folder } from "./reports.mjs";
 import { along, random, rowAt } from "./tables.mjs";
@@ -56,28 +56,30 @@ function compare({ kind, time, bin, values }, { sent, acked }, flow, end) {
   return values.length;
 }
 
-test("the values at the cursor are the packets'", async () => {
-  const draw = random(20261122);
-  const d = diagnosis(capture);
-  await visit(capture, TALLER, async (page) => {
-    for (const id of [d.flows[0].id, d.flows[2].id]) {
-      await page.click(`tr[data-flow="${id}"] button[data-pick=a]`);
-      await drawn(page);
-      const flow = d.flows.find((f) => f.id === id);
-      const packets = await packetsOf(capture, id);
-      let compared = 0;
-      for (let i = 0; i < 6; i++) {
-        // Once it is looked at closely.
-        if (i === 3) await page.click("[data-zoom=in]"), await page.click("[data-zoom=in]");
-        const box = await area(page, "plot-throughput-a");
-        await page.mouse.move(box.x + (0.02 + 0.96 * draw()) * box.width, box.y + box.height / 2);
-        await page.waitForSelector(".plot .at[data-time]", { state: "attached" });
-        for (const one of await readouts(page)) compared += compare(one, packets, flow, flow.start_s + flow.duration_s);
+for (const [what, folder] of Object.entries({ "made up": capture, "of a host": real })) {
+  test(`the values at the cursor are the packets': ${what}`, async () => {
+    const draw = random(20261122);
+    const d = diagnosis(folder);
+    await visit(folder, TALLER, async (page) => {
+      for (const id of [d.flows[0].id, d.flows[2].id]) {
+        await page.click(`tr[data-flow="${id}"] button[data-pick=a]`);
+        await drawn(page);
+        const flow = d.flows.find((f) => f.id === id);
+        const packets = await packetsOf(folder, id);
+        let compared = 0;
+        for (let i = 0; i < 6; i++) {
+          // Once it is looked at closely.
+          if (i === 3) await page.click("[data-zoom=in]"), await page.click("[data-zoom=in]");
+          const box = await area(page, "plot-throughput-a");
+          await page.mouse.move(box.x + (0.02 + 0.96 * draw()) * box.width, box.y + box.height / 2);
+          await page.waitForSelector(".plot .at[data-time]", { state: "attached" });
+          for (const one of await readouts(page)) compared += compare(one, packets, flow, flow.start_s + flow.duration_s);
+        }
+        assert.equal(compared, 6 * 8, `${compared} values`);
       }
-      assert.equal(compared, 6 * 8, `${compared} values`);
-    }
+    });
   });
-});
+}
 
 test("the table and the shares are the Parquet's, sorted and filtered as asked", async () => {
   const rows = await flowRows(capture);
@@ -106,20 +108,24 @@ test("the table and the shares are the Parquet's, sorted and filtered as asked",
   });
 });
 
-test("retransmissions are marked, each kind apart, and all of them are in the CSV", async () => {
-  const d = diagnosis(capture);
-  const { again } = await packetsOf(capture, d.flows[0].id);
-  await visit(capture, TALLER, async (page) => {
-    const legend = await page.innerText(".plot[data-kind=sequence] .legend");
-    assert.match(legend, /fast recovery/);
-    assert.match(legend, /after a timeout/);
-    const [download] = await Promise.all([page.waitForEvent("download"), page.click(".plot[data-kind=sequence] [data-save=csv]")]);
-    const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
-    const [byte, kind] = ["again_byte", "again_kind"].map((c) => lines[0].split(",").indexOf(c));
-    const marked = lines.slice(1).map((l) => l.split(",")).filter((c) => c[byte] !== "").map((c) => `${c[byte]} ${c[kind]}`);
-    assert.deepEqual(marked.sort(), again.map((a) => `${a.byte} ${a.kind}`).sort());
+for (const [what, folder, kinds] of [["made up", capture, ["fast recovery", "after a timeout"]], ["of a host", real, ["fast recovery"]]]) {
+  test(`retransmissions are marked, each kind apart, and all of them are in the CSV: ${what}`, async () => {
+    const { id } = diagnosis(folder).flows[0];
+    const { again } = await packetsOf(folder, id);
+    assert.ok(again.length > 50, `${again.length}`);
+    await visit(folder, TALLER, async (page) => {
+      await page.click(`tr[data-flow="${id}"] button[data-pick=a]`);
+      await drawn(page);
+      const legend = await page.innerText(".plot[data-kind=sequence] .legend");
+      for (const kind of kinds) assert.ok(legend.includes(kind), legend);
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click(".plot[data-kind=sequence] [data-save=csv]")]);
+      const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+      const [byte, kind] = ["again_byte", "again_kind"].map((c) => lines[0].split(",").indexOf(c));
+      const marked = lines.slice(1).map((l) => l.split(",")).filter((c) => c[byte] !== "").map((c) => `${c[byte]} ${c[kind]}`);
+      assert.deepEqual(marked.sort(), again.map((a) => `${a.byte} ${a.kind}`).sort());
+    });
   });
-});
+}
 
 test("two flows stand side by side; one without packets keeps its causes and says how to get the rest", async () => {
   const d = diagnosis(capture);

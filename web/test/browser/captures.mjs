@@ -1,16 +1,24 @@
-// Made-up captures for the tests of their page: crates/report/examples/capture.rs writes page, Parquet and JSON of the same
-// packets.
+// Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets: made-up ones, which
+// have all that may be in one (crates/report/examples/capture.rs), and what `longfat diagnose` says of what a host captured.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
-import { folder, root } from "./reports.mjs";
+import { cli, folder, root } from "./reports.mjs";
 
 /** Makes one into `folder/name`, with so many packets in its largest flow; returns that. */
 export function capture(name, packets, file = `${name}.pcap`) {
   const out = join(folder, name);
   const args = ["run", "-q", "--release", "-p", "longfat-report", "--example", "capture", "--", out, String(packets), file];
   execFileSync("cargo", args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  return out;
+}
+
+/** Runs a variant of a scenario, and diagnoses what `host` captured, into `folder/name`; returns that. */
+export function captured(name, scenario, variant, host, ...args) {
+  const out = join(folder, name);
+  cli("run", scenario, "--variant", variant, "--out", join(out, "run"), "--pcap", join(out, "pcap"), "--no-progress", ...args);
+  cli("diagnose", join(out, "pcap", variant, `${host}.pcap`), "--out", out, "--report", join(out, "report.html"), "--no-progress");
   return out;
 }
 

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { capture } from "./captures.mjs";
+import { capture, captured } from "./captures.mjs";
 
 /** A capture's file may be called so. */
 export const MARKUP = `</script><script>window.pwned=1</script>"'><img src=x onerror=alert(1)>{{data}}\u202Egnp.pcap`;
@@ -43,6 +43,7 @@ function main() {
   }
   writeFileSync(join(folder, "reports.json"), JSON.stringify(made));
   capture("capture", 20_000);
+  captured("real-capture", "scenarios/policer-or-shaper.toml", "policer", "server");
   capture("hostile-capture", 2_000, MARKUP);
 }
 

@@ -1,0 +1,246 @@
+//! `longfat diagnose` as a person or a script meets it, on captures that `longfat run` made of paths whose truth is
+//! known.
+
+#[path = "common/place.rs"]
+mod place;
+#[path = "../../scenario/tests/common/mod.rs"]
+mod schema;
+
+use place::{Place, json, on_terminal, stderr, stdout};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::process::{Command, Output, Stdio};
+
+/// A policer of 20 Mbit/s IP bytes before 30 ms of path.
+const POLICED: &str = r#"
+name = "policed"
+duration = "8s"
+seed = 7
+
+[links.wan]
+between = ["office", "dc"]
+forward = [
+    { kind = "link", rate = "1Gbit/s" },
+    { kind = "policer", rate = "20Mbit/s", burst = "60kB" },
+    { kind = "delay", delay = "15ms" },
+]
+backward = [{ kind = "delay", delay = "15ms" }]
+
+[flows.bulk]
+from = "office"
+to = "dc"
+cc = "cubic"
+
+[variants.policer]
+"#;
+
+const RATE: f64 = 20.0;
+
+/// With `office.pcap`, taken at the sender, and `dc.pcap`, at the receiver.
+fn captured(name: &str) -> Place {
+    let place = Place::new(name);
+    let out = place.file("policed.toml", POLICED).longfat(&["run", "policed.toml", "--pcap", "pcap"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    for host in ["office", "dc"] {
+        let name = format!("{host}.pcap");
+        fs::rename(place.0.join("pcap/policer").join(&name), place.0.join(&name)).unwrap();
+    }
+    place
+}
+
+fn done(out: &Output) -> Value {
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(out));
+    json(&stdout(out))
+}
+
+/// The one flow that carried something.
+fn bulk(diagnosis: &Value) -> &Value {
+    let flows = diagnosis["flows"].as_array().unwrap();
+    flows.iter().max_by_key(|f| f["measures"]["bytes"].as_u64()).unwrap()
+}
+
+#[test]
+fn a_policer_is_found_from_either_end() {
+    let place = captured("ends");
+    for (host, before, end) in [("office", false, "sender"), ("dc", true, "receiver")] {
+        let d = done(&place.longfat(&["diagnose", &format!("{host}.pcap"), "--json"]));
+        let flow = bulk(&d);
+        assert_eq!((&flow["cause"], &flow["vantage"]["place"]), (&"policed".into(), &end.into()), "{host}: {flow:#}");
+        let limiter = &d["limiters"][flow["limiter"].as_u64().unwrap() as usize];
+        assert_eq!((&limiter["kind"], &limiter["before_capture"]), (&"policer".into(), &before.into()), "{host}");
+        let rate = limiter["rate_mbps"].as_f64().unwrap();
+        assert!((rate / RATE - 1.0).abs() < 0.03, "{host}: {rate} Mbit/s");
+        let shares: f64 = flow["causes"].as_array().unwrap().iter().map(|c| c["share"].as_f64().unwrap()).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{host}: {shares}");
+    }
+}
+
+#[test]
+fn the_text_begins_with_the_cause_and_what_to_do_and_fits_the_terminal() {
+    let place = captured("text");
+    let out = place.longfat(&["diagnose", "office.pcap"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let text = stdout(&out);
+    assert!(text.starts_with("10.0.0.") && text.contains("was policed for "), "{text}");
+    assert!(text.contains("Shape to ") && text.contains("main cause"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80) && !text.contains('\x1b'), "{text}");
+    let zh = place.longfat(&["diagnose", "office.pcap", "--lang", "zh"]);
+    assert!(stdout(&zh).contains("限速器"), "{}", stdout(&zh));
+
+    let Some(text) = on_terminal(&place, 80, "", "diagnose office.pcap") else { return };
+    assert!(text.contains("\x1b[1m"), "heads are bold on a terminal");
+    for columns in [60, 80, 120] {
+        let text = on_terminal(&place, columns, "1", "diagnose office.pcap").unwrap();
+        assert!(!text.contains("\x1b["), "{text:?}");
+        assert!(text.lines().all(|l| l.trim_end().chars().count() <= columns as usize), "{columns}: {text}");
+    }
+}
+
+#[test]
+fn json_is_what_its_schema_says_and_broken_json_is_not() {
+    let place = captured("schema");
+    let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
+    let good = done(&place.longfat(&["diagnose", "dc.pcap", "--json"]));
+    schema::validate(&schema, &good).unwrap();
+    for (at, bad) in [
+        ("/schema", 2.into()),
+        ("/capture/packets", Value::from(-1)),
+        ("/flows/0/cause", "sunspots".into()),
+        ("/flows/0/causes/0/share", "most".into()),
+        ("/flows/0/measures/rtt_ms/p50", Value::Null),
+        ("/limiters/0/kind", "router".into()),
+    ] {
+        let mut broken = good.clone();
+        *broken.pointer_mut(at).unwrap_or_else(|| panic!("{at}")) = bad;
+        assert!(schema::validate(&schema, &broken).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn packed_or_piped_it_is_the_same() {
+    let place = captured("packed");
+    let without_name = |mut d: Value| {
+        let capture = d["capture"].as_object_mut().unwrap();
+        let name = capture.remove("file").unwrap();
+        (name, capture.remove("format").unwrap(), d)
+    };
+    let plain = without_name(done(&place.longfat(&["diagnose", "office.pcap", "--json"])));
+    assert_eq!((&plain.0, &plain.1), (&"office.pcap".into(), &"pcap".into()));
+    let mut tried = 0;
+    for (program, ending) in [("gzip", "gz"), ("xz", "xz"), ("zstd", "zst")] {
+        let file = format!("office.pcap.{ending}");
+        let to = File::create(place.0.join(&file)).unwrap();
+        let packed = Command::new(program).args(["-q", "-c", "office.pcap"]).current_dir(&place.0).stdout(to).status();
+        if !packed.is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED: no `{program}` to pack with");
+            continue;
+        }
+        let (name, format, d) = without_name(done(&place.longfat(&["diagnose", &file, "--json"])));
+        assert_eq!((name, d == plain.2), (Value::from(file.as_str()), true), "{file}");
+        assert!(format.as_str().unwrap().starts_with("pcap ("), "{format}");
+        // What is inside decides, not what the file is called.
+        let piped = piped(&place, &file);
+        assert_eq!(without_name(done(&piped)), (Value::from("-"), format, plain.2.clone()), "{file}");
+        tried += 1;
+    }
+    eprintln!("{tried} ways of packing");
+    assert_eq!(without_name(done(&piped(&place, "office.pcap"))).2, plain.2);
+}
+
+fn piped(place: &Place, file: &str) -> Output {
+    let from = File::open(place.0.join(file)).unwrap();
+    place.command().args(["diagnose", "-", "--json"]).stdin(Stdio::from(from)).output().unwrap()
+}
+
+/// Where each record of a little-endian pcap begins, and where the last ends.
+fn records(pcap: &[u8]) -> Vec<usize> {
+    let mut at = vec![24];
+    while let Some(head) = pcap.get(at[at.len() - 1]..).filter(|rest| rest.len() >= 16) {
+        let bytes = u32::from_le_bytes(head[8..12].try_into().unwrap());
+        at.push(at[at.len() - 1] + 16 + bytes as usize);
+    }
+    at
+}
+
+#[test]
+fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
+    let place = captured("cut");
+    let whole = place.read("office.pcap");
+    let at = records(&whole);
+    assert_eq!((whole[..4] == [0x4d, 0x3c, 0xb2, 0xa1] || whole[..4] == [0xd4, 0xc3, 0xb2, 0xa1], at.last()), (true, Some(&whole.len())));
+    let half = at.len() / 2;
+    // Within the record's bytes.
+    place.file("cut.pcap", &whole[..at[half] + 20]);
+    place.file("short.pcap", &whole[..at[half]]);
+    let out = place.longfat(&["diagnose", "cut.pcap", "--json"]);
+    assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
+    let mut cut = json(&stdout(&out));
+    assert_eq!(cut["capture"]["packets"], half);
+    let damage = cut["capture"].as_object_mut().unwrap().remove("damage").unwrap();
+    assert_eq!(damage["offset"], at[half], "{damage}");
+    // As if it had ended there.
+    let mut short = done(&place.longfat(&["diagnose", "short.pcap", "--json"]));
+    short["capture"]["file"] = "cut.pcap".into();
+    assert_eq!(cut, short);
+    let text = stdout(&place.longfat(&["diagnose", "cut.pcap"]));
+    assert!(text.contains(&format!("Damaged at byte {}", at[half])), "{text}");
+}
+
+#[test]
+fn what_is_no_capture_is_named_and_exits_with_2() {
+    let place = Place::new("no-capture");
+    place.file("policed.toml", POLICED).file("empty.pcap", "");
+    for (file, why) in
+        [("policed.toml", "not a pcap or pcapng capture"), ("empty.pcap", "the file is empty"), ("none.pcap", "")]
+    {
+        let out = place.longfat(&["diagnose", file]);
+        assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{file}");
+        let error = stderr(&out);
+        assert!(error.starts_with(&format!("error: {file}: ")) && error.contains(why), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    // A capture without a packet is one: there is nothing to tell of.
+    place.file("header.pcap", [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0, 0, 4, 0, 1, 0, 0, 0]].concat());
+    let out = place.longfat(&["diagnose", "header.pcap"]);
+    assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
+    assert!(stdout(&out).contains("No TCP flow"), "{}", stdout(&out));
+}
+
+#[test]
+fn flows_are_asked_for_by_number() {
+    let place = captured("flows");
+    let all = done(&place.longfat(&["diagnose", "office.pcap", "--json"]));
+    let id = bulk(&all)["id"].to_string();
+    let one = done(&place.longfat(&["diagnose", "office.pcap", "--json", "--flow", &id]));
+    assert_eq!(one["flows"].as_array().unwrap(), &[bulk(&all).clone()]);
+    let out = place.longfat(&["diagnose", "office.pcap", "--flow", "99"]);
+    assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""));
+    assert!(stderr(&out).starts_with("error: --flow 99: no such flow; there are: "), "{}", stderr(&out));
+}
+
+#[test]
+fn the_page_and_the_folder_are_written_and_the_same_twice() {
+    let place = captured("files");
+    let run = |n: u8| {
+        let (dir, page) = (format!("out-{n}"), format!("page-{n}.html"));
+        let out = place.longfat(&["diagnose", "dc.pcap", "--json", "--out", &dir, "--report", &page]);
+        let d = done(&out);
+        let files = ["flows.parquet", "diagnosis.json", "packets.parquet"].map(|f| format!("{dir}/{f}"));
+        for file in files.iter().chain([&page]) {
+            assert!(stderr(&out).lines().any(|l| l == file), "{file}: {}", stderr(&out));
+        }
+        assert_eq!(place.read(&files[1]), out.stdout);
+        for parquet in [&files[0], &files[2]] {
+            let bytes = place.read(parquet);
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{parquet}");
+        }
+        let html = String::from_utf8(place.read(&page)).unwrap();
+        let blob = format!("id=\"series-{}\"", bulk(&d)["id"]);
+        assert!(html.starts_with("<!doctype html>") && html.contains(&blob), "{blob}");
+        files.map(|f| place.read(&f)).into_iter().chain([html.into_bytes()]).collect::<Vec<_>>()
+    };
+    assert!(run(1) == run(2), "the same capture gave other files");
+    let out = place.longfat(&["diagnose", "dc.pcap", "--report", "dc.pcap/page.html"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(stderr(&out).starts_with("error: dc.pcap/page.html: "), "{}", stderr(&out));
+}
