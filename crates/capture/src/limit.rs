@@ -58,6 +58,14 @@ const EXPLAINED: f64 = 0.7;
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
+/// Slopes above this, with losses at the top of the delay, are a drop-tail queue's.
+const STEEP: f64 = 0.6;
+/// [`lift`] of losses at a full queue.
+const LIFT: f64 = 0.5;
+/// Delay below this is none: seconds, and share of RTprop.
+const LEAST_DELAY: (f64, f64) = (0.0004, 0.015);
+/// A knee below this, bytes, is no bucket: the packet on the wire, the capture's own batching.
+const LEAST_BUCKET: f64 = 15_000.0;
 /// Below this the RTT does not know of the level.
 const FLAT: f64 = 0.12;
 /// A bucket divides what it drops from what it lets pass with fewer errors than this.
@@ -122,11 +130,18 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found));
+    let unclocked = || {
+        pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| c.iter().all(|a| a.rtt.is_nan())))
+    };
+    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
     let policer = policer(arrivals, clocked, path, found);
     match (queue, policer) {
         // A policer behind a queue has the lower rate; a queue that overflows would be taken for one of its own rate.
-        (Some(q), Some(p)) if p.kind != LimiterKind::Policer || p.rate > BEHIND * q.rate => Some(q),
+        (Some(q), Some(p))
+            if q.against.is_some() && (p.kind != LimiterKind::Policer || p.rate > BEHIND * q.rate) =>
+        {
+            Some(q)
+        }
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
@@ -164,23 +179,61 @@ fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut fo
     }
     found.rate = b.rate;
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
-    if let Some(d) = found.against.filter(queues) {
+    let steep = found.against.is_some_and(|d| d.slope > STEEP && d.left < 0.6);
+    if steep && lift(delayed, base) > LIFT {
+        let d = found.against.unwrap_or_default();
         found.kind = LimiterKind::Bottleneck;
-        found.queue = b.burst;
-        found.delay = d.most;
+        (found.queue, found.delay) = (b.burst, d.most);
         return Some(found);
     }
     found.kind = LimiterKind::Policer;
     found.burst = b.emptied.then_some(b.burst);
-    let flat = found.against.is_none_or(|d| d.rise < FLAT);
+    let long = |d: &Delay| d.most > 0.2 * b.burst / b.rate;
+    let flat = found.against.is_none_or(|d| d.rise < FLAT && !(d.slope > 0.8 && long(&d)));
     let near = |share: f64| b.spread < share * b.burst;
     let sharp = b.wrong < MOST_WRONG || near(SHARP) || near(0.1) && b.gain > 150.0 && b.wrong < 0.65;
     (flat && sharp).then_some(found)
 }
 
+/// How much more of the losses come with delay in the upper half of its range than of all packets, as a share of
+/// what is possible: near 0 where losses know of no queue, near 1 where it is full when they come; 0 where there is
+/// no delay to speak of.
+fn lift(arrivals: &[Arrival], base: f64) -> f64 {
+    let mut last: Vec<f32> = Vec::new();
+    let (mut losses, mut passed) = (Vec::new(), Vec::new());
+    for a in arrivals {
+        if last.len() <= a.flow as usize {
+            last.resize(a.flow as usize + 1, f32::NAN);
+        }
+        let now = &mut last[a.flow as usize];
+        if !a.lost && a.rtt.is_finite() {
+            *now = (a.rtt as f64 - base) as f32;
+        }
+        if now.is_finite() {
+            if a.lost { losses.push(*now) } else { passed.push(*now) }
+        }
+    }
+    let top = bucket::quantile(&mut passed, 0.95).max(bucket::quantile(&mut losses, 0.5));
+    if losses.is_empty() || (top as f64) < LEAST_DELAY.0.max(LEAST_DELAY.1 * base) {
+        return 0.0;
+    }
+    let long = |v: &[f32]| v.iter().filter(|d| **d > 0.5 * top).count() as f64 / v.len().max(1) as f64;
+    let all = long(&passed);
+    (long(&losses) - all) / (1.0 - all).max(1e-3)
+}
+
 /// Whether delay goes with the level as behind a queue.
 fn queues(d: &Delay) -> bool {
-    d.slope > QUEUE_SLOPE && d.left < 0.6 && d.rise > FLAT
+    d.slope > QUEUE_SLOPE && d.left < 0.6
+}
+
+/// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
+fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
+    let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
+    found.kind = LimiterKind::Bottleneck;
+    found.rate = rate;
+    found.confidence = share;
+    (share > 0.35).then_some(found)
 }
 
 /// Finds a queue that drains at one rate.
@@ -209,9 +262,8 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     }
     found.delay = a.most;
     found.queue = a.most * d.rate;
-    let size = arrivals[0].size as f64;
     // A link without bucket still lets some bytes pass at once: the packet on the wire and the capture's own batching.
-    found.kind = if a.knee > 6.0 * size { LimiterKind::Shaper } else { LimiterKind::Bottleneck };
+    found.kind = if a.knee > LEAST_BUCKET { LimiterKind::Shaper } else { LimiterKind::Bottleneck };
     found.burst = (found.kind == LimiterKind::Shaper).then_some(a.knee);
     found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
     Some(found)

@@ -25,6 +25,9 @@ use std::collections::BTreeMap;
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
+/// Other flows asked whether the path was gone.
+const MOST_BESIDE: usize = 16;
+
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
@@ -41,7 +44,8 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let mut flows: Vec<FlowDiagnosis> = tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &info)).collect();
+    let mut flows: Vec<FlowDiagnosis> =
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(&tracks, t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -68,6 +72,19 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
         of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
     of.into_values().collect()
+}
+
+/// Some other flows between the same hosts.
+fn beside<'a>(tracks: &'a [Track], of: &Track) -> Vec<&'a Track> {
+    if of.waits.is_empty() {
+        return Vec::new();
+    }
+    let same = |t: &&Track| {
+        t.sender.addr == of.sender.addr
+            && t.receiver.addr == of.receiver.addr
+            && t.connection != of.connection
+    };
+    tracks.iter().filter(same).take(MOST_BESIDE).collect()
 }
 
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
@@ -176,7 +193,7 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
 }
 
-fn flow(t: &Track, through: Option<Through>, info: &CaptureInfo) -> FlowDiagnosis {
+fn flow(t: &Track, through: Option<Through>, beside: &[&Track], info: &CaptureInfo) -> FlowDiagnosis {
     let base = if t.rtt.samples() > 0 {
         t.rtt.min().as_secs_f64()
     } else {
@@ -186,14 +203,16 @@ fn flow(t: &Track, through: Option<Through>, info: &CaptureInfo) -> FlowDiagnosi
     let rounds = rounds(t, mean.max(base));
     let measures = measures::measures(t, &rounds);
     let limiter = through.as_ref().map(|l| l.found);
-    let losses = losses::losses(t, base, through.as_ref().map_or(&[][..], |l| &l.dropped));
+    let rtt = mean.max(base);
+    let outages = losses::outages(t, rtt, beside);
+    let losses = losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages);
     let facts = Facts {
         base,
         mss: t.mss.max(1) as f64,
         limiter,
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
-        outages: losses::outages(t, mean.max(base)),
+        outages,
         near_receiver: receiver_side(t),
     };
     let splits = causes::split(&rounds, &facts);

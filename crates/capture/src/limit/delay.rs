@@ -188,6 +188,29 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
     Some(Drain { rate: rate as f64, spread: spread as f64, busy: waited as f64 / whole as f64 })
 }
 
+/// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
+pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f64)> {
+    let passed: Vec<&Arrival> = arrivals.iter().filter(|a| !a.lost).collect();
+    let mut rates: Vec<f64> = Vec::new();
+    let (mut from, mut sum) = (0, 0.0);
+    for to in 1..passed.len() {
+        sum += passed[to].bytes as f64;
+        let span = passed[to].at - passed[from].at;
+        if span >= width && to - from >= 24 {
+            rates.push(sum / span);
+            (from, sum) = (to, 0.0);
+        }
+    }
+    if rates.len() < 10 {
+        return None;
+    }
+    rates.sort_by(f64::total_cmp);
+    let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * 1.02) - i;
+    let best = (0..rates.len()).max_by_key(|i| within(*i))?;
+    let count = within(best);
+    Some((rates[best + count / 2], count as f64 / rates.len() as f64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

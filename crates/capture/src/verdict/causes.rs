@@ -50,8 +50,12 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
             let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
+            // Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
+            let came_back = rounds[i..].iter().skip(1).find(|n| n.packets > 0);
+            let broken = facts.near_receiver && came_back.is_some_and(|n| n.lost > 0 || n.resent > 0.0);
+            let idle = if broken { Cause::Outage } else { Cause::Application };
             [
-                (Cause::Application, r.idle * left),
+                (idle, r.idle * left),
                 (Cause::ReceiveWindow, r.window_full * left),
                 (after_loss, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
@@ -64,7 +68,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
 /// The cause that most of them have.
 fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
     let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
-    [Cause::Policed, Cause::Congestion, Cause::RandomLoss]
+    [Cause::Policed, Cause::Outage, Cause::Congestion, Cause::RandomLoss]
         .into_iter()
         .filter(|c| count(*c) > 0)
         .max_by_key(|c| count(*c))
@@ -108,7 +112,7 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if i >= first_loss {
         return after_loss;
     }
-    if flat(rounds, i) { Cause::SendBuffer } else { Cause::Unknown }
+    if flat(rounds, i, facts) { Cause::SendBuffer } else { Cause::Application }
 }
 
 /// Of what the round trip takes too long, the ACKs' way is most.
@@ -130,9 +134,9 @@ fn application(rounds: &[Round], i: usize) -> bool {
     r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
-/// Less than two segments of the window were free.
+/// The window was full for a good part of the round, and what moved was what it let out.
 fn window(r: &Round, facts: &Facts) -> bool {
-    r.window.is_finite() && r.packets > 0 && r.inflight + 2.0 * facts.mss > r.window
+    r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
 }
 
 /// Packets waited in this round, or the flow had its whole share of the limiter.
@@ -153,10 +157,11 @@ fn grows(rounds: &[Round], i: usize) -> bool {
     next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
 }
 
-/// The amount in flight stays within a segment or a tenth over the rounds around.
-fn flat(rounds: &[Round], i: usize) -> bool {
-    let (from, to) = (i.saturating_sub(3), (i + 4).min(rounds.len()));
+/// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
+/// nothing holds grows; an application of its own pace lets it wander.
+fn flat(rounds: &[Round], i: usize, facts: &Facts) -> bool {
+    let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
     let around = || rounds[from..to].iter().filter(|r| r.packets > 0).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
-    high > 0.0 && high - low <= (0.1 * high).max(3000.0)
+    high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
 }

@@ -1,34 +1,64 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
+use crate::limit::bucket::quantile;
 use crate::{Fate, Track, Wait, Waited};
 use result::diagnosis::Cause;
 
 /// Delay that a queue must reach before losses at its top mean anything: seconds, and share of RTprop.
 const LEAST_QUEUE: (f64, f64) = (0.0004, 0.015);
+/// Losses come with a long queue when so much more of them do than of all packets, as a share of what is possible.
+/// Losses that know of no queue stay near 0, those at a full one near 1.
+const LIFT: f64 = 0.5;
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: when a policer
-/// dropped, seconds since 1970.
-pub(crate) fn losses(t: &Track, base: f64, dropped: &[f64]) -> Vec<(f64, Cause)> {
+/// dropped, seconds since 1970; `outages` as [`outages`] says.
+pub(crate) fn losses(
+    t: &Track,
+    base: f64,
+    rtt: f64,
+    dropped: &[f64],
+    outages: &[(f64, f64)],
+) -> Vec<(f64, Cause)> {
     let first = t.first.as_nanos() as f64 * 1e-9;
     let policed: Vec<u64> = dropped.iter().map(|d| micros(*d)).collect();
-    let delay = delays(t, base);
-    let mut top: Vec<f32> = delay.iter().copied().filter(|d| d.is_finite()).collect();
-    let top = crate::limit::bucket::quantile(&mut top, 0.95) as f64;
-    let queues = top > LEAST_QUEUE.0.max(LEAST_QUEUE.1 * base);
+    let full = at_full_queue(t, base);
     let mut out = Vec::new();
-    for (s, delay) in t.log.iter().zip(&delay).filter(|(s, _)| !matches!(s.fate, Fate::Passed { .. })) {
+    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
         let at = s.time.as_nanos() as f64 * 1e-9;
-        let is_policed = policed.binary_search_by(|p| near(*p, micros(at))).is_ok();
-        let cause = match is_policed {
-            true => Cause::Policed,
-            false if queues && *delay as f64 > 0.5 * top => Cause::Congestion,
-            false => Cause::RandomLoss,
+        let since = at - first;
+        let cause = if policed.binary_search_by(|p| near(*p, micros(at))).is_ok() {
+            Cause::Policed
+        } else if outages.iter().any(|o| since > o.0 - 1.5 * rtt && since < o.1 + 0.5 * rtt) {
+            Cause::Outage
+        } else if full.as_ref().is_some_and(|f| f[i]) {
+            Cause::Congestion
+        } else {
+            Cause::RandomLoss
         };
-        out.push((at - first, cause));
+        out.push((since, cause));
     }
     out
+}
+
+/// Whether a queue was long when each packet passed, where losses go with that.
+fn at_full_queue(t: &Track, base: f64) -> Option<Vec<bool>> {
+    let delay = delays(t, base);
+    let lost = |i: usize| !matches!(t.log[i].fate, Fate::Passed { .. });
+    let of = |which: bool| {
+        let some = delay.iter().enumerate().filter(|(i, d)| lost(*i) == which && d.is_finite());
+        some.map(|(_, d)| *d).collect::<Vec<f32>>()
+    };
+    let (mut losses, mut passed) = (of(true), of(false));
+    let top = quantile(&mut passed, 0.95).max(quantile(&mut losses, 0.5));
+    if losses.is_empty() || (top as f64) < LEAST_QUEUE.0.max(LEAST_QUEUE.1 * base) {
+        return None;
+    }
+    let long = |v: &[f32]| v.iter().filter(|d| **d > 0.5 * top).count() as f64 / v.len().max(1) as f64;
+    let (lost, all) = (long(&losses), long(&passed));
+    let lift = (lost - all) / (1.0 - all).max(1e-3);
+    (lift > LIFT).then(|| delay.iter().map(|d| *d > 0.2 * top).collect())
 }
 
 /// Times that went through sums of floats are the same within 2 µs.
@@ -58,29 +88,51 @@ fn delays(t: &Track, base: f64) -> Vec<f32> {
         .collect()
 }
 
-/// Times in which nothing passed, seconds since the connection's first packet: silences that the path ended, and
-/// those that took more than one timeout to end.
-pub(crate) fn outages(t: &Track, rtt: f64) -> Vec<(f64, f64)> {
-    let since = |time: units::Time| (time.as_nanos() as f64 - t.first.as_nanos() as f64) * 1e-9;
+/// Times in which nothing passed, seconds since the connection's first packet: silences that the path ended, those
+/// that took more than one timeout to end, and those that all other flows between the same hosts (`beside`) had too.
+/// While others came through it was no outage.
+pub(crate) fn outages(t: &Track, rtt: f64, beside: &[&Track]) -> Vec<(f64, f64)> {
     let mut out = Vec::new();
     let mut run: Vec<&Wait> = Vec::new();
-    let mut close = |run: &mut Vec<&Wait>| {
-        if let (Some(a), Some(b)) = (run.first(), run.last()) {
-            let (from, to) = (since(a.from), since(b.to));
+    let waits = t.waits.iter().filter(|w| w.why != Waited::ZeroWindow);
+    for w in waits.map(Some).chain([None]) {
+        let joins = w.is_some_and(|w| run.last().is_none_or(|l| seconds(w.from) - seconds(l.to) < 0.5 * rtt));
+        if !joins && let (Some(a), Some(b)) = (run.first(), run.last()) {
+            let (from, to) = (seconds(a.from), seconds(b.to));
             let path = run.iter().any(|w| w.why == Waited::Silence);
-            if path || run.len() > 1 || to - from > TAIL.0.max(TAIL.1 * rtt) {
-                out.push((from, to));
+            let long = run.len() > 1 || to - from > TAIL.0.max(TAIL.1 * rtt);
+            let shared = to - from > 0.15_f64.max(3.0 * rtt) && beside.iter().any(|o| silent(o, from, to));
+            if (path || long || shared) && !beside.iter().any(|o| came_through(o, from, to)) {
+                out.push((from - seconds(t.first), to - seconds(t.first)));
             }
+            run.clear();
         }
-        run.clear();
-    };
-    for w in t.waits.iter().filter(|w| w.why != Waited::ZeroWindow) {
-        let apart = run.last().is_none_or(|l| since(w.from) - since(l.to) > 0.5 * rtt);
-        if apart {
-            close(&mut run);
-        }
-        run.push(w);
+        run.extend(w);
     }
-    close(&mut run);
     out
+}
+
+fn seconds(t: units::Time) -> f64 {
+    t.as_nanos() as f64 * 1e-9
+}
+
+/// It waited too for most of that time.
+fn silent(t: &Track, from: f64, to: f64) -> bool {
+    let both: f64 =
+        t.waits.iter().map(|w| (seconds(w.to).min(to) - seconds(w.from).max(from)).max(0.0)).sum();
+    both > 0.7 * (to - from)
+}
+
+/// Its packets arrived meanwhile, but for the edges: most of those sent, and several.
+fn came_through(t: &Track, from: f64, to: f64) -> bool {
+    let edge = 0.2 * (to - from);
+    let (from, to) = (from + edge, to - edge);
+    let begin = t.log.partition_point(|s| seconds(s.time) < from);
+    let during = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
+    let (mut passed, mut all) = (0, 0);
+    for s in during {
+        all += 1;
+        passed += usize::from(matches!(s.fate, Fate::Passed { .. }) && !s.again);
+    }
+    passed >= 3 && passed * 2 > all
 }
