@@ -28,6 +28,8 @@ use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long, nanoseconds.
 const LINGER: u64 = 5_000_000_000;
+/// One that was silent so long gives back what its lists have in reserve, nanoseconds.
+const REST: u64 = 1_000_000_000;
 /// Clocks that step back more than this were set anew, nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
@@ -57,8 +59,8 @@ impl Default for TrackerOptions {
         TrackerOptions {
             idle: Span::from_secs(120),
             budget: 64 << 20,
-            most_open: 1 << 18,
-            most_tracks: 100_000,
+            most_open: 1 << 16,
+            most_tracks: 20_000,
         }
     }
 }
@@ -211,7 +213,7 @@ impl Tracker {
     #[cold]
     fn open(&mut self, key: [End; 2], side: usize, p: &Packet, now: u64) -> usize {
         if self.table.len() >= self.options.most_open {
-            self.make_room(now);
+            self.make_room();
         }
         let number = self.connections as u32;
         self.connections += 1;
@@ -228,6 +230,15 @@ impl Tracker {
                 let silent = now.saturating_sub(c.last);
                 silent > idle || c.is_over() && silent > LINGER
             });
+            let mut less = 0;
+            self.table.each(|c| {
+                if now.saturating_sub(c.last) > REST {
+                    less += c.held;
+                    c.rest();
+                    less -= c.held;
+                }
+            });
+            self.held -= less;
         }
         self.save();
     }
@@ -239,14 +250,13 @@ impl Tracker {
     }
 
     #[cold]
-    fn make_room(&mut self, now: u64) {
-        let mut idle = self.options.idle.as_nanos();
-        while self.table.len() >= self.options.most_open / 4 * 3 {
-            self.sweep(|c| now.saturating_sub(c.last) >= idle);
-            if idle == 0 {
-                break;
-            }
-            idle /= 2;
+    fn make_room(&mut self) {
+        let mut lasts = Vec::with_capacity(self.table.len());
+        self.table.each(|c| lasts.push(c.last));
+        let quarter = lasts.len() / 4;
+        if quarter < lasts.len() {
+            let (_, &mut until, _) = lasts.select_nth_unstable(quarter);
+            self.sweep(|c| c.last <= until);
         }
     }
 
@@ -281,7 +291,8 @@ impl Tracker {
         }
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
         self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
-        if self.closed.len() >= self.options.most_tracks.saturating_mul(2).max(2) {
+        let most = self.options.most_tracks;
+        if self.closed.len() > most.saturating_add(most / 4) {
             self.forget();
         }
     }
@@ -290,10 +301,10 @@ impl Tracker {
     fn forget(&mut self) {
         let most = self.options.most_tracks;
         if self.closed.len() > most {
-            self.closed.sort_by_key(|t| (std::cmp::Reverse(t.counts.payload_bytes), t.connection));
+            let rank = |t: &Track| (std::cmp::Reverse(t.counts.payload_bytes), t.connection, t.opened);
+            self.closed.select_nth_unstable_by_key(most, rank);
             self.forgotten += (self.closed.len() - most) as u64;
             self.closed.truncate(most);
-            self.closed.shrink_to_fit();
             self.kept = self.closed.iter().map(bytes).sum();
         }
     }
