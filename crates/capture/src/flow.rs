@@ -79,6 +79,7 @@ pub struct Tracker {
     now: u64,
     shift: u64,
     swept: u64,
+    rested: u64,
     packets: u64,
     limits: Limits,
     /// Bytes of bins and logs of open connections.
@@ -115,6 +116,7 @@ impl Tracker {
             now: 0,
             shift: 0,
             swept: 0,
+            rested: 0,
             packets: 0,
             limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
             held: 0,
@@ -230,17 +232,25 @@ impl Tracker {
                 let silent = now.saturating_sub(c.last);
                 silent > idle || c.is_over() && silent > LINGER
             });
-            let mut less = 0;
-            self.table.each(|c| {
-                if now.saturating_sub(c.last) > REST {
-                    less += c.held;
-                    c.rest();
-                    less -= c.held;
-                }
-            });
-            self.held -= less;
+        }
+        if now.saturating_sub(self.rested) >= REST {
+            self.rested = now;
+            self.rest(now);
         }
         self.save();
+    }
+
+    /// Has silent connections give back what memory they have in reserve.
+    fn rest(&mut self, now: u64) {
+        let mut less = 0;
+        self.table.each(|c| {
+            if now.saturating_sub(c.last) > REST {
+                less += c.held;
+                c.rest();
+                less -= c.held;
+            }
+        });
+        self.held -= less;
     }
 
     fn sweep(&mut self, over: impl Fn(&Connection) -> bool) {
@@ -285,9 +295,9 @@ impl Tracker {
         connection.finish(&mut self.closed);
         // Most memory is that of tracks: no more than they need.
         for track in &mut self.closed[before..] {
-            track.bins.shrink_to_fit();
-            track.log.shrink_to_fit();
-            track.waits.shrink_to_fit();
+            track.bins.shrink_to(8);
+            track.log.shrink_to(8);
+            track.waits.shrink_to(8);
         }
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
         self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
