@@ -323,7 +323,11 @@ impl Connection {
     #[inline]
     pub fn fetch(&self) -> u64 {
         let half = |h: &Half| h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1 ^ h.stamps.fetch();
-        half(&self.halves[0]) ^ half(&self.halves[1]) ^ self.last ^ self.held as u64 ^ self.ends[1].port as u64
+        half(&self.halves[0])
+            ^ half(&self.halves[1])
+            ^ self.last
+            ^ self.held as u64
+            ^ self.ends[1].port as u64
     }
 
     /// The directions that have data.

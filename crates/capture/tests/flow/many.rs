@@ -21,8 +21,7 @@ fn packets_together_are_tracked_as_one_by_one() {
     let run = transfer(POLICER, true, "", "", 7);
     let some: Vec<Packet> = run.captures.hosts[SENDER].iter().take(400).copied().collect();
     let client = some[0].src.port;
-    let mut all: Vec<Packet> =
-        (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
+    let mut all: Vec<Packet> = (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
     all.sort_by_key(|p| p.time);
     // Some memory is saved, and some connections closed early.
     for options in [
