@@ -128,7 +128,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 TooBig { time: Time::from_nanos(time), from: end(b[2]), to: end(b[3]), mtu: b[4] as u32 };
             tracker.too_big(&report);
         }
-        tracker.packet(&packet(b, &mut time));
+        tracker.packets(&[packet(b, &mut time)]);
         if b[11] == 255 {
             tracker.drain(&mut tracks);
         }

@@ -28,13 +28,15 @@ use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long, nanoseconds.
 const LINGER: u64 = 5_000_000_000;
+/// One that was silent so long gives back what its lists have in reserve, nanoseconds.
+const REST: u64 = 1_000_000_000;
 /// Clocks that step back more than this were set anew, nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
 /// What is known of so few open connections stays in the processor's caches.
-const FEW: usize = 128;
+const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
 
 /// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
 const LATEST: u64 = i64::MAX as u64;
@@ -57,8 +59,8 @@ impl Default for TrackerOptions {
         TrackerOptions {
             idle: Span::from_secs(120),
             budget: 64 << 20,
-            most_open: 1 << 18,
-            most_tracks: 100_000,
+            most_open: 1 << 16,
+            most_tracks: 20_000,
         }
     }
 }
@@ -77,6 +79,7 @@ pub struct Tracker {
     now: u64,
     shift: u64,
     swept: u64,
+    rested: u64,
     packets: u64,
     limits: Limits,
     /// Bytes of bins and logs of open connections.
@@ -113,6 +116,7 @@ impl Tracker {
             now: 0,
             shift: 0,
             swept: 0,
+            rested: 0,
             packets: 0,
             limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
             held: 0,
@@ -211,7 +215,7 @@ impl Tracker {
     #[cold]
     fn open(&mut self, key: [End; 2], side: usize, p: &Packet, now: u64) -> usize {
         if self.table.len() >= self.options.most_open {
-            self.make_room(now);
+            self.make_room();
         }
         let number = self.connections as u32;
         self.connections += 1;
@@ -229,7 +233,24 @@ impl Tracker {
                 silent > idle || c.is_over() && silent > LINGER
             });
         }
+        if now.saturating_sub(self.rested) >= REST {
+            self.rested = now;
+            self.rest(now);
+        }
         self.save();
+    }
+
+    /// Has silent connections give back what memory they have in reserve.
+    fn rest(&mut self, now: u64) {
+        let mut less = 0;
+        self.table.each(|c| {
+            if now.saturating_sub(c.last) > REST {
+                less += c.held;
+                c.rest();
+                less -= c.held;
+            }
+        });
+        self.held -= less;
     }
 
     fn sweep(&mut self, over: impl Fn(&Connection) -> bool) {
@@ -239,14 +260,13 @@ impl Tracker {
     }
 
     #[cold]
-    fn make_room(&mut self, now: u64) {
-        let mut idle = self.options.idle.as_nanos();
-        while self.table.len() >= self.options.most_open / 4 * 3 {
-            self.sweep(|c| now.saturating_sub(c.last) >= idle);
-            if idle == 0 {
-                break;
-            }
-            idle /= 2;
+    fn make_room(&mut self) {
+        let mut lasts = Vec::with_capacity(self.table.len());
+        self.table.each(|c| lasts.push(c.last));
+        let quarter = lasts.len() / 4;
+        if quarter < lasts.len() {
+            let (_, &mut until, _) = lasts.select_nth_unstable(quarter);
+            self.sweep(|c| c.last <= until);
         }
     }
 
@@ -275,13 +295,14 @@ impl Tracker {
         connection.finish(&mut self.closed);
         // Most memory is that of tracks: no more than they need.
         for track in &mut self.closed[before..] {
-            track.bins.shrink_to_fit();
-            track.log.shrink_to_fit();
-            track.waits.shrink_to_fit();
+            track.bins.shrink_to(8);
+            track.log.shrink_to(8);
+            track.waits.shrink_to(8);
         }
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
         self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
-        if self.closed.len() >= self.options.most_tracks.saturating_mul(2).max(2) {
+        let most = self.options.most_tracks;
+        if self.closed.len() > most.saturating_add(most / 4) {
             self.forget();
         }
     }
@@ -290,10 +311,10 @@ impl Tracker {
     fn forget(&mut self) {
         let most = self.options.most_tracks;
         if self.closed.len() > most {
-            self.closed.sort_by_key(|t| (std::cmp::Reverse(t.counts.payload_bytes), t.connection));
+            let rank = |t: &Track| (std::cmp::Reverse(t.counts.payload_bytes), t.connection, t.opened);
+            self.closed.select_nth_unstable_by_key(most, rank);
             self.forgotten += (self.closed.len() - most) as u64;
             self.closed.truncate(most);
-            self.closed.shrink_to_fit();
             self.kept = self.closed.iter().map(bytes).sum();
         }
     }

@@ -131,6 +131,11 @@ impl Bins {
         (self.from, self.to) = (0, 0);
     }
 
+    /// Gives back what its list has in reserve.
+    pub fn rest(&mut self) {
+        self.list.shrink_to_fit();
+    }
+
     /// Keeps `most` bins at most from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;

@@ -46,6 +46,8 @@ pub struct Connection {
     data: [Option<Box<Direction>>; 2],
     pub first: u64,
     pub last: u64,
+    /// `last` when it gave back memory.
+    rested: u64,
     resets: u64,
     too_big: [u64; 2],
     handshake_rtts: [Option<u64>; 2],
@@ -67,6 +69,7 @@ impl Connection {
             data: [None, None],
             first: now,
             last: now,
+            rested: 0,
             resets: 0,
             too_big: [0; 2],
             handshake_rtts: [None; 2],
@@ -335,6 +338,15 @@ impl Connection {
     /// Bytes of memory that grow.
     pub fn bytes(&self) -> usize {
         self.data.iter().flatten().map(|d| d.bytes()).sum()
+    }
+
+    /// Gives back memory that it may not need again; once in a silence.
+    pub fn rest(&mut self) {
+        if self.rested != self.last {
+            self.rested = self.last;
+            self.data.iter_mut().flatten().for_each(|d| d.rest());
+            self.held = self.bytes();
+        }
     }
 
     /// Keeps less from now on.

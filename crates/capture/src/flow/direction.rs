@@ -466,6 +466,15 @@ impl Direction {
         self.bins.bytes() + self.log.bytes()
     }
 
+    /// Gives back what its lists have in reserve.
+    pub fn rest(&mut self) {
+        self.board.list.shrink_to_fit();
+        self.log.rest();
+        self.bins.rest();
+        self.up.rest();
+        self.resent.rest();
+    }
+
     /// Keeps less from now on.
     pub fn limit(&mut self, limits: Limits) {
         self.bins.limit(limits.bins);

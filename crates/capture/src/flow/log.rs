@@ -227,6 +227,12 @@ impl Log {
         }
     }
 
+    /// Gives back what its lists have in reserve.
+    pub fn rest(&mut self) {
+        self.done.shrink_to_fit();
+        self.pending.shrink_to_fit();
+    }
+
     /// Keeps `most` samples at most from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;

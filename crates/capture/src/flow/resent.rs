@@ -32,6 +32,11 @@ impl Resent {
         self.list.push_back(again);
     }
 
+    /// Gives back what its list has in reserve.
+    pub fn rest(&mut self) {
+        self.list.shrink_to_fit();
+    }
+
     /// The last retransmission of the bytes from `seq` to `end` was needless, says a D-SACK (`told`) or else
     /// an ACK. `found` is told, of what was not yet known: the log's number of the transmission that had
     /// arrived, and how many bytes.

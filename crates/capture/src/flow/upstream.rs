@@ -68,6 +68,11 @@ impl Upstream {
         self.ring.front().map_or(0, |k| k.una)
     }
 
+    /// Gives back what its list has in reserve.
+    pub fn rest(&mut self) {
+        self.ring.shrink_to_fit();
+    }
+
     /// RTT in force, nanoseconds; zero where unknown.
     #[inline]
     pub fn rtt(&self) -> u64 {
