@@ -65,12 +65,21 @@ fn a_policer_is_found_from_either_end() {
     for (host, before, end) in [("office", false, "sender"), ("dc", true, "receiver")] {
         let d = done(&place.longfat(&["diagnose", &format!("{host}.pcap"), "--json"]));
         let flow = bulk(&d);
-        assert_eq!((&flow["cause"], &flow["vantage"]["place"]), (&"policed".into(), &end.into()), "{host}: {flow:#}");
+        assert_eq!(
+            (&flow["cause"], &flow["vantage"]["place"]),
+            (&"policed".into(), &end.into()),
+            "{host}: {flow:#}"
+        );
         let limiter = &d["limiters"][flow["limiter"].as_u64().unwrap() as usize];
-        assert_eq!((&limiter["kind"], &limiter["before_capture"]), (&"policer".into(), &before.into()), "{host}");
+        assert_eq!(
+            (&limiter["kind"], &limiter["before_capture"]),
+            (&"policer".into(), &before.into()),
+            "{host}"
+        );
         let rate = limiter["rate_mbps"].as_f64().unwrap();
         assert!((rate / RATE - 1.0).abs() < 0.03, "{host}: {rate} Mbit/s");
-        let shares: f64 = flow["causes"].as_array().unwrap().iter().map(|c| c["share"].as_f64().unwrap()).sum();
+        let shares: f64 =
+            flow["causes"].as_array().unwrap().iter().map(|c| c["share"].as_f64().unwrap()).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{host}: {shares}");
     }
 }
@@ -130,7 +139,8 @@ fn packed_or_piped_it_is_the_same() {
     for (program, ending) in [("gzip", "gz"), ("xz", "xz"), ("zstd", "zst")] {
         let file = format!("office.pcap.{ending}");
         let to = File::create(place.0.join(&file)).unwrap();
-        let packed = Command::new(program).args(["-q", "-c", "office.pcap"]).current_dir(&place.0).stdout(to).status();
+        let packed =
+            Command::new(program).args(["-q", "-c", "office.pcap"]).current_dir(&place.0).stdout(to).status();
         if !packed.is_ok_and(|status| status.success()) {
             eprintln!("SKIPPED: no `{program}` to pack with");
             continue;
@@ -167,7 +177,10 @@ fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
     let place = captured("cut");
     let whole = place.read("office.pcap");
     let at = records(&whole);
-    assert_eq!((whole[..4] == [0x4d, 0x3c, 0xb2, 0xa1] || whole[..4] == [0xd4, 0xc3, 0xb2, 0xa1], at.last()), (true, Some(&whole.len())));
+    assert_eq!(
+        (whole[..4] == [0x4d, 0x3c, 0xb2, 0xa1] || whole[..4] == [0xd4, 0xc3, 0xb2, 0xa1], at.last()),
+        (true, Some(&whole.len()))
+    );
     let half = at.len() / 2;
     // Within the record's bytes.
     place.file("cut.pcap", &whole[..at[half] + 20]);
@@ -190,9 +203,11 @@ fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
 fn what_is_no_capture_is_named_and_exits_with_2() {
     let place = Place::new("no-capture");
     place.file("policed.toml", POLICED).file("empty.pcap", "");
-    for (file, why) in
-        [("policed.toml", "not a pcap or pcapng capture"), ("empty.pcap", "the file is empty"), ("none.pcap", "")]
-    {
+    for (file, why) in [
+        ("policed.toml", "not a pcap or pcapng capture"),
+        ("empty.pcap", "the file is empty"),
+        ("none.pcap", ""),
+    ] {
         let out = place.longfat(&["diagnose", file]);
         assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{file}");
         let error = stderr(&out);
@@ -200,7 +215,10 @@ fn what_is_no_capture_is_named_and_exits_with_2() {
         assert_eq!(error.lines().count(), 1, "{error}");
     }
     // A capture without a packet is one: there is nothing to tell of.
-    place.file("header.pcap", [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0, 0, 4, 0, 1, 0, 0, 0]].concat());
+    place.file(
+        "header.pcap",
+        [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0, 0, 4, 0, 1, 0, 0, 0]].concat(),
+    );
     let out = place.longfat(&["diagnose", "header.pcap"]);
     assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     assert!(stdout(&out).contains("No TCP flow"), "{}", stdout(&out));
