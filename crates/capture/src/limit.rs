@@ -8,7 +8,7 @@ pub(crate) mod bucket;
 pub(crate) mod delay;
 
 use crate::{Fate, Track};
-use bucket::{Arrival, Bucket, episodes, fit};
+use bucket::{Arrival, Bucket, fit};
 use delay::{Delay, Drain, against_level, drain};
 use result::diagnosis::LimiterKind;
 
@@ -59,16 +59,21 @@ const EXPLAINED: f64 = 0.7;
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
 /// Below this the RTT does not know of the level.
-const FLAT_SLOPE: f64 = 0.12;
+const FLAT: f64 = 0.12;
 /// A bucket divides what it drops from what it lets pass with fewer errors than this.
 const MOST_WRONG: f64 = 0.4;
+/// Or, where packets come so close to the limit that no threshold divides them, the lost ones lie this close together.
+const SHARP: f64 = 0.012;
+/// A policer behind a queue is this much slower.
+const BEHIND: f64 = 0.85;
 /// Delay by timestamps below this is the ticks', seconds.
 const CLOCK: f64 = 0.0025;
 
 /// The packets of several tracks in the order they came.
 /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
 /// limiter before the capture; else it is the RTT, and `at` when it was seen.
-pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> Vec<Arrival> {
+/// Times are seconds since the first, which is given in seconds since 1970.
+pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> (f64, Vec<Arrival>) {
     let mut out = Vec::new();
     for (flow, track) in tracks.iter().enumerate() {
         for s in &track.log {
@@ -99,11 +104,10 @@ pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> Vec<Ar
             });
         }
     }
-    if let Some(origin) = out.iter().map(|a| a.at).min_by(f64::total_cmp) {
-        out.iter_mut().for_each(|a| a.at -= origin);
-    }
+    let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
+    out.iter_mut().for_each(|a| a.at -= origin);
     out.sort_by(|a, b| a.at.total_cmp(&b.at));
-    out
+    (origin, out)
 }
 
 /// Finds what limits these packets, if anything does.
@@ -118,18 +122,48 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    if let Some(queue) = by_clock().or_else(|| queue(arrivals, path, floor, found)) {
-        return Some(queue);
+    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found));
+    let policer = policer(arrivals, clocked, path, found);
+    match (queue, policer) {
+        // A policer behind a queue has the lower rate; a queue that overflows would be taken for one of its own rate.
+        (Some(q), Some(p)) if p.kind != LimiterKind::Policer || p.rate > BEHIND * q.rate => Some(q),
+        (_, Some(p)) => Some(p),
+        (q, None) => q,
     }
+}
+
+/// Finds the policer that explains the losses, or the drop-tail queue.
+fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut found: Found) -> Option<Found> {
     found.bucket = fit(arrivals, (path.rtt / 2.0).max(0.005));
-    if std::env::var("DBG").is_ok() { eprintln!("BUCKET {:?} behind {} n {}", found.bucket, path.behind, arrivals.len()); }
+    if std::env::var("DBG").is_ok() {
+        eprintln!("BUCKET {:?} behind {} n {}", found.bucket, path.behind, arrivals.len());
+    }
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED)?;
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
     found.against = against_level(delayed, b.rate, base, f64::INFINITY);
-    if std::env::var("DBG").is_ok() { eprintln!("POLI expl {:.2} chance {:.2} gain {:.0} wrong {:.2} spread {:.3} sizes {:.1} rate {:.2} slope {:?} behind {}", b.explained, b.chance, b.gain, b.wrong, b.spread / b.burst, b.burst / 1500.0, b.rate*8e-6, found.against.map(|a| (a.slope as f32, a.left as f32, (a.range*1e3) as f32, (a.most*1e3) as f32)), path.behind); }
+    if std::env::var("DBG").is_ok() {
+        eprintln!(
+            "POLI expl {:.2} chance {:.2} gain {:.0} wrong {:.2} spread {:.3} sizes {:.1} rate {:.2} slope {:?} behind {}",
+            b.explained,
+            b.chance,
+            b.gain,
+            b.wrong,
+            b.spread / b.burst,
+            b.burst / 1500.0,
+            b.rate * 8e-6,
+            found.against.map(|a| (
+                a.rise as f32,
+                a.slope as f32,
+                a.left as f32,
+                (a.range * 1e3) as f32,
+                (a.most * 1e3) as f32
+            )),
+            path.behind
+        );
+    }
     found.rate = b.rate;
-    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong);
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
     if let Some(d) = found.against.filter(queues) {
         found.kind = LimiterKind::Bottleneck;
         found.queue = b.burst;
@@ -138,13 +172,15 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
     }
     found.kind = LimiterKind::Policer;
     found.burst = b.emptied.then_some(b.burst);
-    let flat = found.against.is_none_or(|d| d.slope < FLAT_SLOPE);
-    (flat && b.wrong < MOST_WRONG).then_some(found)
+    let flat = found.against.is_none_or(|d| d.rise < FLAT);
+    let near = |share: f64| b.spread < share * b.burst;
+    let sharp = b.wrong < MOST_WRONG || near(SHARP) || near(0.1) && b.gain > 150.0 && b.wrong < 0.65;
+    (flat && sharp).then_some(found)
 }
 
 /// Whether delay goes with the level as behind a queue.
 fn queues(d: &Delay) -> bool {
-    d.slope > QUEUE_SLOPE && d.left < 0.6
+    d.slope > QUEUE_SLOPE && d.left < 0.6 && d.rise > FLAT
 }
 
 /// Finds a queue that drains at one rate.
@@ -152,7 +188,14 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     let width = (0.5 * path.rtt).max(0.02);
     let leave = path.behind || path.base == 0.0;
     found.drain = drain(arrivals, leave, path.base, floor, width);
-    if std::env::var("DBG").is_ok() { eprintln!("DRAIN {:?} behind {} against {:?}", found.drain, path.behind, found.drain.map(|d| against_level(arrivals, d.rate, path.base, 2.0))); }
+    if std::env::var("DBG").is_ok() {
+        eprintln!(
+            "DRAIN {:?} behind {} against {:?}",
+            found.drain,
+            path.behind,
+            found.drain.map(|d| against_level(arrivals, d.rate, path.base, 2.0))
+        );
+    }
     let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
     found.rate = d.rate;
     let start = against_level(arrivals, d.rate, path.base, 2.0);
@@ -161,7 +204,9 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     if !queues(&a) {
         return None;
     }
-    if std::env::var("DBG").is_ok() { eprintln!("QUEUE {found:?} base {} arr {}", path.base, arrivals.len()); }
+    if std::env::var("DBG").is_ok() {
+        eprintln!("QUEUE {found:?} base {} arr {}", path.base, arrivals.len());
+    }
     found.delay = a.most;
     found.queue = a.most * d.rate;
     let size = arrivals[0].size as f64;
@@ -172,9 +217,8 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     Some(found)
 }
 
-/// How many round trips had losses.
-pub(crate) fn loss_rounds(arrivals: &[Arrival], rtt: f64) -> usize {
-    episodes(arrivals, rtt.max(0.005))
+/// The flow and time of each packet that the bucket dropped.
+pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, f64)> {
+    let lost = arrivals.iter().filter(|a| a.lost);
+    lost.zip(bucket::explained(arrivals, bucket)).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.at)).collect()
 }
-#[cfg(test)]
-mod probe;

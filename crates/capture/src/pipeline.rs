@@ -35,7 +35,7 @@ pub fn track(
             }
         });
         for (batch, (at, of)) in filled {
-            batch.packets.iter().for_each(|p| tracker.packet(p));
+            tracker.packets(&batch.packets);
             batch.too_big.iter().for_each(|report| tracker.too_big(report));
             // Full only if the reader has enough of them.
             let _ = empty.try_send(batch);

@@ -7,6 +7,7 @@
 
 mod causes;
 mod cc;
+mod losses;
 mod measures;
 mod rounds;
 
@@ -27,26 +28,37 @@ const MOST_SPANS: usize = 400;
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
-    let mut of_flow: Vec<Option<(usize, Found, f64)>> = vec![None; tracks.len()];
+    let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
     for group in groups(&tracks) {
-        for (found, members) in limiters_of(&tracks, &group) {
+        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
-            for m in &members {
-                let own = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
-                of_flow[*m] = Some((index, found, own));
+            for (i, m) in members.iter().enumerate() {
+                let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
+                let dropped = dropped.iter().filter(|d| d.0 == i as u16).map(|d| d.1).collect();
+                of_flow[*m] = Some(Through { index, found, share, dropped });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &info)).collect();
+    let mut flows: Vec<FlowDiagnosis> = tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
     }
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
+}
+
+/// The limiter a flow goes through.
+#[derive(Clone, Debug)]
+struct Through {
+    index: usize,
+    found: Found,
+    /// Of its bytes, this flow's.
+    share: f64,
+    /// When it dropped packets of this flow, seconds since 1970.
+    dropped: Vec<f64>,
 }
 
 /// Flows of the same two hosts in the same direction.
@@ -67,8 +79,16 @@ fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
     Some(Path { base, rtt, behind })
 }
 
+/// A limiter, and when which of the flows asked lost a packet to it.
+#[derive(Clone, Debug)]
+struct Asked {
+    found: Found,
+    /// Index among those asked, seconds since 1970.
+    dropped: Vec<(u16, f64)>,
+}
+
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize]) -> Option<Found> {
+fn ask(tracks: &[Track], members: &[usize]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
@@ -77,7 +97,12 @@ fn ask(tracks: &[Track], members: &[usize]) -> Option<Found> {
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
         let clocked = (!behind).then(|| limit::arrivals(&members, behind, true));
-        limit::find(&limit::arrivals(&members, behind, false), clocked.as_deref(), path)
+        let (origin, seen) = limit::arrivals(&members, behind, false);
+        let found = limit::find(&seen, clocked.as_ref().map(|c| &c.1[..]), path)?;
+        let dropped =
+            found.bucket.filter(|_| found.kind == LimiterKind::Policer).map(|b| limit::dropped(&seen, &b));
+        let dropped = dropped.unwrap_or_default().into_iter().map(|(flow, at)| (flow, origin + at)).collect();
+        Some(Asked { found, dropped })
     })
 }
 
@@ -88,18 +113,24 @@ fn receiver_side(t: &Track) -> bool {
 }
 
 /// The limiters of a group: one for all, or one each.
-fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Found, Vec<usize>)> {
+fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Asked, Vec<usize>)> {
     let joint = ask(tracks, group);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
-    let alone: Vec<(Found, Vec<usize>)> =
+    if joint.as_ref().is_some_and(|j| j.found.kind == LimiterKind::Policer) {
+        return joint.map(|f| (f, group.to_vec())).into_iter().collect();
+    }
+    let alone: Vec<(Asked, Vec<usize>)> =
         group.iter().filter_map(|m| Some((ask(tracks, &[*m])?, vec![*m]))).collect();
-    let weigh = |f: &Found| f.confidence * f.bucket.map_or(1.0, |b| b.explained);
-    let best = alone.iter().map(|(f, _)| weigh(f)).fold(0.0, f64::max);
+    let policed = alone.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count();
+    let lossy =
+        group.iter().filter(|m| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3).count();
     match joint {
-        Some(f) if weigh(&f) > 0.8 * best || f.kind == LimiterKind::Policer => vec![(f, group.to_vec())],
-        _ => alone,
+        // A bucket for each: together they make no sense, or look like the queue before it.
+        Some(_) if policed * 2 > lossy => alone,
+        Some(a) => vec![(a, group.to_vec())],
+        None => alone,
     }
 }
 
@@ -145,7 +176,7 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
 }
 
-fn flow(t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> FlowDiagnosis {
+fn flow(t: &Track, through: Option<Through>, info: &CaptureInfo) -> FlowDiagnosis {
     let base = if t.rtt.samples() > 0 {
         t.rtt.min().as_secs_f64()
     } else {
@@ -154,14 +185,16 @@ fn flow(t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> 
     let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
     let rounds = rounds(t, mean.max(base));
     let measures = measures::measures(t, &rounds);
+    let limiter = through.as_ref().map(|l| l.found);
+    let losses = losses::losses(t, base, through.as_ref().map_or(&[][..], |l| &l.dropped));
     let facts = Facts {
         base,
         mss: t.mss.max(1) as f64,
-        limiter: limiter.map(|l| l.1),
-        share: limiter.map_or(1.0, |l| l.2),
-        congestive: congestive(t, base, limiter.map(|l| l.1)),
-        fastest: measures.max_delivery_mbps * 1e6 / 8.0,
-        ack_path: false,
+        limiter,
+        share: through.as_ref().map_or(1.0, |l| l.share),
+        losses,
+        outages: losses::outages(t, mean.max(base)),
+        near_receiver: receiver_side(t),
     };
     let splits = causes::split(&rounds, &facts);
     let causes = shares(&splits);
@@ -175,39 +208,14 @@ fn flow(t: &Track, limiter: Option<(usize, Found, f64)>, info: &CaptureInfo) -> 
         duration_s: rounds.iter().map(|r| r.width).sum(),
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: confidence(&causes, limiter.map(|l| l.1)),
+        confidence: confidence(&causes, limiter),
         timeline: ribbon(&rounds, &splits, start),
         causes,
-        limiter: limiter.map(|l| l.0),
+        limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
         notes: measures::notes(t),
         measures,
     }
-}
-
-/// Whether losses came when the queue was long: the RTT of packets just before them is in the upper half of what it
-/// reaches.
-fn congestive(t: &Track, base: f64, limiter: Option<Found>) -> bool {
-    use crate::Fate;
-    if limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
-        return false;
-    }
-    let top = t.rtt.quantile(0.95).as_secs_f64() - base;
-    if top < (0.05 * base).max(0.001) {
-        return false;
-    }
-    let (mut near, mut losses, mut last) = (0, 0, f64::NAN);
-    for s in &t.log {
-        match s.fate {
-            Fate::Passed { rtt } if rtt > 0 => last = rtt as f64 * 1e-6,
-            Fate::Passed { .. } => {}
-            _ => {
-                losses += 1;
-                near += usize::from(last - base > 0.5 * top);
-            }
-        }
-    }
-    near * 2 > losses
 }
 
 fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {

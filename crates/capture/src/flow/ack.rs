@@ -75,6 +75,9 @@ impl Direction {
     fn advance(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
         let mut needless = false;
         let mut front = true;
+        // Without SACK: what filled a hole is acknowledged at once (RFC 5681 section 4.2), and with it what lay behind.
+        let no_sack = self.counts.sacks == 0;
+        let mut filled = false;
         let mut mended = false;
         let mut proven = None;
         while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
@@ -98,7 +101,8 @@ impl Direction {
                 if front && p.options.timestamps.is_some_and(|(_, echo)| echo == part.tsval) {
                     proven = Some((part.time, part.up));
                 }
-                needless = self.was_needless(&part, p, now, front, needless);
+                needless = self.was_needless(&part, p, now, front, needless) || no_sack && filled && !front;
+                filled |= front && !needless;
                 if needless {
                     self.needless(part.seq, part.seq + len as u64, false);
                 }

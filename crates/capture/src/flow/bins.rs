@@ -54,6 +54,17 @@ impl Bins {
         self.list.capacity() * size_of::<Bin>()
     }
 
+    /// Index of the bin asked for last.
+    pub fn at_hand(&self) -> usize {
+        self.at
+    }
+
+    /// Reads a little of it.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.list.get(self.at).map_or(0, |b| b.index as u64 ^ b.rtts as u64)
+    }
+
     /// The bin of time `now`.
     #[inline]
     pub fn at(&mut self, now: u64) -> &mut Bin {

@@ -116,7 +116,8 @@ impl Connection {
         } else if !self.halves[side].acked {
             self.first_ack(side, p, now);
         }
-        let was_out = [0, 1].map(|i| self.data[i].as_ref().is_some_and(|d| d.outstanding()));
+        let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
+        let was_out = [out(&self.data[0]), out(&self.data[1])];
         let mut row = Row { window: u32::MAX, ..Row::default() };
         if p.flags.has(Flags::ACK) && !p.flags.has(Flags::RST) {
             if self.data[other].is_none() {
@@ -313,6 +314,18 @@ impl Connection {
         if (p.ack.wrapping_sub(first) as i32) > 1 {
             self.begin(side, first, limits);
         }
+    }
+
+    /// Reads from each of its cache lines.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        let half = |h: &Half| h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1 ^ h.stamps.fetch();
+        half(&self.halves[0]) ^ half(&self.halves[1]) ^ self.last ^ self.held as u64 ^ self.ends[1].port as u64
+    }
+
+    /// The directions that have data.
+    pub fn directions(&self) -> impl Iterator<Item = &Direction> {
+        self.data.iter().flatten().map(|d| &**d)
     }
 
     /// Bytes of memory that grow.

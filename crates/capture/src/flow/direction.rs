@@ -441,6 +441,26 @@ impl Direction {
         self.una < self.nxt
     }
 
+    /// Reads from each of its cache lines.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        let c = &self.counts;
+        let counts = c.packets ^ c.fast ^ c.lost_up ^ c.dup_acks ^ c.probes ^ c.resets;
+        let rtts = self.rtts[0].samples() ^ self.rtts[1].samples() ^ self.rtts[2].samples();
+        let lists = self.board.list.len() ^ self.log.len() ^ self.bins.at_hand();
+        let more = self.start ^ self.blocks[0].0 ^ self.blocks[3].1 ^ self.progress ^ self.full_from;
+        counts ^ rtts ^ lists as u64 ^ more ^ self.up.fetch() ^ self.handshake.mss.unwrap_or(0) as u64
+    }
+
+    /// Reads where its lists are read and written next.
+    #[inline]
+    pub fn fetch_lists(&self) -> u64 {
+        let board = [self.board.list.front(), self.board.list.back()];
+        let board = board.iter().flatten().fold(0, |sum, s| sum ^ s.seq);
+        let rtts = self.rtts.iter().fold(0, |sum, h| sum ^ h.fetch());
+        board ^ rtts ^ self.log.fetch() ^ self.bins.fetch() ^ self.up.fetch_list()
+    }
+
     /// Bytes of memory that grow.
     pub fn bytes(&self) -> usize {
         self.bins.bytes() + self.log.bytes()

@@ -77,6 +77,19 @@ impl Log {
         self.done.capacity() * size_of::<Sample>() + self.pending.capacity() * size_of::<Entry>()
     }
 
+    /// How many entries wait.
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Reads a little of what is read and written next.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        let ends = [self.pending.front(), self.pending.back()];
+        let done = self.done.last().map_or(0, |s| s.bytes as u64);
+        ends.iter().flatten().fold(done, |sum, e| sum ^ e.time)
+    }
+
     /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`Log::settle`].
     #[inline]
     pub fn push(&mut self, entry: Entry) -> u32 {

@@ -26,6 +26,12 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
+    /// Reads a little of it.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.until as u64
+    }
+
     /// Takes a packet's TSval; how much it was delayed, once that can be told.
     pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
         let (time, origin) = *self.first.get_or_insert((at, value));
@@ -75,7 +81,10 @@ mod tests {
         for i in 0..3000u64 {
             let sent = i * 1_000_000;
             let queued = if i > 2000 { 40_000_000 } else { 0 };
-            let seen = s.delay(Time::from_nanos(1_700_000_000_000_000_000 + sent + queued), 77 + (sent / 4_000_000) as u32);
+            let seen = s.delay(
+                Time::from_nanos(1_700_000_000_000_000_000 + sent + queued),
+                77 + (sent / 4_000_000) as u32,
+            );
             if let Some(d) = seen {
                 let wrong = (d.as_nanos() as i64 - queued as i64).unsigned_abs();
                 worst = worst.max(wrong);

@@ -108,6 +108,15 @@ impl Table {
         Some(slot as usize)
     }
 
+    /// The connection of `key`, not yet read.
+    #[inline]
+    pub fn peek(&self, key: &Key) -> Option<&Connection> {
+        match &self.last {
+            Some((last, slot)) if last == key => self.slots.get(*slot as usize)?.as_deref(),
+            _ => self.slots.get(*self.by_ends.get(key)? as usize)?.as_deref(),
+        }
+    }
+
     pub fn insert(&mut self, key: Key, connection: Connection) -> usize {
         let slot = match self.free.pop() {
             Some(slot) => slot,

@@ -56,6 +56,18 @@ impl Upstream {
         }
     }
 
+    /// Reads from each of its cache lines.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.marks[0].1 ^ self.marks[4].1 ^ self.marks[7].1 ^ self.recent[0] ^ self.ring.len() as u64
+    }
+
+    /// Reads where its list is read next.
+    #[inline]
+    pub fn fetch_list(&self) -> u64 {
+        self.ring.front().map_or(0, |k| k.una)
+    }
+
     /// RTT in force, nanoseconds; zero where unknown.
     #[inline]
     pub fn rtt(&self) -> u64 {

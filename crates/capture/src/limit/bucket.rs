@@ -49,11 +49,13 @@ pub(crate) struct Bucket {
 }
 
 /// Rates tried between the least and the greatest that are possible.
-const RATES: usize = 72;
+const RATES: usize = 96;
 /// Packets looked at; longer logs are thinned first.
 const COARSE: usize = 40_000;
 /// Packets that the least bucket holds: two in a row are no burst.
 const LEAST_BURST: f32 = 3.5;
+/// Losses that say enough.
+const ENOUGH_LOSSES: usize = 600;
 /// Peaks of the gain looked at closely.
 const PEAKS: usize = 10;
 /// Seconds between two losses whose slope is tried.
@@ -107,9 +109,15 @@ fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
 }
 
 /// The best threshold at each of the rates.
-fn judge(arrivals: &[Arrival], needs: &[[f32; LANES]], rates: &[f64; LANES], episodes: f64) -> [Bucket; LANES] {
+fn judge(
+    arrivals: &[Arrival],
+    needs: &[[f32; LANES]],
+    rates: &[f64; LANES],
+    episodes: f64,
+) -> [Bucket; LANES] {
     let mut at = [[0.0f32; LANES]; BELOW.len()];
-    let lost: Vec<&[f32; LANES]> = arrivals.iter().zip(needs).filter(|(a, _)| a.lost).map(|(_, n)| n).collect();
+    let lost: Vec<&[f32; LANES]> =
+        arrivals.iter().zip(needs).filter(|(a, _)| a.lost).map(|(_, n)| n).collect();
     let mut column: Vec<f32> = Vec::with_capacity(lost.len());
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max);
     for lane in 0..LANES {
@@ -157,6 +165,13 @@ pub(crate) fn episodes(arrivals: &[Arrival], width: f64) -> usize {
         }
     }
     count
+}
+
+/// As much of a long log as says enough: merging would blur it.
+fn begin(arrivals: &[Arrival]) -> &[Arrival] {
+    let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
+    let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
+    if enough < arrivals.len() / 2 { &arrivals[..enough] } else { arrivals }
 }
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
@@ -211,19 +226,19 @@ fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
         }
     }
     let low = sum / whole * 0.8;
-    let high = (fastest(arrivals) * 1.2).max(low * 3.0);
+    // In bursts the bucket lets more pass than its rate.
+    let high = fastest(arrivals, 0.1).max(fastest(arrivals, 0.005)).clamp(low * 3.0, low * 200.0) * 1.2;
     let step = (high / low).powf(1.0 / RATES as f64);
     rates.extend((0..=RATES).map(|i| low * step.powi(i as i32)));
     rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
     rates.sort_by(f64::total_cmp);
-    rates.dedup_by(|a, b| *a / *b < 1.002);
+    // Over long times a small error adds up to a bucket.
+    rates.dedup_by(|a, b| *a / *b < 1.0001);
     rates
 }
 
-/// The greatest rate, bytes a second, at which anything passed over spans of a two-hundredth of the whole, 50 to 200 ms.
-fn fastest(arrivals: &[Arrival]) -> f64 {
-    let whole = arrivals.last().map_or(0.0, |a| a.at) - arrivals.first().map_or(0.0, |a| a.at);
-    let width = (whole / 200.0).clamp(0.05, 0.2);
+/// The greatest rate, bytes a second, at which anything passed over `width` seconds.
+fn fastest(arrivals: &[Arrival], width: f64) -> f64 {
     let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
     for a in arrivals {
         sum += if a.lost { 0.0 } else { a.bytes as f64 };
@@ -243,13 +258,48 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
         return None;
     }
     let counted = episodes(arrivals, width) as f64;
-    let coarse = thin(arrivals, COARSE);
+    let coarse = thin(begin(arrivals), COARSE);
     let mut space = Vec::with_capacity(coarse.len());
     let mut tried: Vec<Bucket> = Vec::new();
     for rates in candidates(&coarse).chunks(LANES) {
         let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
         needs(&coarse, &rates, &mut space);
         tried.extend(judge(&coarse, &space, &rates, counted));
+    }
+    if std::env::var("DBG2").is_ok() {
+        eprintln!(
+            "n {} coarse {} episodes {counted} lost {} size {}",
+            arrivals.len(),
+            coarse.len(),
+            arrivals.iter().filter(|a| a.lost).count(),
+            coarse.iter().map(|a| a.size).fold(0.0, f32::max)
+        );
+        for b in &tried {
+            eprintln!(
+                "  r {:.2} gain {:.1} expl {:.2} chance {:.3} burst {:.0}",
+                b.rate * 8e-6,
+                b.gain,
+                b.explained,
+                b.chance,
+                b.burst
+            );
+        }
+        let r: f64 = std::env::var("DBG2").unwrap().parse::<f64>().unwrap_or(0.0) / 8e-6;
+        if r > 0.0 {
+            needs(&coarse, &[r; LANES], &mut space);
+            let mut l: Vec<f32> = coarse.iter().zip(&space).filter(|x| x.0.lost).map(|x| x.1[0]).collect();
+            let mut p: Vec<f32> = coarse.iter().zip(&space).filter(|x| !x.0.lost).map(|x| x.1[0]).collect();
+            for q in [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0] {
+                eprintln!("   q {q} lost need {:.0} passed {:.0}", quantile(&mut l, q), quantile(&mut p, q));
+            }
+            let mut k = 0;
+            for (a, n) in coarse.iter().zip(&space) {
+                if a.lost && k < 40 {
+                    k += 1;
+                    eprintln!("   lost at {:.5} need {:.0} bytes {}", a.at, n[0], a.bytes);
+                }
+            }
+        }
     }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut peaks: Vec<Bucket> = Vec::new();
@@ -264,6 +314,14 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
         .max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
+/// Which losses came with the bucket empty, in their order.
+pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket) -> Vec<bool> {
+    let mut all = Vec::with_capacity(arrivals.len());
+    needs(arrivals, &[bucket.rate; LANES], &mut all);
+    let near = bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst);
+    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| need[0] as f64 > near).collect()
+}
+
 impl Bucket {
     /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
     /// passed with the fewest errors and closest together.
@@ -276,9 +334,9 @@ impl Bucket {
 /// Sharpens the rate, by 6 % at first and 0.1 % at last.
 fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; LANES]>) -> Bucket {
     let mut best = Bucket { rate, ..Bucket::default() };
-    for reach in [0.06, 0.015, 0.004, 0.001] {
+    for reach in [0.02, 0.005, 0.0012, 0.0003] {
         let middle = best.rate;
-        let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 3.5) / 3.5));
+        let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
         needs(arrivals, &rates, space);
         for (lane, b) in judge(arrivals, space, &rates, episodes).into_iter().enumerate() {
             let here = measure(arrivals, space, lane, b);

@@ -11,6 +11,8 @@ use super::bucket::{Arrival, quantile};
 pub(crate) struct Delay {
     /// Rise of RTT times rate for a rise of level: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
+    /// The same from the mean delay of the upper and of the lower third of levels alone: no line is needed.
+    pub rise: f64,
     /// Level at which delay begins, bytes.
     pub knee: f64,
     /// Greatest delay (98 % quantile), seconds.
@@ -57,7 +59,14 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
         }
         knee = line(&close, rate).1;
     }
-    Some(Delay { slope, knee, most, range, left })
+    let third = curve.len().div_ceil(3);
+    let mean = |part: &[(f64, f64, f64)]| {
+        let sum = part.iter().fold((0.0, 0.0, 0.0), |s, c| (s.0 + c.0 * c.2, s.1 + c.1 * c.2, s.2 + c.2));
+        (sum.0 / sum.2, sum.1 / sum.2)
+    };
+    let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
+    let rise = (high.1 - low.1) * rate / (high.0 - low.0);
+    Some(Delay { slope, rise, knee, most, range, left })
 }
 
 /// Delay in bins of level up to `top`: level, lower quartile of delay, weight.

@@ -10,7 +10,7 @@ use crate::limit::Found;
 use result::diagnosis::{Cause, LimiterKind};
 
 /// What is known of the flow as a whole.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// RTprop, seconds.
     pub base: f64,
@@ -20,12 +20,12 @@ pub(crate) struct Facts {
     pub limiter: Option<Found>,
     /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
     pub share: f64,
-    /// Losses come with delay: at a full queue.
-    pub congestive: bool,
-    /// Greatest delivery rate, payload bytes a second.
-    pub fastest: f64,
-    /// The ACKs' way shapes the flow.
-    pub ack_path: bool,
+    /// Each loss: seconds since the connection's first packet, and what it was.
+    pub losses: Vec<(f64, Cause)>,
+    /// When nothing passed.
+    pub outages: Vec<(f64, f64)>,
+    /// The capture is at the receiver: delay of ACKs on their way to it says nothing.
+    pub near_receiver: bool,
 }
 
 /// Seconds of each cause in one round.
@@ -34,43 +34,45 @@ pub(crate) type Split = [(Cause, f64); 5];
 /// The split of every round.
 pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
     let first_loss = rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0).unwrap_or(rounds.len());
-    let after_loss = after(rounds, facts);
+    let mut seen = 0;
+    let mut last = facts.losses.first().map_or(Cause::RandomLoss, |l| l.1);
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
+            let end = r.from + r.width;
+            // Of the losses of one round the commonest speaks for it.
+            let from = seen;
+            while seen < facts.losses.len() && facts.losses[seen].0 < end {
+                seen += 1;
+            }
+            last = commonest(&facts.losses[from..seen]).unwrap_or(last);
+            let (a, b) = (r.from, r.from + r.width);
+            let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
+            let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
+            let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
             [
-                (Cause::Application, r.idle),
-                (Cause::ReceiveWindow, r.window_full),
-                (after_loss, r.timeout),
-                (Cause::Outage, r.silence),
-                (moving(rounds, i, first_loss, after_loss, facts), r.moving()),
+                (Cause::Application, r.idle * left),
+                (Cause::ReceiveWindow, r.window_full * left),
+                (after_loss, r.timeout * left),
+                (Cause::Outage, out.min(r.width) + r.silence * left),
+                (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
             ]
         })
         .collect()
 }
 
-/// What losses of this flow mean.
-fn after(rounds: &[Round], facts: &Facts) -> Cause {
-    match facts.limiter.map(|l| l.kind) {
-        Some(LimiterKind::Policer) => Cause::Policed,
-        _ if facts.congestive => Cause::Congestion,
-        _ if rounds.iter().any(|r| r.silence > 0.0) && quiet_losses(rounds) => Cause::Outage,
-        _ => Cause::RandomLoss,
-    }
+/// The cause that most of them have.
+fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
+    let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
+    [Cause::Policed, Cause::Congestion, Cause::RandomLoss]
+        .into_iter()
+        .filter(|c| count(*c) > 0)
+        .max_by_key(|c| count(*c))
 }
 
-/// Whether losses come around silences alone.
-fn quiet_losses(rounds: &[Round]) -> bool {
-    let near = |i: usize| {
-        let (from, to) = (i.saturating_sub(3), (i + 4).min(rounds.len()));
-        rounds[from..to].iter().any(|r| r.silence > 0.0 || r.timeout > 0.0)
-    };
-    let (mut at, mut all) = (0, 0);
-    for (i, r) in rounds.iter().enumerate().filter(|(_, r)| r.lost > 0) {
-        all += r.lost;
-        at += if near(i) { r.lost } else { 0 };
-    }
-    all > 0 && at * 10 >= all * 8
+/// An outage ended within this round or the one before, whose losses are being repaired.
+fn near_outage(r: &Round, facts: &Facts) -> bool {
+    facts.outages.iter().any(|o| o.1 > r.from - r.width && o.0 < r.from + r.width)
 }
 
 /// Delay that counts as a queue, seconds.
@@ -88,16 +90,17 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if window(r, facts) {
         return Cause::ReceiveWindow;
     }
-    if let Some(l) = facts.limiter {
-        match l.kind {
-            LimiterKind::Policer if i >= first_loss => return Cause::Policed,
-            LimiterKind::Shaper if queued(rounds, i, facts) => return Cause::Shaped,
-            LimiterKind::Bottleneck if queued(rounds, i, facts) => return Cause::Bottleneck,
-            _ => {}
-        }
+    let kind = facts.limiter.map(|l| l.kind);
+    if kind == Some(LimiterKind::Policer) && i >= first_loss {
+        return after_loss;
     }
-    if facts.ack_path {
+    if acks_wait(r, facts) {
         return Cause::AckPath;
+    }
+    match kind {
+        Some(LimiterKind::Shaper) if queued(rounds, i, facts) => return Cause::Shaped,
+        Some(LimiterKind::Bottleneck) if queued(rounds, i, facts) => return Cause::Bottleneck,
+        _ => {}
     }
     if i <= first_loss && growing {
         return Cause::SlowStart;
@@ -106,6 +109,19 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
         return after_loss;
     }
     if flat(rounds, i) { Cause::SendBuffer } else { Cause::Unknown }
+}
+
+/// Of what the round trip takes too long, the ACKs' way is most.
+fn acks_wait(r: &Round, facts: &Facts) -> bool {
+    let over = r.rtt - facts.base;
+    if !(over > floor(facts).max(0.004)) {
+        return false;
+    }
+    let back = match facts.near_receiver {
+        false => r.ack_delay,
+        true => over - r.data_delay,
+    };
+    back > 0.6 * over
 }
 
 /// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.
