@@ -16,6 +16,6 @@ trap 'rm -rf "$work"' EXIT
 # A made-up capture, which has all that may be in one, and what a host at either end of the policer captured.
 "${CARGO:-cargo}" run -q --release -p longfat-report --example capture -- "$work/capture" 20000
 for host in client server; do
-    "$target/release/longfat" diagnose "$work/pcap/policer/$host.pcap" --json --out "$work/$host" >/dev/null
+    "$target/release/longfat" diagnose "$work/pcap/policer/$host.pcap" --out "$work/$host" >/dev/null
 done
 "$venv/bin/python" tests/parquet.py "$work" "$work/capture" "$work/client" "$work/server"

@@ -4,7 +4,6 @@
 mod place;
 
 use place::{Place, json, on_terminal, stderr, stdout};
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 

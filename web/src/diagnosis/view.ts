@@ -27,9 +27,12 @@ export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLE
   );
 }
 
+/** As a page sets what a terminal writes: numbers keep their units beside them. */
+const set = (text: string): string => text.replaceAll(" -> ", " → ").replace(/(?<=\d) (?=([kMG]?B|Mbit\/s|ms|s|%)(?!\w))/g, "\u00a0");
+
 function told({ text, facts, cause, flows }: Told, first: boolean): HTMLElement {
-  const list = facts.length > 0 && h("details", { open: first }, h("summary", {}, t("diag.page.evidence")), h("ul", {}, ...facts.map((f) => h("li", {}, f))));
-  return h("div", { class: "told", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, text), list);
+  const list = facts.length > 0 && h("details", { open: first }, h("summary", {}, t("diag.page.evidence")), h("ul", {}, ...facts.map((f) => h("li", {}, set(f)))));
+  return h("div", { class: "told", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, set(text)), list);
 }
 
 export function story(page: DiagnosisPage): HTMLElement {
