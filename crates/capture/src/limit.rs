@@ -150,33 +150,10 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
 /// Finds the policer that explains the losses, or the drop-tail queue.
 fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut found: Found) -> Option<Found> {
     found.bucket = fit(arrivals, (path.rtt / 2.0).max(0.005));
-    if std::env::var("DBG").is_ok() {
-        eprintln!("BUCKET {:?} behind {} n {}", found.bucket, path.behind, arrivals.len());
-    }
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED)?;
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
     found.against = against_level(delayed, b.rate, base, f64::INFINITY);
-    if std::env::var("DBG").is_ok() {
-        eprintln!(
-            "POLI expl {:.2} chance {:.2} gain {:.0} wrong {:.2} spread {:.3} sizes {:.1} rate {:.2} slope {:?} behind {}",
-            b.explained,
-            b.chance,
-            b.gain,
-            b.wrong,
-            b.spread / b.burst,
-            b.burst / 1500.0,
-            b.rate * 8e-6,
-            found.against.map(|a| (
-                a.rise as f32,
-                a.slope as f32,
-                a.left as f32,
-                (a.range * 1e3) as f32,
-                (a.most * 1e3) as f32
-            )),
-            path.behind
-        );
-    }
     found.rate = b.rate;
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
     let steep = found.against.is_some_and(|d| d.slope > STEEP && d.left < 0.6);
@@ -227,6 +204,11 @@ fn queues(d: &Delay) -> bool {
     d.slope > QUEUE_SLOPE && d.left < 0.6
 }
 
+/// How far RTT against level is from a queue's line.
+fn crooked(d: &Delay) -> f64 {
+    d.left + (d.slope - 1.0).abs()
+}
+
 /// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
 fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
     let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
@@ -241,24 +223,16 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     let width = (0.5 * path.rtt).max(0.02);
     let leave = path.behind || path.base == 0.0;
     found.drain = drain(arrivals, leave, path.base, floor, width);
-    if std::env::var("DBG").is_ok() {
-        eprintln!(
-            "DRAIN {:?} behind {} against {:?}",
-            found.drain,
-            path.behind,
-            found.drain.map(|d| against_level(arrivals, d.rate, path.base, 2.0))
-        );
-    }
     let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
     found.rate = d.rate;
-    let start = against_level(arrivals, d.rate, path.base, 2.0);
-    found.against = start.or(found.against);
-    let a = found.against?;
-    if !queues(&a) {
+    // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
+    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
+    let best = fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)));
+    let a = best?;
+    found.against = best;
+    let steady = d.spread < 0.03 && d.busy > 0.5 && a.most > 3.0 * floor;
+    if !queues(&a) && !steady {
         return None;
-    }
-    if std::env::var("DBG").is_ok() {
-        eprintln!("QUEUE {found:?} base {} arr {}", path.base, arrivals.len());
     }
     found.delay = a.most;
     found.queue = a.most * d.rate;

@@ -266,41 +266,6 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
         needs(&coarse, &rates, &mut space);
         tried.extend(judge(&coarse, &space, &rates, counted));
     }
-    if std::env::var("DBG2").is_ok() {
-        eprintln!(
-            "n {} coarse {} episodes {counted} lost {} size {}",
-            arrivals.len(),
-            coarse.len(),
-            arrivals.iter().filter(|a| a.lost).count(),
-            coarse.iter().map(|a| a.size).fold(0.0, f32::max)
-        );
-        for b in &tried {
-            eprintln!(
-                "  r {:.2} gain {:.1} expl {:.2} chance {:.3} burst {:.0}",
-                b.rate * 8e-6,
-                b.gain,
-                b.explained,
-                b.chance,
-                b.burst
-            );
-        }
-        let r: f64 = std::env::var("DBG2").unwrap().parse::<f64>().unwrap_or(0.0) / 8e-6;
-        if r > 0.0 {
-            needs(&coarse, &[r; LANES], &mut space);
-            let mut l: Vec<f32> = coarse.iter().zip(&space).filter(|x| x.0.lost).map(|x| x.1[0]).collect();
-            let mut p: Vec<f32> = coarse.iter().zip(&space).filter(|x| !x.0.lost).map(|x| x.1[0]).collect();
-            for q in [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0] {
-                eprintln!("   q {q} lost need {:.0} passed {:.0}", quantile(&mut l, q), quantile(&mut p, q));
-            }
-            let mut k = 0;
-            for (a, n) in coarse.iter().zip(&space) {
-                if a.lost && k < 40 {
-                    k += 1;
-                    eprintln!("   lost at {:.5} need {:.0} bytes {}", a.at, n[0], a.bytes);
-                }
-            }
-        }
-    }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut peaks: Vec<Bucket> = Vec::new();
     for b in tried.into_iter().filter(|b| b.gain > 0.0) {

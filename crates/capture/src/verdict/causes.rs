@@ -117,8 +117,13 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
 
 /// Of what the round trip takes too long, the ACKs' way is most.
 fn acks_wait(r: &Round, facts: &Facts) -> bool {
-    let over = r.rtt - facts.base;
-    if !(over > floor(facts).max(0.004)) {
+    // A queue that the sender's own clock shows is on the data's way.
+    let busy = |l: &Found| l.drain.is_some_and(|d| d.busy > 0.6) && l.against.is_some_and(|a| a.left < 0.3);
+    if facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
+        return false;
+    }
+    let over = if facts.near_receiver { r.rtt_min } else { r.rtt } - facts.base;
+    if over.is_nan() || over <= floor(facts).max(0.004) {
         return false;
     }
     let back = match facts.near_receiver {
