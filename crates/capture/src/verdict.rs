@@ -25,6 +25,10 @@ use std::collections::BTreeMap;
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
+/// Flows of a group that are asked alone, at most, and how many of them first.
+const MOST_ALONE: usize = 256;
+const PROBE: usize = 6;
+
 /// Other flows asked whether the path was gone.
 const MOST_BESIDE: usize = 16;
 
@@ -135,19 +139,27 @@ fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Asked, Vec<usize>)> {
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
-    if joint.as_ref().is_some_and(|j| j.found.kind == LimiterKind::Policer) {
-        return joint.map(|f| (f, group.to_vec())).into_iter().collect();
-    }
-    let alone: Vec<(Asked, Vec<usize>)> =
-        group.iter().filter_map(|m| Some((ask(tracks, &[*m])?, vec![*m]))).collect();
-    let policed = alone.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count();
-    let lossy =
-        group.iter().filter(|m| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3).count();
+    let lossy = |m: &&usize| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3;
+    let mut each: Vec<usize> = match &joint {
+        Some(j) if j.found.kind == LimiterKind::Policer => Vec::new(),
+        // A bucket for each would make no sense of all together, or look like the queue before it.
+        Some(_) => group.iter().filter(lossy).copied().collect(),
+        None => group.to_vec(),
+    };
+    each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
+    each.truncate(MOST_ALONE);
+    let probe: Vec<usize> = each.iter().copied().take(if joint.is_some() { PROBE } else { 0 }).collect();
+    let policed = |asked: &[(Asked, Vec<usize>)]| {
+        asked.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count()
+    };
+    let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
+        members.iter().filter_map(|m| Some((ask(tracks, &[*m])?, vec![*m]))).collect()
+    };
     match joint {
-        // A bucket for each: together they make no sense, or look like the queue before it.
-        Some(_) if policed * 2 > lossy => alone,
-        Some(a) => vec![(a, group.to_vec())],
-        None => alone,
+        Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
+            vec![(j, group.to_vec())]
+        }
+        _ => ask_each(&each),
     }
 }
 

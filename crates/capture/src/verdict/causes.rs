@@ -56,13 +56,22 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
-                (Cause::ReceiveWindow, r.window_full * left),
+                (full_window(rounds, i, facts), r.window_full * left),
                 (after_loss, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
                 (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
             ]
         })
         .collect()
+}
+
+/// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
+fn full_window(rounds: &[Round], i: usize, facts: &Facts) -> Cause {
+    match facts.limiter.map(|l| l.kind) {
+        Some(LimiterKind::Shaper) if queued(rounds, i, facts) => Cause::Shaped,
+        Some(LimiterKind::Bottleneck) if queued(rounds, i, facts) => Cause::Bottleneck,
+        _ => Cause::ReceiveWindow,
+    }
 }
 
 /// The cause that most of them have.
@@ -92,7 +101,7 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
         return Cause::Application;
     }
     if window(r, facts) {
-        return Cause::ReceiveWindow;
+        return full_window(rounds, i, facts);
     }
     let kind = facts.limiter.map(|l| l.kind);
     if kind == Some(LimiterKind::Policer) && i >= first_loss {

@@ -9,6 +9,8 @@ use super::rounds::Round;
 use crate::Track;
 use result::diagnosis::Guess;
 
+/// A guess less sure is none.
+const LEAST: f64 = 0.3;
 /// Decreases needed for an opinion.
 const FEWEST: usize = 2;
 
@@ -27,6 +29,9 @@ pub(crate) fn guess(_: &Track, rounds: &[Round], facts: &Facts) -> Guess {
     let middle = falls[falls.len() / 2];
     let near = |to: f64, reach: f64| {
         falls.iter().filter(|f| (*f - to).abs() < reach).count() as f64 / falls.len() as f64
+    };
+    let guess = |name: &str, confidence: f64| {
+        if confidence < LEAST { guess("other", 0.0) } else { guess(name, confidence) }
     };
     // The more decreases, the surer; half of them elsewhere is no opinion.
     let sure = 1.0 - 0.6f64.powi(falls.len() as i32);
