@@ -156,8 +156,9 @@ fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut fo
     found.against = against_level(delayed, b.rate, base, f64::INFINITY);
     found.rate = b.rate;
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
+    let lift = lift(delayed, base);
     let steep = found.against.is_some_and(|d| d.slope > STEEP && d.left < 0.6);
-    if steep && lift(delayed, base) > LIFT {
+    if steep && lift > LIFT {
         let d = found.against.unwrap_or_default();
         found.kind = LimiterKind::Bottleneck;
         (found.queue, found.delay) = (b.burst, d.most);
@@ -165,11 +166,28 @@ fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut fo
     }
     found.kind = LimiterKind::Policer;
     found.burst = b.emptied.then_some(b.burst);
-    let long = |d: &Delay| d.most > 0.2 * b.burst / b.rate;
-    let flat = found.against.is_none_or(|d| d.rise < FLAT && !(d.slope > 0.8 && long(&d)));
+    (is_flat(&b, found.against, lift) && is_sharp(&b, arrivals[0].size as f64)).then_some(found)
+}
+
+/// The RTT does not know of the bucket's level.
+fn is_flat(b: &Bucket, against: Option<Delay>, lift: f64) -> bool {
+    let drains = b.burst / b.rate;
+    // A queue so short shows in nothing but losses at its top.
+    if lift > 0.9 && drains < 0.002 {
+        return false;
+    }
+    let known = b.gain > 200.0 && b.wrong < 0.1 && lift < 0.2;
+    known || against.is_none_or(|d| d.rise < FLAT && !(d.slope > 0.8 && d.most > 0.2 * drains))
+}
+
+/// The bucket divides what is lost from what passes: cleanly; or, where packets come so close to the limit that
+/// no threshold does, the lost ones lie close together, and there is much evidence.
+fn is_sharp(b: &Bucket, size: f64) -> bool {
     let near = |share: f64| b.spread < share * b.burst;
-    let sharp = b.wrong < MOST_WRONG || near(SHARP) || near(0.1) && b.gain > 150.0 && b.wrong < 0.65;
-    (flat && sharp).then_some(found)
+    let clean = b.wrong < MOST_WRONG && (b.explained > 0.85 || b.gain > 40.0);
+    clean
+        || near(SHARP) && b.gain > 25.0
+        || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 20.0 * size
 }
 
 /// How much more of the losses come with delay in the upper half of its range than of all packets, as a share of
