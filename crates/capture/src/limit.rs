@@ -6,10 +6,12 @@
 
 pub(crate) mod bucket;
 pub(crate) mod delay;
+pub(crate) mod lift;
 
 use crate::{Fate, Track};
 use bucket::{Arrival, Bucket, fit};
 use delay::{Delay, Drain, against_level, drain};
+use lift::{LIFT, lift};
 use result::diagnosis::LimiterKind;
 
 /// A limiter.
@@ -50,7 +52,7 @@ pub(crate) struct Path {
     pub behind: bool,
 }
 
-/// A gain above this is no accident: the best of some eighty rates and five thresholds on losses that know of no
+/// A gain above this is no accident: the best of some hundred and fifty rates and five thresholds on losses that know of no
 /// bucket stays below.
 const SURE: f64 = 9.0;
 /// Share of the losses the bucket has to explain.
@@ -60,10 +62,6 @@ const EXPLAINED: f64 = 0.7;
 const QUEUE_SLOPE: f64 = 0.4;
 /// Slopes above this, with losses at the top of the delay, are a drop-tail queue's.
 const STEEP: f64 = 0.6;
-/// [`lift`] of losses at a full queue.
-const LIFT: f64 = 0.5;
-/// Delay below this is none: seconds, and share of RTprop.
-const LEAST_DELAY: (f64, f64) = (0.0004, 0.015);
 /// A knee below this, bytes, is no bucket: the packet on the wire, the capture's own batching.
 const LEAST_BUCKET: f64 = 15_000.0;
 /// Below this the RTT does not know of the level.
@@ -156,7 +154,7 @@ fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut fo
     found.against = against_level(delayed, b.rate, base, f64::INFINITY);
     found.rate = b.rate;
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
-    let lift = lift(delayed, base);
+    let lift = lift_of(delayed, base);
     let steep = found.against.is_some_and(|d| d.slope > STEEP && d.left < 0.6);
     if steep && lift > LIFT {
         let d = found.against.unwrap_or_default();
@@ -190,10 +188,8 @@ fn is_sharp(b: &Bucket, size: f64) -> bool {
         || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 20.0 * size
 }
 
-/// How much more of the losses come with delay in the upper half of its range than of all packets, as a share of
-/// what is possible: near 0 where losses know of no queue, near 1 where it is full when they come; 0 where there is
-/// no delay to speak of.
-fn lift(arrivals: &[Arrival], base: f64) -> f64 {
+/// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
+fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
     let mut last: Vec<f32> = Vec::new();
     let (mut losses, mut passed) = (Vec::new(), Vec::new());
     for a in arrivals {
@@ -208,13 +204,7 @@ fn lift(arrivals: &[Arrival], base: f64) -> f64 {
             if a.lost { losses.push(*now) } else { passed.push(*now) }
         }
     }
-    let top = bucket::quantile(&mut passed, 0.95).max(bucket::quantile(&mut losses, 0.5));
-    if losses.is_empty() || (top as f64) < LEAST_DELAY.0.max(LEAST_DELAY.1 * base) {
-        return 0.0;
-    }
-    let long = |v: &[f32]| v.iter().filter(|d| **d > 0.5 * top).count() as f64 / v.len().max(1) as f64;
-    let all = long(&passed);
-    (long(&losses) - all) / (1.0 - all).max(1e-3)
+    lift(&mut losses, &mut passed, base).map_or(0.0, |l| l.share)
 }
 
 /// Whether delay goes with the level as behind a queue.

@@ -1,7 +1,7 @@
 //! From what was kept of the flows to what is said of them.
 //!
 //! 1. Flows between the same two hosts may share a limiter: their packets are put together and asked for one
-//!    ([`crate::limit`]); each is also asked alone, and what explains more is believed.
+//!    ([`crate::limit`]); where that makes no sense, or may be the queue before a policer of each, they are asked alone.
 //! 2. Each flow's time is cut into round trips, each round trip into causes ([`causes`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
@@ -40,9 +40,10 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         for (Asked { found, dropped }, members) in limiters_of(&tracks, &group) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
-            for (i, m) in members.iter().enumerate() {
+            let mut each: Vec<Vec<f64>> = vec![Vec::new(); members.len()];
+            dropped.iter().for_each(|(i, at)| each[*i as usize].push(*at));
+            for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
-                let dropped = dropped.iter().filter(|d| d.0 == i as u16).map(|d| d.1).collect();
                 of_flow[*m] = Some(Through { index, found, share, dropped });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
@@ -212,10 +213,10 @@ fn flow(t: &Track, through: Option<Through>, beside: &[&Track], info: &CaptureIn
         t.handshake.rtt.map_or(0.05, |r| r.as_secs_f64())
     };
     let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
-    let rounds = rounds(t, mean.max(base));
+    let rtt = mean.max(base);
+    let rounds = rounds(t, rtt);
     let measures = measures::measures(t, &rounds);
     let limiter = through.as_ref().map(|l| l.found);
-    let rtt = mean.max(base);
     let outages = losses::outages(t, rtt, beside);
     let losses = losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages);
     let facts = Facts {

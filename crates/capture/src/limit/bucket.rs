@@ -296,7 +296,7 @@ impl Bucket {
     }
 }
 
-/// Sharpens the rate, by 6 % at first and 0.1 % at last.
+/// Sharpens the rate, within 2 % at first and 0.03 % at last.
 fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; LANES]>) -> Bucket {
     let mut best = Bucket { rate, ..Bucket::default() };
     for reach in [0.02, 0.005, 0.0012, 0.0003] {

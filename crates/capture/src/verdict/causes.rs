@@ -39,20 +39,21 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
-            let end = r.from + r.width;
             // Of the losses of one round the commonest speaks for it.
             let from = seen;
-            while seen < facts.losses.len() && facts.losses[seen].0 < end {
+            let (a, b) = (r.from, r.from + r.width);
+            while seen < facts.losses.len() && facts.losses[seen].0 < b {
                 seen += 1;
             }
             last = commonest(&facts.losses[from..seen]).unwrap_or(last);
-            let (a, b) = (r.from, r.from + r.width);
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
             let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
             // Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
-            let came_back = rounds[i..].iter().skip(1).find(|n| n.packets > 0);
-            let broken = facts.near_receiver && came_back.is_some_and(|n| n.lost > 0 || n.resent > 0.0);
+            let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
+            let broken = facts.near_receiver
+                && r.idle > 0.0
+                && came_back().is_some_and(|n| n.lost > 0 || n.resent > 0.0);
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
@@ -67,11 +68,17 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
 fn full_window(rounds: &[Round], i: usize, facts: &Facts) -> Cause {
-    match facts.limiter.map(|l| l.kind) {
-        Some(LimiterKind::Shaper) if queued(rounds, i, facts) => Cause::Shaped,
-        Some(LimiterKind::Bottleneck) if queued(rounds, i, facts) => Cause::Bottleneck,
-        _ => Cause::ReceiveWindow,
-    }
+    at_limiter(rounds, i, facts).unwrap_or(Cause::ReceiveWindow)
+}
+
+/// What packets wait at in round `i`, if they do.
+fn at_limiter(rounds: &[Round], i: usize, facts: &Facts) -> Option<Cause> {
+    let cause = match facts.limiter?.kind {
+        LimiterKind::Shaper => Cause::Shaped,
+        LimiterKind::Bottleneck => Cause::Bottleneck,
+        LimiterKind::Policer => return None,
+    };
+    queued(rounds, i, facts).then_some(cause)
 }
 
 /// The cause that most of them have.
@@ -103,17 +110,14 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if window(r, facts) {
         return full_window(rounds, i, facts);
     }
-    let kind = facts.limiter.map(|l| l.kind);
-    if kind == Some(LimiterKind::Policer) && i >= first_loss {
+    if i >= first_loss && facts.limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
         return after_loss;
     }
     if acks_wait(r, facts) {
         return Cause::AckPath;
     }
-    match kind {
-        Some(LimiterKind::Shaper) if queued(rounds, i, facts) => return Cause::Shaped,
-        Some(LimiterKind::Bottleneck) if queued(rounds, i, facts) => return Cause::Bottleneck,
-        _ => {}
+    if let Some(cause) = at_limiter(rounds, i, facts) {
+        return cause;
     }
     if i <= first_loss && growing {
         return Cause::SlowStart;

@@ -1,14 +1,9 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
-use crate::limit::bucket::quantile;
+use crate::limit::lift::{LIFT, lift};
 use crate::{Fate, Track, Wait, Waited};
 use result::diagnosis::Cause;
 
-/// Delay that a queue must reach before losses at its top mean anything: seconds, and share of RTprop.
-const LEAST_QUEUE: (f64, f64) = (0.0004, 0.015);
-/// Losses come with a long queue when so much more of them do than of all packets, as a share of what is possible.
-/// Losses that know of no queue stay near 0, those at a full one near 1.
-const LIFT: f64 = 0.5;
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
 
@@ -21,12 +16,12 @@ pub(crate) fn losses(
     dropped: &[f64],
     outages: &[(f64, f64)],
 ) -> Vec<(f64, Cause)> {
-    let first = t.first.as_nanos() as f64 * 1e-9;
+    let first = seconds(t.first);
     let policed: Vec<u64> = dropped.iter().map(|d| micros(*d)).collect();
     let full = at_full_queue(t, base);
     let mut out = Vec::new();
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
-        let at = s.time.as_nanos() as f64 * 1e-9;
+        let at = seconds(s.time);
         let since = at - first;
         let cause = if policed.binary_search_by(|p| near(*p, micros(at))).is_ok() {
             Cause::Policed
@@ -51,14 +46,8 @@ fn at_full_queue(t: &Track, base: f64) -> Option<Vec<bool>> {
         some.map(|(_, d)| *d).collect::<Vec<f32>>()
     };
     let (mut losses, mut passed) = (of(true), of(false));
-    let top = quantile(&mut passed, 0.95).max(quantile(&mut losses, 0.5));
-    if losses.is_empty() || (top as f64) < LEAST_QUEUE.0.max(LEAST_QUEUE.1 * base) {
-        return None;
-    }
-    let long = |v: &[f32]| v.iter().filter(|d| **d > 0.5 * top).count() as f64 / v.len().max(1) as f64;
-    let (lost, all) = (long(&losses), long(&passed));
-    let lift = (lost - all) / (1.0 - all).max(1e-3);
-    (lift > LIFT).then(|| delay.iter().map(|d| *d > 0.2 * top).collect())
+    let lift = lift(&mut losses, &mut passed, base).filter(|l| l.share > LIFT)?;
+    Some(delay.iter().map(|d| *d > 0.2 * lift.top).collect())
 }
 
 /// Times that went through sums of floats are the same within 2 µs.
@@ -89,7 +78,7 @@ fn delays(t: &Track, base: f64) -> Vec<f32> {
 }
 
 /// Times in which nothing passed, seconds since the connection's first packet: silences that the path ended, those
-/// that took more than one timeout to end, and those that all other flows between the same hosts (`beside`) had too.
+/// that took more than one timeout to end, and those that another flow between the same hosts (`beside`) had too.
 /// While others came through it was no outage.
 pub(crate) fn outages(t: &Track, rtt: f64, beside: &[&Track]) -> Vec<(f64, f64)> {
     let mut out = Vec::new();
