@@ -4,11 +4,14 @@
 //! packets is a drop-tail queue; one whose level does not is a policer. Without losses, a queue shows by draining at
 //! one rate.
 
+pub(crate) mod brink;
 pub(crate) mod bucket;
 pub(crate) mod delay;
+pub(crate) mod hole;
 pub(crate) mod lift;
 
 use crate::{Fate, Track};
+use brink::{Waits, brink};
 use bucket::{Arrival, Bucket, fit};
 use delay::{Delay, Drain, against_level, drain};
 use lift::{LIFT, lift};
@@ -33,6 +36,8 @@ pub(crate) struct Found {
     pub lost: f64,
     /// 0 to 1.
     pub confidence: f64,
+    /// Delays leave no doubt of a policer.
+    pub sure: bool,
     /// What the losses said.
     pub bucket: Option<Bucket>,
     /// What delays said at the rate.
@@ -56,7 +61,9 @@ pub(crate) struct Path {
 /// bucket stays below.
 const SURE: f64 = 9.0;
 /// Share of the losses the bucket has to explain.
-const EXPLAINED: f64 = 0.7;
+const EXPLAINED: f64 = 0.35;
+/// RTTs differ by so much for no reason that concerns us, seconds.
+const NOISE: f64 = 0.0002;
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
@@ -70,6 +77,8 @@ const FLAT: f64 = 0.12;
 const MOST_WRONG: f64 = 0.4;
 /// Or, where packets come so close to the limit that no threshold divides them, the lost ones lie this close together.
 const SHARP: f64 = 0.012;
+/// Packets in a bucket to which it matters where within a burst a packet was lost.
+const PLACED: f64 = 20.0;
 /// A policer behind a queue is this much slower.
 const BEHIND: f64 = 0.85;
 /// Delay by timestamps below this is the ticks', seconds.
@@ -78,11 +87,13 @@ const CLOCK: f64 = 0.0025;
 /// The packets of several tracks in the order they came.
 /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
 /// limiter before the capture; else it is the RTT, and `at` when it was seen.
-/// Times are seconds since the first, which is given in seconds since 1970.
-pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> (f64, Vec<Arrival>) {
+/// What was lost while the path was `gone` (of each track, seconds since its connection's first packet) is left out.
+/// Times are seconds since the first.
+pub(crate) fn arrivals(tracks: &[&Track], gone: &[Vec<(f64, f64)>], behind: bool, clocked: bool) -> Vec<Arrival> {
     let mut out = Vec::new();
     for (flow, track) in tracks.iter().enumerate() {
-        for s in &track.log {
+        let mut before = None;
+        for (entry, s) in track.log.iter().enumerate() {
             let lost = match s.fate {
                 Fate::Passed { .. } => false,
                 Fate::LostDown => behind,
@@ -95,11 +106,20 @@ pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> (f64, 
                 _ => f32::NAN,
             };
             let mut at = s.time.as_nanos() as f64 * 1e-9;
+            let since = at - track.first.as_nanos() as f64 * 1e-9;
+            if lost && gone[flow].iter().any(|g| since > g.0 && since < g.1) {
+                continue;
+            }
             if clocked {
                 // It came to the limiter before it waited there.
                 rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
                 at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
             }
+            // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
+            if s.fate == Fate::LostUp {
+                at = before.unwrap_or(at);
+            }
+            before = Some(at);
             out.push(Arrival {
                 at,
                 bytes: s.bytes as f32,
@@ -107,13 +127,14 @@ pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> (f64, 
                 lost,
                 rtt,
                 flow: flow as u16,
+                entry: entry as u32,
             });
         }
     }
     let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
     out.iter_mut().for_each(|a| a.at -= origin);
     out.sort_by(|a, b| a.at.total_cmp(&b.at));
-    (origin, out)
+    out
 }
 
 /// Finds what limits these packets, if anything does.
@@ -132,60 +153,82 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
         pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| c.iter().all(|a| a.rtt.is_nan())))
     };
     let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
-    let policer = policer(arrivals, clocked, path, found);
+    let policer = overflow(arrivals, clocked, path, found);
     match (queue, policer) {
-        // A policer behind a queue has the lower rate; a queue that overflows would be taken for one of its own rate.
-        (Some(q), Some(p))
-            if q.against.is_some() && (p.kind != LimiterKind::Policer || p.rate > BEHIND * q.rate) =>
-        {
-            Some(q)
-        }
+        // A queue that overflows shows its rate and bucket better by its delays.
+        (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.against.is_some() => Some(q),
+        (Some(q), Some(p)) if !p.sure && is_same(&q, &p) => Some(q),
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
 }
 
-/// Finds the policer that explains the losses, or the drop-tail queue.
-fn policer(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut found: Found) -> Option<Found> {
-    found.bucket = fit(arrivals, (path.rtt / 2.0).max(0.005));
-    let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED)?;
-    // Delay to the capture alone where timestamps tell it; else the RTT's.
-    let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
-    found.against = against_level(delayed, b.rate, base, f64::INFINITY);
-    found.rate = b.rate;
-    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * b.explained.min(1.0) * (1.0 - 0.5 * b.wrong.min(1.0));
-    let lift = lift_of(delayed, base);
-    let steep = found.against.is_some_and(|d| d.slope > STEEP && d.left < 0.6);
-    if steep && lift > LIFT {
-        let d = found.against.unwrap_or_default();
-        found.kind = LimiterKind::Bottleneck;
-        (found.queue, found.delay) = (b.burst, d.most);
-        return Some(found);
-    }
-    found.kind = LimiterKind::Policer;
-    found.burst = b.emptied.then_some(b.burst);
-    (is_flat(&b, found.against, lift) && is_sharp(&b, arrivals[0].size as f64)).then_some(found)
+/// The queue delays as long as it takes to fill the bucket, at the same rate.
+fn is_same(queue: &Found, policer: &Found) -> bool {
+    let alike = policer.rate > BEHIND * queue.rate && policer.rate * BEHIND < queue.rate;
+    let drains = policer.burst.unwrap_or(0.0) / policer.rate;
+    alike && queue.against.is_some() && queue.delay > 0.6 * drains
 }
 
-/// The RTT does not know of the bucket's level.
-fn is_flat(b: &Bucket, against: Option<Delay>, lift: f64) -> bool {
-    let drains = b.burst / b.rate;
-    // A queue so short shows in nothing but losses at its top.
-    if lift > 0.9 && drains < 0.002 {
-        return false;
+/// Finds what drops by the level of a bucket: a policer, or a queue that overflows.
+fn overflow(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut found: Found) -> Option<Found> {
+    let width = (path.rtt / 2.0).max(0.005);
+    found.bucket = fit(arrivals, width);
+    if std::env::var("LF_DBG").is_ok() { dbg_fit(arrivals, clocked, path, found.bucket); }
+    let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
+    // What was lost before the capture has no time of its own: its place must not be what explains it.
+    let small = b.burst < PLACED * arrivals[0].size as f64;
+    if !path.behind && small && bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64) < SURE {
+        return None;
     }
-    let known = b.gain > 200.0 && b.wrong < 0.1 && lift < 0.2;
-    known || against.is_none_or(|d| d.rise < FLAT && !(d.slope > 0.8 && d.most > 0.2 * drains))
+    // Lost before a link that spaced what came through: most often at its queue.
+    if !path.behind && hole::closed(arrivals).is_some_and(|rate| !is_clean(&b) || (b.rate / rate - 1.0).abs() < 0.15) {
+        return None;
+    }
+    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    found.rate = b.rate;
+    found.burst = b.emptied.then_some(b.burst);
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.wrong.min(1.0));
+    let kind = brink(delayed, &b, base, noise);
+    if std::env::var("LF_DBG").is_ok() { eprintln!("  KIND {kind:?} hole {:?}", hole::closed(arrivals)); }
+    match kind {
+        Some(Waits::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(Waits::All(delay)) => {
+            found.kind = LimiterKind::Bottleneck;
+            (found.burst, found.queue, found.delay) = (None, b.burst, delay);
+        }
+        Some(Waits::Some(delay)) => {
+            found.kind = LimiterKind::Shaper;
+            found.burst = Some(b.burst - delay * b.rate);
+            (found.queue, found.delay) = (delay * b.rate, delay);
+        }
+        Some(Waits::Unclear) => return None,
+        Some(Waits::Longer) => {
+            found.kind = LimiterKind::Bottleneck;
+            (found.burst, found.queue, found.delay) = (None, b.burst, b.burst / b.rate);
+        }
+        None if path.behind => return None,
+        None => found.kind = LimiterKind::Policer,
+    }
+    // Seen as well: a queue of another rate that delays so much and would lose the same packets.
+    Some(found)
+}
+
+/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together.
+fn is_clean(b: &Bucket) -> bool {
+    b.wrong < 0.2 && b.explained > 0.85 || b.gain > 110.0 && b.spread < 0.03 * b.burst
 }
 
 /// The bucket divides what is lost from what passes: cleanly; or, where packets come so close to the limit that
 /// no threshold does, the lost ones lie close together, and there is much evidence.
-fn is_sharp(b: &Bucket, size: f64) -> bool {
+fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
+    let size = arrivals[0].size as f64;
     let near = |share: f64| b.spread < share * b.burst;
-    let clean = b.wrong < MOST_WRONG && (b.explained > 0.85 || b.gain > 40.0);
-    clean
-        || near(SHARP) && b.gain > 25.0
-        || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 20.0 * size
+    b.wrong < MOST_WRONG && b.gain * (1.0 - b.wrong).powi(2) > 8.5
+        || near(SHARP) && b.gain > 15.0
+        || near(0.03) && b.gain > 100.0 && b.wrong < 0.65
+        || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 4.0 * size
 }
 
 /// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
@@ -251,8 +294,22 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     Some(found)
 }
 
-/// The flow and time of each packet that the bucket dropped.
-pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, f64)> {
+/// The flow, and the place in its log, of each packet that the bucket dropped.
+pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, u32)> {
     let lost = arrivals.iter().filter(|a| a.lost);
-    lost.zip(bucket::explained(arrivals, bucket)).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.at)).collect()
+    lost.zip(bucket::explained(arrivals, bucket)).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.entry)).collect()
+}
+
+fn dbg_fit(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, got: Option<Bucket>) {
+    let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
+    let say = |name: &str, b: Bucket| {
+        let lift = lift_of(delayed, base);
+        eprintln!("  {name}: rate {:.4} burst {:.0} gain {:.1} expl {:.2} chance {:.4} wrong {:.2} spread/burst {:.4} emptied {} | lift {lift:.2} flat {} sharp {} . neutral {:.1} followed {} ", b.rate*8e-6, b.burst, b.gain, b.explained, b.chance, b.wrong, b.spread/b.burst, b.emptied, 0, is_sharp(&b, arrivals), bucket::neutral(arrivals, &b, bucket::episodes(arrivals, (path.rtt/2.0).max(0.005)) as f64), b.followed);
+        if let Some(k) = brink::delays(delayed, &b, base) { eprintln!("  more: {k:?}"); }
+    };
+    eprintln!(" FIT behind {} n {} lost {} episodes {} clocked {:?} base {:.4} rtt {:.4}", path.behind, arrivals.len(), arrivals.iter().filter(|a| a.lost).count(), bucket::episodes(arrivals, (path.rtt/2.0).max(0.005)), clocked.map(|c| c.iter().filter(|a| a.rtt.is_finite()).count()), path.base, path.rtt);
+    if let Some(b) = got { say("got", b); }
+    if let Some(r) = std::env::var("LF_RATE").ok().and_then(|s| s.parse::<f64>().ok()) {
+        say("true", bucket::probe(arrivals, r / 8e-6, (path.rtt/2.0).max(0.005)));
+    }
 }

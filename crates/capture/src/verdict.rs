@@ -40,8 +40,8 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         for (Asked { found, dropped }, members) in limiters_of(&tracks, &group) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
-            let mut each: Vec<Vec<f64>> = vec![Vec::new(); members.len()];
-            dropped.iter().for_each(|(i, at)| each[*i as usize].push(*at));
+            let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
+            dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
             for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
                 of_flow[*m] = Some(Through { index, found, share, dropped });
@@ -66,8 +66,8 @@ struct Through {
     found: Found,
     /// Of its bytes, this flow's.
     share: f64,
-    /// When it dropped packets of this flow, seconds since 1970.
-    dropped: Vec<f64>,
+    /// Which packets of this flow it dropped, by their place in the log.
+    dropped: Vec<u32>,
 }
 
 /// Flows of the same two hosts in the same direction.
@@ -105,27 +105,35 @@ fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
 #[derive(Clone, Debug)]
 struct Asked {
     found: Found,
-    /// Index among those asked, seconds since 1970.
-    dropped: Vec<(u16, f64)>,
+    /// Index among those asked, place in its log.
+    dropped: Vec<(u16, u32)>,
 }
 
 /// The limiter of these tracks together.
 fn ask(tracks: &[Track], members: &[usize]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
+    let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, &members)).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
     let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let clocked = (!behind).then(|| limit::arrivals(&members, behind, true));
-        let (origin, seen) = limit::arrivals(&members, behind, false);
-        let found = limit::find(&seen, clocked.as_ref().map(|c| &c.1[..]), path)?;
+        let clocked = (!behind).then(|| limit::arrivals(&members, &gone, behind, true));
+        let seen = limit::arrivals(&members, &gone, behind, false);
+        let found = limit::find(&seen, clocked.as_deref(), path)?;
         let dropped =
             found.bucket.filter(|_| found.kind == LimiterKind::Policer).map(|b| limit::dropped(&seen, &b));
-        let dropped = dropped.unwrap_or_default().into_iter().map(|(flow, at)| (flow, origin + at)).collect();
-        Some(Asked { found, dropped })
+        Some(Asked { found, dropped: dropped.unwrap_or_default() })
     })
+}
+
+/// Times in which nothing of the track passed, and what was sent just before was lost.
+fn gone(t: &Track, beside: &[&Track]) -> Vec<(f64, f64)> {
+    let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
+    let others: Vec<&Track> =
+        beside.iter().filter(|o| o.connection != t.connection).take(MOST_BESIDE).copied().collect();
+    losses::outages(t, rtt, &others).into_iter().map(|(from, to)| (from - 1.5 * rtt, to + 0.5 * rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {

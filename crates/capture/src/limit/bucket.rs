@@ -25,6 +25,8 @@ pub(crate) struct Arrival {
     pub rtt: f32,
     /// The flow it belongs to, as an index of the caller's.
     pub flow: u16,
+    /// Its place in the flow's log.
+    pub entry: u32,
 }
 
 /// A bucket that explains losses.
@@ -46,6 +48,8 @@ pub(crate) struct Bucket {
     pub spread: f64,
     /// The bucket ran from full to empty at least once: only then the burst is known.
     pub emptied: bool,
+    /// The level had to be put right by what was seen ([`follow`]).
+    pub followed: bool,
 }
 
 /// Rates tried between the least and the greatest that are possible.
@@ -58,15 +62,28 @@ const LEAST_BURST: f32 = 3.5;
 const ENOUGH_LOSSES: usize = 600;
 /// Peaks of the gain looked at closely.
 const PEAKS: usize = 10;
+/// Of the rates tried at once so many are measured.
+const CLOSELY: usize = 3;
+/// Peaks about which the level is followed.
+const PURSUED: usize = 3;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
 
+/// A bucket with fewer errors than this needs no [`follow`]ing.
+const CLEAN: f64 = 0.25;
+/// Of the way to the burst, by how much a loss puts the level right.
+const PULL: f64 = 0.3;
+/// What a gain is worth that had the level put right.
+const FREE: f64 = 0.7;
+/// Losses before rates a little off add up.
+const EARLY: usize = 60;
+
 /// Rates tried at once: their sums do not wait for each other.
 const LANES: usize = 8;
 /// Shares of the losses below a threshold.
-const BELOW: [f64; 5] = [0.01, 0.03, 0.08, 0.15, 0.25];
+const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /// Needs (deficit plus own size) of every packet at [`LANES`] rates.
 fn needs(arrivals: &[Arrival], rates: &[f64; LANES], out: &mut Vec<[f32; LANES]>) {
@@ -224,17 +241,34 @@ fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
         for q in [0.5, 0.9, 0.98, 1.0] {
             rates.push(quantile(&mut slopes, q) as f64);
         }
+        if std::env::var("LF_DBG").is_ok() { eprintln!("   lag {lag:.3} n {} shorth {:?} q {:?}", slopes.len(), shorth(&mut slopes)*8e-6, [0.5,0.9,0.98,1.0].map(|q| quantile(&mut slopes, q) as f64*8e-6)); }
+        rates.push(shorth(&mut slopes));
     }
-    let low = sum / whole * 0.8;
+    // All that passed before the first loss may have been the bucket's.
+    let first = losses.first().map_or(0.0, |l| l.1);
+    let low = ((sum - first) / whole * 0.8).max(0.02 * sum / whole);
     // In bursts the bucket lets more pass than its rate.
-    let high = fastest(arrivals, 0.1).max(fastest(arrivals, 0.005)).clamp(low * 3.0, low * 200.0) * 1.2;
+    let high = [0.1, 0.005, 0.0005].map(|width| fastest(arrivals, width)).into_iter().fold(0.0, f64::max);
+    let high = high.clamp(low * 3.0, low * 200.0) * 1.2;
     let step = (high / low).powf(1.0 / RATES as f64);
     rates.extend((0..=RATES).map(|i| low * step.powi(i as i32)));
     rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
     rates.sort_by(f64::total_cmp);
     // Over long times a small error adds up to a bucket.
-    rates.dedup_by(|a, b| *a / *b < 1.0001);
+    let step = (0.25 * arrivals[0].size as f64 / sum).clamp(1e-6, 1e-4);
+    rates.dedup_by(|a, b| *a / *b < 1.0 + step);
     rates
+}
+
+/// The middle of the narrowest interval that holds a quarter of the values, which are reordered.
+fn shorth(values: &mut [f32]) -> f64 {
+    values.sort_unstable_by(f32::total_cmp);
+    let share = values.len().div_ceil(4);
+    let narrowest = values.windows(share.max(1)).min_by(|a, b| {
+        let width = |w: &[f32]| w[w.len() - 1] - w[0];
+        width(a).total_cmp(&width(b))
+    });
+    narrowest.map_or(f64::NAN, |w| w[w.len() / 2] as f64)
 }
 
 /// The greatest rate, bytes a second, at which anything passed over `width` seconds.
@@ -273,18 +307,121 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
             peaks.push(b);
         }
     }
-    peaks
+    let mut plain: Vec<Bucket> = peaks.into_iter().map(|b| refine(&coarse, b.rate, counted, &mut space)).collect();
+    plain.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
+    let clean = plain.first().is_none_or(|b| b.wrong < CLEAN && b.explained > 0.8);
+    let some = if clean { 0 } else { PURSUED };
+    let followed: Vec<Bucket> = plain.iter().take(some).map(|b| pursue(&coarse, b, counted)).collect();
+    plain
         .into_iter()
-        .map(|b| refine(&coarse, b.rate, counted, &mut space))
+        .chain(followed)
+        .inspect(|b| if std::env::var("LF_DBG").is_ok() { eprintln!("   peak {:.4} {:.0} gain {:.1} worth {:.1}", b.rate*8e-6, b.burst, b.gain, b.worth()) })
         .max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
 /// Which losses came with the bucket empty, in their order.
 pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket) -> Vec<bool> {
-    let mut all = Vec::with_capacity(arrivals.len());
-    needs(arrivals, &[bucket.rate; LANES], &mut all);
     let near = bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst);
-    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| need[0] as f64 > near).collect()
+    let all = needs_of(arrivals, bucket);
+    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| *need as f64 > near).collect()
+}
+
+/// Need of every packet at this bucket.
+pub(crate) fn needs_of(arrivals: &[Arrival], b: &Bucket) -> Vec<f32> {
+    let mut out = Vec::with_capacity(arrivals.len());
+    follow(arrivals, b.rate, b.burst, if b.followed { PULL } else { 0.0 }, &mut out);
+    out
+}
+
+/// Needs at one bucket. With `pull` above 0 what is seen puts the level right: what passes proves that the bucket
+/// held it, and a loss hints that it did not. So neither a rate a little off adds up, nor bytes that the policer let pass
+/// and another place lost.
+fn follow(arrivals: &[Arrival], rate: f64, burst: f64, pull: f64, out: &mut Vec<f32>) {
+    out.clear();
+    let mut deficit = 0.0f64;
+    let mut last = arrivals.first().map_or(0.0, |a| a.at);
+    for a in arrivals {
+        deficit = (deficit - rate * (a.at - last)).max(0.0);
+        last = a.at;
+        let size = if a.lost { a.size } else { a.bytes } as f64;
+        let need = deficit + size;
+        out.push(need as f32);
+        if a.lost {
+            deficit += pull * (burst - need).max(0.0);
+        } else {
+            deficit = if pull > 0.0 { need.min(burst) } else { need };
+        }
+    }
+}
+
+/// The best bucket about `start` when the level is followed.
+fn pursue(arrivals: &[Arrival], start: &Bucket, episodes: f64) -> Bucket {
+    let mut space = Vec::with_capacity(arrivals.len());
+    follow(arrivals, start.rate, start.burst, 0.0, &mut space);
+    let mut early: Vec<f32> =
+        arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
+    let mut best = Bucket { rate: start.rate, ..Bucket::default() };
+    let bursts = [start.burst, quantile(&mut early, 0.5) as f64];
+    for burst in bursts {
+        let b = followed(arrivals, start.rate, burst, episodes, &mut space);
+        best = if b.worth() > best.worth() || best.burst == 0.0 { b } else { best };
+    }
+    for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
+        let middle = best;
+        for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
+            let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
+            let b = followed(arrivals, rate, burst, episodes, &mut space);
+            best = if b.worth() > best.worth() { b } else { best };
+        }
+    }
+    best
+}
+
+/// Judges a bucket whose level is followed.
+fn followed(arrivals: &[Arrival], rate: f64, burst: f64, episodes: f64, space: &mut Vec<f32>) -> Bucket {
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let mut b = Bucket { rate, burst, followed: true, ..Bucket::default() };
+    if burst.is_nan() || burst < LEAST_BURST as f64 * size {
+        return b;
+    }
+    follow(arrivals, rate, burst, PULL, space);
+    let above = |need: f32| need as f64 > burst;
+    let near = |need: f32| need as f64 > 0.7 * burst;
+    // Bytes: lost and above, lost, passed and above, passed and near, passed.
+    let mut sum = [0.0f64; 5];
+    for (a, need) in arrivals.iter().zip(space.iter()) {
+        let bytes = a.bytes as f64;
+        let at = if a.lost { 0 } else { 2 };
+        sum[at] += if above(*need) { bytes } else { 0.0 };
+        sum[3] += if !a.lost && near(*need) { bytes } else { 0.0 };
+        sum[if a.lost { 1 } else { 4 }] += bytes;
+        b.emptied |= !a.lost && (*need as f64) < 0.25 * burst;
+    }
+    b.explained = sum[0] / sum[1].max(1.0);
+    b.chance = (sum[0] + sum[2]) / (sum[1] + sum[4]);
+    b.gain = gain(b.explained, b.chance, episodes);
+    b.wrong = 1.0 - b.explained + sum[2] / sum[3].max(1.0);
+    let mut distance: Vec<f32> =
+        arrivals.iter().zip(space.iter()).filter(|(a, _)| a.lost).map(|(_, n)| (n - burst as f32).abs()).collect();
+    b.spread = quantile(&mut distance, 0.5) as f64;
+    b
+}
+
+/// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
+/// ones is not known, being placed there must not be what tells them apart.
+pub(crate) fn neutral(arrivals: &[Arrival], b: &Bucket, episodes: f64) -> f64 {
+    let needs = needs_of(arrivals, b);
+    let mut sum = [[0.0f64; 2]; 2];
+    let mut level = 0.0f64;
+    for (a, need) in arrivals.iter().zip(&needs) {
+        let size = a.size as f64;
+        let above = level + size > b.burst;
+        sum[usize::from(a.lost)][usize::from(above)] += a.bytes as f64;
+        level = if a.lost { level.max(*need as f64 - size) } else { *need as f64 };
+    }
+    let explained = sum[1][1] / (sum[1][0] + sum[1][1]).max(1.0);
+    let all = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
+    gain(explained, (sum[0][1] + sum[1][1]) / all.max(1.0), episodes)
 }
 
 impl Bucket {
@@ -292,18 +429,25 @@ impl Bucket {
     /// passed with the fewest errors and closest together.
     fn worth(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        self.gain * (1.0 - 0.5 * self.wrong.min(1.0)) * (1.0 - 0.3 * apart)
+        let free = if self.followed { FREE } else { 1.0 };
+        free * self.gain * (1.0 - 0.5 * self.wrong.min(1.0)) * (1.0 - 0.3 * apart)
     }
 }
 
 /// Sharpens the rate, within 2 % at first and 0.03 % at last.
 fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; LANES]>) -> Bucket {
     let mut best = Bucket { rate, ..Bucket::default() };
-    for reach in [0.02, 0.005, 0.0012, 0.0003] {
+    let bytes: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
+    let fine = (0.25 * arrivals[0].size as f64 / bytes).max(1e-6);
+    let mut reach = 0.08;
+    while reach > fine * 4.0 {
+        reach /= 4.0;
         let middle = best.rate;
         let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
         needs(arrivals, &rates, space);
-        for (lane, b) in judge(arrivals, space, &rates, episodes).into_iter().enumerate() {
+        let mut lanes: Vec<(usize, Bucket)> = judge(arrivals, space, &rates, episodes).into_iter().enumerate().collect();
+        lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
+        for (lane, b) in lanes.into_iter().take(CLOSELY) {
             let here = measure(arrivals, space, lane, b);
             if here.worth() > best.worth() {
                 best = here;
@@ -328,6 +472,9 @@ fn measure(arrivals: &[Arrival], needs: &[[f32; LANES]], lane: usize, mut b: Buc
 /// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
 /// on either side together, and the need.
 fn divide(lost: &mut [f32], near: &mut [f32], around: f64) -> (f64, f64) {
+    if lost.is_empty() {
+        return (1.0, around);
+    }
     lost.sort_unstable_by(f32::total_cmp);
     near.sort_unstable_by(f32::total_cmp);
     let (l, p) = (lost.len() as f64, near.len().max(1) as f64);
@@ -344,6 +491,12 @@ fn divide(lost: &mut [f32], near: &mut [f32], around: f64) -> (f64, f64) {
         }
     }
     best
+}
+
+pub(crate) fn probe(arrivals: &[Arrival], rate: f64, width: f64) -> Bucket {
+    let counted = episodes(arrivals, width) as f64;
+    let mut space = Vec::new();
+    refine(arrivals, rate, counted, &mut space)
 }
 
 #[cfg(test)]
@@ -367,7 +520,7 @@ mod tests {
                 last = now;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0 });
+                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: 0 });
             }
             now += random() * 2.0 * packets as f64 * 1500.0 / (rate * load);
         }

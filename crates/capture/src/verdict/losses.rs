@@ -3,27 +3,28 @@
 use crate::limit::lift::{LIFT, lift};
 use crate::{Fate, Track, Wait, Waited};
 use result::diagnosis::Cause;
+use std::collections::BTreeSet;
 
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
 
-/// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: when a policer
-/// dropped, seconds since 1970; `outages` as [`outages`] says.
+/// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
+/// a policer dropped; `outages` as [`outages`] says.
 pub(crate) fn losses(
     t: &Track,
     base: f64,
     rtt: f64,
-    dropped: &[f64],
+    dropped: &[u32],
     outages: &[(f64, f64)],
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
-    let policed: Vec<u64> = dropped.iter().map(|d| micros(*d)).collect();
+    let policed: BTreeSet<u32> = dropped.iter().copied().collect();
     let full = at_full_queue(t, base);
     let mut out = Vec::new();
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
         let at = seconds(s.time);
         let since = at - first;
-        let cause = if policed.binary_search_by(|p| near(*p, micros(at))).is_ok() {
+        let cause = if policed.contains(&(i as u32)) {
             Cause::Policed
         } else if outages.iter().any(|o| since > o.0 - 1.5 * rtt && since < o.1 + 0.5 * rtt) {
             Cause::Outage
@@ -48,15 +49,6 @@ fn at_full_queue(t: &Track, base: f64) -> Option<Vec<bool>> {
     let (mut losses, mut passed) = (of(true), of(false));
     let lift = lift(&mut losses, &mut passed, base).filter(|l| l.share > LIFT)?;
     Some(delay.iter().map(|d| *d > 0.2 * lift.top).collect())
-}
-
-/// Times that went through sums of floats are the same within 2 µs.
-fn near(a: u64, b: u64) -> std::cmp::Ordering {
-    if a.abs_diff(b) <= 2 { std::cmp::Ordering::Equal } else { a.cmp(&b) }
-}
-
-fn micros(s: f64) -> u64 {
-    (s * 1e6) as u64
 }
 
 /// Delay above the least, seconds, of each packet or (where it has none) of the last before it that has: of the

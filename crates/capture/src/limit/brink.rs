@@ -1,0 +1,86 @@
+//! How long packets waited when the bucket was all but empty: what tells a policer from a queue that overflows.
+//!
+//! Losses alone cannot tell a policer of rate r and bucket B from a link of rate r with a queue of B bytes: both
+//! drop what comes when r has not carried off enough. But a packet that just got through waits B / r behind the
+//! queue and not at all behind the policer; behind a shaper of bucket b and a queue of B - b it waits (B - b) / r.
+//! Delay elsewhere only adds, so the least delays at the brink are looked at.
+
+use super::bucket::{Arrival, Bucket, needs_of, quantile};
+
+/// Delay of packets that just got through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Brink {
+    /// A tenth of them waited less, seconds.
+    pub least: f64,
+    /// Half of them did.
+    pub median: f64,
+    /// A tenth of the packets that found the bucket more than half full waited less.
+    pub before: f64,
+}
+
+/// Who waits at the brink.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Waits {
+    /// None: a policer. With `true` there is no doubt.
+    Not(bool),
+    /// As long as all of the bucket takes to drain, seconds: a queue.
+    All(f64),
+    /// Less: a shaper's queue behind its bucket.
+    Some(f64),
+    /// Longer than that, all of them: a queue, and delay elsewhere.
+    Longer,
+    /// Delay elsewhere is greater than what is asked for.
+    Unclear,
+}
+
+/// Packets from the burst at which the bucket is all but empty.
+const NEAR: f64 = 4.0;
+/// Packets at the brink that say enough.
+const FEWEST: usize = 6;
+/// A queue holds more packets than this.
+const QUEUED: f64 = 8.0;
+/// Share of the bucket that waits behind a queue, least and most; and most behind a policer.
+const QUEUE: (f64, f64) = (0.5, 1.25);
+/// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
+const STEADY: f64 = 0.6;
+const POLICER: f64 = 0.35;
+/// Below this there is no doubt.
+const SURE: f64 = 0.1;
+
+/// Delays of `arrivals`, above `base` (seconds), where the bucket leaves a few packets' room.
+/// `None` where too few of these have a delay.
+pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option<Brink> {
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let near = bucket.burst - (NEAR * size).min(0.25 * bucket.burst);
+    let (mut at, mut low): (Vec<f32>, Vec<f32>) = Default::default();
+    for (a, need) in arrivals.iter().zip(needs_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite()) {
+        let delay = (a.rtt as f64 - base) as f32;
+        if need as f64 > near {
+            at.push(delay);
+        } else if (need as f64) < 0.5 * bucket.burst {
+            low.push(delay);
+        }
+    }
+    (at.len() >= FEWEST).then(|| Brink {
+        least: quantile(&mut at, 0.1) as f64,
+        median: quantile(&mut at, 0.5) as f64,
+        before: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
+    })
+}
+
+/// Says who waits; `noise` (seconds) is what delays differ by anyway. `None` where delays do not tell: there are none,
+/// or the bucket drains within the noise.
+pub(crate) fn brink(arrivals: &[Arrival], bucket: &Bucket, base: f64, noise: f64) -> Option<Waits> {
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let drains = bucket.burst / bucket.rate;
+    let d = delays(arrivals, bucket, base).filter(|_| drains > 2.0 * noise)?;
+    let (more, least) = (d.median - d.before, d.least - d.before);
+    let steady = least > STEADY * more;
+    Some(match d.median / drains {
+        _ if more < noise || more < POLICER * drains && !(steady && more * bucket.rate > QUEUED * size) => Waits::Not(more < SURE * drains),
+        share if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),
+        share if share < QUEUE.0 && steady => Waits::Some(d.median),
+        _ if least > QUEUE.0 * drains => Waits::Longer,
+        _ => Waits::Unclear,
+    })
+}

@@ -1,0 +1,36 @@
+//! How long a hole took to pass: what was lost before the capture was lost before a link that spaces packets, or behind.
+//!
+//! Packets leave a busy link one after the other. What a full queue before the link drops takes no time on it: its
+//! neighbours come with no more between them than any two. What is dropped behind the link leaves its time as a hole.
+
+use super::bucket::{Arrival, quantile};
+
+/// Holes that say enough.
+const FEWEST: usize = 4;
+/// Gaps between packets that say how close they come.
+const FEWEST_GAPS: usize = 100;
+/// This share of them comes closer.
+const CLOSEST: f64 = 0.05;
+
+/// The rate, bytes a second, of the link that packets were lost before, if holes say so; `None` where they were lost
+/// behind it, or holes do not tell.
+pub(crate) fn closed(arrivals: &[Arrival]) -> Option<f64> {
+    let passed: Vec<usize> = (0..arrivals.len()).filter(|i| !arrivals[*i].lost).collect();
+    let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w[1]));
+    let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
+    let mut gaps: Vec<f32> = pairs().filter(|p| p.0 == 0 && single(p.2)).map(|p| p.1 as f32).collect();
+    if gaps.len() < FEWEST_GAPS {
+        return None;
+    }
+    let space = quantile(&mut gaps, CLOSEST) as f64;
+    let (mut closed, mut open) = (0usize, 0usize);
+    for (lost, gap, _) in pairs().filter(|p| p.0 > 0) {
+        if gap < 1.4 * space {
+            closed += 1;
+        } else if gap > (lost as f64 + 0.6) * space && gap < (lost as f64 + 3.0) * space {
+            open += 1;
+        }
+    }
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    (closed + open >= FEWEST && closed > open).then_some(size / space.max(1e-7))
+}
