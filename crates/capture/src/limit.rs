@@ -77,6 +77,8 @@ const FLAT: f64 = 0.12;
 const MOST_WRONG: f64 = 0.4;
 /// Or, where packets come so close to the limit that no threshold divides them, the lost ones lie this close together.
 const SHARP: f64 = 0.012;
+/// Share of the losses explained that leaves none to others.
+const NEARLY_ALL: f64 = 0.85;
 /// Packets in a bucket to which it matters where within a burst a packet was lost.
 const PLACED: f64 = 20.0;
 /// A policer behind a queue is this much slower.
@@ -177,8 +179,10 @@ fn overflow(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut f
     if std::env::var("LF_DBG").is_ok() { dbg_fit(arrivals, clocked, path, found.bucket); }
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
     // What was lost before the capture has no time of its own: its place must not be what explains it.
-    let small = b.burst < PLACED * arrivals[0].size as f64;
-    if !path.behind && small && bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64) < SURE {
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let small = b.burst < PLACED * size;
+    let placed = !path.behind && bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64) < SURE;
+    if placed && (small || b.gain < 4.0 * SURE) {
         return None;
     }
     // Lost before a link that spaced what came through: most often at its queue.
@@ -190,7 +194,11 @@ fn overflow(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut f
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.wrong.min(1.0));
-    let kind = brink(delayed, &b, base, noise);
+    let kind = match brink::delays(delayed, &b, base) {
+        // Seen behind it, a shaper's bucket is empty for as long as its queue is not.
+        Some(d) if placed && d.median > noise && d.median * b.rate > brink::QUEUED * size => Some(Waits::Behind(d.median)),
+        _ => brink(delayed, &b, base, noise),
+    };
     if std::env::var("LF_DBG").is_ok() { eprintln!("  KIND {kind:?} hole {:?}", hole::closed(arrivals)); }
     match kind {
         Some(Waits::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
@@ -201,6 +209,10 @@ fn overflow(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut f
         Some(Waits::Some(delay)) => {
             found.kind = LimiterKind::Shaper;
             found.burst = Some(b.burst - delay * b.rate);
+            (found.queue, found.delay) = (delay * b.rate, delay);
+        }
+        Some(Waits::Behind(delay)) => {
+            found.kind = LimiterKind::Shaper;
             (found.queue, found.delay) = (delay * b.rate, delay);
         }
         Some(Waits::Unclear) => return None,
@@ -217,7 +229,7 @@ fn overflow(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, mut f
 
 /// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together.
 fn is_clean(b: &Bucket) -> bool {
-    b.wrong < 0.2 && b.explained > 0.85 || b.gain > 110.0 && b.spread < 0.03 * b.burst
+    b.wrong < 0.2 && b.explained > 0.85 || b.gain > 110.0 && b.spread < 0.03 * b.burst || b.gain > 500.0
 }
 
 /// The bucket divides what is lost from what passes: cleanly; or, where packets come so close to the limit that
@@ -294,10 +306,13 @@ fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Opti
     Some(found)
 }
 
-/// The flow, and the place in its log, of each packet that the bucket dropped.
+/// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
+/// few others with the bucket more than half empty are more likely its own, at times not known well enough, than another's.
 pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, u32)> {
     let lost = arrivals.iter().filter(|a| a.lost);
-    lost.zip(bucket::explained(arrivals, bucket)).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.entry)).collect()
+    let least = (bucket.explained > NEARLY_ALL).then_some(0.5 * bucket.burst);
+    let theirs = bucket::explained(arrivals, bucket, least);
+    lost.zip(theirs).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.entry)).collect()
 }
 
 fn dbg_fit(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, got: Option<Bucket>) {

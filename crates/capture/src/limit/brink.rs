@@ -27,6 +27,8 @@ pub(crate) enum Waits {
     All(f64),
     /// Less: a shaper's queue behind its bucket.
     Some(f64),
+    /// Seconds, behind an empty bucket of this size: a shaper's queue.
+    Behind(f64),
     /// Longer than that, all of them: a queue, and delay elsewhere.
     Longer,
     /// Delay elsewhere is greater than what is asked for.
@@ -38,7 +40,7 @@ const NEAR: f64 = 4.0;
 /// Packets at the brink that say enough.
 const FEWEST: usize = 6;
 /// A queue holds more packets than this.
-const QUEUED: f64 = 8.0;
+pub(crate) const QUEUED: f64 = 8.0;
 /// Share of the bucket that waits behind a queue, least and most; and most behind a policer.
 const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
@@ -75,12 +77,14 @@ pub(crate) fn brink(arrivals: &[Arrival], bucket: &Bucket, base: f64, noise: f64
     let drains = bucket.burst / bucket.rate;
     let d = delays(arrivals, bucket, base).filter(|_| drains > 2.0 * noise)?;
     let (more, least) = (d.median - d.before, d.least - d.before);
-    let steady = least > STEADY * more;
-    Some(match d.median / drains {
-        _ if more < noise || more < POLICER * drains && !(steady && more * bucket.rate > QUEUED * size) => Waits::Not(more < SURE * drains),
-        share if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),
-        share if share < QUEUE.0 && steady => Waits::Some(d.median),
-        _ if least > QUEUE.0 * drains => Waits::Longer,
-        _ => Waits::Unclear,
+    let share = d.median / drains;
+    let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
+    let none = least < noise.max(SURE * drains) && more < POLICER * drains;
+    Some(match () {
+        () if more < noise || none && !queued => Waits::Not(more < SURE * drains),
+        () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),
+        () if share < QUEUE.0 && queued => Waits::Some(d.median),
+        () if least > QUEUE.0 * drains => Waits::Longer,
+        () => Waits::Unclear,
     })
 }

@@ -319,9 +319,9 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
         .max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
-/// Which losses came with the bucket empty, in their order.
-pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket) -> Vec<bool> {
-    let near = bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst);
+/// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
+pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket, least: Option<f64>) -> Vec<bool> {
+    let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
     let all = needs_of(arrivals, bucket);
     arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| *need as f64 > near).collect()
 }
