@@ -7,11 +7,13 @@
 pub(crate) mod bucket;
 pub(crate) mod delay;
 pub(crate) mod lift;
+mod queue;
 
 use crate::{Fate, Track};
 use bucket::{Arrival, Bucket, fit};
-use delay::{Delay, Drain, against_level, drain};
-use lift::{LIFT, lift};
+use delay::{Delay, Drain, against_level};
+use lift::LIFT;
+use queue::{lift_of, pinned, queue};
 use result::diagnosis::LimiterKind;
 
 /// A limiter.
@@ -57,13 +59,8 @@ pub(crate) struct Path {
 const SURE: f64 = 9.0;
 /// Share of the losses the bucket has to explain.
 const EXPLAINED: f64 = 0.7;
-/// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
-/// noise; behind a policer 0.
-const QUEUE_SLOPE: f64 = 0.4;
 /// Slopes above this, with losses at the top of the delay, are a drop-tail queue's.
 const STEEP: f64 = 0.6;
-/// A knee below this, bytes, is no bucket: the packet on the wire, the capture's own batching.
-const LEAST_BUCKET: f64 = 15_000.0;
 /// Below this the RTT does not know of the level.
 const FLAT: f64 = 0.12;
 /// A bucket divides what it drops from what it lets pass with fewer errors than this.
@@ -186,69 +183,6 @@ fn is_sharp(b: &Bucket, size: f64) -> bool {
     clean
         || near(SHARP) && b.gain > 25.0
         || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 20.0 * size
-}
-
-/// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
-fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
-    let mut last: Vec<f32> = Vec::new();
-    let (mut losses, mut passed) = (Vec::new(), Vec::new());
-    for a in arrivals {
-        if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, f32::NAN);
-        }
-        let now = &mut last[a.flow as usize];
-        if !a.lost && a.rtt.is_finite() {
-            *now = (a.rtt as f64 - base) as f32;
-        }
-        if now.is_finite() {
-            if a.lost { losses.push(*now) } else { passed.push(*now) }
-        }
-    }
-    lift(&mut losses, &mut passed, base).map_or(0.0, |l| l.share)
-}
-
-/// Whether delay goes with the level as behind a queue.
-fn queues(d: &Delay) -> bool {
-    d.slope > QUEUE_SLOPE && d.left < 0.6
-}
-
-/// How far RTT against level is from a queue's line.
-fn crooked(d: &Delay) -> f64 {
-    d.left + (d.slope - 1.0).abs()
-}
-
-/// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
-fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
-    let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
-    found.kind = LimiterKind::Bottleneck;
-    found.rate = rate;
-    found.confidence = share;
-    (share > 0.35).then_some(found)
-}
-
-/// Finds a queue that drains at one rate.
-fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
-    let width = (0.5 * path.rtt).max(0.02);
-    let leave = path.behind || path.base == 0.0;
-    found.drain = drain(arrivals, leave, path.base, floor, width);
-    let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
-    found.rate = d.rate;
-    // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
-    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
-    let best = fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)));
-    let a = best?;
-    found.against = best;
-    let steady = d.spread < 0.03 && d.busy > 0.5 && a.most > 3.0 * floor;
-    if !queues(&a) && !steady {
-        return None;
-    }
-    found.delay = a.most;
-    found.queue = a.most * d.rate;
-    // A link without bucket still lets some bytes pass at once: the packet on the wire and the capture's own batching.
-    found.kind = if a.knee > LEAST_BUCKET { LimiterKind::Shaper } else { LimiterKind::Bottleneck };
-    found.burst = (found.kind == LimiterKind::Shaper).then_some(a.knee);
-    found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
-    Some(found)
 }
 
 /// The flow and time of each packet that the bucket dropped.
