@@ -7,6 +7,7 @@
 pub(crate) mod bucket;
 pub(crate) mod delay;
 pub(crate) mod lift;
+mod knee;
 mod queue;
 
 use crate::{Fate, Track};
@@ -52,6 +53,8 @@ pub(crate) struct Path {
     pub rtt: f64,
     /// Losses and queues between capture and receiver are looked at, else those before the capture.
     pub behind: bool,
+    /// Some packets were merged to one arrival.
+    pub merged: bool,
 }
 
 /// A gain above this is no accident: the best of some hundred and fifty rates and five thresholds on losses that know of no
@@ -121,7 +124,7 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let by_clock = || {
-        let alone = Path { base: 0.0, rtt: path.rtt, behind: path.behind };
+        let alone = Path { base: 0.0, ..path };
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);

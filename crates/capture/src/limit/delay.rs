@@ -43,22 +43,8 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     }
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
     let most = quantile(&mut rtts, 0.98) as f64 - base;
-    let (slope, mut knee, left) = line(&curve, rate);
+    let (slope, knee, left) = line(&curve, rate);
     let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
-    // Near the knee once more, and closer.
-    let mut near = top;
-    for _ in 0..4 {
-        let nearer = (4.0 * knee).max(20.0 * arrivals[0].size as f64);
-        if nearer > 0.6 * near {
-            break;
-        }
-        near = nearer;
-        let close = self::curve(&points, near, base);
-        if close.len() < 6 {
-            break;
-        }
-        knee = line(&close, rate).1;
-    }
     let third = curve.len().div_ceil(3);
     let mean = |part: &[(f64, f64, f64)]| {
         let sum = part.iter().fold((0.0, 0.0, 0.0), |s, c| (s.0 + c.0 * c.2, s.1 + c.1 * c.2, s.2 + c.2));
@@ -164,8 +150,12 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
         out.push((left, a.bytes, *last as f64 > base + floor));
     }
     out.sort_by(|a, b| a.0.total_cmp(&b.0));
+    windows(&out, width)
+}
+
+/// The rate of windows of `width` seconds in which packets waited.
+fn windows(out: &[(f64, f32, bool)], width: f64) -> Option<Drain> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
-    let whole = out.len();
     for to in 0..out.len() {
         if out[to].0 - out[from].0 < width || to - from < 8 {
             continue;
@@ -183,9 +173,11 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
     if rates.len() < 3 {
         return None;
     }
-    let rate = quantile(&mut rates, 0.5);
-    let spread = (quantile(&mut rates, 0.75) - quantile(&mut rates, 0.25)) / (2.0 * rate);
-    Some(Drain { rate: rate as f64, spread: spread as f64, busy: waited as f64 / whole as f64 })
+    rates.sort_unstable_by(f32::total_cmp);
+    let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
+    let (rate, spread) = (at(0.5), (at(0.75) - at(0.25)) / (2.0 * at(0.5)));
+    let busy = waited as f64 / out.len() as f64;
+    Some(Drain { rate: rate as f64, spread: spread as f64, busy })
 }
 
 /// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.

@@ -2,6 +2,7 @@
 
 use super::bucket::Arrival;
 use super::delay::{self, Delay, against_level, drain};
+use super::knee::{Seen, knee, pulses};
 use super::lift::lift;
 use super::{Found, Path};
 use result::diagnosis::LimiterKind;
@@ -9,8 +10,10 @@ use result::diagnosis::LimiterKind;
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.4;
-/// A knee below this, bytes, is no bucket: the packet on the wire, the capture's own batching.
+/// A knee below this, bytes, is no bucket: the packet on the wire, ACKs for several.
 const LEAST_BUCKET: f64 = 15_000.0;
+/// Nor one that lasts for less than this, seconds: hosts take that long now and then.
+const NOISE: f64 = 150e-6;
 
 /// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
 pub(super) fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
@@ -44,18 +47,41 @@ fn crooked(d: &Delay) -> f64 {
 /// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
 pub(super) fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
     let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
-    found.kind = LimiterKind::Bottleneck;
     found.rate = rate;
     found.confidence = share;
+    let Path { base, behind: before, merged, .. } = path;
+    let seen = Seen { rate, before, clocked: false, base, floor: f64::NEG_INFINITY, merged };
+    found.burst = bucket(knee(arrivals, seen), rate);
+    found.kind = kind(found.burst);
     (share > 0.35).then_some(found)
+}
+
+/// What passes without waiting, unless it is so little that a link without bucket lets it pass.
+fn bucket(passes: Option<f64>, rate: f64) -> Option<f64> {
+    passes.filter(|b| *b > LEAST_BUCKET.max(NOISE * rate))
+}
+
+/// What has a bucket is a shaper.
+fn kind(bucket: Option<f64>) -> LimiterKind {
+    if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
 /// Finds a queue that drains at one rate.
 pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
     let width = (0.5 * path.rtt).max(0.02);
-    let leave = path.behind || path.base == 0.0;
+    let clocked = path.base == 0.0;
+    let leave = path.behind || clocked;
     found.drain = drain(arrivals, leave, path.base, floor, width);
-    let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
+    let mut d = found.drain.filter(|d| d.busy > 0.1)?;
+    let Path { base, behind: before, merged, .. } = path;
+    let seen = Seen { rate: d.rate, before, clocked, base, floor, merged };
+    let pulses = pulses(arrivals, seen);
+    if let Some(p) = pulses {
+        (d.rate, d.spread) = (p.rate, 0.0);
+    }
+    if d.spread > 0.15 {
+        return None;
+    }
     found.rate = d.rate;
     // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
     let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
@@ -68,9 +94,9 @@ pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Fou
     }
     found.delay = a.most;
     found.queue = a.most * d.rate;
-    // A link without bucket still lets some bytes pass at once: the packet on the wire and the capture's own batching.
-    found.kind = if a.knee > LEAST_BUCKET { LimiterKind::Shaper } else { LimiterKind::Bottleneck };
-    found.burst = (found.kind == LimiterKind::Shaper).then_some(a.knee);
+    let passes = pulses.map(|p| p.burst).or_else(|| knee(arrivals, Seen { rate: d.rate, ..seen }));
+    found.burst = bucket(passes, d.rate);
+    found.kind = kind(found.burst);
     found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
     Some(found)
 }
