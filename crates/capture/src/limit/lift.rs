@@ -32,7 +32,7 @@ pub(crate) fn lift(losses: &mut [f32], passed: &mut [f32], base: f64) -> Option<
 
 /// Losses of a full queue come when nearly all other packets have less delay; those that know of no queue come with
 /// more than this share of them below in no long run.
-const ABOVE: f64 = 0.75;
+const ABOVE: f64 = 0.7;
 /// And by so many standard deviations more than by chance.
 const SURE: f64 = 1.6;
 /// Delay below this is none, seconds.

@@ -50,7 +50,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64) -> Vec<bool> {
     for (fate, delay) in [(Fate::LostDown, round_trips(t, base)), (Fate::LostUp, ways(t))] {
         let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
         for (s, d) in t.log.iter().zip(&delay).filter(|(_, d)| d.is_finite()) {
-            if matches!(s.fate, Fate::Passed { .. }) {
+            if matches!(s.fate, Fate::Passed { rtt: 1.. }) {
                 passed.push(*d);
             } else if s.fate == fate && seconds(s.time) > until {
                 // Losses within half a round trip are of one queue, and say it once.
