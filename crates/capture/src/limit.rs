@@ -14,7 +14,7 @@ use crate::{Fate, Track};
 use bucket::{Arrival, Bucket, fit};
 use delay::{Delay, Drain, against_level};
 use lift::LIFT;
-use queue::{lift_of, pinned, queue};
+use queue::{lift_of, overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
 
 /// A limiter.
@@ -128,9 +128,7 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let unclocked = || {
-        pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| c.iter().all(|a| a.rtt.is_nan())))
-    };
+    let unclocked = || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
     let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
     let policer = policer(arrivals, clocked, path, found);
     match (queue, policer) {

@@ -23,6 +23,11 @@ pub(crate) struct Delay {
     pub left: f64,
 }
 
+/// Windows within 2 % of a rate are the queue's where they are this share of all, of so many at least.
+const MANY: f64 = 0.3;
+const FEWEST_WINDOWS: usize = 12;
+/// What is said of the spread then.
+const BLURRED: f64 = 0.025;
 /// Bins of level.
 const BINS: usize = 24;
 /// RTTs a bin needs.
@@ -175,32 +180,44 @@ fn windows(out: &[(f64, f32, bool)], width: f64) -> Option<Drain> {
     }
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
-    let (rate, spread) = (at(0.5), (at(0.75) - at(0.25)) / (2.0 * at(0.5)));
     let busy = waited as f64 / out.len() as f64;
-    Some(Drain { rate: rate as f64, spread: spread as f64, busy })
+    let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
+    // Where retransmissions blur some windows, those that agree are the queue's.
+    match commonest(&rates) {
+        (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
+            Some(Drain { rate: rate as f64, spread: BLURRED, busy })
+        }
+        _ => Some(Drain { rate: at(0.5) as f64, spread, busy }),
+    }
 }
 
 /// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
 pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f64)> {
     let passed: Vec<&Arrival> = arrivals.iter().filter(|a| !a.lost).collect();
-    let mut rates: Vec<f64> = Vec::new();
+    let mut rates: Vec<f32> = Vec::new();
     let (mut from, mut sum) = (0, 0.0);
     for to in 1..passed.len() {
         sum += passed[to].bytes as f64;
         let span = passed[to].at - passed[from].at;
         if span >= width && to - from >= 24 {
-            rates.push(sum / span);
+            rates.push((sum / span) as f32);
             (from, sum) = (to, 0.0);
         }
     }
     if rates.len() < 10 {
         return None;
     }
-    rates.sort_by(f64::total_cmp);
+    rates.sort_unstable_by(f32::total_cmp);
+    let (rate, share) = commonest(&rates);
+    Some((rate as f64, share))
+}
+
+/// The middle of the rates that most have within 2 %, of some in order, and their share.
+fn commonest(rates: &[f32]) -> (f32, f64) {
     let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * 1.02) - i;
-    let best = (0..rates.len()).max_by_key(|i| within(*i))?;
+    let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);
     let count = within(best);
-    Some((rates[best + count / 2], count as f64 / rates.len() as f64))
+    (rates[best + count / 2], count as f64 / rates.len() as f64)
 }
 
 #[cfg(test)]

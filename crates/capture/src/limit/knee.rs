@@ -27,6 +27,8 @@ const ALIKE: f64 = 0.12;
 /// Share of the time that is spent in pauses, at least, where the stage behind is twice as fast; and how much shorter than
 /// the common one a pause may be.
 const PAUSE: (f64, f64) = (0.4, 0.5);
+/// Share of the time in which packets wait that bursts account for, at least.
+const MOST: f64 = 0.3;
 /// Fewest packets of a burst: ACKs stand for two.
 const PACKETS: f64 = 3.5;
 /// Least interval, seconds: hosts gather packets for less.
@@ -143,7 +145,8 @@ pub(super) fn pulses(arrivals: &[Arrival], seen: Seen) -> Option<Pulses> {
         }
     }
     leaves.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let pause = PAUSE.1 * common_gap(&leaves)?;
+    let (gap, whole) = common_gap(&leaves)?;
+    let pause = PAUSE.1 * gap;
     let (mut bursts, mut spans) = (Vec::new(), 0.0);
     // Since the pause before; nothing where some did not wait.
     let mut now: Option<(f64, f64)> = None;
@@ -158,7 +161,7 @@ pub(super) fn pulses(arrivals: &[Arrival], seen: Seen) -> Option<Pulses> {
             now = waits.then_some((at, 0.0));
         }
     }
-    if bursts.len() < BURSTS {
+    if bursts.len() < BURSTS || spans < MOST * whole {
         return None;
     }
     let sum: f64 = bursts.iter().map(|b| *b as f64).sum();
@@ -169,15 +172,16 @@ pub(super) fn pulses(arrivals: &[Arrival], seen: Seen) -> Option<Pulses> {
     (long && spread < ALIKE * burst).then_some(Pulses { burst, rate })
 }
 
-/// The gap that [`PAUSE`] of all time is spent in ones at least as long, while packets wait.
-fn common_gap(leaves: &[(f64, f64, bool)]) -> Option<f64> {
+/// The gap that [`PAUSE`] of all time is spent in ones at least as long, while packets wait; and that time.
+fn common_gap(leaves: &[(f64, f64, bool)]) -> Option<(f64, f64)> {
     let waits = leaves.windows(2).filter(|w| w[0].2 && w[1].2);
     let mut gaps: Vec<f32> = waits.map(|w| (w[1].0 - w[0].0) as f32).collect();
     gaps.sort_unstable_by(|a, b| b.total_cmp(a));
     let whole: f64 = gaps.iter().map(|g| *g as f64).sum();
     let mut sum = 0.0;
-    gaps.into_iter().map(|g| g as f64).find(|g| {
+    let common = gaps.into_iter().map(|g| g as f64).find(|g| {
         sum += g;
         sum > PAUSE.0 * whole
-    })
+    });
+    common.map(|g| (g, whole))
 }

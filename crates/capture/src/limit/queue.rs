@@ -3,15 +3,17 @@
 use super::bucket::Arrival;
 use super::delay::{self, Delay, against_level, drain};
 use super::knee::{Seen, knee, pulses};
-use super::lift::lift;
+use super::lift::{goes_with_delay, lift};
 use super::{Found, Path};
 use result::diagnosis::LimiterKind;
 
 /// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
-const QUEUE_SLOPE: f64 = 0.4;
+const QUEUE_SLOPE: f64 = 0.6;
 /// A knee below this, bytes, is no bucket: the packet on the wire, ACKs for several.
 const LEAST_BUCKET: f64 = 15_000.0;
+/// Share of the times at which packets come at the commonest rate, where a link is full.
+const PINNED: f64 = 0.35;
 /// Nor one that lasts for less than this, seconds: hosts take that long now and then.
 const NOISE: f64 = 150e-6;
 
@@ -44,16 +46,41 @@ fn crooked(d: &Delay) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
 
-/// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
+/// Whether losses before the capture come when the delay to it is long, by the sender's clock; or it has none.
+pub(super) fn overflows(clocked: &[Arrival], rtt: f64) -> bool {
+    let mut last: Vec<f32> = Vec::new();
+    let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
+    for a in clocked {
+        if last.len() <= a.flow as usize {
+            last.resize(a.flow as usize + 1, f32::NAN);
+        }
+        let now = &mut last[a.flow as usize];
+        if !a.lost && a.rtt.is_finite() {
+            *now = a.rtt;
+            passed.push(a.rtt);
+        } else if a.lost && now.is_finite() && a.at > until {
+            losses.push(*now);
+            until = a.at + 0.5 * rtt;
+        }
+    }
+    passed.is_empty() || goes_with_delay(&mut losses, &mut passed).is_some()
+}
+
+/// Finds a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
+/// a window holds back comes in bursts, faster than it comes on average.
 pub(super) fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
     let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
+    let (short, often) = delay::commonest_rate(arrivals, 0.0)?;
+    if (short / rate - 1.0).abs() > 0.02 || often < PINNED {
+        return None;
+    }
     found.rate = rate;
     found.confidence = share;
     let Path { base, behind: before, merged, .. } = path;
     let seen = Seen { rate, before, clocked: false, base, floor: f64::NEG_INFINITY, merged };
     found.burst = bucket(knee(arrivals, seen), rate);
     found.kind = kind(found.burst);
-    (share > 0.35).then_some(found)
+    (share > PINNED).then_some(found)
 }
 
 /// What passes without waiting, unless it is so little that a link without bucket lets it pass.
