@@ -6,8 +6,8 @@
 
 pub(crate) mod bucket;
 pub(crate) mod delay;
-pub(crate) mod lift;
 mod knee;
+pub(crate) mod lift;
 mod queue;
 
 use crate::{Fate, Track};
@@ -128,7 +128,8 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let unclocked = || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
+    let unclocked =
+        || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
     let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
     let policer = policer(arrivals, clocked, path, found);
     match (queue, policer) {

@@ -13,8 +13,6 @@ pub(crate) struct Delay {
     pub slope: f64,
     /// The same from the mean delay of the upper and of the lower third of levels alone: no line is needed.
     pub rise: f64,
-    /// Level at which delay begins, bytes.
-    pub knee: f64,
     /// Greatest delay (98 % quantile), seconds.
     pub most: f64,
     /// Range of levels seen, as seconds at the rate.
@@ -48,7 +46,7 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     }
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
     let most = quantile(&mut rtts, 0.98) as f64 - base;
-    let (slope, knee, left) = line(&curve, rate);
+    let (slope, left) = line(&curve, rate);
     let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
     let third = curve.len().div_ceil(3);
     let mean = |part: &[(f64, f64, f64)]| {
@@ -57,7 +55,7 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     };
     let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
     let rise = (high.1 - low.1) * rate / (high.0 - low.0);
-    Some(Delay { slope, rise, knee, most, range, left })
+    Some(Delay { slope, rise, most, range, left })
 }
 
 /// Delay in bins of level up to `top`: level, lower quartile of delay, weight.
@@ -100,12 +98,12 @@ fn levels(arrivals: &[Arrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
     points
 }
 
-/// The best of lines that are flat up to a knee: slope times rate, knee, share of the variance left.
-fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64, f64) {
+/// The best of lines that are flat up to a knee: slope times rate, share of the variance left.
+fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
     let weights: f64 = curve.iter().map(|c| c.2).sum();
     let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
     let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2) * c.2).sum::<f64>().max(1e-18);
-    let mut best = (0.0, 0.0, f64::INFINITY);
+    let mut best = (0.0, f64::INFINITY);
     let step = curve[curve.len() - 1].0 / 96.0;
     for i in 0..80 {
         let knee = step * i as f64;
@@ -117,11 +115,11 @@ fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64, f64) {
         }
         let slope = xy / xx;
         let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
-        if error < best.2 * 0.97 {
-            best = (slope, knee, error);
+        if error < best.1 * 0.97 {
+            best = (slope, error);
         }
     }
-    (best.0, best.1, best.2 / variance)
+    (best.0, best.1 / variance)
 }
 
 /// The rate at which packets leave while some wait.
@@ -247,7 +245,6 @@ mod tests {
             let arrivals = queued(rate, burst);
             let d = against_level(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
-            assert!((d.knee - burst).abs() < 6e3, "{rate} {burst}: {d:?}");
         }
         let flat: Vec<Arrival> = queued(2.5e6, 0.0).into_iter().map(|a| Arrival { rtt: 0.05, ..a }).collect();
         let d = against_level(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();

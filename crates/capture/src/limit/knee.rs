@@ -185,3 +185,89 @@ fn common_gap(leaves: &[(f64, f64, bool)]) -> Option<(f64, f64)> {
     });
     common.map(|g| (g, whole))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: f64 = 0.05;
+
+    /// When packets that come at these times leave a stage of `rate` bytes a second and a bucket of `burst`.
+    fn stage(come: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
+        let (mut tokens, mut last) = (burst, 0.0f64);
+        let leave = come.iter().map(|at| {
+            let at = at.max(last);
+            tokens = burst.min(tokens + rate * (at - last)) - size;
+            let wait = (-tokens / rate).max(0.0);
+            tokens = tokens.max(0.0);
+            last = at + wait;
+            last
+        });
+        leave.collect()
+    }
+
+    /// Growing bursts each 80 ms through a link of `access` and a shaper, seen before both.
+    fn seen_before(access: f64, rate: f64, burst: f64) -> Vec<Arrival> {
+        let come: Vec<f64> = (0..60).flat_map(|i| vec![i as f64 * 0.08; 20 + 3 * i]).collect();
+        let between = stage(&come, access, 1500.0, 1500.0);
+        let leave = stage(&between, rate, burst, 1500.0);
+        let of = |(at, out): (&f64, &f64)| Arrival {
+            at: *at,
+            bytes: 1500.0,
+            size: 1500.0,
+            lost: false,
+            rtt: (out - at + BASE) as f32,
+            flow: 0,
+        };
+        come.iter().zip(&leave).map(of).collect()
+    }
+
+    fn seen(rate: f64, before: bool) -> Seen {
+        Seen { rate, before, clocked: false, base: BASE, floor: 0.0025, merged: false }
+    }
+
+    #[test]
+    fn a_bucket_is_the_same_whatever_link_is_before_it() {
+        let rate = 1e6;
+        for (access, burst) in [(2e6, 40e3), (2e6, 120e3), (3e7, 40e3), (3e7, 120e3)] {
+            let k = knee(&seen_before(access, rate, burst), seen(rate, true)).unwrap_or_default();
+            assert!((k / burst - 1.0).abs() < 0.06, "{access} {burst}: {k}");
+        }
+        let link = knee(&seen_before(3e7, rate, 1500.0), seen(rate, true)).unwrap_or_default();
+        assert!(link < 4500.0, "{link}");
+    }
+
+    #[test]
+    fn packets_seen_as_they_leave_tell_it_too() {
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 60e3);
+        out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
+        let k = knee(&out, seen(rate, false)).unwrap_or_default();
+        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
+    }
+
+    #[test]
+    fn what_leaves_between_two_pauses_is_the_bucket_of_an_interval() {
+        let (rate, burst) = (1e6, 30e3);
+        // Twenty packets at ten times the rate, then nothing until the interval is over.
+        let leave = |i: usize| (i / 20) as f64 * burst / rate + (i % 20) as f64 * 1500.0 / (10.0 * rate);
+        let of = |i: usize| Arrival {
+            at: leave(i),
+            bytes: 1500.0,
+            size: 1500.0,
+            lost: false,
+            rtt: (BASE + 0.03) as f32,
+            flow: 0,
+        };
+        let arrivals: Vec<Arrival> = (0..1000).map(of).collect();
+        let p = pulses(&arrivals, seen(rate, false));
+        assert!(
+            p.is_some_and(|p| (p.burst - burst).abs() < 1.0 && (p.rate / rate - 1.0).abs() < 1e-6),
+            "{p:?}"
+        );
+        // A link lets them leave evenly.
+        let even: Vec<Arrival> =
+            (0..1000).map(|i| Arrival { at: i as f64 * 1500.0 / rate, ..of(i) }).collect();
+        assert!(pulses(&even, seen(rate, false)).is_none());
+    }
+}

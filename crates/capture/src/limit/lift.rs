@@ -57,3 +57,22 @@ pub(crate) fn goes_with_delay(losses: &mut [f32], passed: &mut [f32]) -> Option<
     let sure = (share - 0.5) * (12.0 * count).sqrt() > SURE;
     (share > ABOVE && sure && usual > LEAST).then_some(usual)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_a_full_queue_come_when_it_is_long() {
+        // Short most of the time, and now and then an ACK that was held back.
+        let passed =
+            || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
+        let full = goes_with_delay(&mut vec![1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
+        assert_eq!(full, Some(1.9e-3));
+        let any: Vec<f32> = (0..50).map(|i| (i * 37 % 50) as f32 * 40e-6).collect();
+        assert_eq!(goes_with_delay(&mut any.clone(), &mut passed()), None);
+        // One loss proves little, and none nothing.
+        assert_eq!(goes_with_delay(&mut vec![1.5e-3], &mut passed()), None);
+        assert_eq!(goes_with_delay(&mut Vec::new(), &mut passed()), None);
+    }
+}
