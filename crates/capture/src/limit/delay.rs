@@ -197,7 +197,7 @@ pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f
     for to in 1..passed.len() {
         sum += passed[to].bytes as f64;
         let span = passed[to].at - passed[from].at;
-        if span >= width && to - from >= 24 {
+        if span > 0.0 && span >= width && to - from >= 24 {
             rates.push((sum / span) as f32);
             (from, sum) = (to, 0.0);
         }

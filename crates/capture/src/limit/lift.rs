@@ -67,12 +67,12 @@ mod tests {
         // Short most of the time, and now and then an ACK that was held back.
         let passed =
             || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
-        let full = goes_with_delay(&mut vec![1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
+        let full = goes_with_delay(&mut [1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
         assert_eq!(full, Some(1.9e-3));
         let any: Vec<f32> = (0..50).map(|i| (i * 37 % 50) as f32 * 40e-6).collect();
         assert_eq!(goes_with_delay(&mut any.clone(), &mut passed()), None);
         // One loss proves little, and none nothing.
-        assert_eq!(goes_with_delay(&mut vec![1.5e-3], &mut passed()), None);
-        assert_eq!(goes_with_delay(&mut Vec::new(), &mut passed()), None);
+        assert_eq!(goes_with_delay(&mut [1.5e-3], &mut passed()), None);
+        assert_eq!(goes_with_delay(&mut [], &mut passed()), None);
     }
 }
