@@ -8,13 +8,15 @@ pub(crate) mod brink;
 pub(crate) mod bucket;
 pub(crate) mod delay;
 pub(crate) mod hole;
+mod knee;
 pub(crate) mod lift;
+mod queue;
 
 use crate::{Fate, Track};
 use brink::{Waits, brink};
 use bucket::{Arrival, Bucket, fit};
-use delay::{Delay, Drain, against_level, drain};
-use lift::{LIFT, lift};
+use delay::{Delay, Drain, against_level};
+use queue::{overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
 
 /// A limiter.
@@ -55,6 +57,8 @@ pub(crate) struct Path {
     pub rtt: f64,
     /// Losses and queues between capture and receiver are looked at, else those before the capture.
     pub behind: bool,
+    /// Some packets were merged to one arrival.
+    pub merged: bool,
 }
 
 /// A gain above this is no accident: the best of some hundred and fifty rates and five thresholds on losses that know of no
@@ -64,13 +68,8 @@ const SURE: f64 = 9.0;
 const EXPLAINED: f64 = 0.35;
 /// RTTs differ by so much for no reason that concerns us, seconds.
 const NOISE: f64 = 0.0002;
-/// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
-/// noise; behind a policer 0.
-const QUEUE_SLOPE: f64 = 0.4;
 /// Slopes above this, with losses at the top of the delay, are a drop-tail queue's.
 const STEEP: f64 = 0.6;
-/// A knee below this, bytes, is no bucket: the packet on the wire, the capture's own batching.
-const LEAST_BUCKET: f64 = 15_000.0;
 /// Below this the RTT does not know of the level.
 const FLAT: f64 = 0.12;
 /// A bucket divides what it drops from what it lets pass with fewer errors than this.
@@ -147,13 +146,12 @@ pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let by_clock = || {
-        let alone = Path { base: 0.0, rtt: path.rtt, behind: path.behind };
+        let alone = Path { base: 0.0, ..path };
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let unclocked = || {
-        pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| c.iter().all(|a| a.rtt.is_nan())))
-    };
+    let unclocked =
+        || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
     let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
     let policer = overflow(arrivals, clocked, path, found);
     match (queue, policer) {
@@ -243,69 +241,6 @@ fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
         || near(0.1) && b.gain > 150.0 && b.wrong < 0.65 && b.burst > 4.0 * size
 }
 
-/// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
-fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
-    let mut last: Vec<f32> = Vec::new();
-    let (mut losses, mut passed) = (Vec::new(), Vec::new());
-    for a in arrivals {
-        if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, f32::NAN);
-        }
-        let now = &mut last[a.flow as usize];
-        if !a.lost && a.rtt.is_finite() {
-            *now = (a.rtt as f64 - base) as f32;
-        }
-        if now.is_finite() {
-            if a.lost { losses.push(*now) } else { passed.push(*now) }
-        }
-    }
-    lift(&mut losses, &mut passed, base).map_or(0.0, |l| l.share)
-}
-
-/// Whether delay goes with the level as behind a queue.
-fn queues(d: &Delay) -> bool {
-    d.slope > QUEUE_SLOPE && d.left < 0.6
-}
-
-/// How far RTT against level is from a queue's line.
-fn crooked(d: &Delay) -> f64 {
-    d.left + (d.slope - 1.0).abs()
-}
-
-/// Finds a link before the capture by nothing but packets that come at one rate, where no clock tells their delay.
-fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
-    let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
-    found.kind = LimiterKind::Bottleneck;
-    found.rate = rate;
-    found.confidence = share;
-    (share > 0.35).then_some(found)
-}
-
-/// Finds a queue that drains at one rate.
-fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
-    let width = (0.5 * path.rtt).max(0.02);
-    let leave = path.behind || path.base == 0.0;
-    found.drain = drain(arrivals, leave, path.base, floor, width);
-    let d = found.drain.filter(|d| d.busy > 0.1 && d.spread < 0.15)?;
-    found.rate = d.rate;
-    // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
-    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
-    let best = fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)));
-    let a = best?;
-    found.against = best;
-    let steady = d.spread < 0.03 && d.busy > 0.5 && a.most > 3.0 * floor;
-    if !queues(&a) && !steady {
-        return None;
-    }
-    found.delay = a.most;
-    found.queue = a.most * d.rate;
-    // A link without bucket still lets some bytes pass at once: the packet on the wire and the capture's own batching.
-    found.kind = if a.knee > LEAST_BUCKET { LimiterKind::Shaper } else { LimiterKind::Bottleneck };
-    found.burst = (found.kind == LimiterKind::Shaper).then_some(a.knee);
-    found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
-    Some(found)
-}
-
 /// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
 /// few others with the bucket more than half empty are more likely its own, at times not known well enough, than another's.
 pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, u32)> {
@@ -318,7 +253,7 @@ pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, u32)> 
 fn dbg_fit(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path, got: Option<Bucket>) {
     let (delayed, base) = clocked.map_or((arrivals, path.base), |c| (c, 0.0));
     let say = |name: &str, b: Bucket| {
-        let lift = lift_of(delayed, base);
+        let lift = 0.0;
         eprintln!("  {name}: rate {:.4} burst {:.0} gain {:.1} expl {:.2} chance {:.4} wrong {:.2} spread/burst {:.4} emptied {} | lift {lift:.2} flat {} sharp {} . neutral {:.1} followed {} ", b.rate*8e-6, b.burst, b.gain, b.explained, b.chance, b.wrong, b.spread/b.burst, b.emptied, 0, is_sharp(&b, arrivals), bucket::neutral(arrivals, &b, bucket::episodes(arrivals, (path.rtt/2.0).max(0.005)) as f64), b.followed);
         if let Some(k) = brink::delays(delayed, &b, base) { eprintln!("  more: {k:?}"); }
     };

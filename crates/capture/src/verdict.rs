@@ -98,7 +98,8 @@ fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
     let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
     let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
     let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
-    Some(Path { base, rtt, behind })
+    let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
+    Some(Path { base, rtt, behind, merged })
 }
 
 /// A limiter, and when which of the flows asked lost a packet to it.

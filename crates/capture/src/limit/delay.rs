@@ -13,8 +13,6 @@ pub(crate) struct Delay {
     pub slope: f64,
     /// The same from the mean delay of the upper and of the lower third of levels alone: no line is needed.
     pub rise: f64,
-    /// Level at which delay begins, bytes.
-    pub knee: f64,
     /// Greatest delay (98 % quantile), seconds.
     pub most: f64,
     /// Range of levels seen, as seconds at the rate.
@@ -23,6 +21,11 @@ pub(crate) struct Delay {
     pub left: f64,
 }
 
+/// Windows within 2 % of a rate are the queue's where they are this share of all, of so many at least.
+const MANY: f64 = 0.3;
+const FEWEST_WINDOWS: usize = 12;
+/// What is said of the spread then.
+const BLURRED: f64 = 0.025;
 /// Bins of level.
 const BINS: usize = 24;
 /// RTTs a bin needs.
@@ -43,22 +46,8 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     }
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
     let most = quantile(&mut rtts, 0.98) as f64 - base;
-    let (slope, mut knee, left) = line(&curve, rate);
+    let (slope, left) = line(&curve, rate);
     let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
-    // Near the knee once more, and closer.
-    let mut near = top;
-    for _ in 0..4 {
-        let nearer = (4.0 * knee).max(20.0 * arrivals[0].size as f64);
-        if nearer > 0.6 * near {
-            break;
-        }
-        near = nearer;
-        let close = self::curve(&points, near, base);
-        if close.len() < 6 {
-            break;
-        }
-        knee = line(&close, rate).1;
-    }
     let third = curve.len().div_ceil(3);
     let mean = |part: &[(f64, f64, f64)]| {
         let sum = part.iter().fold((0.0, 0.0, 0.0), |s, c| (s.0 + c.0 * c.2, s.1 + c.1 * c.2, s.2 + c.2));
@@ -66,7 +55,7 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     };
     let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
     let rise = (high.1 - low.1) * rate / (high.0 - low.0);
-    Some(Delay { slope, rise, knee, most, range, left })
+    Some(Delay { slope, rise, most, range, left })
 }
 
 /// Delay in bins of level up to `top`: level, lower quartile of delay, weight.
@@ -109,12 +98,12 @@ fn levels(arrivals: &[Arrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
     points
 }
 
-/// The best of lines that are flat up to a knee: slope times rate, knee, share of the variance left.
-fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64, f64) {
+/// The best of lines that are flat up to a knee: slope times rate, share of the variance left.
+fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
     let weights: f64 = curve.iter().map(|c| c.2).sum();
     let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
     let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2) * c.2).sum::<f64>().max(1e-18);
-    let mut best = (0.0, 0.0, f64::INFINITY);
+    let mut best = (0.0, f64::INFINITY);
     let step = curve[curve.len() - 1].0 / 96.0;
     for i in 0..80 {
         let knee = step * i as f64;
@@ -126,11 +115,11 @@ fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64, f64) {
         }
         let slope = xy / xx;
         let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
-        if error < best.2 * 0.97 {
-            best = (slope, knee, error);
+        if error < best.1 * 0.97 {
+            best = (slope, error);
         }
     }
-    (best.0, best.1, best.2 / variance)
+    (best.0, best.1 / variance)
 }
 
 /// The rate at which packets leave while some wait.
@@ -164,8 +153,12 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
         out.push((left, a.bytes, *last as f64 > base + floor));
     }
     out.sort_by(|a, b| a.0.total_cmp(&b.0));
+    windows(&out, width)
+}
+
+/// The rate of windows of `width` seconds in which packets waited.
+fn windows(out: &[(f64, f32, bool)], width: f64) -> Option<Drain> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
-    let whole = out.len();
     for to in 0..out.len() {
         if out[to].0 - out[from].0 < width || to - from < 8 {
             continue;
@@ -183,32 +176,46 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
     if rates.len() < 3 {
         return None;
     }
-    let rate = quantile(&mut rates, 0.5);
-    let spread = (quantile(&mut rates, 0.75) - quantile(&mut rates, 0.25)) / (2.0 * rate);
-    Some(Drain { rate: rate as f64, spread: spread as f64, busy: waited as f64 / whole as f64 })
+    rates.sort_unstable_by(f32::total_cmp);
+    let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
+    let busy = waited as f64 / out.len() as f64;
+    let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
+    // Where retransmissions blur some windows, those that agree are the queue's.
+    match commonest(&rates) {
+        (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
+            Some(Drain { rate: rate as f64, spread: BLURRED, busy })
+        }
+        _ => Some(Drain { rate: at(0.5) as f64, spread, busy }),
+    }
 }
 
 /// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
 pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f64)> {
     let passed: Vec<&Arrival> = arrivals.iter().filter(|a| !a.lost).collect();
-    let mut rates: Vec<f64> = Vec::new();
+    let mut rates: Vec<f32> = Vec::new();
     let (mut from, mut sum) = (0, 0.0);
     for to in 1..passed.len() {
         sum += passed[to].bytes as f64;
         let span = passed[to].at - passed[from].at;
-        if span >= width && to - from >= 24 {
-            rates.push(sum / span);
+        if span > 0.0 && span >= width && to - from >= 24 {
+            rates.push((sum / span) as f32);
             (from, sum) = (to, 0.0);
         }
     }
     if rates.len() < 10 {
         return None;
     }
-    rates.sort_by(f64::total_cmp);
+    rates.sort_unstable_by(f32::total_cmp);
+    let (rate, share) = commonest(&rates);
+    Some((rate as f64, share))
+}
+
+/// The middle of the rates that most have within 2 %, of some in order, and their share.
+fn commonest(rates: &[f32]) -> (f32, f64) {
     let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * 1.02) - i;
-    let best = (0..rates.len()).max_by_key(|i| within(*i))?;
+    let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);
     let count = within(best);
-    Some((rates[best + count / 2], count as f64 / rates.len() as f64))
+    (rates[best + count / 2], count as f64 / rates.len() as f64)
 }
 
 #[cfg(test)]
@@ -238,7 +245,6 @@ mod tests {
             let arrivals = queued(rate, burst);
             let d = against_level(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
-            assert!((d.knee - burst).abs() < 6e3, "{rate} {burst}: {d:?}");
         }
         let flat: Vec<Arrival> = queued(2.5e6, 0.0).into_iter().map(|a| Arrival { rtt: 0.05, ..a }).collect();
         let d = against_level(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();

@@ -1,12 +1,18 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
-use crate::limit::lift::{LIFT, lift};
-use crate::{Fate, Track, Wait, Waited};
+use crate::limit::lift::goes_with_delay;
+use crate::{Fate, Sample, Track, Wait, Waited};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
+
+/// A queue is long when the delay is this share of that of losses usually.
+const LONG: f32 = 0.3;
+/// Of a delay by clock, the share that counts for the mean; and how long it does, seconds.
+const SHARE: f32 = 0.25;
+const TICKS: f64 = 0.003;
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
 /// a policer dropped; `outages` as [`outages`] says.
@@ -19,7 +25,7 @@ pub(crate) fn losses(
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
     let policed: BTreeSet<u32> = dropped.iter().copied().collect();
-    let full = at_full_queue(t, base);
+    let full = at_full_queue(t, base, rtt);
     let mut out = Vec::new();
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
         let at = seconds(s.time);
@@ -28,7 +34,7 @@ pub(crate) fn losses(
             Cause::Policed
         } else if outages.iter().any(|o| since > o.0 - 1.5 * rtt && since < o.1 + 0.5 * rtt) {
             Cause::Outage
-        } else if full.as_ref().is_some_and(|f| f[i]) {
+        } else if full[i] {
             Cause::Congestion
         } else {
             Cause::RandomLoss
@@ -38,35 +44,55 @@ pub(crate) fn losses(
     out
 }
 
-/// Whether a queue was long when each packet passed, where losses go with that.
-fn at_full_queue(t: &Track, base: f64) -> Option<Vec<bool>> {
-    let delay = delays(t, base);
-    let lost = |i: usize| !matches!(t.log[i].fate, Fate::Passed { .. });
-    let of = |which: bool| {
-        let some = delay.iter().enumerate().filter(|(i, d)| lost(*i) == which && d.is_finite());
-        some.map(|(_, d)| *d).collect::<Vec<f32>>()
-    };
-    let (mut losses, mut passed) = (of(true), of(false));
-    let lift = lift(&mut losses, &mut passed, base).filter(|l| l.share > LIFT)?;
-    Some(delay.iter().map(|d| *d > 0.2 * lift.top).collect())
+/// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
+/// Losses before the capture are held against the delay to it, those behind it against the round trip.
+fn at_full_queue(t: &Track, base: f64, rtt: f64) -> Vec<bool> {
+    let mut full = vec![false; t.log.len()];
+    for (fate, delay) in [(Fate::LostDown, round_trips(t, base)), (Fate::LostUp, ways(t))] {
+        let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
+        for (s, d) in t.log.iter().zip(&delay).filter(|(_, d)| d.is_finite()) {
+            if matches!(s.fate, Fate::Passed { rtt: 1.. }) {
+                passed.push(*d);
+            } else if s.fate == fate && seconds(s.time) > until {
+                // Losses within half a round trip are of one queue, and say it once.
+                losses.push(*d);
+                until = seconds(s.time) + 0.5 * rtt;
+            }
+        }
+        let Some(usual) = goes_with_delay(&mut losses, &mut passed) else { continue };
+        for (i, s) in t.log.iter().enumerate() {
+            full[i] |= s.fate == fate && delay[i] > LONG * usual;
+        }
+    }
+    full
 }
 
-/// Delay above the least, seconds, of each packet or (where it has none) of the last before it that has: of the
-/// round trip, or on the way to the capture where that is more of it.
-fn delays(t: &Track, base: f64) -> Vec<f32> {
+/// Delay of the round trip above the least, seconds, of each packet or (where it has none) of the last before it.
+fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let mut last = f32::NAN;
-    t.log
-        .iter()
-        .map(|s| {
-            if let Fate::Passed { rtt } = s.fate {
-                let round = if rtt > 0 { (rtt as f64 * 1e-6 - base) as f32 } else { f32::NAN };
-                let way = if s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
-                let now = round.max(way);
-                last = if now.is_finite() { now } else { last };
-            }
-            last
-        })
-        .collect()
+    let of = |s: &Sample| {
+        if let Fate::Passed { rtt: rtt @ 1.. } = s.fate {
+            last = (rtt as f64 * 1e-6 - base) as f32;
+        }
+        last
+    };
+    t.log.iter().map(of).collect()
+}
+
+/// Delay on the way to the capture above the least, seconds, likewise; the mean of some, because the sender's clock
+/// ticks slower than packets come.
+fn ways(t: &Track) -> Vec<f32> {
+    let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
+    let of = |s: &Sample| {
+        if matches!(s.fate, Fate::Passed { .. }) && s.delay != u32::MAX {
+            let (at, now) = (seconds(s.time), s.delay as f32 * 1e-6);
+            let old = mean.is_finite() && at - last < TICKS;
+            mean = if old { mean + SHARE * (now - mean) } else { now };
+            last = at;
+        }
+        mean
+    };
+    t.log.iter().map(of).collect()
 }
 
 /// Times in which nothing passed, seconds since the connection's first packet: silences that the path ended, those

@@ -1,0 +1,129 @@
+//! Queues and shapers: what delays packets and carries them off at one rate.
+
+use super::bucket::Arrival;
+use super::delay::{self, Delay, against_level, drain};
+use super::knee::{Seen, knee, pulses};
+use super::lift::{goes_with_delay, lift};
+use super::{Found, Path};
+use result::diagnosis::LimiterKind;
+
+/// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
+/// noise; behind a policer 0.
+const QUEUE_SLOPE: f64 = 0.6;
+/// A knee below this, bytes, is no bucket: the packet on the wire, ACKs for several.
+const LEAST_BUCKET: f64 = 15_000.0;
+/// Share of the times at which packets come at the commonest rate, where a link is full.
+const PINNED: f64 = 0.35;
+/// Nor one that lasts for less than this, seconds: hosts take that long now and then.
+const NOISE: f64 = 150e-6;
+
+/// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
+pub(super) fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
+    let mut last: Vec<f32> = Vec::new();
+    let (mut losses, mut passed) = (Vec::new(), Vec::new());
+    for a in arrivals {
+        if last.len() <= a.flow as usize {
+            last.resize(a.flow as usize + 1, f32::NAN);
+        }
+        let now = &mut last[a.flow as usize];
+        if !a.lost && a.rtt.is_finite() {
+            *now = (a.rtt as f64 - base) as f32;
+        }
+        if now.is_finite() {
+            if a.lost { losses.push(*now) } else { passed.push(*now) }
+        }
+    }
+    lift(&mut losses, &mut passed, base).map_or(0.0, |l| l.share)
+}
+
+/// Whether delay goes with the level as behind a queue.
+fn queues(d: &Delay) -> bool {
+    d.slope > QUEUE_SLOPE && d.left < 0.6
+}
+
+/// How far RTT against level is from a queue's line.
+fn crooked(d: &Delay) -> f64 {
+    d.left + (d.slope - 1.0).abs()
+}
+
+/// Whether losses before the capture come when the delay to it is long, by the sender's clock; or it has none.
+pub(super) fn overflows(clocked: &[Arrival], rtt: f64) -> bool {
+    let mut last: Vec<f32> = Vec::new();
+    let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
+    for a in clocked {
+        if last.len() <= a.flow as usize {
+            last.resize(a.flow as usize + 1, f32::NAN);
+        }
+        let now = &mut last[a.flow as usize];
+        if !a.lost && a.rtt.is_finite() {
+            *now = a.rtt;
+            passed.push(a.rtt);
+        } else if a.lost && now.is_finite() && a.at > until {
+            losses.push(*now);
+            until = a.at + 0.5 * rtt;
+        }
+    }
+    passed.is_empty() || goes_with_delay(&mut losses, &mut passed).is_some()
+}
+
+/// Finds a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
+/// a window holds back comes in bursts, faster than it comes on average.
+pub(super) fn pinned(arrivals: &[Arrival], path: Path, mut found: Found) -> Option<Found> {
+    let (rate, share) = delay::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
+    let (short, often) = delay::commonest_rate(arrivals, 0.0)?;
+    if (short / rate - 1.0).abs() > 0.02 || often < PINNED {
+        return None;
+    }
+    found.rate = rate;
+    found.confidence = share;
+    let Path { base, behind: before, merged, .. } = path;
+    let seen = Seen { rate, before, clocked: false, base, floor: f64::NEG_INFINITY, merged };
+    found.burst = bucket(knee(arrivals, seen), rate);
+    found.kind = kind(found.burst);
+    (share > PINNED).then_some(found)
+}
+
+/// What passes without waiting, unless it is so little that a link without bucket lets it pass.
+fn bucket(passes: Option<f64>, rate: f64) -> Option<f64> {
+    passes.filter(|b| *b > LEAST_BUCKET.max(NOISE * rate))
+}
+
+/// What has a bucket is a shaper.
+fn kind(bucket: Option<f64>) -> LimiterKind {
+    if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
+}
+
+/// Finds a queue that drains at one rate.
+pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
+    let width = (0.5 * path.rtt).max(0.02);
+    let clocked = path.base == 0.0;
+    let leave = path.behind || clocked;
+    found.drain = drain(arrivals, leave, path.base, floor, width);
+    let mut d = found.drain.filter(|d| d.busy > 0.1)?;
+    let Path { base, behind: before, merged, .. } = path;
+    let seen = Seen { rate: d.rate, before, clocked, base, floor, merged };
+    let pulses = pulses(arrivals, seen);
+    if let Some(p) = pulses {
+        (d.rate, d.spread) = (p.rate, 0.0);
+    }
+    if d.spread > 0.15 {
+        return None;
+    }
+    found.rate = d.rate;
+    // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
+    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
+    let best = fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)));
+    let a = best?;
+    found.against = best;
+    let steady = d.spread < 0.03 && d.busy > 0.5 && a.most > 3.0 * floor;
+    if !queues(&a) && !steady {
+        return None;
+    }
+    found.delay = a.most;
+    found.queue = a.most * d.rate;
+    let passes = pulses.map(|p| p.burst).or_else(|| knee(arrivals, Seen { rate: d.rate, ..seen }));
+    found.burst = bucket(passes, d.rate);
+    found.kind = kind(found.burst);
+    found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
+    Some(found)
+}
