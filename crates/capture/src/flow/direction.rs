@@ -368,9 +368,9 @@ impl Direction {
             entry,
             tsval: p.options.timestamps.map_or(0, |t| t.0),
             id: p.id,
+            first: 0,
             times: 1,
             sacked: false,
-            hole: false,
         });
         self.counts.unique_bytes += len as u64;
         self.nxt = seq + len as u64;
@@ -401,7 +401,6 @@ impl Direction {
         self.extend(p, at, len, now, entry);
         self.counts.unique_bytes = unique;
         if let Some(hole) = self.board.list.back_mut() {
-            hole.hole = true;
             hole.times = 0;
         }
     }
@@ -415,6 +414,7 @@ impl Direction {
             } else {
                 self.log.passed(s.entry, s.len, 0);
             }
+            self.mend(&s, s.len, false);
         }
     }
 
