@@ -48,6 +48,7 @@ impl Direction {
         if duplicate && (p.window == self.window || p.options.sacks > 0) {
             self.counts.dup_acks += 1;
             self.dups += 1;
+            self.above += 1;
         }
         if ack >= self.una {
             self.take_window(ack, p, now);
@@ -75,7 +76,9 @@ impl Direction {
     fn advance(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
         let mut needless = false;
         let mut front = true;
-        let blind = self.is_blind();
+        // Without SACK: what filled a hole is acknowledged at once, and with it what lay behind (RFC 5681 section 4.2).
+        // Where nothing did, an ACK may have waited for the second packet.
+        let behind = self.is_blind() && (self.above > 0 || ack - self.una > 2 * self.mss as u64);
         let mut filled = false;
         let mut mended = false;
         let mut proven = None;
@@ -100,10 +103,12 @@ impl Direction {
                 if front && p.options.timestamps.is_some_and(|(_, echo)| echo == part.tsval) {
                     proven = Some((part.time, part.up));
                 }
-                // Without SACK: what filled a hole is acknowledged at once (RFC 5681 section 4.2), and with it what lay behind.
-                needless = self.was_needless(&part, p, now, front, needless) || blind && filled && !front;
+                needless = self.was_needless(&part, p, now, front, needless) || behind && filled && !front;
                 filled |= front && !needless;
                 self.mend(&part, len, needless);
+            }
+            if !front {
+                self.above = self.above.saturating_sub(self.segments(len));
             }
             front = false;
             // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
@@ -122,6 +127,9 @@ impl Direction {
         }
         self.una = ack;
         self.dups = 0;
+        if self.una >= self.nxt {
+            self.above = 0;
+        }
         self.progress = now;
         self.last_data = now;
     }
