@@ -8,7 +8,7 @@ pub(crate) mod bucket;
 pub(crate) mod delay;
 pub(crate) mod lift;
 
-use crate::{Fate, Track};
+use crate::{Fate, Sample, Track};
 use bucket::{Arrival, Bucket, fit};
 use delay::{Delay, Drain, against_level, drain};
 use lift::{LIFT, lift};
@@ -75,45 +75,86 @@ const BEHIND: f64 = 0.85;
 /// Delay by timestamps below this is the ticks', seconds.
 const CLOCK: f64 = 0.0025;
 
+/// Packets of one span of time when those of several tracks are put in order.
+const IN_A_SPAN: usize = 8;
+
 /// The packets of several tracks in the order they came.
 /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
 /// limiter before the capture; else it is the RTT, and `at` when it was seen.
 /// Times are seconds since the first, which is given in seconds since 1970.
 pub(crate) fn arrivals(tracks: &[&Track], behind: bool, clocked: bool) -> (f64, Vec<Arrival>) {
-    let mut out = Vec::new();
-    for (flow, track) in tracks.iter().enumerate() {
-        for s in &track.log {
-            let lost = match s.fate {
-                Fate::Passed { .. } => false,
-                Fate::LostDown => behind,
-                // What was lost before the capture never came to a limiter behind it.
-                Fate::LostUp if behind => continue,
-                Fate::LostUp => true,
-            };
-            let mut rtt = match s.fate {
-                Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
-                _ => f32::NAN,
-            };
-            let mut at = s.time.as_nanos() as f64 * 1e-9;
-            if clocked {
-                // It came to the limiter before it waited there.
-                rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
-                at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
-            }
-            out.push(Arrival {
-                at,
-                bytes: s.bytes as f32,
-                size: s.bytes as f32 / s.segments.max(1) as f32,
-                lost,
-                rtt,
-                flow: flow as u16,
-            });
-        }
+    let all = || {
+        let flows = tracks.iter().enumerate();
+        flows.flat_map(move |(flow, t)| {
+            t.log.iter().filter_map(move |s| arrival(s, flow as u16, behind, clocked))
+        })
+    };
+    let (mut origin, mut last, mut count) = (f64::INFINITY, 0.0f64, 0);
+    for a in all() {
+        (origin, last, count) = (origin.min(a.at), last.max(a.at), count + 1);
     }
-    let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
-    out.iter_mut().for_each(|a| a.at -= origin);
-    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    if count == 0 {
+        return (0.0, Vec::new());
+    }
+    let since = || all().map(|a| Arrival { at: a.at - origin, ..a });
+    let mut out: Vec<Arrival> = Vec::with_capacity(count);
+    if tracks.len() == 1 {
+        out.extend(since());
+    } else {
+        spread(since, last - origin, &mut out);
+    }
+    if !out.is_sorted_by(|a, b| a.at <= b.at) {
+        out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    }
     (origin, out)
+}
+
+/// A packet as an arrival, unless it never came to the limiter; `at` in seconds since 1970.
+#[inline]
+fn arrival(s: &Sample, flow: u16, behind: bool, clocked: bool) -> Option<Arrival> {
+    let lost = match s.fate {
+        Fate::Passed { .. } => false,
+        Fate::LostDown => behind,
+        // What was lost before the capture never came to a limiter behind it.
+        Fate::LostUp if behind => return None,
+        Fate::LostUp => true,
+    };
+    let mut rtt = match s.fate {
+        Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
+        _ => f32::NAN,
+    };
+    let mut at = s.time.as_nanos() as f64 * 1e-9;
+    if clocked {
+        // It came to the limiter before it waited there.
+        rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
+        at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
+    }
+    let size = s.bytes as f32 / s.segments.max(1) as f32;
+    Some(Arrival { at, bytes: s.bytes as f32, size, lost, rtt, flow })
+}
+
+/// Fills `out` with what `all` tells, up to the time `last`: spread over spans of time, the few in each sorted.
+fn spread<I: Iterator<Item = Arrival>>(all: impl Fn() -> I, last: f64, out: &mut Vec<Arrival>) {
+    let spans = out.capacity() / IN_A_SPAN + 1;
+    let of = |a: &Arrival| ((a.at / last.max(1e-9) * spans as f64) as usize).min(spans - 1);
+    let mut begins = vec![0usize; spans + 1];
+    all().for_each(|a| begins[of(&a) + 1] += 1);
+    for i in 0..spans {
+        begins[i + 1] += begins[i];
+    }
+    let Some(any) = all().next() else { return };
+    out.resize(begins[spans], any);
+    for a in all() {
+        let place = &mut begins[of(&a)];
+        out[*place] = a;
+        *place += 1;
+    }
+    // Each has moved to its span's end.
+    let mut from = 0;
+    for to in &begins[..spans] {
+        out[from..*to].sort_by(|a, b| a.at.total_cmp(&b.at));
+        from = *to;
+    }
 }
 
 /// Finds what limits these packets, if anything does.
