@@ -20,7 +20,9 @@ impl Direction {
         }
         let tsval = p.options.timestamps.map_or(0, |t| t.0);
         let before = self.board.list.get(self.board.find(seq));
-        before.is_some_and(|s| s.seq == seq && !s.is_hole() && s.id == p.id && s.tsval == tsval && s.time > since)
+        before.is_some_and(|s| {
+            s.seq == seq && !s.is_hole() && s.id == p.id && s.tsval == tsval && s.time > since
+        })
     }
 
     /// Data of which part was there before, or should have been.

@@ -226,7 +226,10 @@ fn without_sack_losses_are_told_by_the_acks() {
                 check(&t);
                 assert_eq!(t.counts.retransmitted_packets, r.flow().retransmitted_packets);
                 let [found, missed, wrong] = lost(&r, &t);
-                println!("{name} {stack} {seed}: found {found}, missed {missed}, wrong {wrong}, {:?}", t.counts);
+                println!(
+                    "{name} {stack} {seed}: found {found}, missed {missed}, wrong {wrong}, {:?}",
+                    t.counts
+                );
                 assert!(found > 10, "{name}: nothing was lost");
                 // Of what was lost time and again no timestamp tells which transmission arrived: their number is right.
                 let within = if stack.contains("timestamps") { 10.0 } else { 1.0 };
