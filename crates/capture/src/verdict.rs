@@ -49,8 +49,9 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
+    let between = between(&tracks);
     let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(&tracks, t), &info)).collect();
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(&between, t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -79,17 +80,25 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
     of.into_values().collect()
 }
 
+/// Some flows from each host to each other.
+fn between(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<&Track>> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
+    for t in tracks {
+        let some = of.entry((t.sender.addr, t.receiver.addr)).or_default();
+        if some.len() <= MOST_BESIDE {
+            some.push(t);
+        }
+    }
+    of
+}
+
 /// Some other flows between the same hosts.
-fn beside<'a>(tracks: &'a [Track], of: &Track) -> Vec<&'a Track> {
+fn beside<'a>(between: &BTreeMap<(Addr, Addr), Vec<&'a Track>>, of: &Track) -> Vec<&'a Track> {
     if of.waits.is_empty() {
         return Vec::new();
     }
-    let same = |t: &&Track| {
-        t.sender.addr == of.sender.addr
-            && t.receiver.addr == of.receiver.addr
-            && t.connection != of.connection
-    };
-    tracks.iter().filter(same).take(MOST_BESIDE).collect()
+    let same = between.get(&(of.sender.addr, of.receiver.addr)).into_iter().flatten();
+    same.copied().filter(|t| t.connection != of.connection).take(MOST_BESIDE).collect()
 }
 
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.

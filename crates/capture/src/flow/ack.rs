@@ -48,6 +48,7 @@ impl Direction {
         if duplicate && (p.window == self.window || p.options.sacks > 0) {
             self.counts.dup_acks += 1;
             self.dups += 1;
+            self.above += 1;
         }
         if ack >= self.una {
             self.take_window(ack, p, now);
@@ -75,8 +76,9 @@ impl Direction {
     fn advance(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
         let mut needless = false;
         let mut front = true;
-        // Without SACK: what filled a hole is acknowledged at once (RFC 5681 section 4.2), and with it what lay behind.
-        let no_sack = self.counts.sacks == 0;
+        // Without SACK: what filled a hole is acknowledged at once, and with it what lay behind (RFC 5681 section 4.2).
+        // Where nothing did, an ACK may have waited for the second packet.
+        let behind = self.is_blind() && (self.above > 0 || ack - self.una > 2 * self.mss as u64);
         let mut filled = false;
         let mut mended = false;
         let mut proven = None;
@@ -101,11 +103,12 @@ impl Direction {
                 if front && p.options.timestamps.is_some_and(|(_, echo)| echo == part.tsval) {
                     proven = Some((part.time, part.up));
                 }
-                needless = self.was_needless(&part, p, now, front, needless) || no_sack && filled && !front;
+                needless = self.was_needless(&part, p, now, front, needless) || behind && filled && !front;
                 filled |= front && !needless;
-                if needless {
-                    self.needless(part.seq, part.seq + len as u64, false);
-                }
+                self.mend(&part, len, needless);
+            }
+            if !front {
+                self.above = self.above.saturating_sub(self.segments(len));
             }
             front = false;
             // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
@@ -124,6 +127,9 @@ impl Direction {
         }
         self.una = ack;
         self.dups = 0;
+        if self.una >= self.nxt {
+            self.above = 0;
+        }
         self.progress = now;
         self.last_data = now;
     }
@@ -132,7 +138,7 @@ impl Direction {
     #[inline]
     fn arrived(&mut self, s: &Segment, now: u64, sampled: &mut Sampled) {
         let mut rtt = 0;
-        if s.hole {
+        if s.is_hole() {
             self.counts.missed_bytes += s.len as u64;
         } else if s.times == 1 {
             // Karn: of what was sent twice no one knows which was acknowledged.
@@ -142,12 +148,34 @@ impl Direction {
             sampled.newest = Some(sampled.newest.map_or(s.time, |time| time.max(s.time)));
             rtt = ((now.saturating_sub(s.time) / 1000) as u32).saturating_add(s.up).max(1);
         }
-        if !s.hole {
+        if !s.is_hole() {
             self.largest_acked = self.largest_acked.max(s.len);
         }
         sampled.acked += s.len as u64;
         self.counts.acked_bytes += s.len as u64;
         self.log.passed(s.entry, s.len, rtt);
+    }
+
+    /// The receiver has `len` bytes of what was sent again; `needless`: it had them before.
+    pub(super) fn mend(&mut self, part: &Segment, len: u32, needless: bool) {
+        let Some(first) = part.doubted() else {
+            if needless {
+                self.needless(part.seq, part.seq + len as u64, false);
+            }
+            return;
+        };
+        if needless {
+            let segments = self.segments(len);
+            self.counts.spurious += segments as u64;
+            self.log.found(first, len, segments);
+        }
+        self.log.passed(first, len, 0);
+    }
+
+    /// No SACK and no D-SACK tell what arrived.
+    #[inline]
+    pub(super) fn is_blind(&self) -> bool {
+        self.counts.sacks == 0 && !self.handshake.sack
     }
 
     /// Whether a segment that was sent again had arrived the first time.
@@ -228,8 +256,8 @@ impl Direction {
             }
             self.board.list[i - 1].sacked = true;
             self.sacked += part.len;
-            if part.times > 1 && self.too_soon(&part, now) {
-                self.needless(part.seq, part.end(), false);
+            if part.times > 1 {
+                self.mend(&part, part.len, self.too_soon(&part, now));
             }
             self.arrived(&part, now, sampled);
         }

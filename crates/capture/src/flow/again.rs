@@ -20,7 +20,9 @@ impl Direction {
         }
         let tsval = p.options.timestamps.map_or(0, |t| t.0);
         let before = self.board.list.get(self.board.find(seq));
-        before.is_some_and(|s| s.seq == seq && !s.hole && s.id == p.id && s.tsval == tsval && s.time > since)
+        before.is_some_and(|s| {
+            s.seq == seq && !s.is_hole() && s.id == p.id && s.tsval == tsval && s.time > since
+        })
     }
 
     /// Data of which part was there before, or should have been.
@@ -37,7 +39,7 @@ impl Direction {
         let mut i = self.board.find(seq);
         i += self.board.cut(i, seq) as usize;
         let first = self.board.list.get(i).copied();
-        let late = first.is_some_and(|s| s.hole && s.seq < old_end && self.is_late(&s, p, now));
+        let late = first.is_some_and(|s| s.is_hole() && s.seq < old_end && self.is_late(&s, p, now));
         let (kind, timer) = if late {
             (Kind::Reordered, None)
         } else {
@@ -53,12 +55,13 @@ impl Direction {
             self.board.cut(i, old_end);
             let s = self.board.list.get(i).copied().unwrap_or(s);
             let segments = self.segments(s.len);
+            let mut first = if s.first > 0 { s.first.wrapping_add(number.wrapping_sub(s.entry)) } else { 0 };
             i += 1;
             if s.sacked {
                 stale += s.len;
                 continue;
             }
-            if s.hole && late {
+            if s.is_hole() && late {
                 self.log.removed(s.entry, s.len, segments);
                 self.counts.reordered += segments as u64;
                 let by = Span::from_nanos(now - s.time.min(now));
@@ -67,8 +70,13 @@ impl Direction {
                 // A packet lost time and again while smaller ones passed.
                 let large = s.len <= self.mss && s.len > self.largest_acked && self.largest_acked > 0;
                 self.counts.too_big += (s.times >= 2 && large) as u64;
-                self.log.lost(s.entry, s.len, segments, if s.hole { 0 } else { hold });
-                if !s.hole {
+                if s.times == 1 && self.is_blind() {
+                    self.log.suspect(s.entry, s.len, segments);
+                    first = number.wrapping_sub(s.entry);
+                } else {
+                    self.log.lost(s.entry, s.len, segments, if s.is_hole() { 0 } else { hold });
+                }
+                if first == 0 && !s.is_hole() {
                     self.resent.push(Again {
                         seq: s.seq,
                         end: s.end(),
@@ -78,12 +86,12 @@ impl Direction {
                     });
                 }
             }
-            if s.hole {
+            if s.is_hole() {
                 self.counts.unique_bytes += s.len as u64;
             }
             opened += s.len;
-            let times = if s.hole && late { 1 } else { s.times.saturating_add(1).max(2) };
-            let seen = Segment { time: now, up, entry: number, tsval, id: p.id, times, hole: false, ..s };
+            let times = if s.is_hole() && late { 1 } else { s.times.saturating_add(1).max(2) };
+            let seen = Segment { time: now, up, entry: number, tsval, id: p.id, times, first, ..s };
             self.board.list[i - 1] = seen;
         }
         let old = (old_end - seq) as u32;

@@ -22,17 +22,29 @@ pub struct Segment {
     pub tsval: u32,
     /// IP identification, likewise.
     pub id: u16,
-    /// How often it was sent.
+    /// So many entries before that one stands its first transmission, whose fate its acknowledgement tells; 0: none.
+    pub first: u32,
+    /// How often it was sent; 0: it was not seen.
     pub times: u8,
     /// The receiver has it, by SACK.
     pub sacked: bool,
-    /// It was not seen.
-    pub hole: bool,
 }
 
 impl Segment {
     pub fn end(&self) -> u64 {
         self.seq + self.len as u64
+    }
+
+    /// It was not seen.
+    #[inline]
+    pub fn is_hole(&self) -> bool {
+        self.times == 0
+    }
+
+    /// The log's number of its first transmission, if its fate is open.
+    #[inline]
+    pub fn doubted(&self) -> Option<u32> {
+        (self.first > 0).then(|| self.entry.wrapping_sub(self.first))
     }
 }
 

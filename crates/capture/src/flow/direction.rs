@@ -112,6 +112,8 @@ pub struct Direction {
     pub(super) zero_since: Option<u64>,
     /// ACKs of the same byte in a row.
     pub(super) dups: u32,
+    /// Segments that the receiver may have beyond a hole, as duplicate ACKs tell.
+    pub(super) above: u32,
     /// When `una` last moved.
     pub(super) progress: u64,
     pub(super) last_sent: u64,
@@ -199,6 +201,7 @@ impl Direction {
             edge: u64::MAX,
             zero_since: None,
             dups: 0,
+            above: 0,
             progress: 0,
             last_sent: 0,
             spacing: 0,
@@ -368,9 +371,9 @@ impl Direction {
             entry,
             tsval: p.options.timestamps.map_or(0, |t| t.0),
             id: p.id,
+            first: 0,
             times: 1,
             sacked: false,
-            hole: false,
         });
         self.counts.unique_bytes += len as u64;
         self.nxt = seq + len as u64;
@@ -401,7 +404,6 @@ impl Direction {
         self.extend(p, at, len, now, entry);
         self.counts.unique_bytes = unique;
         if let Some(hole) = self.board.list.back_mut() {
-            hole.hole = true;
             hole.times = 0;
         }
     }
@@ -415,6 +417,7 @@ impl Direction {
             } else {
                 self.log.passed(s.entry, s.len, 0);
             }
+            self.mend(&s, s.len, false);
         }
     }
 
@@ -510,13 +513,17 @@ impl Direction {
         }
     }
 
-    /// What lies below three sacked segments (RFC 6675's `IsLost`) was lost, though never sent again.
+    /// What lies below three sacked segments (RFC 6675's `IsLost`) was lost, though never sent again; and what never
+    /// came below three that did.
     fn lose_rest(&mut self, last: u64) {
-        let mut above = 0;
+        let (mut above, mut came) = (0, 0);
         for i in (0..self.board.list.len()).rev() {
             let s = self.board.list[i];
             let segments = self.segments(s.len);
-            if s.sacked {
+            came += if s.is_hole() { 0 } else { segments };
+            if s.is_hole() && came >= 3 {
+                self.log.lost(s.entry, s.len, segments, 0);
+            } else if s.sacked {
                 above += segments;
             } else if above >= 3 && (s.times <= 1 || last.saturating_sub(s.time) > 2 * self.rtt.rtt) {
                 self.log.lost(s.entry, s.len, segments, 0);

@@ -116,11 +116,18 @@ impl Log {
 
     /// `bytes` of it were lost, as it seems; held until `hold`.
     pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: u64) {
+        self.suspect(number, bytes, segments);
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
+            e.hold = e.hold.max(hold);
+        }
+    }
+
+    /// `bytes` of it were sent again, but may have arrived: their fate stays open.
+    pub fn suspect(&mut self, number: u32, bytes: u32, segments: u32) {
+        if let Some(e) = self.get(number) {
             e.lost = e.lost.saturating_add(bytes).min(e.bytes);
             e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;
-            e.hold = e.hold.max(hold);
         }
     }
 

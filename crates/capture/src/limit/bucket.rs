@@ -80,6 +80,8 @@ const FREE: f64 = 0.7;
 /// Losses before rates a little off add up.
 const EARLY: usize = 60;
 
+/// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
+const TRIED: usize = 41;
 /// Rates tried at once: their sums do not wait for each other.
 const LANES: usize = 8;
 /// Shares of the losses below a threshold.
@@ -461,8 +463,8 @@ fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; 
 fn measure(arrivals: &[Arrival], needs: &[[f32; LANES]], lane: usize, mut b: Bucket) -> Bucket {
     let both = || arrivals.iter().zip(needs).map(|(a, n)| (a.lost, n[lane]));
     let mut lost: Vec<f32> = both().filter(|n| n.0).map(|n| n.1).collect();
-    let mut near: Vec<f32> = both().filter(|n| !n.0 && n.1 as f64 > 0.7 * b.burst).map(|n| n.1).collect();
-    (b.wrong, b.burst) = divide(&mut lost, &mut near, b.burst);
+    let near: Vec<f32> = both().filter(|n| !n.0 && n.1 as f64 > 0.7 * b.burst).map(|n| n.1).collect();
+    (b.wrong, b.burst) = divide(&mut lost, &near, b.burst);
     let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
     b.spread = quantile(&mut distance, 0.5) as f64;
     b.emptied = both().any(|n| !n.0 && (n.1 as f64) < 0.25 * b.burst);
@@ -471,23 +473,32 @@ fn measure(arrivals: &[Arrival], needs: &[[f32; LANES]], lane: usize, mut b: Buc
 
 /// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
 /// on either side together, and the need.
-fn divide(lost: &mut [f32], near: &mut [f32], around: f64) -> (f64, f64) {
+fn divide(lost: &mut [f32], near: &[f32], around: f64) -> (f64, f64) {
     if lost.is_empty() {
         return (1.0, around);
     }
     lost.sort_unstable_by(f32::total_cmp);
-    near.sort_unstable_by(f32::total_cmp);
     let (l, p) = (lost.len() as f64, near.len().max(1) as f64);
+    let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
+    let thresholds = places.map(|place| lost[place]);
+    // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
+    // would be most of the whole search.
+    let (mut counts, mut largest) = ([0usize; TRIED + 1], [f32::NEG_INFINITY; TRIED + 1]);
+    for n in near {
+        let i = thresholds.partition_point(|t| t < n);
+        counts[i] += 1;
+        largest[i] = largest[i].max(*n);
+    }
     let mut best = (f64::INFINITY, around);
-    for i in 0..=40 {
-        let place = (lost.len() - 1) * i / 80;
-        let threshold = lost[place];
-        let below = near.partition_point(|n| *n <= threshold);
-        let wrong = place as f64 / l + (near.len() - below) as f64 / p;
+    let (mut below, mut under) = (0, f32::NEG_INFINITY);
+    for (i, threshold) in thresholds.into_iter().enumerate() {
+        below += counts[i];
+        under = under.max(largest[i]);
+        let wrong = places[i] as f64 / l + (near.len() - below) as f64 / p;
         if wrong < best.0 {
             // Between the largest need that passed and the least that did not.
-            let under = below.checked_sub(1).map(|i| near[i]).filter(|n| *n > 0.9 * threshold);
-            best = (wrong, under.map_or(threshold, |n| (n + threshold) / 2.0) as f64);
+            let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
+            best = (wrong, split as f64);
         }
     }
     best
