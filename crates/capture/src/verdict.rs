@@ -9,6 +9,7 @@ mod causes;
 mod cc;
 mod losses;
 mod measures;
+mod outages;
 mod rounds;
 
 use crate::limit::{self, Found, Path};
@@ -25,19 +26,21 @@ use std::collections::BTreeMap;
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
+/// Payload of the other direction that is more than answers: as a share.
+const BOTH_WAYS: f64 = 0.02;
+
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
 const PROBE: usize = 6;
-
-/// Other flows asked whether the path was gone.
-const MOST_BESIDE: usize = 16;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
+    let silences = silences(&tracks);
     for group in groups(&tracks) {
-        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group) {
+        let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
+        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
@@ -49,9 +52,18 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let between = between(&tracks);
+    let ways = ways(&tracks);
+    let beside = |t: &Track| {
+        let way = |from: Addr, to: Addr| ways.get(&(from, to)).copied().unwrap_or_default();
+        let (there, back) = (way(t.sender.addr, t.receiver.addr), way(t.receiver.addr, t.sender.addr));
+        Beside {
+            silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
+            base: there.base,
+            both_ways: back.bytes as f64 > BOTH_WAYS * there.bytes as f64,
+        }
+    };
     let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(&between, t), &info)).collect();
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -80,25 +92,46 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
     of.into_values().collect()
 }
 
-/// Some flows from each host to each other.
-fn between(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<&Track>> {
+/// When no ACK passed between each two hosts.
+fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<(f64, f64)>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
-        let some = of.entry((t.sender.addr, t.receiver.addr)).or_default();
-        if some.len() <= MOST_BESIDE {
-            some.push(t);
-        }
+        of.entry(pair(t)).or_default().push(t);
+    }
+    of.into_iter().map(|(hosts, group)| (hosts, outages::silences(group.into_iter()))).collect()
+}
+
+/// What went from one host to another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Payload.
+    bytes: u64,
+    /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
+    base: Option<f64>,
+}
+
+fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
+    let mut of: BTreeMap<(Addr, Addr), Way> = BTreeMap::new();
+    for t in tracks {
+        let way = of.entry((t.sender.addr, t.receiver.addr)).or_default();
+        way.bytes = way.bytes.saturating_add(t.counts.payload_bytes);
+        let least = (t.rtt.samples() > 0).then(|| t.rtt.min().as_secs_f64());
+        way.base = way.base.into_iter().chain(least).min_by(f64::total_cmp);
     }
     of
 }
 
-/// Some other flows between the same hosts.
-fn beside<'a>(between: &BTreeMap<(Addr, Addr), Vec<&'a Track>>, of: &Track) -> Vec<&'a Track> {
-    if of.waits.is_empty() {
-        return Vec::new();
-    }
-    let same = between.get(&(of.sender.addr, of.receiver.addr)).into_iter().flatten();
-    same.copied().filter(|t| t.connection != of.connection).take(MOST_BESIDE).collect()
+/// What the other flows between its hosts say of a flow's path.
+struct Beside<'a> {
+    silences: &'a [(f64, f64)],
+    base: Option<f64>,
+    both_ways: bool,
+}
+
+/// Its hosts, whoever sends.
+fn pair(t: &Track) -> (Addr, Addr) {
+    let (a, b) = (t.sender.addr, t.receiver.addr);
+    (a.min(b), a.max(b))
 }
 
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
@@ -120,9 +153,9 @@ struct Asked {
 }
 
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize]) -> Option<Asked> {
+fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
-    let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, &members)).collect();
+    let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
@@ -139,11 +172,10 @@ fn ask(tracks: &[Track], members: &[usize]) -> Option<Asked> {
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
-fn gone(t: &Track, beside: &[&Track]) -> Vec<(f64, f64)> {
+fn gone(t: &Track, silences: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
-    let others: Vec<&Track> =
-        beside.iter().filter(|o| o.connection != t.connection).take(MOST_BESIDE).copied().collect();
-    losses::outages(t, rtt, &others).into_iter().map(|(from, to)| (from - 1.5 * rtt, to + 0.5 * rtt)).collect()
+    let outages = outages::outages(t, rtt, silences).into_iter();
+    outages.map(|(from, to)| (from - 1.5 * rtt, to + 0.5 * rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {
@@ -152,9 +184,27 @@ fn receiver_side(t: &Track) -> bool {
         && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
 }
 
+fn sender_side(t: &Track) -> bool {
+    let least = |h: &crate::Histogram, syn: Option<units::Span>| match h.samples() {
+        0 => syn.map(|s| s.as_nanos()),
+        _ => Some(h.min().as_nanos()),
+    };
+    let (up, down) = (least(&t.rtt_up, t.handshake.up), least(&t.rtt_down, t.handshake.down));
+    up.zip(down).is_some_and(|(up, down)| up < down / 10)
+}
+
+/// What round trips take too long, they take mostly between sender and capture.
+fn slow_up(t: &Track) -> bool {
+    let over = |h: &crate::Histogram| match h.samples() {
+        0 => 0,
+        _ => h.mean().as_nanos().saturating_sub(h.min().as_nanos()),
+    };
+    over(&t.rtt_up) > 2 * over(&t.rtt_down)
+}
+
 /// The limiters of a group: one for all, or one each.
-fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Asked, Vec<usize>)> {
-    let joint = ask(tracks, group);
+fn limiters_of(tracks: &[Track], group: &[usize], silences: &[(f64, f64)]) -> Vec<(Asked, Vec<usize>)> {
+    let joint = ask(tracks, group, silences);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
@@ -172,7 +222,7 @@ fn limiters_of(tracks: &[Track], group: &[usize]) -> Vec<(Asked, Vec<usize>)> {
         asked.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count()
     };
     let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
-        members.iter().filter_map(|m| Some((ask(tracks, &[*m])?, vec![*m]))).collect()
+        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences)?, vec![*m]))).collect()
     };
     match joint {
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
@@ -224,27 +274,30 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
 }
 
-fn flow(t: &Track, through: Option<Through>, beside: &[&Track], info: &CaptureInfo) -> FlowDiagnosis {
-    let base = if t.rtt.samples() > 0 {
-        t.rtt.min().as_secs_f64()
-    } else {
-        t.handshake.rtt.map_or(0.05, |r| r.as_secs_f64())
-    };
+fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo) -> FlowDiagnosis {
+    let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
     let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
     let measures = measures::measures(t, &rounds);
+    // Nothing is before the capture where that is the sender.
     let limiter = through.as_ref().map(|l| l.found);
-    let outages = losses::outages(t, rtt, beside);
+    let limiter =
+        limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
+    let outages = outages::outages(t, rtt, beside.silences);
     let losses = losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages);
     let facts = Facts {
         base,
+        least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
         mss: t.mss.max(1) as f64,
         limiter,
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
         outages,
         near_receiver: receiver_side(t),
+        slow_up: slow_up(t),
+        blind: t.rtt_up.samples() == 0 && !sender_side(t),
+        both_ways: beside.both_ways,
     };
     let splits = causes::split(&rounds, &facts);
     let causes = shares(&splits);

@@ -126,6 +126,12 @@ pub struct Direction {
     pub(super) probed: u64,
     /// Nothing is outstanding from here on, as the sender sees it; `u64::MAX`: something is.
     pub(super) quiet_from: u64,
+    /// When new data was sent last; when it was before that quiet.
+    pub(super) last_new: u64,
+    pub(super) had_sent: u64,
+    /// That data ended in PSH.
+    pub(super) had_pushed: bool,
+    pushed: bool,
     pub(super) full_from: u64,
     pub(super) doubt: Option<Doubt>,
     pub(super) waits: Vec<Wait>,
@@ -209,6 +215,10 @@ impl Direction {
             loss: 0,
             probed: 0,
             quiet_from: u64::MAX,
+            last_new: 0,
+            had_sent: 0,
+            had_pushed: false,
+            pushed: false,
             full_from: u64::MAX,
             doubt: None,
             waits: Vec::new(),
@@ -273,6 +283,8 @@ impl Direction {
         };
         let (kind, timer) = if seq >= self.nxt {
             self.fresh(p, seq, now, entry);
+            self.had_sent = std::mem::replace(&mut self.last_new, now);
+            self.had_pushed = std::mem::replace(&mut self.pushed, p.flags.has(Flags::PSH));
             (Kind::Data, None)
         } else {
             self.again(p, seq, now, gap, entry)
@@ -336,7 +348,7 @@ impl Direction {
     #[inline]
     fn count_bin(&mut self, p: &Packet, now: u64, kind: Kind, segments: u32) -> u32 {
         let inflight = self.inflight(now);
-        let short = p.len < self.mss && p.flags.has(Flags::PSH);
+        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
         self.counts.short += short as u64;
         let bin = self.bins.at(now);
         let bytes = match kind {

@@ -5,6 +5,9 @@ use super::direction::{Direction, RTO_MIN};
 use crate::{Wait, Waited};
 use units::Time;
 
+/// What a sender takes to answer an ACK, at most, nanoseconds.
+const LATE: u64 = 1_000_000;
+
 /// Data after a long pause: new, or, if a jump follows, sent again after a timeout and the first time lost before
 /// the capture.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +20,8 @@ pub(super) struct Doubt {
     end: u64,
     segments: u64,
     bytes: u64,
+    /// It is one full segment, seen at a distance from the sender.
+    alone: bool,
 }
 
 impl Direction {
@@ -56,12 +61,15 @@ impl Direction {
             self.end_full(last);
             self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
             self.wait(last, now, why);
+        } else if self.doubt.is_some_and(|d| d.alone) && self.was_alone(now) {
+            // A timeout, as is counted now.
         } else if now > self.quiet_from {
             self.end_full(now);
+            let from = self.nothing_from(now);
             if now - self.quiet_from >= self.rtt.timeout() / 2 {
-                self.doubt(now, last, end);
+                self.doubt(now, last, end, from);
             } else {
-                self.bins.spread(self.quiet_from, now, Pause::Idle);
+                self.bins.spread(from, now, Pause::Idle);
             }
         } else if let Some(doubt) = self.doubt
             && now - doubt.to > 4 * self.rtt.rtt + RTO_MIN
@@ -74,12 +82,35 @@ impl Direction {
         }
     }
 
+    /// Whether what is in doubt had to be acknowledged before anything else was sent, as in the window of a sender that
+    /// ran into a timeout; the first data behind it tells.
     #[cold]
-    fn doubt(&mut self, now: u64, last: u64, end: u64) {
+    fn was_alone(&mut self, now: u64) -> bool {
+        let Some(doubt) = &mut self.doubt else { return false };
+        doubt.alone = false;
+        let (doubt, after) = (*doubt, now.saturating_sub(doubt.to));
+        let alone = after > self.rtt.rtt / 2 && after < self.rtt.timeout() / 2;
+        if alone {
+            self.timed_out(doubt);
+        }
+        alone
+    }
+
+    /// Since when the sender had nothing to send whose new data passes at `now`: since its last, where it sent later
+    /// than the last ACK would have let it, and said that there was no more.
+    fn nothing_from(&self, now: u64) -> u64 {
+        let waited = if self.delay == u32::MAX { 0 } else { self.delay as u64 * 1000 };
+        let late = now.saturating_sub(waited) > self.quiet_from + (self.rtt.rtt / 8).max(LATE);
+        if late && self.last_new == now && self.had_pushed { self.had_sent } else { self.quiet_from }
+    }
+
+    #[cold]
+    fn doubt(&mut self, now: u64, last: u64, end: u64, idle: u64) {
         self.end_doubt();
         let bytes = self.board.list.back().map_or(0, |s| s.len);
         let segments = self.segments(bytes) as u64;
-        self.doubt = Some(Doubt { last, idle: self.quiet_from, to: now, end, segments, bytes: bytes as u64 });
+        let alone = bytes == self.mss && self.up.rtt() > LATE;
+        self.doubt = Some(Doubt { last, idle, to: now, end, segments, bytes: bytes as u64, alone });
     }
 
     /// It was new data after idleness.
@@ -97,6 +128,11 @@ impl Direction {
         if self.nxt > doubt.end || now - doubt.to > 4 * self.rtt.rtt + RTO_MIN {
             return;
         }
+        self.timed_out(doubt);
+        self.loss = seq;
+    }
+
+    fn timed_out(&mut self, doubt: Doubt) {
         self.doubt = None;
         self.bins.spread(doubt.last, doubt.to, Pause::Timeout);
         self.wait(doubt.last, doubt.to, Waited::Timeout);
@@ -104,7 +140,6 @@ impl Direction {
         self.counts.retransmitted_packets += doubt.segments;
         self.counts.retransmitted_bytes += doubt.bytes;
         self.counts.rto += doubt.segments;
-        self.loss = seq;
     }
 
     fn bins_from(&self) -> u64 {

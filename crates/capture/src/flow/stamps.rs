@@ -11,6 +11,8 @@ use units::{Span, Time};
 const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
 /// How long the clock is watched before its tick is believed.
 const WATCHED: f64 = 0.3;
+/// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
+const AHEAD: i64 = 50_000_000;
 /// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
 const HORIZON: i64 = 60_000_000_000;
 
@@ -40,7 +42,13 @@ impl Stamps {
         if self.tick == 0.0 {
             self.learn(ticks, elapsed as f64 * 1e-9)?;
         }
-        let offset = elapsed - (ticks * self.tick) as i64;
+        let mut offset = elapsed - (ticks * self.tick) as i64;
+        // A queue that grew while the clock was watched made it look slow.
+        if offset < -(AHEAD + elapsed / 8) {
+            (self.tick, self.least) = (0.0, [0, 0]);
+            self.learn(ticks, elapsed as f64 * 1e-9)?;
+            offset = elapsed - (ticks * self.tick) as i64;
+        }
         // A clock that jumped (another host behind the same address) begins anew.
         if (offset - self.least[0]).abs() > 30_000_000_000 {
             *self = Stamps::default();

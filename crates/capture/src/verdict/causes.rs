@@ -14,6 +14,8 @@ use result::diagnosis::{Cause, LimiterKind};
 pub(crate) struct Facts {
     /// RTprop, seconds.
     pub base: f64,
+    /// Least RTT of this flow, seconds: what its delays one way count from.
+    pub least: f64,
     /// Payload bytes of a full segment.
     pub mss: f64,
     /// Its limiter.
@@ -24,8 +26,14 @@ pub(crate) struct Facts {
     pub losses: Vec<(f64, Cause)>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
-    /// The capture is at the receiver: delay of ACKs on their way to it says nothing.
+    /// The capture is at the receiver.
     pub near_receiver: bool,
+    /// What the round trip takes too long, it takes mostly between sender and capture.
+    pub slow_up: bool,
+    /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
+    pub blind: bool,
+    /// The other way data goes too, whose queue the ACKs must pass.
+    pub both_ways: bool,
 }
 
 /// Seconds of each cause in one round.
@@ -68,17 +76,17 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
 fn full_window(rounds: &[Round], i: usize, facts: &Facts) -> Cause {
-    at_limiter(rounds, i, facts).unwrap_or(Cause::ReceiveWindow)
+    let waits = || facts.limiter.is_some_and(|l| l.against.is_some()) && waits(rounds, i, facts);
+    queue_of(facts).filter(|_| waits()).unwrap_or(Cause::ReceiveWindow)
 }
 
-/// What packets wait at in round `i`, if they do.
-fn at_limiter(rounds: &[Round], i: usize, facts: &Facts) -> Option<Cause> {
-    let cause = match facts.limiter?.kind {
-        LimiterKind::Shaper => Cause::Shaped,
-        LimiterKind::Bottleneck => Cause::Bottleneck,
-        LimiterKind::Policer => return None,
-    };
-    queued(rounds, i, facts).then_some(cause)
+/// What it means to wait at the limiter.
+fn queue_of(facts: &Facts) -> Option<Cause> {
+    match facts.limiter?.kind {
+        LimiterKind::Shaper => Some(Cause::Shaped),
+        LimiterKind::Bottleneck => Some(Cause::Bottleneck),
+        LimiterKind::Policer => None,
+    }
 }
 
 /// The cause that most of them have.
@@ -104,7 +112,9 @@ fn floor(facts: &Facts) -> f64 {
 fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, facts: &Facts) -> Cause {
     let r = &rounds[i];
     let growing = grows(rounds, i);
-    if application(rounds, i) {
+    let pieces = pieces(rounds, i);
+    let waits = waits(rounds, i, facts);
+    if application(rounds, i) || pieces && !waits && i < first_loss {
         return Cause::Application;
     }
     if window(r, facts) {
@@ -116,8 +126,11 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if acks_wait(r, facts) {
         return Cause::AckPath;
     }
-    if let Some(cause) = at_limiter(rounds, i, facts) {
+    if let Some(cause) = queue_of(facts).filter(|_| waits || full(rounds, i, facts)) {
         return cause;
+    }
+    if waits && facts.both_ways && facts.limiter.is_none() {
+        return Cause::AckPath;
     }
     if i <= first_loss && growing {
         return Cause::SlowStart;
@@ -125,7 +138,11 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if i >= first_loss {
         return after_loss;
     }
-    if flat(rounds, i, facts) { Cause::SendBuffer } else { Cause::Application }
+    if pieces || !flat(rounds, i, facts) && paused(rounds, i) {
+        Cause::Application
+    } else {
+        Cause::SendBuffer
+    }
 }
 
 /// Of what the round trip takes too long, the ACKs' way is most.
@@ -135,11 +152,11 @@ fn acks_wait(r: &Round, facts: &Facts) -> bool {
     if facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
         return false;
     }
-    let over = if facts.near_receiver { r.rtt_min } else { r.rtt } - facts.base;
+    let over = if facts.slow_up { r.rtt_min } else { r.rtt } - facts.least;
     if over.is_nan() || over <= floor(facts).max(0.004) {
         return false;
     }
-    let back = match facts.near_receiver {
+    let back = match facts.slow_up {
         false => r.ack_delay,
         true => over - r.data_delay,
     };
@@ -157,14 +174,39 @@ fn window(r: &Round, facts: &Facts) -> bool {
     r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
 }
 
-/// Packets waited in this round, or the flow had its whole share of the limiter.
-fn queued(rounds: &[Round], i: usize, facts: &Facts) -> bool {
-    let r = &rounds[i];
-    let waits = r.rtt_min.is_finite() && r.rtt_min > facts.base + floor(facts);
+/// The rounds around `i` in which data was sent.
+fn around(rounds: &[Round], i: usize) -> impl Iterator<Item = &Round> {
+    let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
+    rounds[from..to].iter().filter(|r| r.packets > 0)
+}
+
+/// Round after round has small pieces with PSH: what the application wrote came to its end each time. Who fills
+/// a buffer or a window has none.
+fn pieces(rounds: &[Round], i: usize) -> bool {
+    let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
+    with >= 2 && with * 2 >= around(rounds, i).count()
+}
+
+/// The sender had nothing to send for a while.
+fn paused(rounds: &[Round], i: usize) -> bool {
+    around(rounds, i).any(|r| r.idle > 0.1 * r.width)
+}
+
+/// Packets waited in this round.
+fn waits(rounds: &[Round], i: usize, facts: &Facts) -> bool {
+    let waits = |r: &Round| r.rtt_min > facts.base + floor(facts);
     // A round without a sample is as the one before.
-    let before = i > 0 && !r.rtt_min.is_finite() && rounds[i - 1].rtt_min > facts.base + floor(facts);
-    let full = facts.limiter.is_some_and(|l| r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share);
-    waits || before || full
+    waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
+}
+
+/// The flow had its whole share of the limiter. One that no delay tells of is but the rate that packets come at,
+/// and that may be a window's: then the amount in flight does not change.
+fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
+    let r = &rounds[i];
+    facts.limiter.is_some_and(|l| {
+        r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
+            && (l.against.is_some() || facts.blind || !flat(rounds, i, facts))
+    })
 }
 
 /// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next.
@@ -178,8 +220,7 @@ fn grows(rounds: &[Round], i: usize) -> bool {
 /// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
 /// nothing holds grows; an application of its own pace lets it wander.
 fn flat(rounds: &[Round], i: usize, facts: &Facts) -> bool {
-    let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
-    let around = || rounds[from..to].iter().filter(|r| r.packets > 0).map(|r| r.inflight);
+    let around = || around(rounds, i).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
     high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
 }

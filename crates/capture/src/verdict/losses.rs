@@ -1,12 +1,9 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use crate::limit::lift::goes_with_delay;
-use crate::{Fate, Sample, Track, Wait, Waited};
+use crate::{Fate, Sample, Track};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
-
-/// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
-const TAIL: (f64, f64) = (0.9, 6.0);
 
 /// A queue is long when the delay is this share of that of losses usually.
 const LONG: f32 = 0.3;
@@ -15,7 +12,7 @@ const SHARE: f32 = 0.25;
 const TICKS: f64 = 0.003;
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
-/// a policer dropped; `outages` as [`outages`] says.
+/// a policer dropped; `outages` as [`super::outages`] says.
 pub(crate) fn losses(
     t: &Track,
     base: f64,
@@ -95,51 +92,6 @@ fn ways(t: &Track) -> Vec<f32> {
     t.log.iter().map(of).collect()
 }
 
-/// Times in which nothing passed, seconds since the connection's first packet: silences that the path ended, those
-/// that took more than one timeout to end, and those that another flow between the same hosts (`beside`) had too.
-/// While others came through it was no outage.
-pub(crate) fn outages(t: &Track, rtt: f64, beside: &[&Track]) -> Vec<(f64, f64)> {
-    let mut out = Vec::new();
-    let mut run: Vec<&Wait> = Vec::new();
-    let waits = t.waits.iter().filter(|w| w.why != Waited::ZeroWindow);
-    for w in waits.map(Some).chain([None]) {
-        let joins = w.is_some_and(|w| run.last().is_none_or(|l| seconds(w.from) - seconds(l.to) < 0.5 * rtt));
-        if !joins && let (Some(a), Some(b)) = (run.first(), run.last()) {
-            let (from, to) = (seconds(a.from), seconds(b.to));
-            let path = run.iter().any(|w| w.why == Waited::Silence);
-            let long = run.len() > 1 || to - from > TAIL.0.max(TAIL.1 * rtt);
-            let shared = to - from > 0.15_f64.max(3.0 * rtt) && beside.iter().any(|o| silent(o, from, to));
-            if (path || long || shared) && !beside.iter().any(|o| came_through(o, from, to)) {
-                out.push((from - seconds(t.first), to - seconds(t.first)));
-            }
-            run.clear();
-        }
-        run.extend(w);
-    }
-    out
-}
-
 fn seconds(t: units::Time) -> f64 {
     t.as_nanos() as f64 * 1e-9
-}
-
-/// It waited too for most of that time.
-fn silent(t: &Track, from: f64, to: f64) -> bool {
-    let both: f64 =
-        t.waits.iter().map(|w| (seconds(w.to).min(to) - seconds(w.from).max(from)).max(0.0)).sum();
-    both > 0.7 * (to - from)
-}
-
-/// Its packets arrived meanwhile, but for the edges: most of those sent, and several.
-fn came_through(t: &Track, from: f64, to: f64) -> bool {
-    let edge = 0.2 * (to - from);
-    let (from, to) = (from + edge, to - edge);
-    let begin = t.log.partition_point(|s| seconds(s.time) < from);
-    let during = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
-    let (mut passed, mut all) = (0, 0);
-    for s in during {
-        all += 1;
-        passed += usize::from(matches!(s.fate, Fate::Passed { .. }) && !s.again);
-    }
-    passed >= 3 && passed * 2 > all
 }

@@ -119,12 +119,12 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         if n > 0.0 {
             r.rtt = sum / n;
         }
-        // Bins at the ends reach beyond the flow.
-        let waits = r.idle + r.window_full + r.timeout + r.silence;
-        if waits > r.width && waits > 0.0 {
-            let scale = r.width / waits;
-            for w in [&mut r.idle, &mut r.window_full, &mut r.timeout, &mut r.silence] {
-                *w *= scale;
+        // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
+        r.idle = r.idle.min(r.width);
+        let (waits, left) = (r.window_full + r.timeout + r.silence, r.width - r.idle);
+        if waits > left {
+            for w in [&mut r.window_full, &mut r.timeout, &mut r.silence] {
+                *w *= left / waits;
             }
         }
     }

@@ -1,0 +1,108 @@
+//! Times in which nothing passed between two hosts.
+//!
+//! Losses do not stop ACKs: what follows a lost packet is acknowledged (or asks for it). Where a queue or policer
+//! drops all that one flow has outstanding, other flows go on. So the path is gone where no flow between the
+//! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
+//! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
+
+use crate::{Fate, Track, Waited};
+
+/// Shorter silences, seconds, are none: delayed ACKs make such.
+const LEAST: f64 = 0.15;
+/// The longest silences kept.
+const MOST: usize = 4096;
+/// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
+const TAIL: (f64, f64) = (0.9, 6.0);
+/// So many packets without an answer are no tail.
+const UNANSWERED: usize = 5;
+
+fn seconds(t: units::Time) -> f64 {
+    t.as_nanos() as f64 * 1e-9
+}
+
+/// Times without any ACK of these tracks, seconds since 1970.
+pub(crate) fn silences<'a>(tracks: impl Iterator<Item = &'a Track>) -> Vec<(f64, f64)> {
+    let mut heard: Vec<(f64, f64)> = Vec::new();
+    for t in tracks {
+        let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+        let with = t.bins.iter().filter(|b| b.acks > 0);
+        heard.extend(with.map(|b| {
+            let from = first + b.index as f64 * width;
+            (from, from + width)
+        }));
+    }
+    heard.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut out = Vec::new();
+    let mut end = f64::INFINITY;
+    for (from, to) in heard {
+        if from - end > LEAST {
+            out.push((end, from));
+        }
+        end = if end.is_finite() { end.max(to) } else { to };
+    }
+    if out.len() > MOST {
+        out.sort_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
+        out.truncate(MOST);
+        out.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    out
+}
+
+/// Which of `silences` were the path's as far as this track shows; seconds since the connection's first packet.
+pub(crate) fn outages(t: &Track, rtt: f64, silences: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
+        return Vec::new();
+    };
+    let end = last + t.bin.as_secs_f64();
+    let begin = silences.partition_point(|s| s.0 < first);
+    let inside = silences[begin..].iter().take_while(|s| s.1 <= end);
+    let long = inside.filter(|s| s.1 - s.0 > 1.3 * rtt);
+    let since = seconds(t.first);
+    long.filter(|s| gone(t, rtt, **s)).map(|s| (s.0 - since, s.1 - since)).collect()
+}
+
+/// Whether the path was gone in this silence.
+fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
+    if idle(t, from, to) > 0.5 * (to - from) {
+        return late(t, from, to) || hole(t, rtt, to);
+    }
+    let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
+    let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
+    let waits = within.filter(|w| w.why != Waited::ZeroWindow).count();
+    waits > 1 || to - from > TAIL.0.max(TAIL.1 * rtt) || unanswered(t, rtt, from, to)
+}
+
+/// Seconds of a span in which the sender had nothing outstanding, as it seems.
+fn idle(t: &Track, from: f64, to: f64) -> f64 {
+    let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+    let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= from);
+    let bins = t.bins[begin..].iter().take_while(|b| first + (b.index as f64) * width < to);
+    bins.map(|b| b.idle as f64 * 1e-6).sum()
+}
+
+/// Packets should have been answered in the silence, over a good part of a round trip.
+fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
+    let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from + 0.1 * rtt);
+    let due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
+    let (mut count, mut span) = (0, (f64::INFINITY, 0.0f64));
+    for s in due.filter(|s| !s.again) {
+        count += s.segments as usize;
+        span = (span.0.min(seconds(s.time)), span.1.max(seconds(s.time)));
+    }
+    count >= UNANSWERED && span.1 - span.0 > 0.2 * rtt
+}
+
+/// What came behind the silence had been sent in it, as the sender's clock tells.
+fn late(t: &Track, from: f64, to: f64) -> bool {
+    let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
+    let next = t.log[begin..].iter().take(4).filter(|s| s.delay != u32::MAX);
+    next.map(|s| s.delay as f64 * 1e-6).fold(0.0, f64::max) > 0.5 * (to - from)
+}
+
+/// Packets are missing where it went on.
+fn hole(t: &Track, rtt: f64, to: f64) -> bool {
+    let edge = t.bin.as_secs_f64();
+    let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
+    let next = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
+    next.take(64).any(|s| s.fate == Fate::LostUp)
+}
