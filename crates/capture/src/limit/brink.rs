@@ -5,7 +5,8 @@
 //! queue and not at all behind the policer; behind a shaper of bucket b and a queue of B - b it waits (B - b) / r.
 //! Delay elsewhere only adds, so the least delays at the brink are looked at.
 
-use super::bucket::{Arrival, Bucket, needs_of, quantile};
+use super::bucket::{Arrival, Bucket, quantile};
+use super::follow::needs_of;
 
 /// Delay of packets that just got through.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +56,9 @@ pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let near = bucket.burst - (NEAR * size).min(0.25 * bucket.burst);
     let (mut at, mut low): (Vec<f32>, Vec<f32>) = Default::default();
-    for (a, need) in arrivals.iter().zip(needs_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite()) {
+    for (a, need) in
+        arrivals.iter().zip(needs_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite())
+    {
         let delay = (a.rtt as f64 - base) as f32;
         if need as f64 > near {
             at.push(delay);
@@ -87,4 +90,47 @@ pub(crate) fn brink(arrivals: &[Arrival], bucket: &Bucket, base: f64, noise: f64
         () if least > QUEUE.0 * drains => Waits::Longer,
         () => Waits::Unclear,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: f64 = 1e6;
+    const BUCKET: f64 = 60e3;
+
+    /// Bursts that overflow a bucket and a queue behind it of `queue` bytes; a queue alone where `bucket` is 0.
+    fn dropped(bucket: f64, queue: f64) -> Vec<Arrival> {
+        let (mut level, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+        for i in 0..4000 {
+            let at = (i / 80) as f64 * 0.1 + (i % 80) as f64 * 1e-4;
+            level = (level - RATE * (at - last)).max(0.0);
+            last = at;
+            let lost = level + 1500.0 > bucket + queue;
+            level += if lost { 0.0 } else { 1500.0 };
+            let rtt = (0.05 + (level - bucket).max(0.0) / RATE) as f32;
+            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i as u32 });
+        }
+        out
+    }
+
+    fn who(bucket: f64, queue: f64) -> Option<Waits> {
+        let all = Bucket { rate: RATE, burst: bucket + queue, ..Bucket::default() };
+        brink(&dropped(bucket, queue), &all, 0.05, 0.0002)
+    }
+
+    #[test]
+    fn who_waits_at_the_brink_tells_policer_queue_and_shaper_apart() {
+        assert_eq!(who(BUCKET, 0.0), Some(Waits::Not(true)));
+        let queue = who(0.0, BUCKET);
+        assert!(matches!(queue, Some(Waits::All(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
+        let shaper = who(BUCKET - 20e3, 20e3);
+        assert!(matches!(shaper, Some(Waits::Some(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
+    }
+
+    #[test]
+    fn a_bucket_that_drains_within_the_noise_says_nothing() {
+        let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
+        assert_eq!(brink(&dropped(BUCKET, 0.0), &all, 0.05, 0.04), None);
+    }
 }

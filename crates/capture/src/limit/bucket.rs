@@ -10,6 +10,8 @@
 //! A drop-tail queue of B bytes before a link of rate r loses by the same rule; its delay tells it apart
 //! ([`super::delay`]).
 
+use super::follow::{needs_of, pursue};
+
 /// A packet as it came to the limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Arrival {
@@ -48,7 +50,7 @@ pub(crate) struct Bucket {
     pub spread: f64,
     /// The bucket ran from full to empty at least once: only then the burst is known.
     pub emptied: bool,
-    /// The level had to be put right by what was seen ([`follow`]).
+    /// The level had to be put right by what was seen ([`super::follow`]).
     pub followed: bool,
 }
 
@@ -57,28 +59,24 @@ const RATES: usize = 96;
 /// Packets looked at; longer logs are thinned first.
 const COARSE: usize = 40_000;
 /// Packets that the least bucket holds: two in a row are no burst.
-const LEAST_BURST: f32 = 3.5;
+pub(crate) const LEAST_BURST: f32 = 3.5;
 /// Losses that say enough.
 const ENOUGH_LOSSES: usize = 600;
 /// Peaks of the gain looked at closely.
 const PEAKS: usize = 10;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
-/// Peaks about which the level is followed.
+/// Peaks about which the level is followed ([`super::follow`]).
 const PURSUED: usize = 3;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
 
-/// A bucket with fewer errors than this needs no [`follow`]ing.
+/// A bucket with fewer errors than this needs no following.
 const CLEAN: f64 = 0.25;
-/// Of the way to the burst, by how much a loss puts the level right.
-const PULL: f64 = 0.3;
 /// What a gain is worth that had the level put right.
 const FREE: f64 = 0.7;
-/// Losses before rates a little off add up.
-const EARLY: usize = 60;
 
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
 const TRIED: usize = 41;
@@ -117,7 +115,7 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
 
 /// How much better a loss is foretold by "need above `threshold`" than by nothing; `episodes` is how many
 /// losses count.
-fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
+pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
     let e = (explained * episodes + 0.5) / (episodes + 1.0);
     let c = chance.clamp(1e-4, 1.0 - 1e-4);
@@ -243,7 +241,6 @@ fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
         for q in [0.5, 0.9, 0.98, 1.0] {
             rates.push(quantile(&mut slopes, q) as f64);
         }
-        if std::env::var("LF_DBG").is_ok() { eprintln!("   lag {lag:.3} n {} shorth {:?} q {:?}", slopes.len(), shorth(&mut slopes)*8e-6, [0.5,0.9,0.98,1.0].map(|q| quantile(&mut slopes, q) as f64*8e-6)); }
         rates.push(shorth(&mut slopes));
     }
     // All that passed before the first loss may have been the bucket's.
@@ -309,16 +306,13 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
             peaks.push(b);
         }
     }
-    let mut plain: Vec<Bucket> = peaks.into_iter().map(|b| refine(&coarse, b.rate, counted, &mut space)).collect();
+    let mut plain: Vec<Bucket> =
+        peaks.into_iter().map(|b| refine(&coarse, b.rate, counted, &mut space)).collect();
     plain.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
     let clean = plain.first().is_none_or(|b| b.wrong < CLEAN && b.explained > 0.8);
     let some = if clean { 0 } else { PURSUED };
     let followed: Vec<Bucket> = plain.iter().take(some).map(|b| pursue(&coarse, b, counted)).collect();
-    plain
-        .into_iter()
-        .chain(followed)
-        .inspect(|b| if std::env::var("LF_DBG").is_ok() { eprintln!("   peak {:.4} {:.0} gain {:.1} worth {:.1}", b.rate*8e-6, b.burst, b.gain, b.worth()) })
-        .max_by(|a, b| a.worth().total_cmp(&b.worth()))
+    plain.into_iter().chain(followed).max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
 /// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
@@ -326,87 +320,6 @@ pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket, least: Option<f64
     let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
     let all = needs_of(arrivals, bucket);
     arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| *need as f64 > near).collect()
-}
-
-/// Need of every packet at this bucket.
-pub(crate) fn needs_of(arrivals: &[Arrival], b: &Bucket) -> Vec<f32> {
-    let mut out = Vec::with_capacity(arrivals.len());
-    follow(arrivals, b.rate, b.burst, if b.followed { PULL } else { 0.0 }, &mut out);
-    out
-}
-
-/// Needs at one bucket. With `pull` above 0 what is seen puts the level right: what passes proves that the bucket
-/// held it, and a loss hints that it did not. So neither a rate a little off adds up, nor bytes that the policer let pass
-/// and another place lost.
-fn follow(arrivals: &[Arrival], rate: f64, burst: f64, pull: f64, out: &mut Vec<f32>) {
-    out.clear();
-    let mut deficit = 0.0f64;
-    let mut last = arrivals.first().map_or(0.0, |a| a.at);
-    for a in arrivals {
-        deficit = (deficit - rate * (a.at - last)).max(0.0);
-        last = a.at;
-        let size = if a.lost { a.size } else { a.bytes } as f64;
-        let need = deficit + size;
-        out.push(need as f32);
-        if a.lost {
-            deficit += pull * (burst - need).max(0.0);
-        } else {
-            deficit = if pull > 0.0 { need.min(burst) } else { need };
-        }
-    }
-}
-
-/// The best bucket about `start` when the level is followed.
-fn pursue(arrivals: &[Arrival], start: &Bucket, episodes: f64) -> Bucket {
-    let mut space = Vec::with_capacity(arrivals.len());
-    follow(arrivals, start.rate, start.burst, 0.0, &mut space);
-    let mut early: Vec<f32> =
-        arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
-    let mut best = Bucket { rate: start.rate, ..Bucket::default() };
-    let bursts = [start.burst, quantile(&mut early, 0.5) as f64];
-    for burst in bursts {
-        let b = followed(arrivals, start.rate, burst, episodes, &mut space);
-        best = if b.worth() > best.worth() || best.burst == 0.0 { b } else { best };
-    }
-    for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
-        let middle = best;
-        for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
-            let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
-            let b = followed(arrivals, rate, burst, episodes, &mut space);
-            best = if b.worth() > best.worth() { b } else { best };
-        }
-    }
-    best
-}
-
-/// Judges a bucket whose level is followed.
-fn followed(arrivals: &[Arrival], rate: f64, burst: f64, episodes: f64, space: &mut Vec<f32>) -> Bucket {
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    let mut b = Bucket { rate, burst, followed: true, ..Bucket::default() };
-    if burst.is_nan() || burst < LEAST_BURST as f64 * size {
-        return b;
-    }
-    follow(arrivals, rate, burst, PULL, space);
-    let above = |need: f32| need as f64 > burst;
-    let near = |need: f32| need as f64 > 0.7 * burst;
-    // Bytes: lost and above, lost, passed and above, passed and near, passed.
-    let mut sum = [0.0f64; 5];
-    for (a, need) in arrivals.iter().zip(space.iter()) {
-        let bytes = a.bytes as f64;
-        let at = if a.lost { 0 } else { 2 };
-        sum[at] += if above(*need) { bytes } else { 0.0 };
-        sum[3] += if !a.lost && near(*need) { bytes } else { 0.0 };
-        sum[if a.lost { 1 } else { 4 }] += bytes;
-        b.emptied |= !a.lost && (*need as f64) < 0.25 * burst;
-    }
-    b.explained = sum[0] / sum[1].max(1.0);
-    b.chance = (sum[0] + sum[2]) / (sum[1] + sum[4]);
-    b.gain = gain(b.explained, b.chance, episodes);
-    b.wrong = 1.0 - b.explained + sum[2] / sum[3].max(1.0);
-    let mut distance: Vec<f32> =
-        arrivals.iter().zip(space.iter()).filter(|(a, _)| a.lost).map(|(_, n)| (n - burst as f32).abs()).collect();
-    b.spread = quantile(&mut distance, 0.5) as f64;
-    b
 }
 
 /// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
@@ -429,7 +342,7 @@ pub(crate) fn neutral(arrivals: &[Arrival], b: &Bucket, episodes: f64) -> f64 {
 impl Bucket {
     /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
     /// passed with the fewest errors and closest together.
-    fn worth(&self) -> f64 {
+    pub(crate) fn worth(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
         let free = if self.followed { FREE } else { 1.0 };
         free * self.gain * (1.0 - 0.5 * self.wrong.min(1.0)) * (1.0 - 0.3 * apart)
@@ -447,7 +360,8 @@ fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; 
         let middle = best.rate;
         let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
         needs(arrivals, &rates, space);
-        let mut lanes: Vec<(usize, Bucket)> = judge(arrivals, space, &rates, episodes).into_iter().enumerate().collect();
+        let mut lanes: Vec<(usize, Bucket)> =
+            judge(arrivals, space, &rates, episodes).into_iter().enumerate().collect();
         lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
         for (lane, b) in lanes.into_iter().take(CLOSELY) {
             let here = measure(arrivals, space, lane, b);
@@ -504,12 +418,6 @@ fn divide(lost: &mut [f32], near: &[f32], around: f64) -> (f64, f64) {
     best
 }
 
-pub(crate) fn probe(arrivals: &[Arrival], rate: f64, width: f64) -> Bucket {
-    let counted = episodes(arrivals, width) as f64;
-    let mut space = Vec::new();
-    refine(arrivals, rate, counted, &mut space)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -531,7 +439,15 @@ mod tests {
                 last = now;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: 0 });
+                out.push(Arrival {
+                    at: now,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost,
+                    rtt: 0.05,
+                    flow: 0,
+                    entry: 0,
+                });
             }
             now += random() * 2.0 * packets as f64 * 1500.0 / (rate * load);
         }

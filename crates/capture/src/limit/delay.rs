@@ -232,7 +232,15 @@ mod tests {
                 level = (level - rate * (now - last)).max(0.0) + 1500.0;
                 last = now;
                 let rtt = (0.05 + (level - burst).max(0.0) / rate) as f32;
-                out.push(Arrival { at: now, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: 0 });
+                out.push(Arrival {
+                    at: now,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost: false,
+                    rtt,
+                    flow: 0,
+                    entry: 0,
+                });
             }
             now += 0.05;
         }

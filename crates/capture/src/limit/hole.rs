@@ -34,3 +34,26 @@ pub(crate) fn closed(arrivals: &[Arrival]) -> Option<f64> {
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     (closed + open >= FEWEST && closed > open).then_some(size / space.max(1e-7))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets at 1 MB/s of which every 20th is lost, and takes its time or none.
+    fn spaced(takes: bool) -> Vec<Arrival> {
+        let (mut at, mut out) = (0.0, Vec::new());
+        for i in 0..2000u32 {
+            let lost = i % 20 == 19;
+            at += if lost && !takes { 0.0 } else { 1.5e-3 };
+            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: f32::NAN, flow: 0, entry: i });
+        }
+        out
+    }
+
+    #[test]
+    fn what_a_queue_dropped_before_the_link_takes_no_time_on_it() {
+        let rate = closed(&spaced(false)).unwrap_or_default();
+        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
+        assert_eq!(closed(&spaced(true)), None);
+    }
+}

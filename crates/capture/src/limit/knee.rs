@@ -218,6 +218,7 @@ mod tests {
             lost: false,
             rtt: (out - at + BASE) as f32,
             flow: 0,
+            entry: 0,
         };
         come.iter().zip(&leave).map(of).collect()
     }
@@ -258,6 +259,7 @@ mod tests {
             lost: false,
             rtt: (BASE + 0.03) as f32,
             flow: 0,
+            entry: 0,
         };
         let arrivals: Vec<Arrival> = (0..1000).map(of).collect();
         let p = pulses(&arrivals, seen(rate, false));

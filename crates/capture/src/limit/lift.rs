@@ -2,34 +2,6 @@
 
 use super::bucket::quantile;
 
-/// [`Lift::share`] above this is that of losses at a full queue: those that know of no queue stay near 0, those at a full
-/// one near 1.
-pub(crate) const LIFT: f64 = 0.5;
-/// Delay below this is none: seconds, and share of RTprop.
-const LEAST_DELAY: (f64, f64) = (0.0004, 0.015);
-
-/// Delay at losses against delay at all packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Lift {
-    /// Where the range of delays ends, seconds.
-    pub top: f32,
-    /// How much more of the losses come with delay in the upper half of the range than of all packets, as a share of
-    /// what is possible.
-    pub share: f64,
-}
-
-/// Compares delays (seconds above the least) just before losses with those of packets that passed; both are reordered.
-/// `None` without losses, or where there is no delay to speak of.
-pub(crate) fn lift(losses: &mut [f32], passed: &mut [f32], base: f64) -> Option<Lift> {
-    let top = quantile(passed, 0.95).max(quantile(losses, 0.5));
-    if losses.is_empty() || (top as f64) < LEAST_DELAY.0.max(LEAST_DELAY.1 * base) {
-        return None;
-    }
-    let long = |v: &[f32]| v.iter().filter(|d| **d > 0.5 * top).count() as f64 / v.len().max(1) as f64;
-    let all = long(passed);
-    Some(Lift { top, share: (long(losses) - all) / (1.0 - all).max(1e-3) })
-}
-
 /// Losses of a full queue come when nearly all other packets have less delay; those that know of no queue come with
 /// more than this share of them below in no long run.
 const ABOVE: f64 = 0.7;

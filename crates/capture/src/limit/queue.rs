@@ -3,7 +3,7 @@
 use super::bucket::Arrival;
 use super::delay::{self, Delay, against_level, drain};
 use super::knee::{Seen, knee, pulses};
-use super::lift::{goes_with_delay, lift};
+use super::lift::goes_with_delay;
 use super::{Found, Path};
 use result::diagnosis::LimiterKind;
 
@@ -16,25 +16,6 @@ const LEAST_BUCKET: f64 = 15_000.0;
 const PINNED: f64 = 0.35;
 /// Nor one that lasts for less than this, seconds: hosts take that long now and then.
 const NOISE: f64 = 150e-6;
-
-/// [`lift::Lift::share`] of these packets, each with the last delay of its flow; 0 where there is no delay to speak of.
-pub(super) fn lift_of(arrivals: &[Arrival], base: f64) -> f64 {
-    let mut last: Vec<f32> = Vec::new();
-    let (mut losses, mut passed) = (Vec::new(), Vec::new());
-    for a in arrivals {
-        if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, f32::NAN);
-        }
-        let now = &mut last[a.flow as usize];
-        if !a.lost && a.rtt.is_finite() {
-            *now = (a.rtt as f64 - base) as f32;
-        }
-        if now.is_finite() {
-            if a.lost { losses.push(*now) } else { passed.push(*now) }
-        }
-    }
-    lift(&mut losses, &mut passed, base).map_or(0.0, |l| l.share)
-}
 
 /// Whether delay goes with the level as behind a queue.
 fn queues(d: &Delay) -> bool {

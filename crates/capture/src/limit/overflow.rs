@@ -1,0 +1,92 @@
+//! What drops by the level of a bucket: a policer, or a queue that overflows.
+//!
+//! 1. The bucket that explains the losses best ([`super::bucket`]) must do so by more than chance, and divide what was
+//!    lost from what passed sharply.
+//! 2. What was lost before the capture has no time of its own; it is placed behind the packet before it, and
+//!    that must not be what explains it, nor may its hole say that a queue lost it ([`super::hole`]).
+//! 3. Who waits when the bucket is all but empty says what it is ([`super::brink`]).
+
+use super::brink::{self, Waits, brink};
+use super::bucket::{self, Arrival, Bucket, fit};
+use super::{CLOCK, Found, Path, hole};
+use result::diagnosis::LimiterKind;
+
+/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
+/// know of no bucket stays below.
+const SURE: f64 = 9.0;
+/// Share of the losses the bucket has to explain; others may have been lost elsewhere.
+const EXPLAINED: f64 = 0.35;
+/// RTTs differ by so much for no reason that concerns us, seconds.
+const NOISE: f64 = 0.0002;
+/// Packets in a bucket to which it matters where within a burst a packet was lost.
+const PLACED: f64 = 20.0;
+/// Rates this close are one.
+const SAME: f64 = 0.15;
+
+/// Finds it; `clocked` as in [`super::find`].
+pub(crate) fn overflow(
+    arrivals: &[Arrival],
+    clocked: Option<&[Arrival]>,
+    path: Path,
+    mut found: Found,
+) -> Option<Found> {
+    let width = (path.rtt / 2.0).max(0.005);
+    found.bucket = fit(arrivals, width);
+    let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED && is_sharp(b))?;
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let neutral = || bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64);
+    let placed = !path.behind && neutral() < SURE;
+    if placed && (b.burst < PLACED * size || b.gain < 4.0 * SURE) || !path.behind && is_a_links(arrivals, &b)
+    {
+        return None;
+    }
+    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let kind = match brink::delays(delayed, &b, base) {
+        // Seen behind it, a shaper's bucket is empty for as long as its queue is not.
+        Some(d) if placed && d.median > noise && d.median * b.rate > brink::QUEUED * size => {
+            Some(Waits::Behind(d.median))
+        }
+        _ => brink(delayed, &b, base, noise),
+    };
+    found.rate = b.rate;
+    found.burst = b.emptied.then_some(b.burst);
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.wrong.min(1.0));
+    let mut queue = |kind, burst, delay| {
+        (found.kind, found.burst) = (kind, burst);
+        (found.queue, found.delay) = (delay * b.rate, delay);
+    };
+    match kind {
+        Some(Waits::All(delay)) => queue(LimiterKind::Bottleneck, None, delay),
+        Some(Waits::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
+        Some(Waits::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
+        Some(Waits::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
+        Some(Waits::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(Waits::Unclear) => return None,
+        // A bucket that drains within the RTT's noise may be a queue as well as a policer.
+        None if path.behind => return None,
+        None => found.kind = LimiterKind::Policer,
+    }
+    Some(found)
+}
+
+/// Packets were lost before a link that spaced what came through: most often at its queue. A policer before a link has
+/// another rate, and explains its losses cleanly.
+fn is_a_links(arrivals: &[Arrival], b: &Bucket) -> bool {
+    hole::closed(arrivals).is_some_and(|rate| !is_clean(b) || (b.rate / rate - 1.0).abs() < SAME)
+}
+
+/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together;
+/// or there are very many.
+fn is_clean(b: &Bucket) -> bool {
+    b.wrong < 0.2 && b.explained > 0.85 || b.gain > 110.0 && b.spread < 0.03 * b.burst || b.gain > 500.0
+}
+
+/// The bucket divides what is lost from what passes; or, where packets come so close to the limit that
+/// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
+fn is_sharp(b: &Bucket) -> bool {
+    let near = |share: f64| b.spread < share * b.burst;
+    b.wrong < 0.4 && b.gain * (1.0 - b.wrong).powi(2) > 8.5
+        || near(0.012) && b.gain > 15.0
+        || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
+}
