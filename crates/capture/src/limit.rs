@@ -164,10 +164,16 @@ fn is_same(queue: &Found, policer: &Found) -> bool {
 }
 
 /// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
-/// few others with the bucket more than half empty are more likely its own, at times not known well enough, than another's.
-pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket) -> Vec<(u16, u32)> {
-    let lost = arrivals.iter().filter(|a| a.lost);
+/// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
+/// another's; so are those within `width` (seconds, about half a round trip) of one that it explains.
+pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64) -> Vec<(u16, u32)> {
     let least = (bucket.explained > NEARLY_ALL).then_some(0.5 * bucket.burst);
     let theirs = bucket::explained(arrivals, bucket, least);
-    lost.zip(theirs).filter(|(_, is)| *is).map(|(a, _)| (a.flow, a.entry)).collect()
+    let lost: Vec<&Arrival> = arrivals.iter().filter(|a| a.lost).collect();
+    let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();
+    let near = |at: f64| {
+        let next = times.partition_point(|t| *t < at - width);
+        times.get(next).is_some_and(|t| *t <= at + width)
+    };
+    lost.iter().filter(|a| near(a.at)).map(|a| (a.flow, a.entry)).collect()
 }

@@ -165,8 +165,10 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<A
         let clocked = (!behind).then(|| limit::arrivals(&members, &gone, behind, true));
         let seen = limit::arrivals(&members, &gone, behind, false);
         let found = limit::find(&seen, clocked.as_deref(), path)?;
-        let dropped =
-            found.bucket.filter(|_| found.kind == LimiterKind::Policer).map(|b| limit::dropped(&seen, &b));
+        let dropped = found
+            .bucket
+            .filter(|_| found.kind == LimiterKind::Policer)
+            .map(|b| limit::dropped(&seen, &b, 0.5 * path.rtt));
         Some(Asked { found, dropped: dropped.unwrap_or_default() })
     })
 }
