@@ -41,7 +41,7 @@ const NEAR: f64 = 4.0;
 /// Packets at the brink that say enough.
 const FEWEST: usize = 6;
 /// A queue holds more packets than this.
-pub(crate) const QUEUED: f64 = 8.0;
+const QUEUED: f64 = 8.0;
 /// Share of the bucket that waits behind a queue, least and most; and most behind a policer.
 const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.

@@ -20,6 +20,10 @@ const EXPLAINED: f64 = 0.35;
 const NOISE: f64 = 0.0002;
 /// Packets in a bucket to which it matters where within a burst a packet was lost.
 const PLACED: f64 = 20.0;
+/// Share of the gain that is left where lost packets and others come at the brink alike.
+const ALIKE: f64 = 0.1;
+/// Packets that wait at a shaper, at least.
+const WAIT: f64 = 3.0;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
@@ -34,17 +38,22 @@ pub(crate) fn overflow(
     found.bucket = fit(arrivals, width);
     let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED && is_sharp(b))?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    let neutral = || bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64);
-    let placed = !path.behind && neutral() < SURE;
-    if placed && (b.burst < PLACED * size || b.gain < 4.0 * SURE) || !path.behind && is_a_links(arrivals, &b)
-    {
+    let neutral = match path.behind {
+        true => b.gain,
+        false => bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64),
+    };
+    let placed = neutral < SURE && (b.burst < PLACED * size || b.gain < 4.0 * SURE);
+    if placed || !path.behind && is_a_links(arrivals, &b) {
         return None;
     }
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
     let kind = match brink::delays(delayed, &b, base) {
-        // Seen behind it, a shaper's bucket is empty for as long as its queue is not.
-        Some(d) if placed && d.median > noise && d.median * b.rate > brink::QUEUED * size => {
+        // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
+        // brink, and some wait.
+        Some(d)
+            if neutral < SURE.max(ALIKE * b.gain) && d.median > noise && d.median * b.rate > WAIT * size =>
+        {
             Some(Waits::Behind(d.median))
         }
         _ => brink(delayed, &b, base, noise),
