@@ -54,8 +54,8 @@ pub(crate) struct Bucket {
     pub followed: bool,
 }
 
-/// Rates tried between the least and the greatest that are possible.
-const RATES: usize = 96;
+/// Rates tried between the least and the greatest that are possible are this far apart.
+const STEP: f64 = 1.03;
 /// Packets looked at; longer logs are thinned first.
 const COARSE: usize = 40_000;
 /// Packets that the least bucket holds: two in a row are no burst.
@@ -249,8 +249,8 @@ fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
     // In bursts the bucket lets more pass than its rate.
     let high = [0.1, 0.005, 0.0005].map(|width| fastest(arrivals, width)).into_iter().fold(0.0, f64::max);
     let high = high.clamp(low * 3.0, low * 200.0) * 1.2;
-    let step = (high / low).powf(1.0 / RATES as f64);
-    rates.extend((0..=RATES).map(|i| low * step.powi(i as i32)));
+    let steps = ((high / low).ln() / STEP.ln()).ceil() as i32;
+    rates.extend((0..=steps).map(|i| low * STEP.powi(i)));
     rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
     rates.sort_by(f64::total_cmp);
     // Over long times a small error adds up to a bucket.

@@ -24,6 +24,8 @@ const PLACED: f64 = 20.0;
 const ALIKE: f64 = 0.1;
 /// Packets that wait at a shaper, at least.
 const WAIT: f64 = 3.0;
+/// A link this many times faster than a bucket is not what the bucket stands for.
+const FAR: f64 = 4.0;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
@@ -79,10 +81,11 @@ pub(crate) fn overflow(
     Some(found)
 }
 
-/// Packets were lost before a link that spaced what came through: most often at its queue. A policer before a link has
-/// another rate, and explains its losses cleanly.
+/// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
+/// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
 fn is_a_links(arrivals: &[Arrival], b: &Bucket) -> bool {
-    hole::closed(arrivals).is_some_and(|rate| !is_clean(b) || (b.rate / rate - 1.0).abs() < SAME)
+    let at = |link: f64| b.rate > link / FAR && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME;
+    hole::closed(arrivals).is_some_and(at)
 }
 
 /// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together;
