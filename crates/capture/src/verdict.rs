@@ -177,7 +177,7 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<A
 fn gone(t: &Track, silences: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
     let outages = outages::outages(t, rtt, silences).into_iter();
-    outages.map(|(from, to)| (from - 1.5 * rtt, to + 0.5 * rtt)).collect()
+    outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {

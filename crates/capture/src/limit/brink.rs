@@ -73,12 +73,13 @@ pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option
     })
 }
 
-/// Says who waits; `noise` (seconds) is what delays differ by anyway. `None` where delays do not tell: there are none,
-/// or the bucket drains within the noise.
-pub(crate) fn brink(arrivals: &[Arrival], bucket: &Bucket, base: f64, noise: f64) -> Option<Waits> {
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+/// Says who waits at the brink of `bucket`, from the delays there; `noise` (seconds) is what delays differ by anyway,
+/// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
+pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option<Waits> {
     let drains = bucket.burst / bucket.rate;
-    let d = delays(arrivals, bucket, base).filter(|_| drains > 2.0 * noise)?;
+    if drains <= 2.0 * noise {
+        return None;
+    }
     let (more, least) = (d.median - d.before, d.least - d.before);
     let share = d.median / drains;
     let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
@@ -116,7 +117,7 @@ mod tests {
 
     fn who(bucket: f64, queue: f64) -> Option<Waits> {
         let all = Bucket { rate: RATE, burst: bucket + queue, ..Bucket::default() };
-        brink(&dropped(bucket, queue), &all, 0.05, 0.0002)
+        brink(&delays(&dropped(bucket, queue), &all, 0.05)?, &all, 1500.0, 0.0002)
     }
 
     #[test]
@@ -131,6 +132,7 @@ mod tests {
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
-        assert_eq!(brink(&dropped(BUCKET, 0.0), &all, 0.05, 0.04), None);
+        let d = delays(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        assert_eq!(brink(&d, &all, 1500.0, 0.04), None);
     }
 }

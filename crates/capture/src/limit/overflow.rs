@@ -58,7 +58,7 @@ pub(crate) fn overflow(
         {
             Some(Waits::Behind(d.median))
         }
-        _ => brink(delayed, &b, base, noise),
+        d => d.and_then(|d| brink(&d, &b, size, noise)),
     };
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);

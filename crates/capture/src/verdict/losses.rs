@@ -1,5 +1,6 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
+use super::outages::reach;
 use crate::limit::lift::goes_with_delay;
 use crate::{Fate, Sample, Track};
 use result::diagnosis::Cause;
@@ -23,13 +24,14 @@ pub(crate) fn losses(
     let first = seconds(t.first);
     let policed: BTreeSet<u32> = dropped.iter().copied().collect();
     let full = at_full_queue(t, base, rtt);
+    let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
         let at = seconds(s.time);
         let since = at - first;
         let cause = if policed.contains(&(i as u32)) {
             Cause::Policed
-        } else if outages.iter().any(|o| since > o.0 - 1.5 * rtt && since < o.1 + 0.5 * rtt) {
+        } else if gone.iter().any(|g| since > g.0 && since < g.1) {
             Cause::Outage
         } else if full[i] {
             Cause::Congestion
@@ -92,6 +94,6 @@ fn ways(t: &Track) -> Vec<f32> {
     t.log.iter().map(of).collect()
 }
 
-fn seconds(t: units::Time) -> f64 {
+pub(super) fn seconds(t: units::Time) -> f64 {
     t.as_nanos() as f64 * 1e-9
 }

@@ -5,6 +5,7 @@
 //! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
 //! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
 
+use super::losses::seconds;
 use crate::{Fate, Track, Waited};
 
 /// Shorter silences, seconds, are none: delayed ACKs make such.
@@ -15,10 +16,6 @@ const MOST: usize = 4096;
 const TAIL: (f64, f64) = (0.9, 6.0);
 /// So many packets without an answer are no tail.
 const UNANSWERED: usize = 5;
-
-fn seconds(t: units::Time) -> f64 {
-    t.as_nanos() as f64 * 1e-9
-}
 
 /// Times without any ACK of these tracks, seconds since 1970.
 pub(crate) fn silences<'a>(tracks: impl Iterator<Item = &'a Track>) -> Vec<(f64, f64)> {
@@ -59,6 +56,11 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[(f64, f64)]) -> Vec<(f64,
     let long = inside.filter(|s| s.1 - s.0 > 1.3 * rtt);
     let since = seconds(t.first);
     long.filter(|s| gone(t, rtt, **s)).map(|s| (s.0 - since, s.1 - since)).collect()
+}
+
+/// When what was sent was lost to an outage: from just before it, for as long as it takes to notice.
+pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
+    (outage.0 - 1.5 * rtt, outage.1 + 0.5 * rtt)
 }
 
 /// Whether the path was gone in this silence.
