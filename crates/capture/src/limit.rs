@@ -8,7 +8,7 @@ mod brink;
 pub(crate) mod bucket;
 pub(crate) mod delay;
 mod follow;
-mod hole;
+pub(crate) mod hole;
 mod knee;
 pub(crate) mod lift;
 mod overflow;
@@ -165,9 +165,11 @@ fn is_same(queue: &Found, policer: &Found) -> bool {
 
 /// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
 /// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
-/// another's; so are those within `width` (seconds, about half a round trip) of one that it explains.
-pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64) -> Vec<(u16, u32)> {
-    let least = (bucket.explained > NEARLY_ALL).then_some(0.5 * bucket.burst);
+/// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
+/// of one that it explains.
+pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
+    let level = if behind { 0.5 * bucket.burst } else { 0.0 };
+    let least = (bucket.explained > NEARLY_ALL).then_some(level);
     let theirs = bucket::explained(arrivals, bucket, least);
     let lost: Vec<&Arrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();

@@ -59,6 +59,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         Beside {
             silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
             base: there.base,
+            full: there.full,
             both_ways: back.bytes as f64 > BOTH_WAYS * there.bytes as f64,
         }
     };
@@ -108,17 +109,25 @@ struct Way {
     bytes: u64,
     /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
     base: Option<f64>,
+    /// What losses of any flow said of queues.
+    full: losses::Full,
 }
 
 fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
-    let mut of: BTreeMap<(Addr, Addr), Way> = BTreeMap::new();
+    let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
-        let way = of.entry((t.sender.addr, t.receiver.addr)).or_default();
-        way.bytes = way.bytes.saturating_add(t.counts.payload_bytes);
-        let least = (t.rtt.samples() > 0).then(|| t.rtt.min().as_secs_f64());
-        way.base = way.base.into_iter().chain(least).min_by(f64::total_cmp);
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(t);
     }
-    of
+    let way = |tracks: &[&Track]| {
+        let sampled = tracks.iter().filter(|t| t.rtt.samples() > 0);
+        let base = sampled.map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp);
+        Way {
+            bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
+            base,
+            full: losses::full(tracks, base.unwrap_or(0.0)),
+        }
+    };
+    of.into_iter().map(|(ends, tracks)| (ends, way(&tracks))).collect()
 }
 
 /// What the other flows between its hosts say of a flow's path.
@@ -126,6 +135,7 @@ struct Beside<'a> {
     silences: &'a [(f64, f64)],
     base: Option<f64>,
     both_ways: bool,
+    full: losses::Full,
 }
 
 /// Its hosts, whoever sends.
@@ -168,7 +178,7 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<A
         let dropped = found
             .bucket
             .filter(|_| found.kind == LimiterKind::Policer)
-            .map(|b| limit::dropped(&seen, &b, 0.5 * path.rtt));
+            .map(|b| limit::dropped(&seen, &b, 0.5 * path.rtt, path.behind));
         Some(Asked { found, dropped: dropped.unwrap_or_default() })
     })
 }
@@ -287,7 +297,8 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     let limiter =
         limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
     let outages = outages::outages(t, rtt, beside.silences);
-    let losses = losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages);
+    let losses =
+        losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages, beside.full);
     let facts = Facts {
         base,
         least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },

@@ -17,6 +17,8 @@ pub(crate) struct Brink {
     pub median: f64,
     /// A tenth of the packets that found the bucket more than half full waited less.
     pub before: f64,
+    /// By so much these differ for reasons that do not concern us, seconds.
+    pub noise: f64,
 }
 
 /// Who waits at the brink.
@@ -40,6 +42,9 @@ pub(crate) enum Waits {
 const NEAR: f64 = 4.0;
 /// Packets at the brink that say enough.
 const FEWEST: usize = 6;
+/// Packets with the bucket more than half full that tell how much delays differ, and the least that they can.
+const STEADY_FROM: usize = 30;
+const LEAST_NOISE: f64 = 10e-6;
 /// A queue holds more packets than this.
 const QUEUED: f64 = 8.0;
 /// Share of the bucket that waits behind a queue, least and most; and most behind a policer.
@@ -70,13 +75,20 @@ pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option
         least: quantile(&mut at, 0.1) as f64,
         median: quantile(&mut at, 0.5) as f64,
         before: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
+        noise: if low.len() < STEADY_FROM { f64::INFINITY } else { spread(&mut low).max(LEAST_NOISE) },
     })
 }
 
-/// Says who waits at the brink of `bucket`, from the delays there; `noise` (seconds) is what delays differ by anyway,
+/// What most of them differ by; outliers are left out.
+fn spread(delays: &mut [f32]) -> f64 {
+    (quantile(delays, 0.75) - quantile(delays, 0.1)) as f64
+}
+
+/// Says who waits at the brink of `bucket`, from the delays there; `noise` (seconds) is the most that delays differ by anyway,
 /// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
 pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option<Waits> {
     let drains = bucket.burst / bucket.rate;
+    let noise = noise.min(d.noise);
     if drains <= 2.0 * noise {
         return None;
     }

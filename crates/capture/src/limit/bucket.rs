@@ -75,6 +75,9 @@ pub(crate) const FEWEST_LOSSES: usize = 4;
 
 /// A bucket with fewer errors than this needs no following.
 const CLEAN: f64 = 0.25;
+/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
+/// know of no bucket stays below.
+pub(crate) const CHANCE: f64 = 9.0;
 /// What a gain is worth that had the level put right.
 const FREE: f64 = 0.7;
 
@@ -188,7 +191,7 @@ pub(crate) fn episodes(arrivals: &[Arrival], width: f64) -> usize {
 fn begin(arrivals: &[Arrival]) -> &[Arrival] {
     let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
     let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
-    if enough < arrivals.len() / 2 { &arrivals[..enough] } else { arrivals }
+    if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
@@ -284,9 +287,10 @@ fn fastest(arrivals: &[Arrival], width: f64) -> f64 {
     most
 }
 
-/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything.
+/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
+/// lost packets came is known; else being placed must not be what tells them apart.
 /// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
-pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
+pub(crate) fn fit(arrivals: &[Arrival], width: f64, timed: bool) -> Option<Bucket> {
     if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
         return None;
     }
@@ -309,7 +313,9 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64) -> Option<Bucket> {
     let mut plain: Vec<Bucket> =
         peaks.into_iter().map(|b| refine(&coarse, b.rate, counted, &mut space)).collect();
     plain.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
-    let clean = plain.first().is_none_or(|b| b.wrong < CLEAN && b.explained > 0.8);
+    let clean = plain.first().is_none_or(|b| {
+        b.wrong < CLEAN && b.explained > 0.8 && (timed || neutral(&coarse, b, counted) > CHANCE)
+    });
     let some = if clean { 0 } else { PURSUED };
     let followed: Vec<Bucket> = plain.iter().take(some).map(|b| pursue(&coarse, b, counted)).collect();
     plain.into_iter().chain(followed).max_by(|a, b| a.worth().total_cmp(&b.worth()))
@@ -460,7 +466,7 @@ mod tests {
             [(2.5e6, 30e3, 1.0), (2.5e6, 625e3, 1.3), (1e7, 2e5, 1.1), (2.5e6, 60e3, 0.6)]
         {
             let arrivals = policed(rate, burst, 20.0, load);
-            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
             assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
@@ -475,7 +481,7 @@ mod tests {
                 let h = (i as u64 + seed * 1_000_003).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 a.lost = (h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 < (1 << 24) / 200;
             }
-            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
             assert!(b.gain < 8.0, "{b:?}");
         }
     }

@@ -7,14 +7,38 @@ use super::bucket::{Arrival, quantile};
 
 /// Holes that say enough.
 const FEWEST: usize = 4;
+/// Closed ones that say that queues lost all, and as many to each open one.
+const MANY: usize = 8;
+const RARE: usize = 50;
 /// Gaps between packets that say how close they come.
 const FEWEST_GAPS: usize = 100;
 /// This share of them comes closer.
 const CLOSEST: f64 = 0.05;
 
+/// What holes of lost packets say.
+#[derive(Clone, Copy, Debug)]
+struct Holes {
+    /// Time between packets that come close, seconds.
+    space: f64,
+    /// Holes that took no time, and those that took that of what is missing.
+    closed: usize,
+    open: usize,
+}
+
 /// The rate, bytes a second, of the link that packets were lost before, if holes say so; `None` where they were lost
 /// behind it, or holes do not tell.
 pub(crate) fn closed(arrivals: &[Arrival]) -> Option<f64> {
+    let h = holes(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    Some(size / h.space.max(1e-7))
+}
+
+/// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
+pub(crate) fn all_closed(arrivals: &[Arrival]) -> bool {
+    holes(arrivals).is_some_and(|h| h.closed >= MANY && h.open * RARE <= h.closed)
+}
+
+fn holes(arrivals: &[Arrival]) -> Option<Holes> {
     let passed: Vec<usize> = (0..arrivals.len()).filter(|i| !arrivals[*i].lost).collect();
     let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w[1]));
     let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
@@ -31,8 +55,7 @@ pub(crate) fn closed(arrivals: &[Arrival]) -> Option<f64> {
             open += 1;
         }
     }
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    (closed + open >= FEWEST && closed > open).then_some(size / space.max(1e-7))
+    Some(Holes { space, closed, open })
 }
 
 #[cfg(test)]
@@ -55,5 +78,6 @@ mod tests {
         let rate = closed(&spaced(false)).unwrap_or_default();
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
         assert_eq!(closed(&spaced(true)), None);
+        assert!(all_closed(&spaced(false)) && !all_closed(&spaced(true)));
     }
 }

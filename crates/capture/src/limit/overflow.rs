@@ -7,13 +7,10 @@
 //! 3. Who waits when the bucket is all but empty says what it is ([`super::brink`]).
 
 use super::brink::{self, Waits, brink};
-use super::bucket::{self, Arrival, Bucket, fit};
+use super::bucket::{self, Arrival, Bucket, CHANCE, fit};
 use super::{CLOCK, Found, Path, hole};
 use result::diagnosis::LimiterKind;
 
-/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
-/// know of no bucket stays below.
-const SURE: f64 = 9.0;
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
 const EXPLAINED: f64 = 0.35;
 /// RTTs differ by so much for no reason that concerns us, seconds.
@@ -37,14 +34,14 @@ pub(crate) fn overflow(
     mut found: Found,
 ) -> Option<Found> {
     let width = (path.rtt / 2.0).max(0.005);
-    found.bucket = fit(arrivals, width);
-    let b = found.bucket.filter(|b| b.gain > SURE && b.explained > EXPLAINED && is_sharp(b))?;
+    found.bucket = fit(arrivals, width, path.behind);
+    let b = found.bucket.filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b))?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let neutral = match path.behind {
         true => b.gain,
         false => bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64),
     };
-    let placed = neutral < SURE && (b.burst < PLACED * size || b.gain < 4.0 * SURE);
+    let placed = neutral < CHANCE && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE);
     if placed || !path.behind && is_a_links(arrivals, &b) {
         return None;
     }
@@ -54,7 +51,9 @@ pub(crate) fn overflow(
         // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
         // brink, and some wait.
         Some(d)
-            if neutral < SURE.max(ALIKE * b.gain) && d.median > noise && d.median * b.rate > WAIT * size =>
+            if neutral < CHANCE.max(ALIKE * b.gain)
+                && d.median > noise
+                && d.median * b.rate > WAIT * size =>
         {
             Some(Waits::Behind(d.median))
         }
@@ -98,7 +97,7 @@ fn is_clean(b: &Bucket) -> bool {
 /// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
 fn is_sharp(b: &Bucket) -> bool {
     let near = |share: f64| b.spread < share * b.burst;
-    b.wrong < 0.4 && b.gain * (1.0 - b.wrong).powi(2) > 8.5
+    b.spread < b.burst && b.wrong < 0.4 && b.gain * (1.0 - b.wrong).powi(2) > 8.5
         || near(0.012) && b.gain > 15.0
         || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }

@@ -1,6 +1,8 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use super::outages::reach;
+use crate::limit::arrivals;
+use crate::limit::hole::all_closed;
 use crate::limit::lift::goes_with_delay;
 use crate::{Fate, Sample, Track};
 use result::diagnosis::Cause;
@@ -8,6 +10,14 @@ use std::collections::BTreeSet;
 
 /// A queue is long when the delay is this share of that of losses usually.
 const LONG: f32 = 0.3;
+/// Share of the losses.
+const NEARLY_ALL: f64 = 0.75;
+/// Delay is that of now for this share of a round trip.
+const FRESH: f64 = 0.25;
+/// Flows of a way that are asked what goes before losses, those that lost most.
+const MOST: usize = 32;
+/// More are not put together to look at holes.
+const MOST_SEEN: usize = 256;
 /// Of a delay by clock, the share that counts for the mean; and how long it does, seconds.
 const SHARE: f32 = 0.25;
 const TICKS: f64 = 0.003;
@@ -20,10 +30,11 @@ pub(crate) fn losses(
     rtt: f64,
     dropped: &[u32],
     outages: &[(f64, f64)],
+    of_all: Full,
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
     let policed: BTreeSet<u32> = dropped.iter().copied().collect();
-    let full = at_full_queue(t, base, rtt);
+    let full = at_full_queue(t, base, rtt, of_all);
     let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
@@ -43,37 +54,104 @@ pub(crate) fn losses(
     out
 }
 
-/// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
-/// Losses before the capture are held against the delay to it, those behind it against the round trip.
-fn at_full_queue(t: &Track, base: f64, rtt: f64) -> Vec<bool> {
-    let mut full = vec![false; t.log.len()];
-    for (fate, delay) in [(Fate::LostDown, round_trips(t, base)), (Fate::LostUp, ways(t))] {
-        let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
-        for (s, d) in t.log.iter().zip(&delay).filter(|(_, d)| d.is_finite()) {
-            if matches!(s.fate, Fate::Passed { rtt: 1.. }) {
-                passed.push(*d);
-            } else if s.fate == fate && seconds(s.time) > until {
-                // Losses within half a round trip are of one queue, and say it once.
-                losses.push(*d);
-                until = seconds(s.time) + 0.5 * rtt;
-            }
+/// What delays just before losses say, behind the capture and before it, where losses go with delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Full {
+    behind: Option<Usual>,
+    before: Option<Usual>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Usual {
+    /// Their median, seconds.
+    delay: f32,
+    /// Nearly all came with a long queue: so did those that have no delay, most likely.
+    all: bool,
+}
+
+impl Usual {
+    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<Usual> {
+        let delay = goes_with_delay(losses, passed)?;
+        let long = losses.iter().filter(|d| **d > LONG * delay).count();
+        Some(Usual { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
+    }
+
+    /// Whether a packet lost at this delay was lost at a full queue.
+    fn is_full(&self, delay: f32) -> bool {
+        if delay.is_finite() { delay > LONG * self.delay } else { self.all }
+    }
+}
+
+/// The same of all flows of a way, which share its queues: each alone may have lost too little to tell.
+pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
+    let mut some: Vec<&Track> =
+        tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
+    some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
+    some.truncate(MOST);
+    let of = |fate| {
+        let (mut losses, mut passed) = (Vec::new(), Vec::new());
+        for t in &some {
+            let delay = delays(t, fate, base);
+            beside(t, fate, &delay, t.rtt.mean().as_secs_f64(), &mut losses, &mut passed);
         }
-        let Some(usual) = goes_with_delay(&mut losses, &mut passed) else { continue };
+        Usual::of(&mut losses, &mut passed)
+    };
+    Full { behind: of(Fate::LostDown), before: of(Fate::LostUp).or_else(|| by_holes(tracks)) }
+}
+
+/// What was lost before the capture without delays to tell: all at full queues if no hole took time.
+fn by_holes(tracks: &[&Track]) -> Option<Usual> {
+    let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
+    let none = vec![Vec::new(); tracks.len()];
+    let all = lost && all_closed(&arrivals(tracks, &none, false, false));
+    all.then_some(Usual { delay: f32::NEG_INFINITY, all })
+}
+
+/// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
+fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
+    let mut full = vec![false; t.log.len()];
+    for (fate, of_all) in [(Fate::LostDown, of_all.behind), (Fate::LostUp, of_all.before)] {
+        let (mut losses, mut passed) = (Vec::new(), Vec::new());
+        let delay = delays(t, fate, base);
+        beside(t, fate, &delay, rtt, &mut losses, &mut passed);
+        let Some(usual) = Usual::of(&mut losses, &mut passed).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
-            full[i] |= s.fate == fate && delay[i] > LONG * usual;
+            full[i] |= s.fate == fate && usual.is_full(delay[i]);
         }
     }
     full
 }
 
-/// Delay of the round trip above the least, seconds, of each packet or (where it has none) of the last before it.
-fn round_trips(t: &Track, base: f64) -> Vec<f32> {
-    let mut last = f32::NAN;
-    let of = |s: &Sample| {
-        if let Fate::Passed { rtt: rtt @ 1.. } = s.fate {
-            last = (rtt as f64 * 1e-6 - base) as f32;
+/// What losses are held against: behind the capture the delay of the round trip, before it that of the way to it.
+fn delays(t: &Track, fate: Fate, base: f64) -> Vec<f32> {
+    if fate == Fate::LostDown { round_trips(t, base) } else { ways(t) }
+}
+
+/// Adds the delay beside losses, and that of what passed. Losses within half a round trip are of one queue, and say it
+/// once.
+fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>, passed: &mut Vec<f32>) {
+    let mut until = f64::NEG_INFINITY;
+    for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
+        if matches!(s.fate, Fate::Passed { rtt: 1.. }) {
+            passed.push(*d);
+        } else if s.fate == fate && seconds(s.time) > until {
+            losses.push(*d);
+            until = seconds(s.time) + 0.5 * rtt;
         }
-        last
+    }
+}
+
+/// Delay of the round trip above the least, seconds, of each packet or (where it has none) of the last before it; the
+/// lesser of two, because now and then an ACK is held back.
+fn round_trips(t: &Track, base: f64) -> Vec<f32> {
+    let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
+    let of = |s: &Sample| {
+        let at = seconds(s.time);
+        if let Fate::Passed { rtt: rtt @ 1.. } = s.fate {
+            let now = (rtt as f64 * 1e-6 - base) as f32;
+            (last, least, until) = (now, now.min(last), at + FRESH * (base + now as f64));
+        }
+        if at < until { least } else { f32::NAN }
     };
     t.log.iter().map(of).collect()
 }
