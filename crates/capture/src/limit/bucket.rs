@@ -296,18 +296,16 @@ fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
     let mut out: Vec<Arrival> = arrivals.to_vec();
     let mut width = 20e-6;
     while out.len() > most && width < 0.1 {
-        let mut kept: Vec<Arrival> = Vec::with_capacity(out.len());
-        let mut began = f64::NEG_INFINITY;
-        for a in &out {
-            match kept.last_mut() {
-                Some(k) if k.lost == a.lost && a.at - began <= width => k.bytes += a.bytes,
-                _ => {
-                    began = a.at;
-                    kept.push(*a);
-                }
+        let mut began = out[0].at;
+        out.dedup_by(|a, kept| {
+            let same = kept.lost == a.lost && a.at - began <= width;
+            if same {
+                kept.bytes += a.bytes;
+            } else {
+                began = a.at;
             }
-        }
-        out = kept;
+            same
+        });
         width *= 2.0;
     }
     out
