@@ -5,7 +5,7 @@ const FEW: usize = 64;
 
 /// Sorts by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly, then those
 /// that share a place are compared: where all share a few, no more than sorting costs.
-pub(super) fn by_time<T: Copy>(values: &mut Vec<T>, time: impl Fn(&T) -> f64) {
+pub(super) fn by_time<T: Copy>(values: &mut [T], time: impl Fn(&T) -> f64) {
     let mut range = (f64::INFINITY, f64::NEG_INFINITY);
     let (mut last, mut sorted, mut finite) = (f64::NEG_INFINITY, true, true);
     for now in values.iter().map(&time) {
@@ -31,20 +31,29 @@ pub(super) fn by_time<T: Copy>(values: &mut Vec<T>, time: impl Fn(&T) -> f64) {
     for n in &mut next {
         sum += std::mem::replace(n, sum);
     }
-    let mut out = vec![values[0]; count];
-    for value in values.iter() {
-        let to = &mut next[place(value)];
-        out[*to as usize] = *value;
-        *to += 1;
+    let mut to: Vec<u32> = values
+        .iter()
+        .map(|value| {
+            let at = &mut next[place(value)];
+            *at += 1;
+            *at - 1
+        })
+        .collect();
+    // In place: a second list of them all would be the most memory that a diagnosis takes.
+    for i in 0..count {
+        while to[i] as usize != i {
+            let other = to[i] as usize;
+            values.swap(i, other);
+            to.swap(i, other);
+        }
     }
     let mut from = 0;
     for end in next.into_iter().map(|end| end as usize) {
         if end - from > 1 {
-            out[from..end].sort_by(compare);
+            values[from..end].sort_by(compare);
         }
         from = end;
     }
-    *values = out;
 }
 
 #[cfg(test)]
