@@ -293,22 +293,37 @@ fn begin(arrivals: &[Arrival]) -> &[Arrival] {
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
 fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
-    let mut out: Vec<Arrival> = arrivals.to_vec();
+    if arrivals.len() <= most {
+        return arrivals.to_vec();
+    }
     let mut width = 20e-6;
-    while out.len() > most && width < 0.1 {
-        let mut began = out[0].at;
-        out.dedup_by(|a, kept| {
-            let same = kept.lost == a.lost && a.at - began <= width;
-            if same {
-                kept.bytes += a.bytes;
-            } else {
-                began = a.at;
-            }
-            same
-        });
+    let mut began = f64::NEG_INFINITY;
+    let mut out: Vec<Arrival> = Vec::new();
+    // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
+    for a in arrivals {
+        if !out.last_mut().is_some_and(|kept| joins(kept, a, &mut began, width)) {
+            began = a.at;
+            out.push(*a);
+        }
+    }
+    while out.len() > most && 2.0 * width < 0.1 {
         width *= 2.0;
+        began = out[0].at;
+        out.dedup_by(|a, kept| joins(kept, a, &mut began, width));
     }
     out
+}
+
+/// Adds `a` to `kept`, whose first packet came at `began`, if it is of the same fate and came within `width` seconds; else
+/// the next begin with `a`.
+fn joins(kept: &mut Arrival, a: &Arrival, began: &mut f64, width: f64) -> bool {
+    let same = kept.lost == a.lost && a.at - *began <= width;
+    if same {
+        kept.bytes += a.bytes;
+    } else {
+        *began = a.at;
+    }
+    same
 }
 
 /// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
