@@ -66,9 +66,19 @@ mod tests {
         for (count, spread) in [(0, 1.0), (1, 1.0), (63, 1.0), (64, 1e-9), (5000, 1e4), (5000, 0.0)] {
             // Whole and broken numbers, some alike, a few far off.
             let values = (0..count).map(|i| {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let n = (random >> 40) as f64 / 1e3;
-                (if i % 9 == 0 { n.floor() } else if i % 50 == 0 { n * -spread } else { n % 7.0 }, i)
+                (
+                    if i % 9 == 0 {
+                        n.floor()
+                    } else if i % 50 == 0 {
+                        n * -spread
+                    } else {
+                        n % 7.0
+                    },
+                    i,
+                )
             });
             let mut values: Vec<(f64, usize)> = values.collect();
             let mut expected = values.clone();

@@ -189,7 +189,7 @@ impl Walker {
 /// false, and has done nothing.
 #[inline(always)]
 fn plain(time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) -> bool {
-    let Some(net) = bytes.first_chunk().and_then(|head| ip::plain(head)) else { return false };
+    let Some(net) = bytes.first_chunk().and_then(ip::plain) else { return false };
     let walk = Walk { at: ip::PLAIN, ..Walk::new(bytes, wire) };
     tcp::packet(time, &net, &walk, &mut batch.packets).is_ok()
 }
