@@ -13,6 +13,7 @@ mod knee;
 pub(crate) mod lift;
 mod overflow;
 mod queue;
+mod sort;
 
 use crate::{Fate, Track};
 use bucket::{Arrival, Bucket};
@@ -124,10 +125,7 @@ pub(crate) fn arrivals(
     }
     let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
     out.iter_mut().for_each(|a| a.at -= origin);
-    // Each log is in order; the sort finds such runs.
-    if !out.is_sorted_by(|a: &Arrival, b| a.at <= b.at) {
-        out.sort_by(|a, b| a.at.total_cmp(&b.at));
-    }
+    sort::by_time(&mut out, |a: &Arrival| a.at);
     out
 }
 

@@ -21,7 +21,7 @@ mod walk;
 pub use open::{OpenCause, OpenError};
 
 use crate::{End, Packet};
-use format::Format;
+use format::{Format, Record};
 use open::Opened;
 use result::diagnosis::{CaptureInfo, Damage};
 use source::Source;
@@ -127,32 +127,39 @@ impl Reader {
             return false;
         }
         for _ in 0..RECORDS {
-            match self.format.next(&mut self.source) {
-                Ok(Some(record)) => {
-                    if let Some(time) = record.time {
-                        self.last = time;
-                        let (first, last) = self.times.unwrap_or((time, time));
-                        self.times = Some((first.min(time), last.max(time)));
-                    }
-                    self.records += 1;
-                    self.wire_bytes += record.wire as u64;
-                    let bytes = &self.source.bytes()[record.from..record.to];
-                    self.walker.record(record.link, self.last, bytes, record.wire, batch);
-                    self.source.advance(record.held);
-                }
-                Ok(None) => self.done = true,
-                Err(damage) => {
-                    self.damage = Some(damage);
-                    self.done = true;
-                }
-            }
-            if self.done {
+            let Some(record) = self.record() else {
+                self.done = true;
                 self.walker.settle(None, batch);
                 return true;
+            };
+            if let Some(time) = record.time {
+                self.last = time;
+                let (first, last) = self.times.unwrap_or((time, time));
+                self.times = Some((first.min(time), last.max(time)));
             }
+            self.records += 1;
+            self.wire_bytes += record.wire as u64;
+            let bytes = &self.source.bytes()[record.from..record.to];
+            self.walker.record(record.link, self.last, bytes, record.wire, batch);
+            self.source.advance(record.held);
         }
         self.walker.settle(Some(self.last), batch);
         true
+    }
+
+    /// The next record; none at the end, or where the file is damaged.
+    #[inline(always)]
+    fn record(&mut self) -> Option<Record> {
+        if let Some(record) = self.format.at_hand(self.source.bytes()) {
+            return Some(record);
+        }
+        match self.format.next(&mut self.source) {
+            Ok(record) => record,
+            Err(damage) => {
+                self.damage = Some(damage);
+                None
+            }
+        }
     }
 
     /// Bytes of the file taken so far (a little ahead of the packets passed on), and its length where it is

@@ -88,22 +88,67 @@ const LANES: usize = 8;
 /// Shares of the losses below a threshold.
 const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
-/// Needs (deficit plus own size) of every packet at [`LANES`] rates.
-fn needs(arrivals: &[Arrival], rates: &[f64; LANES], out: &mut Vec<[f32; LANES]>) {
-    out.clear();
-    let mut deficit = [0.0f64; LANES];
-    let mut last = arrivals.first().map_or(0.0, |a| a.at);
-    for a in arrivals {
-        let (gap, bytes) = (a.at - last, a.bytes as f64);
-        last = a.at;
-        let size = if a.lost { a.size as f64 } else { bytes };
-        let mut need = [0.0f32; LANES];
-        for lane in 0..LANES {
-            let d = (deficit[lane] - rates[lane] * gap).max(0.0);
-            need[lane] = (d + size) as f32;
-            deficit[lane] = if a.lost { d } else { d + bytes };
+/// What a search over many rates asks of the same packets each time.
+struct Search<'a> {
+    arrivals: &'a [Arrival],
+    /// Which of them were lost.
+    lost: Vec<usize>,
+    /// Bytes of them, and of those that passed.
+    sums: [f64; 2],
+    /// The largest packet.
+    size: f32,
+    /// How many losses count.
+    episodes: f64,
+    /// Needs (deficit plus own size) of every packet at [`LANES`] rates: those asked for last.
+    needs: Vec<Lanes>,
+    steps: Vec<Step>,
+}
+
+/// What a packet does to the deficit.
+struct Step {
+    /// Seconds since the one before.
+    gap: f64,
+    /// Bytes that it needs.
+    size: f32,
+    /// Bytes that it takes: none where it was lost.
+    passed: f32,
+}
+
+impl<'a> Search<'a> {
+    fn new(arrivals: &'a [Arrival], episodes: f64) -> Search<'a> {
+        let mut sums = [0.0f64; 2];
+        arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
+        let mut last = arrivals.first().map_or(0.0, |a| a.at);
+        let steps = arrivals.iter().map(|a| {
+            let gap = a.at - std::mem::replace(&mut last, a.at);
+            let (size, passed) = if a.lost { (a.size, 0.0) } else { (a.bytes, a.bytes) };
+            Step { gap, size, passed }
+        });
+        Search {
+            arrivals,
+            lost: (0..arrivals.len()).filter(|i| arrivals[*i].lost).collect(),
+            sums,
+            size: arrivals.iter().map(|a| a.size).fold(0.0, f32::max),
+            episodes,
+            needs: Vec::with_capacity(arrivals.len()),
+            steps: steps.collect(),
         }
-        out.push(need);
+    }
+
+    /// Works out the needs at these rates.
+    fn fill(&mut self, rates: &[f64; LANES]) {
+        self.needs.clear();
+        let mut deficit = [0.0f64; LANES];
+        self.needs.extend(self.steps.iter().map(|s| {
+            let (size, passed) = (s.size as f64, s.passed as f64);
+            std::array::from_fn(|lane| {
+                let d = deficit[lane] - rates[lane] * s.gap;
+                // One instruction, which `f64::max` is not.
+                let d = if d > 0.0 { d } else { 0.0 };
+                deficit[lane] = d + passed;
+                (d + size) as f32
+            })
+        }));
     }
 }
 
@@ -128,50 +173,105 @@ pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
 }
 
-/// The best threshold at each of the rates.
-fn judge(
-    arrivals: &[Arrival],
-    needs: &[[f32; LANES]],
-    rates: &[f64; LANES],
-    episodes: f64,
-) -> [Bucket; LANES] {
-    let mut at = [[0.0f32; LANES]; BELOW.len()];
-    let lost: Vec<&[f32; LANES]> =
-        arrivals.iter().zip(needs).filter(|(a, _)| a.lost).map(|(_, n)| n).collect();
-    let mut column: Vec<f32> = Vec::with_capacity(lost.len());
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max);
-    for lane in 0..LANES {
-        column.clear();
-        column.extend(lost.iter().map(|n| n[lane]));
-        for (row, q) in at.iter_mut().zip(BELOW) {
-            row[lane] = quantile(&mut column, q) * 0.999;
+/// A number at each of the rates.
+type Lanes = [f32; LANES];
+/// Bytes beyond each threshold, of some packets.
+type Beyond = [Lanes; BELOW.len()];
+
+/// All bits of those lanes in which the need is not below the threshold: what is not to be counted is masked, not passed
+/// over, so that all lanes take one instruction.
+#[inline(always)]
+fn reaches(need: &Lanes, threshold: &Lanes) -> [u32; LANES] {
+    std::array::from_fn(|lane| if need[lane] >= threshold[lane] { u32::MAX } else { 0 })
+}
+
+/// Adds up bytes whose need is not below each of the thresholds, which rise.
+#[inline(always)]
+fn beyond<'a>(packets: impl Iterator<Item = (&'a Lanes, f32)>, at: &Beyond) -> Beyond {
+    let mut sums = Beyond::default();
+    for (need, bytes) in packets {
+        // Most packets are below all of them.
+        if reaches(need, &at[0]).iter().fold(0, |all, bits| all | bits) == 0 {
+            continue;
         }
-    }
-    // Bytes beyond each threshold: of lost packets, of those that passed.
-    let mut beyond = [[[0.0f32; LANES]; BELOW.len()]; 2];
-    let mut sums = [0.0f64; 2];
-    for (a, need) in arrivals.iter().zip(needs) {
-        let which = usize::from(!a.lost);
-        sums[which] += a.bytes as f64;
-        for (row, threshold) in beyond[which].iter_mut().zip(&at) {
+        for (sum, threshold) in sums.iter_mut().zip(at) {
+            let counts = reaches(need, threshold);
             for lane in 0..LANES {
-                row[lane] += if need[lane] >= threshold[lane] { a.bytes } else { 0.0 };
+                sum[lane] += f32::from_bits(bytes.to_bits() & counts[lane]);
             }
         }
     }
-    std::array::from_fn(|lane| {
-        let mut best = Bucket { rate: rates[lane], ..Bucket::default() };
-        for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * size) {
-            let (lost, passed) = (beyond[0][i][lane] as f64, beyond[1][i][lane] as f64);
-            let explained = lost / sums[0];
-            let chance = (lost + passed) / (sums[0] + sums[1]);
-            let gain = gain(explained, chance, episodes);
-            if gain > best.gain {
-                best = Bucket { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+    sums
+}
+
+impl Search<'_> {
+    /// The best threshold at each of the rates.
+    fn judge(&mut self, rates: &[f64; LANES]) -> [Bucket; LANES] {
+        self.fill(rates);
+        let mut at: Beyond = Default::default();
+        let mut column: Vec<f32> = Vec::with_capacity(self.lost.len());
+        for lane in 0..LANES {
+            column.clear();
+            column.extend(self.lost.iter().map(|i| self.needs[*i][lane]));
+            for (row, q) in at.iter_mut().zip(BELOW) {
+                row[lane] = quantile(&mut column, q) * 0.999;
+            }
+        }
+        let lost = beyond(self.lost.iter().map(|i| (&self.needs[*i], self.arrivals[*i].bytes)), &at);
+        let passed = beyond(self.needs.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
+        let [all_lost, all_passed] = self.sums;
+        std::array::from_fn(|lane| {
+            let mut best = Bucket { rate: rates[lane], ..Bucket::default() };
+            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.size) {
+                let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
+                let explained = lost / all_lost;
+                let chance = (lost + passed) / (all_lost + all_passed);
+                let gain = gain(explained, chance, self.episodes);
+                if gain > best.gain {
+                    best = Bucket { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+                }
+            }
+            best
+        })
+    }
+
+    /// Sharpens the rate, within 2 % at first and 0.03 % at last.
+    fn refine(&mut self, rate: f64) -> Bucket {
+        let mut best = Bucket { rate, ..Bucket::default() };
+        let fine = (0.25 * self.arrivals[0].size as f64 / self.sums[1]).max(1e-6);
+        let mut reach = 0.08;
+        while reach > fine * 4.0 {
+            reach /= 4.0;
+            let middle = best.rate;
+            let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
+            let mut lanes: Vec<(usize, Bucket)> = self.judge(&rates).into_iter().enumerate().collect();
+            lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
+            for (lane, b) in lanes.into_iter().take(CLOSELY) {
+                // It can be worth no more than its gain.
+                if b.gain <= best.worth() {
+                    break;
+                }
+                let here = self.measure(lane, b);
+                if here.worth() > best.worth() {
+                    best = here;
+                }
             }
         }
         best
-    })
+    }
+
+    /// Judges one rate closely.
+    fn measure(&self, lane: usize, mut b: Bucket) -> Bucket {
+        let mut lost: Vec<f32> = self.lost.iter().map(|i| self.needs[*i][lane]).collect();
+        let passed = || self.arrivals.iter().zip(&self.needs).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
+        let around = b.burst;
+        let near = passed().filter(|n| *n as f64 > 0.7 * around);
+        (b.wrong, b.burst) = divide(&mut lost, near, around);
+        let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
+        b.spread = quantile(&mut distance, 0.5) as f64;
+        b.emptied = passed().any(|n| (n as f64) < 0.25 * b.burst);
+        b
+    }
 }
 
 /// How many spans of `width` seconds contain a loss.
@@ -196,24 +296,37 @@ fn begin(arrivals: &[Arrival]) -> &[Arrival] {
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
 fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
-    let mut out: Vec<Arrival> = arrivals.to_vec();
+    if arrivals.len() <= most {
+        return arrivals.to_vec();
+    }
     let mut width = 20e-6;
-    while out.len() > most && width < 0.1 {
-        let mut kept: Vec<Arrival> = Vec::with_capacity(out.len());
-        let mut began = f64::NEG_INFINITY;
-        for a in &out {
-            match kept.last_mut() {
-                Some(k) if k.lost == a.lost && a.at - began <= width => k.bytes += a.bytes,
-                _ => {
-                    began = a.at;
-                    kept.push(*a);
-                }
-            }
+    let mut began = f64::NEG_INFINITY;
+    let mut out: Vec<Arrival> = Vec::new();
+    // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
+    for a in arrivals {
+        if !out.last_mut().is_some_and(|kept| joins(kept, a, &mut began, width)) {
+            began = a.at;
+            out.push(*a);
         }
-        out = kept;
+    }
+    while out.len() > most && 2.0 * width < 0.1 {
         width *= 2.0;
+        began = out[0].at;
+        out.dedup_by(|a, kept| joins(kept, a, &mut began, width));
     }
     out
+}
+
+/// Adds `a` to `kept`, whose first packet came at `began`, if it is of the same fate and came within `width` seconds; else
+/// the next begin with `a`.
+fn joins(kept: &mut Arrival, a: &Arrival, began: &mut f64, width: f64) -> bool {
+    let same = kept.lost == a.lost && a.at - *began <= width;
+    if same {
+        kept.bytes += a.bytes;
+    } else {
+        *began = a.at;
+    }
+    same
 }
 
 /// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
@@ -296,12 +409,11 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64, timed: bool) -> Option<Bucke
     }
     let counted = episodes(arrivals, width) as f64;
     let coarse = thin(begin(arrivals), COARSE);
-    let mut space = Vec::with_capacity(coarse.len());
+    let mut search = Search::new(&coarse, counted);
     let mut tried: Vec<Bucket> = Vec::new();
     for rates in candidates(&coarse).chunks(LANES) {
         let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
-        needs(&coarse, &rates, &mut space);
-        tried.extend(judge(&coarse, &space, &rates, counted));
+        tried.extend(search.judge(&rates));
     }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut peaks: Vec<Bucket> = Vec::new();
@@ -310,8 +422,7 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64, timed: bool) -> Option<Bucke
             peaks.push(b);
         }
     }
-    let mut plain: Vec<Bucket> =
-        peaks.into_iter().map(|b| refine(&coarse, b.rate, counted, &mut space)).collect();
+    let mut plain: Vec<Bucket> = peaks.into_iter().map(|b| search.refine(b.rate)).collect();
     plain.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
     let clean = plain.first().is_none_or(|b| {
         b.wrong < CLEAN && b.explained > 0.8 && (timed || neutral(&coarse, b, counted) > CHANCE)
@@ -355,66 +466,34 @@ impl Bucket {
     }
 }
 
-/// Sharpens the rate, within 2 % at first and 0.03 % at last.
-fn refine(arrivals: &[Arrival], rate: f64, episodes: f64, space: &mut Vec<[f32; LANES]>) -> Bucket {
-    let mut best = Bucket { rate, ..Bucket::default() };
-    let bytes: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
-    let fine = (0.25 * arrivals[0].size as f64 / bytes).max(1e-6);
-    let mut reach = 0.08;
-    while reach > fine * 4.0 {
-        reach /= 4.0;
-        let middle = best.rate;
-        let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
-        needs(arrivals, &rates, space);
-        let mut lanes: Vec<(usize, Bucket)> =
-            judge(arrivals, space, &rates, episodes).into_iter().enumerate().collect();
-        lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
-        for (lane, b) in lanes.into_iter().take(CLOSELY) {
-            let here = measure(arrivals, space, lane, b);
-            if here.worth() > best.worth() {
-                best = here;
-            }
-        }
-    }
-    best
-}
-
-/// Judges one rate closely.
-fn measure(arrivals: &[Arrival], needs: &[[f32; LANES]], lane: usize, mut b: Bucket) -> Bucket {
-    let both = || arrivals.iter().zip(needs).map(|(a, n)| (a.lost, n[lane]));
-    let mut lost: Vec<f32> = both().filter(|n| n.0).map(|n| n.1).collect();
-    let near: Vec<f32> = both().filter(|n| !n.0 && n.1 as f64 > 0.7 * b.burst).map(|n| n.1).collect();
-    (b.wrong, b.burst) = divide(&mut lost, &near, b.burst);
-    let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
-    b.spread = quantile(&mut distance, 0.5) as f64;
-    b.emptied = both().any(|n| !n.0 && (n.1 as f64) < 0.25 * b.burst);
-    b
-}
-
 /// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
 /// on either side together, and the need.
-fn divide(lost: &mut [f32], near: &[f32], around: f64) -> (f64, f64) {
+fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
     if lost.is_empty() {
         return (1.0, around);
     }
     lost.sort_unstable_by(f32::total_cmp);
-    let (l, p) = (lost.len() as f64, near.len().max(1) as f64);
     let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
     let thresholds = places.map(|place| lost[place]);
     // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
     // would be most of the whole search.
-    let (mut counts, mut largest) = ([0usize; TRIED + 1], [f32::NEG_INFINITY; TRIED + 1]);
+    let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);
+    let (least, most) = (thresholds[0], thresholds[TRIED - 1]);
     for n in near {
-        let i = thresholds.partition_point(|t| t < n);
-        counts[i] += 1;
-        largest[i] = largest[i].max(*n);
+        passed += 1;
+        if n <= most {
+            let i = if n <= least { 0 } else { thresholds.partition_point(|t| *t < n) };
+            counts[i] += 1;
+            largest[i] = largest[i].max(n);
+        }
     }
+    let (l, p) = (lost.len() as f64, passed.max(1) as f64);
     let mut best = (f64::INFINITY, around);
     let (mut below, mut under) = (0, f32::NEG_INFINITY);
     for (i, threshold) in thresholds.into_iter().enumerate() {
         below += counts[i];
         under = under.max(largest[i]);
-        let wrong = places[i] as f64 / l + (near.len() - below) as f64 / p;
+        let wrong = places[i] as f64 / l + (passed - below) as f64 / p;
         if wrong < best.0 {
             // Between the largest need that passed and the least that did not.
             let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };

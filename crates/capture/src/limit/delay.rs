@@ -5,6 +5,7 @@
 //! policer the RTT does not know of the level.
 
 use super::bucket::{Arrival, quantile};
+use super::sort;
 
 /// RTT against level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -152,7 +153,7 @@ pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, wi
         let left = if leave { a.at + *last as f64 } else { a.at };
         out.push((left, a.bytes, *last as f64 > base + floor));
     }
-    out.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort::by_time(&mut out, |p| p.0);
     windows(&out, width)
 }
 

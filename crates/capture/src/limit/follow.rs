@@ -43,26 +43,36 @@ pub(crate) fn pursue(arrivals: &[Arrival], start: &Bucket, episodes: f64) -> Buc
     follow(arrivals, start.rate, start.burst, 0.0, &mut space);
     let mut early: Vec<f32> =
         arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let mut judge = |rate, burst, least| followed(arrivals, size, rate, burst, episodes, least, &mut space);
     let mut best = Bucket { rate: start.rate, ..Bucket::default() };
     let bursts = [start.burst, quantile(&mut early, 0.5) as f64];
     for burst in bursts {
-        let b = followed(arrivals, start.rate, burst, episodes, &mut space);
+        let b = judge(start.rate, burst, f64::NEG_INFINITY);
         best = if b.worth() > best.worth() || best.burst == 0.0 { b } else { best };
     }
     for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
         let middle = best;
         for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
             let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
-            let b = followed(arrivals, rate, burst, episodes, &mut space);
+            let b = judge(rate, burst, best.worth());
             best = if b.worth() > best.worth() { b } else { best };
         }
     }
     best
 }
 
-/// Judges a bucket whose level is followed.
-fn followed(arrivals: &[Arrival], rate: f64, burst: f64, episodes: f64, space: &mut Vec<f32>) -> Bucket {
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+/// Judges a bucket whose level is followed, as far as it may be worth more than `least`; `size` is that of the largest
+/// packet.
+fn followed(
+    arrivals: &[Arrival],
+    size: f64,
+    rate: f64,
+    burst: f64,
+    episodes: f64,
+    least: f64,
+    space: &mut Vec<f32>,
+) -> Bucket {
     let mut b = Bucket { rate, burst, followed: true, ..Bucket::default() };
     if burst.is_nan() || burst < LEAST_BURST as f64 * size {
         return b;
@@ -84,6 +94,9 @@ fn followed(arrivals: &[Arrival], rate: f64, burst: f64, episodes: f64, space: &
     b.chance = (sum[0] + sum[2]) / (sum[1] + sum[4]);
     b.gain = gain(b.explained, b.chance, episodes);
     b.wrong = 1.0 - b.explained + sum[2] / sum[3].max(1.0);
+    if b.worth() <= least {
+        return b;
+    }
     let mut distance: Vec<f32> = arrivals
         .iter()
         .zip(space.iter())

@@ -10,6 +10,7 @@
 //! goes up and down by a bucket, and what passes between two pauses is the bucket.
 
 use super::bucket::{Arrival, quantile};
+use super::sort;
 
 /// Packets that wait looked at: later ones carry the sum of the rate's error.
 const EARLY: usize = 4000;
@@ -79,7 +80,7 @@ fn passed(arrivals: &[Arrival], seen: Seen) -> Vec<Passed> {
         Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base }
     };
     let mut out: Vec<Passed> = arrivals.iter().filter(|a| !a.lost).map(of).collect();
-    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    sort::by_time(&mut out, |p| p.at);
     out
 }
 
@@ -144,7 +145,7 @@ pub(super) fn pulses(arrivals: &[Arrival], seen: Seen) -> Option<Pulses> {
             leaves.push((if seen.before { p.at + wait } else { p.at }, p.bytes, wait > seen.floor));
         }
     }
-    leaves.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort::by_time(&mut leaves, |l| l.0);
     let (gap, whole) = common_gap(&leaves)?;
     let pause = PAUSE.1 * gap;
     let (mut bursts, mut spans) = (Vec::new(), 0.0);

@@ -47,8 +47,29 @@ impl Classic {
         })
     }
 
-    /// The next record, none at the end of the file.
+    /// The next record where it is in memory as a whole: nearly always.
+    #[inline(always)]
+    pub(super) fn at_hand(&self, bytes: &[u8]) -> Option<Record> {
+        let head: &[u8; 16] = bytes.first_chunk()?;
+        let [seconds, part, captured, wire] = format::u32s_at(head, 0, self.big);
+        let held = self.head + captured as usize;
+        (captured <= self.most && held <= bytes.len() && !self.either).then(|| Record {
+            time: Some(self.time(seconds, part)),
+            wire: wire.max(captured),
+            link: self.link,
+            from: self.head,
+            to: held,
+            held,
+        })
+    }
+
     #[inline]
+    fn time(&self, seconds: u32, part: u32) -> Time {
+        Time::from_nanos(seconds as u64 * 1_000_000_000 + part as u64 * self.unit)
+    }
+
+    /// The next record, none at the end of the file.
+    #[inline(never)]
     pub(super) fn next(&self, source: &mut Source) -> Result<Option<Record>, Damage> {
         if !source.ensure(self.head) {
             return format::end(source, self.head);
@@ -67,7 +88,7 @@ impl Classic {
         let total = self.head + captured as usize;
         let held = format::whole(source, total as u64)?;
         Ok(Some(Record {
-            time: Some(Time::from_nanos(seconds as u64 * 1_000_000_000 + part as u64 * self.unit)),
+            time: Some(self.time(seconds, part)),
             wire: wire.max(captured),
             link: self.link,
             from: self.head,

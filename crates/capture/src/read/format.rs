@@ -39,6 +39,15 @@ pub(super) enum Format {
 }
 
 impl Format {
+    /// The next record if `bytes`, those that come next, hold all of it and no more has to be looked at.
+    #[inline(always)]
+    pub(super) fn at_hand(&self, bytes: &[u8]) -> Option<Record> {
+        match self {
+            Format::Classic(classic) => classic.at_hand(bytes),
+            Format::Ng(_) => None,
+        }
+    }
+
     #[inline]
     pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
         match self {

@@ -46,6 +46,30 @@ pub(super) struct Fragment {
     pub(super) len: u32,
 }
 
+/// Bytes of Ethernet's header and of IPv4's without options.
+pub(super) const PLAIN: usize = 34;
+const ETHERNET: usize = 14;
+
+/// Reads the IPv4 header of a frame that holds TCP, unfragmented, and no more than that; `None` for all others.
+#[inline(always)]
+pub(super) fn plain(h: &[u8; PLAIN]) -> Option<Net> {
+    let total = u16::from_be_bytes([h[16], h[17]]) as u32;
+    let place = u16::from_be_bytes([h[20], h[21]]);
+    let is = [h[12], h[13], h[14], h[23]] == [8, 0, 0x45, TCP] && place & 0x3fff == 0 && total >= 20;
+    is.then(|| Net {
+        src: Addr::v4([h[26], h[27], h[28], h[29]]),
+        dst: Addr::v4([h[30], h[31], h[32], h[33]]),
+        start: ETHERNET,
+        payload: total - 20,
+        protocol: TCP,
+        v6: false,
+        id: u16::from_be_bytes([h[18], h[19]]),
+        ttl: h[22],
+        ecn: h[15] & 3,
+        fragment: None,
+    })
+}
+
 /// Reads the header at `w.at` and moves to what follows it.
 #[inline]
 pub(super) fn parse(w: &mut Walk) -> Result<Net, Other> {

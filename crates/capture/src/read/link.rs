@@ -17,11 +17,13 @@ pub(super) fn name(link: u16) -> String {
     }
 }
 
+pub(super) const ETHERNET: u16 = 1;
+
 /// Where a record of this link type begins.
 #[inline]
 pub(super) fn outermost(w: &mut Walk, link: u16) -> Result<Layer, Other> {
     match link {
-        1 => Ok(Layer::Ethernet),
+        ETHERNET => Ok(Layer::Ethernet),
         // 12 and 14 are what systems call raw IP in memory; some wrote them to files.
         12 | 14 | 101 | 228 | 229 => Ok(Layer::Ip),
         0 | 108 => null(w),
