@@ -12,7 +12,7 @@ mod measures;
 mod outages;
 mod rounds;
 
-use crate::limit::{self, Found, Path};
+use crate::limit::{self, Answers, Found, Path};
 use crate::{Addr, Track};
 use causes::Facts;
 use result::Diagnosis;
@@ -29,6 +29,9 @@ const MOST_SPANS: usize = 400;
 /// Payload of the other direction that is more than answers: as a share.
 const BOTH_WAYS: f64 = 0.02;
 
+/// Parts that the ACKs of a bin are spread over, at most.
+const MOST_PARTS: f64 = 64.0;
+
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
 const PROBE: usize = 6;
@@ -38,9 +41,11 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
+    let ways = ways(&tracks);
     for group in groups(&tracks) {
         let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
-        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent) {
+        let answers = answers(&tracks, &group, &ways);
+        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent, &answers) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
@@ -52,14 +57,13 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let ways = ways(&tracks);
     let beside = |t: &Track| {
-        let way = |from: Addr, to: Addr| ways.get(&(from, to)).copied().unwrap_or_default();
-        let (there, back) = (way(t.sender.addr, t.receiver.addr), way(t.receiver.addr, t.sender.addr));
+        let (from, to) = (t.sender.addr, t.receiver.addr);
+        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &Way| w.bytes as f64);
         Beside {
             silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
-            base: there.base,
-            both_ways: back.bytes as f64 > BOTH_WAYS * there.bytes as f64,
+            base: ways.get(&(from, to)).and_then(|w| w.base),
+            both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -102,23 +106,54 @@ fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<(f64, f64)>> {
 }
 
 /// What went from one host to another.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Way {
     /// Payload.
     bytes: u64,
     /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
     base: Option<f64>,
+    /// The tracks.
+    tracks: Vec<usize>,
 }
 
 fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
     let mut of: BTreeMap<(Addr, Addr), Way> = BTreeMap::new();
-    for t in tracks {
+    for (i, t) in tracks.iter().enumerate() {
         let way = of.entry((t.sender.addr, t.receiver.addr)).or_default();
+        way.tracks.push(i);
         way.bytes = way.bytes.saturating_add(t.counts.payload_bytes);
         let least = (t.rtt.samples() > 0).then(|| t.rtt.min().as_secs_f64());
         way.base = way.base.into_iter().chain(least).min_by(f64::total_cmp);
     }
     of
+}
+
+/// ACKs that pass with a group's data, where they are more than a trifle beside it.
+fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>) -> Vec<Answers> {
+    let t = &tracks[group[0]];
+    let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
+    let size = t.header as f64;
+    let acks: u64 = back.iter().map(|i| tracks[*i].counts.acks).sum();
+    let data: u64 = group.iter().map(|i| tracks[*i].counts.ip_bytes).sum();
+    if acks as f64 * size < BOTH_WAYS * data as f64 {
+        return Vec::new();
+    }
+    let full = size + t.mss as f64;
+    let mut out = Vec::new();
+    for t in back.iter().map(|i| &tracks[*i]) {
+        let (first, width) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        for b in t.bins.iter().filter(|b| b.acks > 0) {
+            // Spread over the bin, none more than a packet.
+            let bytes = b.acks as f64 * size;
+            let parts = (bytes / full).ceil().clamp(1.0, MOST_PARTS);
+            out.extend((0..parts as usize).map(|i| Answers {
+                at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
+                bytes: (bytes / parts) as f32,
+            }));
+        }
+    }
+    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    out
 }
 
 /// What the other flows between its hosts say of a flow's path.
@@ -153,7 +188,7 @@ struct Asked {
 }
 
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<Asked> {
+fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)], answers: &[Answers]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
@@ -162,8 +197,11 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<A
     let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let clocked = (!behind).then(|| limit::arrivals(&members, &gone, behind, true));
-        let seen = limit::arrivals(&members, &gone, behind, false);
+        let seen = limit::arrivals(&members, &gone, answers, behind, false);
+        let clocked = match behind {
+            false => Some(limit::arrivals(&members, &gone, answers, behind, true)),
+            true => (!answers.is_empty()).then(|| limit::less_acks(&members, &seen)),
+        };
         let found = limit::find(&seen, clocked.as_deref(), path)?;
         let dropped = found
             .bucket
@@ -205,8 +243,13 @@ fn slow_up(t: &Track) -> bool {
 }
 
 /// The limiters of a group: one for all, or one each.
-fn limiters_of(tracks: &[Track], group: &[usize], silences: &[(f64, f64)]) -> Vec<(Asked, Vec<usize>)> {
-    let joint = ask(tracks, group, silences);
+fn limiters_of(
+    tracks: &[Track],
+    group: &[usize],
+    silences: &[(f64, f64)],
+    answers: &[Answers],
+) -> Vec<(Asked, Vec<usize>)> {
+    let joint = ask(tracks, group, silences, answers);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
@@ -224,7 +267,7 @@ fn limiters_of(tracks: &[Track], group: &[usize], silences: &[(f64, f64)]) -> Ve
         asked.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count()
     };
     let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
-        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences)?, vec![*m]))).collect()
+        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
     };
     match joint {
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
@@ -395,3 +438,4 @@ fn vantage(t: &Track) -> Vantage {
     };
     Vantage { place, to_sender_ms, to_receiver_ms }
 }
+
