@@ -22,12 +22,17 @@ use result::diagnosis::{
 };
 use rounds::{Round, rounds};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
 /// Payload of the other direction that is more than answers: as a share.
 const BOTH_WAYS: f64 = 0.02;
+
+/// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
+const FULL: f64 = 0.95;
+const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
@@ -50,9 +55,10 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
             dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
+            let full: Rc<[(f64, f64)]> = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
             for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
-                of_flow[*m] = Some(Through { index, found, share, dropped });
+                of_flow[*m] = Some(Through { index, found, share, dropped, full: full.clone() });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
@@ -85,6 +91,23 @@ struct Through {
     share: f64,
     /// Which packets of this flow it dropped, by their place in the log.
     dropped: Vec<u32>,
+    /// When all of its rate was used, seconds since 1970.
+    full: Rc<[(f64, f64)]>,
+}
+
+/// When the limiter's flows, and the answers beside them, took all of its rate.
+fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[Answers]) -> Vec<(f64, f64)> {
+    let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
+    let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
+    answers.iter().for_each(|a| add(a.at, a.bytes as f64));
+    for t in members {
+        let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
+        let (first, bin) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
+    }
+    let full = bytes.into_iter().filter(|b| b.1 > FULL * found.rate * width);
+    full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
 }
 
 /// Flows of the same two hosts in the same direction.
@@ -331,7 +354,9 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
     let outages = outages::outages(t, rtt, beside.silences);
     let losses = losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages);
+    let since = |f: &(f64, f64)| (f.0 - losses::seconds(t.first), f.1 - losses::seconds(t.first));
     let facts = Facts {
+        full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
         base,
         least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
         mss: t.mss.max(1) as f64,
@@ -438,4 +463,3 @@ fn vantage(t: &Track) -> Vantage {
     };
     Vantage { place, to_sender_ms, to_receiver_ms }
 }
-
