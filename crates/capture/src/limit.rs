@@ -21,6 +21,7 @@ use delay::{Delay, Drain};
 use overflow::overflow;
 use queue::{overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
+use std::borrow::Cow;
 
 /// A limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,6 +65,8 @@ pub(crate) struct Path {
     pub merged: bool,
 }
 
+/// The entry of what stands in no log.
+const ANSWER: u32 = u32::MAX;
 /// Share of the losses explained that leaves none to others.
 const NEARLY_ALL: f64 = 0.85;
 /// A policer behind a queue is this much slower.
@@ -71,14 +74,24 @@ const BEHIND: f64 = 0.85;
 /// Delay by timestamps below this is the ticks', seconds.
 const CLOCK: f64 = 0.0025;
 
+/// ACKs of what the other way brings, which pass where the data does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Answers {
+    /// When, seconds since 1970.
+    pub at: f64,
+    /// IP bytes.
+    pub bytes: f32,
+}
+
 /// The packets of several tracks in the order they came.
 /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
 /// limiter before the capture; else it is the RTT, and `at` when it was seen.
 /// What was lost while the path was `gone` (of each track, seconds since its connection's first packet) is left out.
-/// Times are seconds since the first.
+/// `answers` take room on the same way. Times are seconds since the first.
 pub(crate) fn arrivals(
     tracks: &[&Track],
     gone: &[Vec<(f64, f64)>],
+    answers: &[Answers],
     behind: bool,
     clocked: bool,
 ) -> Vec<Arrival> {
@@ -123,27 +136,66 @@ pub(crate) fn arrivals(
             });
         }
     }
+    // They wait as the packet before them does.
+    let (first, mut next) = (tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
+    for a in answers {
+        while next + 1 < first.len() && first[next + 1].time.as_nanos() as f64 * 1e-9 < a.at {
+            next += 1;
+        }
+        let Some(s) = first.get(next) else { break };
+        let late = if clocked && s.delay != u32::MAX { s.delay as f64 * 1e-6 } else { 0.0 };
+        let size = s.bytes as f32 / s.segments.max(1) as f32;
+        let (at, bytes) = (a.at - late, a.bytes);
+        out.push(Arrival { at, bytes, size, lost: false, rtt: f32::NAN, flow: 0, entry: ANSWER });
+    }
     let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
     out.iter_mut().for_each(|a| a.at -= origin);
     sort::by_time(&mut out, |a: &Arrival| a.at);
     out
 }
 
+/// What comes without the answers among it.
+fn data(arrivals: &[Arrival]) -> Cow<'_, [Arrival]> {
+    match arrivals.iter().any(|a| a.entry == ANSWER) {
+        true => arrivals.iter().filter(|a| a.entry != ANSWER).copied().collect(),
+        false => arrivals.into(),
+    }
+}
+
+/// The RTT of `arrivals` behind the capture less what the ACKs' way took too long, by the receiver's timestamps.
+pub(crate) fn less_acks(tracks: &[&Track], arrivals: &[Arrival]) -> Vec<Arrival> {
+    let mut out = arrivals.to_vec();
+    for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
+        let t = tracks[a.flow as usize];
+        let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
+        let back = since + a.rtt as f64 - t.rtt_up.min().as_secs_f64();
+        let index = (back / t.bin.as_secs_f64()) as u32;
+        let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
+        a.rtt -= bin.filter(|d| *d != u32::MAX).map_or(f32::NAN, |d| d as f32 * 1e-6);
+    }
+    out
+}
+
 /// Finds what limits these packets, if anything does.
 ///
-/// `clocked`, for limiters before the capture: the same packets with one-way delays, where timestamps tell them.
+/// `clocked`, for limiters before the capture: the same packets with one-way delays, where timestamps tell them; for
+/// ones behind it, with RTTs [`less_acks`].
 pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path) -> Option<Found> {
     let mut found = Found { behind: path.behind, ..Found::default() };
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let by_clock = || {
-        let alone = Path { base: 0.0, ..path };
+        let alone = if path.behind { path } else { Path { base: 0.0, ..path } };
         queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
+    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found));
+    // When ACKs came is not known well enough to follow packets one by one.
+    let (arrivals, clocked) = (data(arrivals), clocked.filter(|_| !path.behind).map(data));
+    let (arrivals, clocked) = (&*arrivals, clocked.as_deref());
     let unclocked =
         || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
-    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found)).or_else(unclocked);
+    let queue = queue.or_else(unclocked);
     let drops = overflow(arrivals, clocked, path, found);
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays.
@@ -168,6 +220,7 @@ fn is_same(queue: &Found, policer: &Found) -> bool {
 pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let level = if behind { 0.5 * bucket.burst } else { 0.0 };
     let least = (bucket.explained > NEARLY_ALL).then_some(level);
+    let arrivals = &*data(arrivals);
     let theirs = bucket::explained(arrivals, bucket, least);
     let lost: Vec<&Arrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();

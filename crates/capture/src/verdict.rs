@@ -12,7 +12,7 @@ mod measures;
 mod outages;
 mod rounds;
 
-use crate::limit::{self, Found, Path};
+use crate::limit::{self, Answers, Found, Path};
 use crate::{Addr, Track};
 use causes::Facts;
 use result::Diagnosis;
@@ -22,12 +22,20 @@ use result::diagnosis::{
 };
 use rounds::{Round, rounds};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
 /// Payload of the other direction that is more than answers: as a share.
 const BOTH_WAYS: f64 = 0.02;
+
+/// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
+const FULL: f64 = 0.95;
+const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
+
+/// Parts that the ACKs of a bin are spread over, at most.
+const MOST_PARTS: f64 = 64.0;
 
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
@@ -38,29 +46,31 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
+    let ways = ways(&tracks);
     for group in groups(&tracks) {
         let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
-        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent) {
+        let answers = answers(&tracks, &group, &ways);
+        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent, &answers) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
             dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
+            let full: Rc<[(f64, f64)]> = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
             for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
-                of_flow[*m] = Some(Through { index, found, share, dropped });
+                of_flow[*m] = Some(Through { index, found, share, dropped, full: full.clone() });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let ways = ways(&tracks);
     let beside = |t: &Track| {
-        let way = |from: Addr, to: Addr| ways.get(&(from, to)).copied().unwrap_or_default();
-        let (there, back) = (way(t.sender.addr, t.receiver.addr), way(t.receiver.addr, t.sender.addr));
+        let (from, to) = (t.sender.addr, t.receiver.addr);
+        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &Way| w.bytes as f64);
         Beside {
             silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
-            base: there.base,
-            full: there.full,
-            both_ways: back.bytes as f64 > BOTH_WAYS * there.bytes as f64,
+            base: ways.get(&(from, to)).and_then(|w| w.base),
+            full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
+            both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -82,6 +92,23 @@ struct Through {
     share: f64,
     /// Which packets of this flow it dropped, by their place in the log.
     dropped: Vec<u32>,
+    /// When all of its rate was used, seconds since 1970.
+    full: Rc<[(f64, f64)]>,
+}
+
+/// When the limiter's flows, and the answers beside them, took all of its rate.
+fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[Answers]) -> Vec<(f64, f64)> {
+    let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
+    let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
+    answers.iter().for_each(|a| add(a.at, a.bytes as f64));
+    for t in members {
+        let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
+        let (first, bin) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
+    }
+    let full = bytes.into_iter().filter(|b| b.1 > FULL * found.rate * width);
+    full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
 }
 
 /// Flows of the same two hosts in the same direction.
@@ -103,7 +130,7 @@ fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<(f64, f64)>> {
 }
 
 /// What went from one host to another.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Way {
     /// Payload.
     bytes: u64,
@@ -111,23 +138,55 @@ struct Way {
     base: Option<f64>,
     /// What losses of any flow said of queues.
     full: losses::Full,
+    /// The tracks.
+    tracks: Vec<usize>,
 }
 
 fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
-    let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
-    for t in tracks {
-        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(t);
+    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    for (i, t) in tracks.iter().enumerate() {
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
-    let way = |tracks: &[&Track]| {
+    let way = |numbers: Vec<usize>| {
+        let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
         let sampled = tracks.iter().filter(|t| t.rtt.samples() > 0);
         let base = sampled.map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp);
         Way {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
             base,
-            full: losses::full(tracks, base.unwrap_or(0.0)),
+            full: losses::full(&tracks, base.unwrap_or(0.0)),
+            tracks: numbers,
         }
     };
-    of.into_iter().map(|(ends, tracks)| (ends, way(&tracks))).collect()
+    of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
+}
+
+/// ACKs that pass with a group's data, where they are more than a trifle beside it.
+fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>) -> Vec<Answers> {
+    let t = &tracks[group[0]];
+    let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
+    let size = t.header as f64;
+    let acks: u64 = back.iter().map(|i| tracks[*i].counts.acks).sum();
+    let data: u64 = group.iter().map(|i| tracks[*i].counts.ip_bytes).sum();
+    if acks as f64 * size < BOTH_WAYS * data as f64 {
+        return Vec::new();
+    }
+    let full = size + t.mss as f64;
+    let mut out = Vec::new();
+    for t in back.iter().map(|i| &tracks[*i]) {
+        let (first, width) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        for b in t.bins.iter().filter(|b| b.acks > 0) {
+            // Spread over the bin, none more than a packet.
+            let bytes = b.acks as f64 * size;
+            let parts = (bytes / full).ceil().clamp(1.0, MOST_PARTS);
+            out.extend((0..parts as usize).map(|i| Answers {
+                at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
+                bytes: (bytes / parts) as f32,
+            }));
+        }
+    }
+    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    out
 }
 
 /// What the other flows between its hosts say of a flow's path.
@@ -163,7 +222,7 @@ struct Asked {
 }
 
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<Asked> {
+fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)], answers: &[Answers]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
@@ -172,8 +231,11 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)]) -> Option<A
     let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let clocked = (!behind).then(|| limit::arrivals(&members, &gone, behind, true));
-        let seen = limit::arrivals(&members, &gone, behind, false);
+        let seen = limit::arrivals(&members, &gone, answers, behind, false);
+        let clocked = match behind {
+            false => Some(limit::arrivals(&members, &gone, answers, behind, true)),
+            true => (!answers.is_empty()).then(|| limit::less_acks(&members, &seen)),
+        };
         let found = limit::find(&seen, clocked.as_deref(), path)?;
         let dropped = found
             .bucket
@@ -215,8 +277,13 @@ fn slow_up(t: &Track) -> bool {
 }
 
 /// The limiters of a group: one for all, or one each.
-fn limiters_of(tracks: &[Track], group: &[usize], silences: &[(f64, f64)]) -> Vec<(Asked, Vec<usize>)> {
-    let joint = ask(tracks, group, silences);
+fn limiters_of(
+    tracks: &[Track],
+    group: &[usize],
+    silences: &[(f64, f64)],
+    answers: &[Answers],
+) -> Vec<(Asked, Vec<usize>)> {
+    let joint = ask(tracks, group, silences, answers);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
@@ -234,7 +301,7 @@ fn limiters_of(tracks: &[Track], group: &[usize], silences: &[(f64, f64)]) -> Ve
         asked.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count()
     };
     let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
-        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences)?, vec![*m]))).collect()
+        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
     };
     match joint {
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
@@ -299,7 +366,9 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     let outages = outages::outages(t, rtt, beside.silences);
     let losses =
         losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages, beside.full);
+    let since = |f: &(f64, f64)| (f.0 - losses::seconds(t.first), f.1 - losses::seconds(t.first));
     let facts = Facts {
+        full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
         base,
         least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
         mss: t.mss.max(1) as f64,

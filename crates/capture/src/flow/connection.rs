@@ -371,8 +371,20 @@ impl Connection {
             s.counts.fin = from.fin;
             s.counts.too_big += self.too_big[side];
             s.counts.duplicate_records = self.duplicates;
-            let (bin, bins) = (s.bins.width(), s.bins.into_list());
+            let (bin, mut bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_samples();
+            let put_right = |delay: &mut u32, stamps: &Stamps, at: Time| {
+                if *delay != u32::MAX {
+                    *delay = delay.saturating_add(stamps.unknown(at)).min(u32::MAX - 1);
+                }
+            };
+            let back = &self.halves[1 - side].stamps;
+            for b in &mut bins {
+                let at = (b.index as u64).saturating_mul(bin.as_nanos()).saturating_add(bin.as_nanos() / 2);
+                let at = Time::from_nanos(self.first.saturating_add(at));
+                put_right(&mut b.data_delay, &from.stamps, at);
+                put_right(&mut b.ack_delay, back, at);
+            }
             let [rtt_down, rtt_up, rtt] = s.rtts;
             out.push(Track {
                 connection: self.number,

@@ -16,6 +16,12 @@ const AHEAD: i64 = 50_000_000;
 /// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
 const HORIZON: i64 = 60_000_000_000;
 
+/// How fast two clocks drift apart at most, as a share.
+const DRIFT: f64 = 1e-4;
+/// Steps of the least kept at most, and how close ones (ns) are one.
+const STEPS: usize = 32;
+const CLOSE: i64 = 10_000_000;
+
 /// The clock of one end as seen at the capture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stamps {
@@ -25,6 +31,8 @@ pub(crate) struct Stamps {
     /// Least offset of this horizon and of the one before, ns.
     least: [i64; 2],
     until: i64,
+    /// When, ns since the first packet, a lesser offset was found in the first horizon, and by how much.
+    steps: Vec<(i64, i64)>,
 }
 
 impl Stamps {
@@ -46,6 +54,7 @@ impl Stamps {
         // A queue that grew while the clock was watched made it look slow.
         if offset < -(AHEAD + elapsed / 8) {
             (self.tick, self.least) = (0.0, [0, 0]);
+            self.steps.clear();
             self.learn(ticks, elapsed as f64 * 1e-9)?;
             offset = elapsed - (ticks * self.tick) as i64;
         }
@@ -61,9 +70,40 @@ impl Stamps {
             }
             self.until = elapsed + HORIZON;
         }
-        self.least[0] = self.least[0].min(offset);
+        if offset < self.least[0] {
+            self.step(elapsed, self.least[0] - offset);
+            self.least[0] = offset;
+        }
         let least = self.least[0].min(self.least[1]);
         Some(Span::from_nanos((offset - least) as u64))
+    }
+
+    /// Notes that packets before `at` came later by `more` than was known then.
+    fn step(&mut self, at: i64, more: i64) {
+        if at > HORIZON {
+            return;
+        }
+        if self.steps.len() == STEPS {
+            for i in 0..STEPS / 2 {
+                self.steps[i] = (self.steps[2 * i].0, self.steps[2 * i].1 + self.steps[2 * i + 1].1);
+            }
+            self.steps.truncate(STEPS / 2);
+        }
+        match self.steps.last_mut() {
+            Some(last) if at - last.0 < CLOSE => last.1 += more,
+            _ => self.steps.push((at, more)),
+        }
+    }
+
+    /// By how much, µs, what was said of the delay of a packet at `at` was too little, as later ones showed; what the
+    /// clocks may have drifted apart since does not count.
+    pub fn unknown(&self, at: Time) -> u32 {
+        let Some((first, _)) = self.first else { return 0 };
+        let at = at.as_nanos() as i64 - first.as_nanos() as i64;
+        let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
+        let more: i64 = after.iter().map(|s| s.1).sum();
+        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * DRIFT) as i64);
+        ((more - drift).max(0) / 1000).min(u32::MAX as i64 / 2) as u32
     }
 
     fn learn(&mut self, ticks: f64, seconds: f64) -> Option<()> {
@@ -81,6 +121,19 @@ impl Stamps {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_that_was_there_from_the_start_shows_when_it_has_gone() {
+        let mut s = Stamps::default();
+        let time = |ms: u64| Time::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000);
+        // 80 ms of queue for 5 s, then none.
+        let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
+        let said: Vec<Option<Span>> =
+            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32)).collect();
+        let early = said[3000].map_or(0, |d| d.as_nanos() / 1000) as u32 + s.unknown(time(3080));
+        assert!(said[3000].is_some() && (79_000..=80_000).contains(&early), "{early}");
+        assert_eq!(s.unknown(time(7000)), 0);
+    }
 
     #[test]
     fn a_queue_on_the_way_shows_against_the_senders_clock() {

@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub mss: f64,
     /// Its limiter.
     pub limiter: Option<Found>,
+    /// When that was full, seconds since the connection's first packet.
+    pub full: Vec<(f64, f64)>,
     /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
     pub share: f64,
     /// Each loss: seconds since the connection's first packet, and what it was.
@@ -130,7 +132,7 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
         return cause;
     }
     if waits && facts.both_ways && facts.limiter.is_none() {
-        return Cause::AckPath;
+        return if data_waits(r, facts) { Cause::Bottleneck } else { Cause::AckPath };
     }
     if i <= first_loss && growing {
         return Cause::SlowStart;
@@ -147,9 +149,8 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
 
 /// Of what the round trip takes too long, the ACKs' way is most.
 fn acks_wait(r: &Round, facts: &Facts) -> bool {
-    // A queue that the sender's own clock shows is on the data's way.
-    let busy = |l: &Found| l.drain.is_some_and(|d| d.busy > 0.6) && l.against.is_some_and(|a| a.left < 0.3);
-    if facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
+    // Where both wait, the data's way is full.
+    if data_waits(r, facts) || link_full(r, facts) {
         return false;
     }
     let over = if facts.slow_up { r.rtt_min } else { r.rtt } - facts.least;
@@ -161,6 +162,24 @@ fn acks_wait(r: &Round, facts: &Facts) -> bool {
         true => over - r.data_delay,
     };
     back > 0.6 * over
+}
+
+/// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
+fn link_full(r: &Round, facts: &Facts) -> bool {
+    let busy = |l: &Found| l.drain.is_some_and(|d| d.busy > 0.6) && l.against.is_some_and(|a| a.left < 0.3);
+    if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
+        return false;
+    }
+    let (from, to) = (r.from, r.from + r.width);
+    let begin = facts.full.partition_point(|f| f.1 <= from);
+    let within = facts.full[begin..].iter().take_while(|f| f.0 < to);
+    within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
+}
+
+/// All packets of the round waited on the data's way, as timestamps tell.
+fn data_waits(r: &Round, facts: &Facts) -> bool {
+    let wait = if facts.slow_up { r.data_delay } else { r.data_wait };
+    wait > floor(facts).max(0.002)
 }
 
 /// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.

@@ -103,7 +103,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
 fn by_holes(tracks: &[&Track]) -> Option<Usual> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost && all_closed(&arrivals(tracks, &none, false, false));
+    let all = lost && all_closed(&arrivals(tracks, &none, &[], false, false));
     all.then_some(Usual { delay: f32::NEG_INFINITY, all })
 }
 

@@ -1,6 +1,6 @@
 //! A track's bins gathered into round trips: the grain at which causes change.
 
-use crate::Track;
+use crate::{Fate, Track};
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,6 +35,9 @@ pub(crate) struct Round {
     pub data_delay: f64,
     /// Least delay of ACKs on their way to the capture; NaN where unknown.
     pub ack_delay: f64,
+    /// Least that a packet took too long from sender to receiver, seconds: its RTT less what its ACK took too long;
+    /// NaN where timestamps do not tell.
+    pub data_wait: f64,
     /// Seconds with nothing outstanding.
     pub idle: f64,
     /// Seconds with the receive window full.
@@ -78,6 +81,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
                 rtt: f64::NAN,
                 data_delay: f64::NAN,
                 ack_delay: f64::NAN,
+                data_wait: f64::NAN,
                 ..Round::default()
             }
         })
@@ -115,6 +119,13 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         r.timeout += b.timeout as f64 * 1e-6;
         r.silence += b.silence as f64 * 1e-6;
     }
+    for (at, wait) in data_waits(track) {
+        let at = ((at - first) / width).floor();
+        if at >= 0.0 && at < count as f64 {
+            let r = &mut out[at as usize];
+            r.data_wait = r.data_wait.min(wait);
+        }
+    }
     for (r, (sum, n)) in out.iter_mut().zip(rtts) {
         if n > 0.0 {
             r.rtt = sum / n;
@@ -129,4 +140,22 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         }
     }
     out
+}
+
+/// When the ACK of each packet came, seconds since the connection's first packet, and what the packet took too long.
+fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
+    let (least, up) = (track.rtt.min().as_secs_f64(), track.rtt_up.min().as_secs_f64());
+    let bin = track.bin.as_secs_f64().max(1e-6);
+    let mut next = 0;
+    track.log.iter().filter_map(move |s| {
+        let Fate::Passed { rtt: rtt @ 1.. } = s.fate else { return None };
+        let rtt = rtt as f64 * 1e-6;
+        let back = s.time.since(track.first).as_secs_f64() + rtt - up;
+        let index = (back / bin) as u32;
+        while track.bins.get(next).is_some_and(|b| b.index < index) {
+            next += 1;
+        }
+        let ack = track.bins.get(next).filter(|b| b.index == index && b.ack_delay != u32::MAX)?;
+        Some((back, rtt - least - ack.ack_delay as f64 * 1e-6))
+    })
 }
