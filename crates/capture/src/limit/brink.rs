@@ -88,7 +88,8 @@ fn spread(delays: &mut [f32]) -> f64 {
 /// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
 pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option<Waits> {
     let drains = bucket.burst / bucket.rate;
-    let noise = noise.min(d.noise);
+    // The rate of a bucket of few packets, and so how long it drains, is too uncertain for less than that.
+    let noise = if bucket.burst > QUEUED * size { noise.min(d.noise) } else { noise };
     if drains <= 2.0 * noise {
         return None;
     }
