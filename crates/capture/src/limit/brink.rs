@@ -146,6 +146,11 @@ mod tests {
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
         let d = delays(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
-        assert_eq!(brink(&d, &all, 1500.0, 0.04), None);
+        assert_eq!(brink(&Brink { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
+        // Delays that are known to be steady say more.
+        assert_eq!(brink(&d, &all, 1500.0, 0.04), Some(Waits::Not(true)));
+        // Not of a bucket of few packets.
+        let few = Bucket { burst: 9e3, ..all };
+        assert_eq!(brink(&d, &few, 1500.0, 0.04), None);
     }
 }
