@@ -129,6 +129,8 @@ pub struct Direction {
     /// When new data was sent last; when it was before that quiet.
     pub(super) last_new: u64,
     pub(super) had_sent: u64,
+    /// End of the last silence or timeout: the time before it has its reason.
+    pub(super) spoken_for: u64,
     /// That data ended in PSH.
     pub(super) had_pushed: bool,
     pushed: bool,
@@ -217,6 +219,7 @@ impl Direction {
             quiet_from: u64::MAX,
             last_new: 0,
             had_sent: 0,
+            spoken_for: 0,
             had_pushed: false,
             pushed: false,
             full_from: u64::MAX,

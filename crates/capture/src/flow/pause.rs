@@ -61,6 +61,7 @@ impl Direction {
             self.end_full(last);
             self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
             self.wait(last, now, why);
+            self.spoken_for = now;
         } else if self.doubt.is_some_and(|d| d.alone) && self.was_alone(now) {
             // A timeout, as is counted now.
         } else if now > self.quiet_from {
@@ -101,7 +102,8 @@ impl Direction {
     fn nothing_from(&self, now: u64) -> u64 {
         let waited = if self.delay == u32::MAX { 0 } else { self.delay as u64 * 1000 };
         let late = now.saturating_sub(waited) > self.quiet_from + (self.rtt.rtt / 8).max(LATE);
-        if late && self.last_new == now && self.had_pushed { self.had_sent } else { self.quiet_from }
+        let early = late && self.last_new == now && self.had_pushed;
+        if early { self.had_sent.max(self.spoken_for) } else { self.quiet_from }
     }
 
     #[cold]
@@ -163,6 +165,7 @@ impl Direction {
             self.end_full(last);
             self.bins.spread(last, now, Pause::Silence);
             self.wait(last, now, Waited::Silence);
+            self.spoken_for = now;
         }
     }
 

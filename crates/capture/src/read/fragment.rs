@@ -63,7 +63,7 @@ impl Fragments {
         let Some(fragment) = net.fragment else { return };
         self.settle(Some(time), batch);
         let place = self.place((net.src, net.dst, fragment.id), time, batch);
-        self.seen(place, fragment.offset + fragment.len, !fragment.more, time, batch);
+        self.seen(place, fragment.offset.saturating_add(fragment.len), !fragment.more, time, batch);
     }
 
     /// Index of the entry for `key`, a new one where there is none.
