@@ -129,7 +129,7 @@ pub struct Direction {
     /// When new data was sent last; when it was before that quiet.
     pub(super) last_new: u64,
     pub(super) had_sent: u64,
-    /// End of the last silence or timeout: the time before it has its reason.
+    /// End of the last silence, timeout or full window: the time before it has its reason.
     pub(super) spoken_for: u64,
     /// That data ended in PSH.
     pub(super) had_pushed: bool,

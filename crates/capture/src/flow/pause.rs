@@ -51,7 +51,11 @@ impl Direction {
 
     pub(super) fn end_full(&mut self, now: u64) {
         let from = std::mem::replace(&mut self.full_from, u64::MAX);
-        self.bins.spread(from, now.min(self.quiet_from), Pause::WindowFull);
+        let to = now.min(self.quiet_from);
+        if from < to {
+            self.bins.spread(from, to, Pause::WindowFull);
+            self.spoken_for = self.spoken_for.max(to);
+        }
     }
 
     /// Data ends a pause.
