@@ -62,9 +62,8 @@ bench: setup
 KERNEL = longfat-lab longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
 FEATURES = $(KERNEL:%=%/kernel-tests) longfat/kernel-cc longfat-lab/bpf
 netns:
-	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --test kernel --test shell --test tools \
+	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --lib --test kernel --test shell --test tools \
 		--test controls --test cc --test cc_kernel --test live --test faults -- --test-threads=1
-	$(CARGO) test -p longfat-kernel-cc --features longfat-kernel-cc/kernel-tests --lib
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain. A capture left half read
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.

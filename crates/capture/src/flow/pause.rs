@@ -12,8 +12,9 @@ const LATE: u64 = 1_000_000;
 /// the capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {
-    /// Last packet before the pause, beginning of idleness, its end.
+    /// Last packet before the pause, beginnings of what of it is not told yet and of idleness, its end.
     last: u64,
+    silent: u64,
     idle: u64,
     to: u64,
     /// End of the data.
@@ -76,6 +77,7 @@ impl Direction {
             } else {
                 self.bins.spread(from, now, Pause::Idle);
             }
+            self.spoken_for = now;
         } else if let Some(doubt) = self.doubt
             && now - doubt.to > 4 * self.rtt.rtt + RTO_MIN
         {
@@ -116,7 +118,8 @@ impl Direction {
         let bytes = self.board.list.back().map_or(0, |s| s.len);
         let segments = self.segments(bytes) as u64;
         let alone = bytes == self.mss && self.up.rtt() > LATE;
-        self.doubt = Some(Doubt { last, idle, to: now, end, segments, bytes: bytes as u64, alone });
+        let silent = last.max(self.spoken_for);
+        self.doubt = Some(Doubt { last, silent, idle, to: now, end, segments, bytes: bytes as u64, alone });
     }
 
     /// It was new data after idleness.
@@ -140,7 +143,7 @@ impl Direction {
 
     fn timed_out(&mut self, doubt: Doubt) {
         self.doubt = None;
-        self.bins.spread(doubt.last, doubt.to, Pause::Timeout);
+        self.bins.spread(doubt.silent, doubt.to, Pause::Timeout);
         self.wait(doubt.last, doubt.to, Waited::Timeout);
         self.counts.timeouts += 1;
         self.counts.retransmitted_packets += doubt.segments;
