@@ -21,7 +21,6 @@ use delay::{Delay, Drain};
 use overflow::overflow;
 use queue::{overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
-use std::borrow::Cow;
 
 /// A limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -95,7 +94,7 @@ pub(crate) fn arrivals(
     behind: bool,
     clocked: bool,
 ) -> Vec<Arrival> {
-    let mut out = Vec::with_capacity(tracks.iter().map(|t| t.log.len()).sum());
+    let mut out = Vec::with_capacity(tracks.iter().map(|t| t.log.len()).sum::<usize>() + answers.len());
     for (flow, track) in tracks.iter().enumerate() {
         let mut before = None;
         for (entry, s) in track.log.iter().enumerate() {
@@ -154,14 +153,6 @@ pub(crate) fn arrivals(
     out
 }
 
-/// What comes without the answers among it.
-fn data(arrivals: &[Arrival]) -> Cow<'_, [Arrival]> {
-    match arrivals.iter().any(|a| a.entry == ANSWER) {
-        true => arrivals.iter().filter(|a| a.entry != ANSWER).copied().collect(),
-        false => arrivals.into(),
-    }
-}
-
 /// The RTT of `arrivals` behind the capture less what the ACKs' way took too long, by the receiver's timestamps.
 pub(crate) fn less_acks(tracks: &[&Track], arrivals: &[Arrival]) -> Vec<Arrival> {
     let mut out = arrivals.to_vec();
@@ -179,20 +170,27 @@ pub(crate) fn less_acks(tracks: &[&Track], arrivals: &[Arrival]) -> Vec<Arrival>
 /// Finds what limits these packets, if anything does.
 ///
 /// `clocked`, for limiters before the capture: the same packets with one-way delays, where timestamps tell them; for
-/// ones behind it, with RTTs [`less_acks`].
-pub(crate) fn find(arrivals: &[Arrival], clocked: Option<&[Arrival]>, path: Path) -> Option<Found> {
+/// ones behind it, with RTTs [`less_acks`]. Answers are left out of `arrivals` when they have been looked at.
+pub(crate) fn find(
+    arrivals: &mut Vec<Arrival>,
+    mut clocked: Option<Vec<Arrival>>,
+    path: Path,
+) -> Option<Found> {
     let mut found = Found { behind: path.behind, ..Found::default() };
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let by_clock = || {
         let alone = if path.behind { path } else { Path { base: 0.0, ..path } };
-        queue(clocked?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
+        queue(clocked.as_ref()?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
     let queue = by_clock().or_else(|| queue(arrivals, path, floor, found));
-    // When ACKs came is not known well enough to follow packets one by one.
-    let (arrivals, clocked) = (data(arrivals), clocked.filter(|_| !path.behind).map(data));
-    let (arrivals, clocked) = (&*arrivals, clocked.as_deref());
+    // When ACKs came is not known well enough to follow packets one by one. In place: these lists are the most memory
+    // that a diagnosis takes.
+    arrivals.retain(|a| a.entry != ANSWER);
+    clocked = clocked.filter(|_| !path.behind);
+    clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ANSWER));
+    let clocked = clocked.as_deref();
     let unclocked =
         || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
     let queue = queue.or_else(unclocked);
@@ -220,7 +218,6 @@ fn is_same(queue: &Found, policer: &Found) -> bool {
 pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let level = if behind { 0.5 * bucket.burst } else { 0.0 };
     let least = (bucket.explained > NEARLY_ALL).then_some(level);
-    let arrivals = &*data(arrivals);
     let theirs = bucket::explained(arrivals, bucket, least);
     let lost: Vec<&Arrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();

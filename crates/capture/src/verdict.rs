@@ -231,12 +231,12 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)], answers: &[
     let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let seen = limit::arrivals(&members, &gone, answers, behind, false);
+        let mut seen = limit::arrivals(&members, &gone, answers, behind, false);
         let clocked = match behind {
             false => Some(limit::arrivals(&members, &gone, answers, behind, true)),
             true => (!answers.is_empty()).then(|| limit::less_acks(&members, &seen)),
         };
-        let found = limit::find(&seen, clocked.as_deref(), path)?;
+        let found = limit::find(&mut seen, clocked, path)?;
         let dropped = found
             .bucket
             .filter(|_| found.kind == LimiterKind::Policer)

@@ -52,6 +52,8 @@ const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
 const STEADY: f64 = 0.6;
 const POLICER: f64 = 0.35;
+/// Errors of a bucket whose level is known well.
+const KNOWN: f64 = 0.2;
 /// Below this there is no doubt.
 const SURE: f64 = 0.1;
 
@@ -96,7 +98,9 @@ pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option
     let (more, least) = (d.median - d.before, d.least - d.before);
     let share = d.median / drains;
     let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
-    let none = least < noise.max(SURE * drains) && more < POLICER * drains;
+    // One in ten that did not wait at all is enough where the level is known well.
+    let little = noise.max(SURE * drains);
+    let none = least < little && (more < POLICER * drains || bucket.wrong < KNOWN && d.least < little);
     Some(match () {
         () if more < noise || none && !queued => Waits::Not(more < SURE * drains),
         () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),

@@ -359,9 +359,12 @@ fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
         }
         rates.push(shorth(&mut slopes));
     }
-    // All that passed before the first loss may have been the bucket's.
+    // All that passed before the first loss may have been the bucket's, or, where others lose too, before a later one.
+    let late =
+        |q: usize| losses.get(losses.len() * q / 4).map_or(f64::INFINITY, |l| (sum - l.1) / (last.at - l.0));
     let first = losses.first().map_or(0.0, |l| l.1);
-    let low = ((sum - first) / whole * 0.8).max(0.02 * sum / whole);
+    let low = [late(1), late(2), (sum - first) / whole].into_iter().fold(f64::INFINITY, f64::min);
+    let low = (0.8 * low).max(0.02 * sum / whole);
     // In bursts the bucket lets more pass than its rate.
     let high = [0.1, 0.005, 0.0005].map(|width| fastest(arrivals, width)).into_iter().fold(0.0, f64::max);
     let high = high.clamp(low * 3.0, low * 200.0) * 1.2;
@@ -437,6 +440,23 @@ pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket, least: Option<f64
     let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
     let all = needs_of(arrivals, bucket);
     arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| *need as f64 > near).collect()
+}
+
+/// Share of lost packets more than one packet below the bucket's end, and of nearly lost ones that much above it,
+/// together: when packets came to the limiter is not known to less.
+pub(crate) fn astray(arrivals: &[Arrival], b: &Bucket) -> f64 {
+    let arrivals = begin(arrivals);
+    let (mut sum, mut wrong) = ([0.0f64; 2], [0.0f64; 2]);
+    for (a, need) in arrivals.iter().zip(needs_of(arrivals, b)) {
+        let (need, size) = (need as f64, a.size as f64);
+        let (counts, strays) = match a.lost {
+            true => (true, need < b.burst - size),
+            false => (need > 0.7 * b.burst, need > b.burst + size),
+        };
+        sum[usize::from(a.lost)] += f64::from(counts);
+        wrong[usize::from(a.lost)] += f64::from(strays);
+    }
+    wrong[0] / sum[0].max(1.0) + wrong[1] / sum[1].max(1.0)
 }
 
 /// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost

@@ -17,6 +17,8 @@ const EXPLAINED: f64 = 0.35;
 const NOISE: f64 = 0.0002;
 /// Packets in a bucket to which it matters where within a burst a packet was lost.
 const PLACED: f64 = 20.0;
+/// Packets of a bucket that may be off by one.
+const MANY: f64 = 10.0;
 /// Share of the gain that is left where lost packets and others come at the brink alike.
 const ALIKE: f64 = 0.1;
 /// Packets that wait at a shaper, at least.
@@ -35,7 +37,7 @@ pub(crate) fn overflow(
 ) -> Option<Found> {
     let width = (path.rtt / 2.0).max(0.005);
     found.bucket = fit(arrivals, width, path.behind);
-    let b = found.bucket.filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b))?;
+    let b = found.bucket.filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let neutral = match path.behind {
         true => b.gain,
@@ -87,17 +89,24 @@ fn is_a_links(arrivals: &[Arrival], b: &Bucket) -> bool {
     hole::closed(arrivals).is_some_and(at)
 }
 
-/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together;
-/// or there are very many.
+/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together, the
+/// closer the fewer it takes; or there are very many.
 fn is_clean(b: &Bucket) -> bool {
-    b.wrong < 0.2 && b.explained > 0.85 || b.gain > 110.0 && b.spread < 0.03 * b.burst || b.gain > 500.0
+    b.wrong < 0.2 && b.explained > 0.85
+        || b.gain > 30.0 && b.spread < 0.01 * b.burst
+        || b.gain > 110.0 && b.spread < 0.03 * b.burst
+        || b.gain > 500.0
 }
 
-/// The bucket divides what is lost from what passes; or, where packets come so close to the limit that
+/// The bucket divides what is lost from what passes, but for a packet; or, where packets come so close to the limit that
 /// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
-fn is_sharp(b: &Bucket) -> bool {
+fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
     let near = |share: f64| b.spread < share * b.burst;
-    b.spread < b.burst && b.wrong < 0.4 && b.gain * (1.0 - b.wrong).powi(2) > 8.5
+    let sharp = |wrong: f64| wrong < 0.4 && b.gain * (1.0 - wrong).powi(2) > 8.5;
+    // Of a bucket of few packets, one is much.
+    let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
+    let nearly = || b.burst > MANY * size && sharp(bucket::astray(arrivals, b));
+    b.spread < b.burst && (sharp(b.wrong) || nearly())
         || near(0.012) && b.gain > 15.0
         || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }
