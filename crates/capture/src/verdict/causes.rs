@@ -39,7 +39,7 @@ pub(crate) struct Facts {
 }
 
 /// Seconds of each cause in one round.
-pub(crate) type Split = [(Cause, f64); 5];
+pub(crate) type Split = [(Cause, f64); 6];
 
 /// The split of every round.
 pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
@@ -67,6 +67,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
+                (Cause::Application, r.ended * left),
                 (full_window(rounds, i, facts), r.window_full * left),
                 (after_loss, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
