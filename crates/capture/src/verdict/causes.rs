@@ -59,6 +59,9 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
             let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
+            // Who waits for a timeout while others keep the link full would have no more of it.
+            let taken = queue_of(facts).filter(|_| after_loss != Cause::Outage && all_taken(r, facts));
+            let timed_out = taken.unwrap_or(after_loss);
             // Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
             let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
             let broken = facts.near_receiver
@@ -69,7 +72,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
                 (idle, r.idle * left),
                 (Cause::Application, r.ended * left),
                 (full_window(rounds, i, facts), r.window_full * left),
-                (after_loss, r.timeout * left),
+                (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
                 (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
             ]
@@ -171,6 +174,11 @@ fn link_full(r: &Round, facts: &Facts) -> bool {
     if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
         return false;
     }
+    all_taken(r, facts)
+}
+
+/// For most of the round the limiter's flows together took all of its rate.
+fn all_taken(r: &Round, facts: &Facts) -> bool {
     let (from, to) = (r.from, r.from + r.width);
     let begin = facts.full.partition_point(|f| f.1 <= from);
     let within = facts.full[begin..].iter().take_while(|f| f.0 < to);
@@ -224,7 +232,7 @@ fn waits(rounds: &[Round], i: usize, facts: &Facts) -> bool {
 fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
-        r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
+        (r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share || all_taken(r, facts))
             && (l.against.is_some() || facts.blind || !flat(rounds, i, facts))
     })
 }
