@@ -232,8 +232,10 @@ fn waits(rounds: &[Round], i: usize, facts: &Facts) -> bool {
 fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
-        (r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share || all_taken(r, facts))
-            && (l.against.is_some() || facts.blind || !flat(rounds, i, facts))
+        let flat = flat(rounds, i, facts);
+        r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
+            && (l.against.is_some() || facts.blind || !flat)
+            || all_taken(r, facts) && !flat
     })
 }
 
