@@ -377,6 +377,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
         outages,
+        bursts: outages::bursts(t, rtt).iter().map(|b| b - losses::seconds(t.first)).collect(),
         near_receiver: receiver_side(t),
         slow_up: slow_up(t),
         blind: t.rtt_up.samples() == 0 && !sender_side(t),

@@ -192,6 +192,10 @@ impl Direction {
         if self.nxt > doubt.end || now - doubt.to > 4 * self.rtt.rtt + RTO_MIN {
             return;
         }
+        // Of a timeout's one segment nothing is acknowledged yet: what was lost belongs to a window of new data.
+        if now - doubt.to < self.rtt.rtt / 4 {
+            return self.end_doubt();
+        }
         self.timed_out(doubt);
         self.loss = seq;
     }

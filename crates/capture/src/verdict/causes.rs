@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub losses: Vec<(f64, Cause)>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
+    /// When a window at once ended a pause, likewise: that was the application's.
+    pub bursts: Vec<f64>,
     /// The capture is at the receiver.
     pub near_receiver: bool,
     /// What the round trip takes too long, it takes mostly between sender and capture.
@@ -66,7 +68,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
             let broken = facts.near_receiver
                 && r.idle > 0.0
-                && came_back().is_some_and(|n| n.lost > 0 || n.resent > 0.0);
+                && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(a, n, facts));
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
@@ -175,6 +177,12 @@ fn link_full(r: &Round, facts: &Facts) -> bool {
         return false;
     }
     all_taken(r, facts)
+}
+
+/// A window at once ended a pause between `from` and the end of `r`.
+fn burst(from: f64, r: &Round, facts: &Facts) -> bool {
+    let next = facts.bursts.partition_point(|b| *b < from);
+    facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
 }
 
 /// For most of the round the limiter's flows together took all of its rate.

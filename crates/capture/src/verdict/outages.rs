@@ -24,6 +24,8 @@ pub(crate) struct Silence {
 }
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
+/// So many segments at once are no timeout's.
+const AT_ONCE: usize = 3;
 /// So many packets without an answer are no tail.
 const UNANSWERED: usize = 5;
 
@@ -106,7 +108,8 @@ pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
 /// Whether the path was gone in this silence.
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     if idle(t, from, to) > 0.5 * (to - from) {
-        return late(t, from, to) || hole(t, rtt, to);
+        let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
+        return late(t, from, to) || hole(t, rtt, to) && !at_once(t, middle);
     }
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
@@ -139,6 +142,24 @@ fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
     let next = t.log[begin..].iter().take(4).filter(|s| s.delay != u32::MAX);
     next.map(|s| s.delay as f64 * 1e-6).fold(0.0, f64::max) > 0.5 * (to - from)
+}
+
+/// When a window at once ended a pause longer than `rtt`, seconds since 1970. Who comes back from a timeout has a window
+/// of one segment (RFC 5681 section 3.1), so it was the application's pause.
+pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
+    let paused = |i: &usize| seconds(t.log[*i].time) - seconds(t.log[i - 1].time) > rtt;
+    (1..t.log.len()).filter(paused).filter(|i| at_once(t, *i)).map(|i| seconds(t.log[i].time)).collect()
+}
+
+/// From this sample on a window came, or what a limiter left of it, long before anything of it can have been acknowledged.
+fn at_once(t: &Track, begin: usize) -> bool {
+    let least = t.rtt.min().as_secs_f64();
+    if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
+        return false;
+    }
+    let until = t.log.get(begin).map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
+    let next = t.log[begin..].iter().take(4 * AT_ONCE).take_while(|s| seconds(s.time) < until);
+    next.map(|s| s.segments as usize).sum::<usize>() >= AT_ONCE
 }
 
 /// Packets are missing where it went on.
