@@ -247,12 +247,13 @@ fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     })
 }
 
-/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next.
+/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next. The first
+/// window is every sender's slow start (RFC 5681 section 3.1).
 fn grows(rounds: &[Round], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
     let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-    next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
+    i == 0 || next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
 }
 
 /// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
