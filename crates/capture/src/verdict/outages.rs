@@ -56,7 +56,9 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
     }
     for t in tracks {
         let (rtt, within) = (rtt(t), within(t, &out));
-        out[within].iter_mut().for_each(|s| s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to)));
+        for s in &mut out[within] {
+            s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to));
+        }
     }
     out
 }
@@ -68,7 +70,9 @@ fn rtt(t: &Track) -> f64 {
 
 /// Those silences that lie between a track's first data and its last.
 fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
-    let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else { return 0..0 };
+    let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
+        return 0..0;
+    };
     let end = last + t.bin.as_secs_f64();
     let begin = silences.partition_point(|s| s.from < first);
     begin..silences.partition_point(|s| s.to <= end).max(begin)
@@ -84,7 +88,14 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f6
     let since = seconds(t.first);
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
-    out.map(|s| (s.from - since, acked_again(t, s.to) - since)).collect()
+    let mut end = 0.0f64;
+    out.map(|s| {
+        // Where nothing of it was acknowledged between two silences, the first lasts through both.
+        let from = s.from.max(end);
+        end = if end > s.to { end } else { acked_again(t, s.to) };
+        (from - since, end - since)
+    })
+    .collect()
 }
 
 /// The sender waited for ACKs in this silence.
@@ -130,7 +141,7 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from + 0.1 * rtt);
     let due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
     let (mut count, mut span) = (0, (f64::INFINITY, 0.0f64));
-    for s in due {
+    for s in due.filter(|s| !s.again) {
         count += s.segments as usize;
         span = (span.0.min(seconds(s.time)), span.1.max(seconds(s.time)));
     }
