@@ -207,6 +207,8 @@ pub struct Bin {
     pub rtts: u32,
     /// µs with nothing outstanding: the application had nothing to send.
     pub idle: u32,
+    /// µs between the end of what the application had written and the next it wrote, idle or not.
+    pub ended: u32,
     /// µs in which the receive window had no room for another segment.
     pub window_full: u32,
     /// µs of silence that a timeout (or tail loss probe) ended.

@@ -15,6 +15,7 @@ mod rounds;
 use crate::limit::{self, Answers, Found, Path};
 use crate::{Addr, Track};
 use causes::Facts;
+use outages::Silence;
 use result::Diagnosis;
 use result::diagnosis::{
     CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
@@ -121,12 +122,12 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 }
 
 /// When no ACK passed between each two hosts.
-fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<(f64, f64)>> {
+fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<Silence>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
         of.entry(pair(t)).or_default().push(t);
     }
-    of.into_iter().map(|(hosts, group)| (hosts, outages::silences(group.into_iter()))).collect()
+    of.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
 }
 
 /// What went from one host to another.
@@ -191,7 +192,7 @@ fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>
 
 /// What the other flows between its hosts say of a flow's path.
 struct Beside<'a> {
-    silences: &'a [(f64, f64)],
+    silences: &'a [Silence],
     base: Option<f64>,
     both_ways: bool,
     full: losses::Full,
@@ -222,7 +223,7 @@ struct Asked {
 }
 
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)], answers: &[Answers]) -> Option<Asked> {
+fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Answers]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
@@ -246,7 +247,7 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[(f64, f64)], answers: &[
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
-fn gone(t: &Track, silences: &[(f64, f64)]) -> Vec<(f64, f64)> {
+fn gone(t: &Track, silences: &[Silence]) -> Vec<(f64, f64)> {
     let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
     let outages = outages::outages(t, rtt, silences).into_iter();
     outages.map(|o| outages::reach(o, rtt)).collect()
@@ -280,7 +281,7 @@ fn slow_up(t: &Track) -> bool {
 fn limiters_of(
     tracks: &[Track],
     group: &[usize],
-    silences: &[(f64, f64)],
+    silences: &[Silence],
     answers: &[Answers],
 ) -> Vec<(Asked, Vec<usize>)> {
     let joint = ask(tracks, group, silences, answers);
@@ -376,6 +377,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
         outages,
+        bursts: outages::bursts(t, rtt).iter().map(|b| b - losses::seconds(t.first)).collect(),
         near_receiver: receiver_side(t),
         slow_up: slow_up(t),
         blind: t.rtt_up.samples() == 0 && !sender_side(t),

@@ -12,6 +12,7 @@ pub const MOST_BINS: usize = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     Idle,
+    Ended,
     WindowFull,
     Timeout,
     Silence,
@@ -164,6 +165,7 @@ impl Bins {
             let bin = &mut self.list[self.at];
             let field = match why {
                 Pause::Idle => &mut bin.idle,
+                Pause::Ended => &mut bin.ended,
                 Pause::WindowFull => &mut bin.window_full,
                 Pause::Timeout => &mut bin.timeout,
                 Pause::Silence => &mut bin.silence,
@@ -178,7 +180,7 @@ impl Bins {
 }
 
 fn merge(bin: &mut Bin, next: &Bin) {
-    let sums: [(&mut u32, u32); 11] = [
+    let sums: [(&mut u32, u32); 12] = [
         (&mut bin.sent, next.sent),
         (&mut bin.resent, next.resent),
         (&mut bin.acked, next.acked),
@@ -187,6 +189,7 @@ fn merge(bin: &mut Bin, next: &Bin) {
         (&mut bin.acks, next.acks),
         (&mut bin.short, next.short),
         (&mut bin.idle, next.idle),
+        (&mut bin.ended, next.ended),
         (&mut bin.window_full, next.window_full),
         (&mut bin.timeout, next.timeout),
         (&mut bin.silence, next.silence),

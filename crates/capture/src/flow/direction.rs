@@ -3,7 +3,7 @@
 use super::bins::{Bins, Pause};
 use super::board::{self, Board, Segment};
 use super::log::{Entry, Log, Loss};
-use super::pause::Doubt;
+use super::pause::{Doubt, Written};
 use super::resent::Resent;
 use super::upstream::{Known, Upstream};
 use crate::{Bursts, Counts, Flags, Handshake, Histogram, Kind, Packet, Wait, Waited};
@@ -133,6 +133,7 @@ pub struct Direction {
     pub(super) spoken_for: u64,
     /// That data ended in PSH.
     pub(super) had_pushed: bool,
+    pub(super) written: Written,
     pushed: bool,
     pub(super) full_from: u64,
     pub(super) doubt: Option<Doubt>,
@@ -221,6 +222,7 @@ impl Direction {
             had_sent: 0,
             spoken_for: 0,
             had_pushed: false,
+            written: Written::default(),
             pushed: false,
             full_from: u64::MAX,
             doubt: None,
@@ -288,6 +290,7 @@ impl Direction {
             self.fresh(p, seq, now, entry);
             self.had_sent = std::mem::replace(&mut self.last_new, now);
             self.had_pushed = std::mem::replace(&mut self.pushed, p.flags.has(Flags::PSH));
+            self.watch_written(p, now);
             (Kind::Data, None)
         } else {
             self.again(p, seq, now, gap, entry)
@@ -303,6 +306,9 @@ impl Direction {
         self.last_data = now;
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
+        if kind == Kind::Data {
+            self.written.inflight = inflight;
+        }
         self.end_pause(now, last, end, timer);
         if self.board.list.len() > board::MOST {
             self.give_up();

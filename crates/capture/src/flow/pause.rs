@@ -2,11 +2,33 @@
 
 use super::bins::Pause;
 use super::direction::{Direction, RTO_MIN};
-use crate::{Wait, Waited};
+use crate::{Flags, Packet, Wait, Waited};
 use units::Time;
 
 /// What a sender takes to answer an ACK, at most, nanoseconds.
 const LATE: u64 = 1_000_000;
+
+/// Of what was in flight, what every sender's window has left after a loss.
+const LOW: f32 = 0.4;
+
+/// What the sender sent last of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// When, as far as its clock tells.
+    sent: u64,
+    /// The application had written no more.
+    ended: bool,
+    /// Bytes in flight then.
+    pub inflight: u32,
+    /// Since when far less is; `u64::MAX`: it is not.
+    low_from: u64,
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        Written { sent: 0, ended: false, inflight: 0, low_from: u64::MAX }
+    }
+}
 
 /// Data after a long pause: new, or, if a jump follows, sent again after a timeout and the first time lost before
 /// the capture.
@@ -39,6 +61,7 @@ impl Direction {
     /// After each packet: notes when the window has filled, or has room again.
     #[inline]
     pub fn watch_window(&mut self, now: u64) {
+        self.watch_low(now);
         let full = self.is_full(now);
         if full == (self.full_from != u64::MAX) {
             return;
@@ -112,6 +135,38 @@ impl Direction {
         if early { self.had_sent.max(self.spoken_for) } else { self.quiet_from }
     }
 
+    /// New data passes: was it the application that had written nothing since the last? It was if that ended in a
+    /// pushed packet that was not full although the window had room for more, or if the sender sent nothing although
+    /// ACKs had let it for a while.
+    #[inline]
+    pub(super) fn watch_written(&mut self, p: &Packet, now: u64) {
+        let waited = if self.delay == u32::MAX { 0 } else { self.delay as u64 * 1000 };
+        let sent = now.saturating_sub(waited);
+        let before = self.written;
+        let late = before.low_from != u64::MAX && sent > before.low_from.saturating_add(self.slack());
+        let free = self.full_from == u64::MAX && self.spoken_for <= self.had_sent;
+        if before.ended || late && free {
+            self.bins.spread(before.sent, sent, Pause::Ended);
+        }
+        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
+        let ended = short && !self.is_full(now);
+        self.written = Written { sent, ended, inflight: 0, low_from: u64::MAX };
+    }
+
+    /// Notes when so much was acknowledged that no window is that small.
+    #[inline]
+    fn watch_low(&mut self, now: u64) {
+        let mark = (self.written.inflight as f32 * LOW) as u32;
+        if self.written.low_from == u64::MAX && mark > self.mss && self.inflight(now) < mark {
+            self.written.low_from = now;
+        }
+    }
+
+    /// What a sender may take to answer, as the capture can tell.
+    fn slack(&self) -> u64 {
+        (self.rtt.rtt / 8).max(LATE)
+    }
+
     #[cold]
     fn doubt(&mut self, now: u64, last: u64, end: u64, idle: u64) {
         self.end_doubt();
@@ -136,6 +191,10 @@ impl Direction {
         let Some(doubt) = self.doubt else { return };
         if self.nxt > doubt.end || now - doubt.to > 4 * self.rtt.rtt + RTO_MIN {
             return;
+        }
+        // Of a timeout's one segment nothing is acknowledged yet: what was lost belongs to a window of new data.
+        if now - doubt.to < self.rtt.rtt / 4 {
+            return self.end_doubt();
         }
         self.timed_out(doubt);
         self.loss = seq;

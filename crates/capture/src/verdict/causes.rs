@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub losses: Vec<(f64, Cause)>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
+    /// When a window at once ended a pause, likewise: that was the application's.
+    pub bursts: Vec<f64>,
     /// The capture is at the receiver.
     pub near_receiver: bool,
     /// What the round trip takes too long, it takes mostly between sender and capture.
@@ -39,7 +41,7 @@ pub(crate) struct Facts {
 }
 
 /// Seconds of each cause in one round.
-pub(crate) type Split = [(Cause, f64); 5];
+pub(crate) type Split = [(Cause, f64); 6];
 
 /// The split of every round.
 pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
@@ -59,16 +61,20 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
             let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
+            // Who waits for a timeout while others keep the link full would have no more of it.
+            let taken = queue_of(facts).filter(|_| after_loss != Cause::Outage && all_taken(r, facts));
+            let timed_out = taken.unwrap_or(after_loss);
             // Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
             let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
             let broken = facts.near_receiver
                 && r.idle > 0.0
-                && came_back().is_some_and(|n| n.lost > 0 || n.resent > 0.0);
+                && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(a, n, facts));
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
+                (Cause::Application, r.ended * left),
                 (full_window(rounds, i, facts), r.window_full * left),
-                (after_loss, r.timeout * left),
+                (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
                 (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
             ]
@@ -170,6 +176,17 @@ fn link_full(r: &Round, facts: &Facts) -> bool {
     if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
         return false;
     }
+    all_taken(r, facts)
+}
+
+/// A window at once ended a pause between `from` and the end of `r`.
+fn burst(from: f64, r: &Round, facts: &Facts) -> bool {
+    let next = facts.bursts.partition_point(|b| *b < from);
+    facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
+}
+
+/// For most of the round the limiter's flows together took all of its rate.
+fn all_taken(r: &Round, facts: &Facts) -> bool {
     let (from, to) = (r.from, r.from + r.width);
     let begin = facts.full.partition_point(|f| f.1 <= from);
     let within = facts.full[begin..].iter().take_while(|f| f.0 < to);
@@ -223,17 +240,20 @@ fn waits(rounds: &[Round], i: usize, facts: &Facts) -> bool {
 fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
+        let flat = flat(rounds, i, facts);
         r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
-            && (l.against.is_some() || facts.blind || !flat(rounds, i, facts))
+            && (l.against.is_some() || facts.blind || !flat)
+            || all_taken(r, facts) && !flat
     })
 }
 
-/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next.
+/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next. The first
+/// window is every sender's slow start (RFC 5681 section 3.1).
 fn grows(rounds: &[Round], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
     let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-    next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
+    i == 0 || next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
 }
 
 /// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that

@@ -40,6 +40,8 @@ pub(crate) struct Round {
     pub data_wait: f64,
     /// Seconds with nothing outstanding.
     pub idle: f64,
+    /// Seconds more in which all that the application wrote had left.
+    pub ended: f64,
     /// Seconds with the receive window full.
     pub window_full: f64,
     /// Seconds until a timeout.
@@ -51,7 +53,7 @@ pub(crate) struct Round {
 impl Round {
     /// Seconds that no wait explains.
     pub fn moving(&self) -> f64 {
-        (self.width - self.idle - self.window_full - self.timeout - self.silence).max(0.0)
+        (self.width - self.idle - self.ended - self.window_full - self.timeout - self.silence).max(0.0)
     }
 }
 
@@ -115,6 +117,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         }
         *sum = (sum.0 + b.rtt_sum as f64 * 1e-6, sum.1 + b.rtts as f64);
         r.idle += b.idle as f64 * 1e-6;
+        r.ended += b.ended.saturating_sub(b.idle) as f64 * 1e-6;
         r.window_full += b.window_full as f64 * 1e-6;
         r.timeout += b.timeout as f64 * 1e-6;
         r.silence += b.silence as f64 * 1e-6;
@@ -132,7 +135,8 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
         }
         // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
         r.idle = r.idle.min(r.width);
-        let (waits, left) = (r.window_full + r.timeout + r.silence, r.width - r.idle);
+        r.ended = r.ended.min(r.width - r.idle);
+        let (waits, left) = (r.window_full + r.timeout + r.silence, r.width - r.idle - r.ended);
         if waits > left {
             for w in [&mut r.window_full, &mut r.timeout, &mut r.silence] {
                 *w *= left / waits;

@@ -273,6 +273,9 @@ fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
         println!("{host}: idle {idle:.0} ms {:?}", t.waits);
         assert_eq!(t.counts.timeouts, 0);
         assert!((8000.0..10_500.0).contains(&idle), "at {host}: idle {idle} ms");
+        // While it writes, slower than the link, what it has written has left but for moments.
+        let ended = ms(&t, |b| b.ended);
+        assert!((17_000.0..20_100.0).contains(&ended), "at {host}: ended {ended} ms");
         close("rtt", t.rtt.summary().p50, r.flow().rtt_ms.p50, 5.0);
     }
 }
