@@ -2,12 +2,13 @@
 //!
 //! Losses are explained by a bucket ([`bucket`]), delay by a queue ([`delay`]). A bucket at whose end packets wait is a
 //! drop-tail queue; one at whose end they do not is a policer ([`overflow`]). Without losses, a queue shows by
-//! draining at one rate ([`queue`]).
+//! draining at one rate ([`queue`]), and a bucket before it by what passes first ([`knee`]) or at once ([`gate`]).
 
 mod brink;
 pub(crate) mod bucket;
 pub(crate) mod delay;
 mod follow;
+mod gate;
 pub(crate) mod hole;
 mod knee;
 pub(crate) mod lift;
@@ -31,6 +32,8 @@ pub(crate) struct Found {
     pub rate: f64,
     /// Bucket, bytes, where it showed.
     pub burst: Option<f64>,
+    /// The bucket gets all of it at once, each so many seconds.
+    pub interval: Option<f64>,
     /// Longest queue, bytes.
     pub queue: f64,
     /// Longest delay, seconds.
@@ -62,6 +65,8 @@ pub(crate) struct Path {
     pub behind: bool,
     /// Some packets were merged to one arrival.
     pub merged: bool,
+    /// The capture is the sender's: before it nothing delays.
+    pub sender: bool,
 }
 
 /// The entry of what stands in no log.
@@ -70,6 +75,9 @@ const ANSWER: u32 = u32::MAX;
 const NEARLY_ALL: f64 = 0.85;
 /// A policer behind a queue is this much slower.
 const BEHIND: f64 = 0.85;
+/// Share of packets that is nearly all, and by how much rates differ that are one.
+const WAIT: f64 = 0.9;
+const STEADY: f64 = 0.03;
 /// Delay by timestamps below this is the ticks', seconds.
 const CLOCK: f64 = 0.0025;
 
@@ -184,7 +192,12 @@ pub(crate) fn find(
         queue(clocked.as_ref()?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
     };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let queue = by_clock().or_else(|| queue(arrivals, path, floor, found));
+    let by_rtt = || queue(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
+    let queue = by_clock().or_else(by_rtt);
+    // Its queue overflows at no level of a bucket that is filled all the time.
+    if queue.is_some_and(|q| q.interval.is_some()) {
+        return queue;
+    }
     // When ACKs came is not known well enough to follow packets one by one. In place: these lists are the most memory
     // that a diagnosis takes.
     arrivals.retain(|a| a.entry != ANSWER);
@@ -198,10 +211,17 @@ pub(crate) fn find(
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays.
         (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.against.is_some() => Some(q),
-        (Some(q), Some(p)) if !p.sure && is_same(&q, &p) => Some(q),
+        (Some(q), Some(p)) if carries_off(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
+}
+
+/// Behind a bucket nearly all packets wait, and leave at the rate at which the other would have to drop: a policer keeps
+/// nobody waiting.
+fn carries_off(queue: &Found, policer: &Found) -> bool {
+    let nearly_all = queue.drain.is_some_and(|d| d.busy > WAIT && d.spread < STEADY);
+    queue.burst.is_some() && nearly_all && (policer.rate / queue.rate - 1.0).abs() < STEADY
 }
 
 /// The queue delays as long as it takes to fill the bucket, at the same rate.

@@ -34,6 +34,8 @@ const BOTH_WAYS: f64 = 0.02;
 /// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
 const FULL: f64 = 0.95;
 const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
+/// The share of one that is refilled at intervals, whose bucket runs over when the queue is short.
+const NEARLY_FULL: f64 = 0.85;
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
@@ -100,6 +102,9 @@ struct Through {
 /// When the limiter's flows, and the answers beside them, took all of its rate.
 fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[Answers]) -> Vec<(f64, f64)> {
     let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
+    // Whole intervals of one that is refilled at once.
+    let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
+    let least = if found.interval.is_some() { NEARLY_FULL } else { FULL };
     let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
     answers.iter().for_each(|a| add(a.at, a.bytes as f64));
@@ -108,7 +113,7 @@ fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[
         let (first, bin) = (losses::seconds(t.first), t.bin.as_secs_f64());
         t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
     }
-    let full = bytes.into_iter().filter(|b| b.1 > FULL * found.rate * width);
+    let full = bytes.into_iter().filter(|b| b.1 > least * found.rate * width);
     full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
 }
 
@@ -211,7 +216,8 @@ fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
     let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
     let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
     let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
-    Some(Path { base, rtt, behind, merged })
+    let sender = tracks.iter().all(|t| sender_side(t));
+    Some(Path { base, rtt, behind, merged, sender })
 }
 
 /// A limiter, and when which of the flows asked lost a packet to it.
@@ -229,7 +235,8 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Ans
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
-    let up_first = up > down || up == down && members.iter().any(|t| receiver_side(t));
+    let waits_up = |t: &&Track| receiver_side(t) || slow_up(t);
+    let up_first = up > down || up == down && members.iter().any(waits_up);
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
         let mut seen = limit::arrivals(&members, &gone, answers, behind, false);

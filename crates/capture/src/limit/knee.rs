@@ -5,11 +5,9 @@
 //! that waits, whatever slower or faster stages it met before; for one that has not waited yet it is less. So the
 //! greatest value that many packets share is B, and a plain link's is a packet or two. Where packets are seen as
 //! they leave, the level of what leaves is that value without any wait to be measured.
-//!
-//! A shaper that is refilled at intervals lets a bucket pass at once, and then nothing: there the value
-//! goes up and down by a bucket, and what passes between two pauses is the bucket.
+//! One that is refilled at intervals is another matter ([`super::gate`]).
 
-use super::bucket::{Arrival, quantile};
+use super::bucket::Arrival;
 use super::sort;
 
 /// Packets that wait looked at: later ones carry the sum of the rate's error.
@@ -21,19 +19,13 @@ const SAME: (f64, f64, f64) = (3.0, 100e-6, 0.04);
 /// Share of the packets that have one value, at least, and how much greater one that more have may be.
 const SHARE: f64 = 0.2;
 const NEAR: f64 = 1.15;
-/// Fewest bursts of a shaper that is refilled at intervals.
-const BURSTS: usize = 8;
-/// Half the distance between the quartiles of what they hold, as a share.
-const ALIKE: f64 = 0.12;
-/// Share of the time that is spent in pauses, at least, where the stage behind is twice as fast; and how much shorter than
-/// the common one a pause may be.
-const PAUSE: (f64, f64) = (0.4, 0.5);
-/// Share of the time in which packets wait that bursts account for, at least.
-const MOST: f64 = 0.3;
-/// Fewest packets of a burst: ACKs stand for two.
-const PACKETS: f64 = 3.5;
-/// Least interval, seconds: hosts gather packets for less.
-const LONG: f64 = 2e-3;
+/// One in so many packets has the greatest value, at least.
+const MANY: usize = 10;
+/// Packets were held back if they waited for this share of a gap, so many in a row.
+const HELD: f64 = 0.8;
+const BEHIND: usize = 2;
+/// Of packets held back elsewhere there are at most so many times as many.
+const FEW: usize = 10;
 
 /// How packets are seen at a queue.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +40,7 @@ pub(super) struct Seen {
     pub base: f64,
     /// Least that counts as waiting, seconds; -inf: waits are not known, and all count.
     pub floor: f64,
-    /// An arrival may stand for several packets, of which only the first came then.
+    /// An arrival may stand for several packets, with their mean delay.
     pub merged: bool,
 }
 
@@ -59,17 +51,24 @@ struct Passed {
     bytes: f64,
     size: f64,
     wait: f64,
+    flow: u16,
 }
 
 /// Bytes that pass before packets wait; `None` where that does not show.
 pub(super) fn knee(arrivals: &[Arrival], seen: Seen) -> Option<f64> {
     let passed = passed(arrivals, seen);
-    let mut values = values(&passed, seen);
+    let values = values(&passed, seen);
     if values.len() < FEWEST {
         return None;
     }
+    let mut sorted: Vec<f32> = values.iter().map(|v| v.0).collect();
+    sorted.sort_unstable_by(f32::total_cmp);
     let size = passed[0].size;
-    common(&mut values, seen.rate, size)
+    let width = |high: f64| (SAME.0 * size).max(SAME.1 * seen.rate).max(SAME.2 * high);
+    if seen.floor == f64::NEG_INFINITY {
+        return greatest(&sorted, size);
+    }
+    common(&sorted, size, width).filter(|b| of_all(&values, *b, width(*b)))
 }
 
 /// What passed, in the order it is seen at the queue.
@@ -77,35 +76,53 @@ fn passed(arrivals: &[Arrival], seen: Seen) -> Vec<Passed> {
     let of = |a: &Arrival| {
         let delay = a.rtt as f64;
         let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
-        Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base }
+        Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
     };
     let mut out: Vec<Passed> = arrivals.iter().filter(|a| !a.lost).map(of).collect();
     sort::by_time(&mut out, |p| p.at);
     out
 }
 
-/// Level less what was carried off while they waited, of the first packets that wait.
-fn values(passed: &[Passed], seen: Seen) -> Vec<f32> {
-    let (mut level, mut last) = (0.0f64, 0.0);
-    let mut out = Vec::new();
-    for p in passed {
-        level = (level - seen.rate * (p.at - last)).max(0.0);
+/// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
+fn values(passed: &[Passed], seen: Seen) -> Vec<(f32, u16)> {
+    let (mut level, mut last, mut held, mut before) = (0.0f64, 0.0, false, 0.0);
+    let (mut out, mut left_out) = (Vec::new(), 0);
+    for (i, p) in passed.iter().enumerate() {
+        let gap = p.at - last;
+        level = (level - seen.rate * gap).max(0.0);
         last = p.at;
-        let own = if seen.merged { p.size } else { p.bytes };
-        if p.wait > seen.floor || seen.floor == f64::NEG_INFINITY {
-            out.push((level + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32);
+        // What something else held back for a while comes at once, and adds to the level until that is gone.
+        let pause = gap * seen.rate > before + SAME.0 * p.size;
+        held = held && level > 0.0 || !seen.before && pause && waits(passed, i, gap);
+        before = p.bytes;
+        let own = match seen.merged {
+            false => p.bytes,
+            true if seen.before => 0.5 * (p.size + p.bytes),
+            true => p.size,
+        };
+        let counts = p.wait > seen.floor || seen.floor == f64::NEG_INFINITY;
+        left_out += usize::from(counts && held);
+        if counts && !held {
+            out.push(((level + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32, p.flow));
             if out.len() == EARLY {
                 break;
             }
         }
         level += p.bytes;
     }
-    out
+    // Few that are left are those that were not told from the others.
+    if left_out > FEW * out.len() { Vec::new() } else { out }
+}
+
+/// Packet `i` and some behind it had come long before the gap before it ended: nothing left though they were there.
+fn waits(passed: &[Passed], i: usize, gap: f64) -> bool {
+    let now = passed[i].at;
+    let came = |p: &Passed| p.at - p.wait < now - HELD * gap;
+    passed[i..].iter().filter(|p| p.wait.is_finite()).take(BEHIND).filter(|p| came(p)).count() == BEHIND
 }
 
 /// The least value that many have: what was held up elsewhere and came at once makes later ones greater.
-fn common(values: &mut [f32], rate: f64, size: f64) -> Option<f64> {
-    values.sort_unstable_by(f32::total_cmp);
+fn common(values: &[f32], size: f64, width: impl Fn(f64) -> f64) -> Option<f64> {
     let enough = ((values.len() as f64 * SHARE) as usize).max(2);
     let (mut best, mut from) = (None::<(usize, usize)>, 0);
     for to in 0..values.len() {
@@ -113,8 +130,7 @@ fn common(values: &mut [f32], rate: f64, size: f64) -> Option<f64> {
         if best.is_some_and(|b| high > NEAR * values[b.1] as f64 + size) {
             break;
         }
-        let width = (SAME.0 * size).max(SAME.1 * rate).max(SAME.2 * high);
-        while (values[from] as f64) < high - width {
+        while (values[from] as f64) < high - width(high) {
             from += 1;
         }
         if to - from >= best.map_or(enough, |b| b.1 - b.0 + 1) {
@@ -124,67 +140,25 @@ fn common(values: &mut [f32], rate: f64, size: f64) -> Option<f64> {
     best.map(|b| values[(b.0 + b.1) / 2] as f64)
 }
 
-/// A shaper that is refilled at intervals.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pulses {
-    /// What leaves between two pauses, bytes.
-    pub burst: f64,
-    /// Bytes a second.
-    pub rate: f64,
+/// The greatest value, if many have it to a packet. For packets as they leave of which none knows which waited: none is
+/// greater than those of the ones that did; at a wrong rate they would grow.
+fn greatest(values: &[f32], size: f64) -> Option<f64> {
+    let most = values[(values.len() - 1) * 99 / 100] as f64;
+    let from = values.partition_point(|v| (*v as f64) < most - size);
+    (values.len() - from > values.len() / MANY).then(|| values[(from + values.len()) / 2] as f64)
 }
 
-/// Finds the regular bursts in which packets leave while others wait. `seen.rate` need not be known well.
-pub(super) fn pulses(arrivals: &[Arrival], seen: Seen) -> Option<Pulses> {
-    let passed = passed(arrivals, seen);
-    let mut wait = f64::NAN;
-    let mut leaves: Vec<(f64, f64, bool)> = Vec::with_capacity(passed.len());
-    for p in &passed {
-        // One without a sample waits as the one before.
-        wait = if p.wait.is_finite() { p.wait } else { wait };
-        if wait.is_finite() {
-            leaves.push((if seen.before { p.at + wait } else { p.at }, p.bytes, wait > seen.floor));
-        }
+/// Packets of each flow that waits have the value: a bucket does not ask whose they are; a queue for each flow does, and
+/// who has a shorter one waits less.
+fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
+    let flows = values.iter().map(|v| v.1).max().map_or(0, |f| f as usize + 1);
+    let mut counts = vec![(0usize, 0usize); flows];
+    for (v, flow) in values {
+        let c = &mut counts[*flow as usize];
+        c.0 += 1;
+        c.1 += usize::from((*v as f64 - value).abs() <= width);
     }
-    sort::by_time(&mut leaves, |l| l.0);
-    let (gap, whole) = common_gap(&leaves)?;
-    let pause = PAUSE.1 * gap;
-    let (mut bursts, mut spans) = (Vec::new(), 0.0);
-    // Since the pause before; nothing where some did not wait.
-    let mut now: Option<(f64, f64)> = None;
-    for w in leaves.windows(2) {
-        let ((before, bytes, _), (at, _, waits)) = (w[0], w[1]);
-        now = now.map(|n| (n.0, n.1 + bytes)).filter(|_| waits);
-        if at - before > pause {
-            if let Some((began, sum)) = now {
-                bursts.push(sum as f32);
-                spans += at - began;
-            }
-            now = waits.then_some((at, 0.0));
-        }
-    }
-    if bursts.len() < BURSTS || spans < MOST * whole {
-        return None;
-    }
-    let sum: f64 = bursts.iter().map(|b| *b as f64).sum();
-    let burst = quantile(&mut bursts, 0.5) as f64;
-    let spread = (quantile(&mut bursts, 0.75) - quantile(&mut bursts, 0.25)) as f64 / 2.0;
-    let rate = sum / spans;
-    let long = burst > LONG * rate && burst > PACKETS * passed[0].size;
-    (long && spread < ALIKE * burst).then_some(Pulses { burst, rate })
-}
-
-/// The gap that [`PAUSE`] of all time is spent in ones at least as long, while packets wait; and that time.
-fn common_gap(leaves: &[(f64, f64, bool)]) -> Option<(f64, f64)> {
-    let waits = leaves.windows(2).filter(|w| w[0].2 && w[1].2);
-    let mut gaps: Vec<f32> = waits.map(|w| (w[1].0 - w[0].0) as f32).collect();
-    gaps.sort_unstable_by(|a, b| b.total_cmp(a));
-    let whole: f64 = gaps.iter().map(|g| *g as f64).sum();
-    let mut sum = 0.0;
-    let common = gaps.into_iter().map(|g| g as f64).find(|g| {
-        sum += g;
-        sum > PAUSE.0 * whole
-    });
-    common.map(|g| (g, whole))
+    counts.iter().filter(|c| c.0 * flows * 2 > values.len()).all(|c| c.1 as f64 > 0.5 * SHARE * c.0 as f64)
 }
 
 #[cfg(test)]
@@ -249,28 +223,45 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_between_two_pauses_is_the_bucket_of_an_interval() {
-        let (rate, burst) = (1e6, 30e3);
-        // Twenty packets at ten times the rate, then nothing until the interval is over.
-        let leave = |i: usize| (i / 20) as f64 * burst / rate + (i % 20) as f64 * 1500.0 / (10.0 * rate);
-        let of = |i: usize| Arrival {
-            at: leave(i),
-            bytes: 1500.0,
-            size: 1500.0,
-            lost: false,
-            rtt: (BASE + 0.03) as f32,
-            flow: 0,
-            entry: 0,
-        };
-        let arrivals: Vec<Arrival> = (0..1000).map(of).collect();
-        let p = pulses(&arrivals, seen(rate, false));
-        assert!(
-            p.is_some_and(|p| (p.burst - burst).abs() < 1.0 && (p.rate / rate - 1.0).abs() < 1e-6),
-            "{p:?}"
-        );
-        // A link lets them leave evenly.
-        let even: Vec<Arrival> =
-            (0..1000).map(|i| Arrival { at: i as f64 * 1500.0 / rate, ..of(i) }).collect();
-        assert!(pulses(&even, seen(rate, false)).is_none());
+    fn what_was_held_back_elsewhere_is_no_bucket() {
+        // Thirty packets are let go at once each second by a path that was gone; the link is full otherwise.
+        let rate = 1e6;
+        let mut out = Vec::new();
+        let mut at = 0.0;
+        for i in 0..3000u32 {
+            let (last, part) = (at, i % 300);
+            at = match part {
+                0 if i > 0 => last + 0.6,
+                1..30 if i >= 300 => last + 12e-6,
+                _ => last + 1500.0 / rate,
+            };
+            let wait = if part < 30 && i >= 300 { 0.61 } else { 0.04 };
+            let rtt = (BASE + wait) as f32;
+            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+        }
+        let k = knee(&out, seen(rate, false)).unwrap_or_default();
+        assert!(k < 4500.0, "{k}");
+    }
+
+    #[test]
+    fn flows_with_a_queue_each_have_no_bucket_in_common() {
+        // One flow's packets wait for its own long queue, the other's hardly.
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 1500.0);
+        let mut short = out.clone();
+        short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
+        out.extend(short);
+        sort::by_time(&mut out, |a: &Arrival| a.at);
+        assert_eq!(knee(&out, seen(2.0 * rate, true)), None);
+    }
+
+    #[test]
+    fn of_packets_whose_waits_nobody_knows_the_greatest_value_tells() {
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 60e3);
+        out.iter_mut().for_each(|a| (a.at, a.rtt) = (a.at + a.rtt as f64 - BASE, f32::NAN));
+        let unknown = Seen { floor: f64::NEG_INFINITY, ..seen(rate, false) };
+        let k = knee(&out, unknown).unwrap_or_default();
+        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 }

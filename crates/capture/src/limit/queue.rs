@@ -2,7 +2,8 @@
 
 use super::bucket::Arrival;
 use super::delay::{self, Delay, against_level, drain};
-use super::knee::{Seen, knee, pulses};
+use super::gate::{Gate, gate};
+use super::knee::{Seen, knee};
 use super::lift::goes_with_delay;
 use super::{Found, Path};
 use result::diagnosis::LimiterKind;
@@ -74,36 +75,55 @@ fn kind(bucket: Option<f64>) -> LimiterKind {
     if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
+/// Delay against level. The rate is known well enough to add up for a while after the start; or, with luck, for all of the
+/// time.
+fn straightest(arrivals: &[Arrival], rate: f64, base: f64) -> Option<Delay> {
+    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, rate, base, span));
+    fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
+}
+
+/// A shaper that is refilled at intervals. Where an interval is worth next to nothing it is as good as a link.
+fn at_intervals(arrivals: &[Arrival], g: Gate, path: Path, found: Found) -> Found {
+    let rate = g.burst / g.interval;
+    let burst = bucket(Some(g.burst), rate);
+    let delays = Delay { most: g.most, left: 1.0, ..Delay::default() };
+    Found {
+        kind: kind(burst),
+        rate,
+        burst,
+        queue: g.most * rate,
+        delay: g.most,
+        interval: Some(g.interval),
+        against: straightest(arrivals, rate, path.base).or(Some(delays)),
+        confidence: g.sure.clamp(0.3, 0.99),
+        ..found
+    }
+}
+
 /// Finds a queue that drains at one rate.
 pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
     let width = (0.5 * path.rtt).max(0.02);
     let clocked = path.base == 0.0;
     let leave = path.behind || clocked;
     found.drain = drain(arrivals, leave, path.base, floor, width);
-    let mut d = found.drain.filter(|d| d.busy > 0.1)?;
     let Path { base, behind: before, merged, .. } = path;
-    let seen = Seen { rate: d.rate, before, clocked, base, floor, merged };
-    let pulses = pulses(arrivals, seen);
-    if let Some(p) = pulses {
-        (d.rate, d.spread) = (p.rate, 0.0);
+    let seen = Seen { rate: f64::NAN, before, clocked, base, floor, merged };
+    if let Some(g) = gate(arrivals, seen) {
+        return Some(at_intervals(arrivals, g, path, found));
     }
-    if d.spread > 0.15 {
-        return None;
-    }
+    let d = found.drain.filter(|d| d.busy > 0.1 && d.spread <= 0.15)?;
     found.rate = d.rate;
-    // The rate is known well enough to add up for a while after the start; or, with luck, for all of the time.
-    let fits = [2.0, f64::INFINITY].map(|span| against_level(arrivals, d.rate, path.base, span));
-    let best = fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)));
-    let a = best?;
-    found.against = best;
-    let steady = d.spread < 0.03 && d.busy > 0.5 && a.most > 3.0 * floor;
+    let a = straightest(arrivals, d.rate, path.base)?;
+    found.against = Some(a);
+    // Where all windows agree, fewer will do.
+    let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
+    let steady = alike && a.most > 3.0 * floor;
     if !queues(&a) && !steady {
         return None;
     }
     found.delay = a.most;
     found.queue = a.most * d.rate;
-    let passes = pulses.map(|p| p.burst).or_else(|| knee(arrivals, Seen { rate: d.rate, ..seen }));
-    found.burst = bucket(passes, d.rate);
+    found.burst = bucket(knee(arrivals, Seen { rate: d.rate, ..seen }), d.rate);
     found.kind = kind(found.burst);
     found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
     Some(found)

@@ -134,7 +134,7 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
     if acks_wait(r, facts) {
         return Cause::AckPath;
     }
-    if let Some(cause) = queue_of(facts).filter(|_| waits || full(rounds, i, facts)) {
+    if let Some(cause) = queue_of(facts).filter(|_| waits || full(rounds, i, facts) || gated(r, facts)) {
         return cause;
     }
     if waits && facts.both_ways && facts.limiter.is_none() {
@@ -177,6 +177,11 @@ fn link_full(r: &Round, facts: &Facts) -> bool {
         return false;
     }
     all_taken(r, facts)
+}
+
+/// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
+fn gated(r: &Round, facts: &Facts) -> bool {
+    facts.limiter.is_some_and(|l| l.interval.is_some()) && all_taken(r, facts)
 }
 
 /// A window at once ended a pause between `from` and the end of `r`.
