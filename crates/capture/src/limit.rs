@@ -221,7 +221,10 @@ pub(crate) fn find(
 /// nobody waiting.
 fn carries_off(queue: &Found, policer: &Found) -> bool {
     let nearly_all = queue.drain.is_some_and(|d| d.busy > WAIT && d.spread < STEADY);
-    queue.burst.is_some() && nearly_all && (policer.rate / queue.rate - 1.0).abs() < STEADY
+    queue.burst.is_some()
+        && nearly_all
+        && queue.against.is_some_and(|a| a.left < 1.0)
+        && (policer.rate / queue.rate - 1.0).abs() < STEADY
 }
 
 /// The queue delays as long as it takes to fill the bucket, at the same rate.

@@ -108,8 +108,10 @@ pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Fou
     found.drain = drain(arrivals, leave, path.base, floor, width);
     let Path { base, behind: before, merged, .. } = path;
     let seen = Seen { rate: f64::NAN, before, clocked, base, floor, merged };
-    if let Some(g) = gate(arrivals, seen) {
-        return Some(at_intervals(arrivals, g, path, found));
+    let at_intervals = gate(arrivals, seen).map(|g| at_intervals(arrivals, g, path, found));
+    // Ticks of which the delays know nothing are a window's.
+    if let Some(g) = at_intervals.filter(|g| g.against.is_some_and(|a| a.left < 1.0)) {
+        return Some(g);
     }
     let d = found.drain.filter(|d| d.busy > 0.1 && d.spread <= 0.15)?;
     found.rate = d.rate;
