@@ -73,6 +73,8 @@ pub(crate) struct Path {
 const ANSWER: u32 = u32::MAX;
 /// Share of the losses explained that leaves none to others.
 const NEARLY_ALL: f64 = 0.85;
+/// Bytes that may pass at once anyway.
+const SLACK: f64 = 64e3;
 /// A policer behind a queue is this much slower.
 const BEHIND: f64 = 0.85;
 /// Share of packets that is nearly all, and by how much rates differ that are one.
@@ -215,6 +217,14 @@ pub(crate) fn find(
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
+}
+
+/// More passed than it lets through.
+pub(crate) fn is_beyond(found: &Found, arrivals: &[Arrival]) -> bool {
+    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
+    let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
+    let bucket = found.burst.unwrap_or(0.0) + found.queue + SLACK;
+    passed > 1.0 / BEHIND * found.rate * (last.at - first.at) + bucket
 }
 
 /// Behind a bucket nearly all packets wait, and leave at the rate at which the other would have to drop: a policer keeps

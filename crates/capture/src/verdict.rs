@@ -37,6 +37,10 @@ const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
 /// The share of one that is refilled at intervals, whose bucket runs over when the queue is short.
 const NEARLY_FULL: f64 = 0.85;
 
+/// A link is a group's where that fills it for this share of the time, and the flow that shows it for no more than
+/// this share of that.
+const SHARED: (f64, f64) = (0.3, 0.5);
+
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
 
@@ -58,12 +62,20 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
             dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
-            let full: Rc<[(f64, f64)]> = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
+            let full: Spans = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
             for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
                 of_flow[*m] = Some(Through { index, found, share, dropped, full: full.clone() });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
+        }
+    }
+    let mut full_of: BTreeMap<(Addr, Addr), Spans> = BTreeMap::new();
+    for (t, through) in tracks.iter().zip(&of_flow) {
+        let Some(l) = through.as_ref().filter(|l| l.found.kind != LimiterKind::Policer) else { continue };
+        let full = full_of.entry((t.sender.addr, t.receiver.addr)).or_insert_with(|| l.full.clone());
+        if l.full.len() > full.len() {
+            *full = l.full.clone();
         }
     }
     let beside = |t: &Track| {
@@ -74,6 +86,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             base: ways.get(&(from, to)).and_then(|w| w.base),
             full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
             both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
+            back_full: full_of.get(&(to, from)).cloned(),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -86,6 +99,9 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
 }
 
+/// Begins and ends, seconds since 1970.
+type Spans = Rc<[(f64, f64)]>;
+
 /// The limiter a flow goes through.
 #[derive(Clone, Debug)]
 struct Through {
@@ -95,8 +111,8 @@ struct Through {
     share: f64,
     /// Which packets of this flow it dropped, by their place in the log.
     dropped: Vec<u32>,
-    /// When all of its rate was used, seconds since 1970.
-    full: Rc<[(f64, f64)]>,
+    /// When all of its rate was used.
+    full: Spans,
 }
 
 /// When the limiter's flows, and the answers beside them, took all of its rate.
@@ -200,6 +216,8 @@ struct Beside<'a> {
     silences: &'a [Silence],
     base: Option<f64>,
     both_ways: bool,
+    /// When a link of the other way was full.
+    back_full: Option<Spans>,
     full: losses::Full,
 }
 
@@ -244,7 +262,7 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Ans
             false => Some(limit::arrivals(&members, &gone, answers, behind, true)),
             true => (!answers.is_empty()).then(|| limit::less_acks(&members, &seen)),
         };
-        let found = limit::find(&mut seen, clocked, path)?;
+        let found = limit::find(&mut seen, clocked, path).filter(|f| !limit::is_beyond(f, &seen))?;
         let dropped = found
             .bucket
             .filter(|_| found.kind == LimiterKind::Policer)
@@ -315,8 +333,42 @@ fn limiters_of(
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
             vec![(j, group.to_vec())]
         }
-        _ => ask_each(&each),
+        _ => shared(tracks, group, answers, ask_each(&each)),
     }
+}
+
+/// Limiters found of flows alone. A link whose rate one flow's delays show while all of the group together, and not
+/// that flow alone, take all of it is everybody's: queues of their own keep the others' delays from telling.
+fn shared(
+    tracks: &[Track],
+    group: &[usize],
+    answers: &[Answers],
+    found: Vec<(Asked, Vec<usize>)>,
+) -> Vec<(Asked, Vec<usize>)> {
+    let seconds = |asked: &Asked, members: &[usize]| -> f64 {
+        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), answers);
+        spans.iter().map(|s| s.1 - s.0).sum()
+    };
+    let own = |a: &(Asked, Vec<usize>)| seconds(&a.0, &a.1);
+    let all = |a: &(Asked, Vec<usize>)| seconds(&a.0, group);
+    let is_link = |a: &&(Asked, Vec<usize>)| a.0.found.kind != LimiterKind::Policer;
+    let Some(best) = found.iter().filter(is_link).max_by(|a, b| all(a).total_cmp(&all(b))) else {
+        return found;
+    };
+    let whole = spans(tracks, group);
+    let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
+    let fits = carried < best.0.found.rate * whole;
+    if fits && all(best) > SHARED.0 * whole && own(best) < SHARED.1 * all(best) {
+        return vec![(best.0.clone(), group.to_vec())];
+    }
+    found
+}
+
+/// Seconds from the first data of these tracks to the last.
+fn spans(tracks: &[Track], group: &[usize]) -> f64 {
+    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(losses::seconds);
+    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(losses::seconds);
+    last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
 }
 
 fn number(t: &Track) -> u32 {
@@ -377,6 +429,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     let since = |f: &(f64, f64)| (f.0 - losses::seconds(t.first), f.1 - losses::seconds(t.first));
     let facts = Facts {
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
+        back_full: beside.back_full.iter().flat_map(|f| f.iter()).map(since).collect(),
         base,
         least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
         mss: t.mss.max(1) as f64,

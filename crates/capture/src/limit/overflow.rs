@@ -21,6 +21,8 @@ const PLACED: f64 = 20.0;
 const MANY: f64 = 10.0;
 /// Share of the gain that is left where lost packets and others come at the brink alike.
 const ALIKE: f64 = 0.1;
+/// Share of the gain that is left where it matters not where losses are placed.
+const UNMOVED: f64 = 0.8;
 /// Packets that wait at a shaper, at least.
 const WAIT: f64 = 3.0;
 /// A link this many times faster than a bucket is not what the bucket stands for.
@@ -43,7 +45,7 @@ pub(crate) fn overflow(
         true => b.gain,
         false => bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64),
     };
-    let placed = neutral < CHANCE && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE);
+    let placed = neutral < CHANCE.min(UNMOVED * b.gain) && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE);
     if placed || !path.behind && is_a_links(arrivals, &b) {
         return None;
     }
@@ -93,6 +95,7 @@ fn is_a_links(arrivals: &[Arrival], b: &Bucket) -> bool {
 /// closer the fewer it takes; or there are very many.
 fn is_clean(b: &Bucket) -> bool {
     b.wrong < 0.2 && b.explained > 0.85
+        || b.gain > 10.0 && b.spread < 0.003 * b.burst
         || b.gain > 30.0 && b.spread < 0.01 * b.burst
         || b.gain > 110.0 && b.spread < 0.03 * b.burst
         || b.gain > 500.0
@@ -107,6 +110,7 @@ fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
     let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
     let nearly = || b.burst > MANY * size && sharp(bucket::astray(arrivals, b));
     b.spread < b.burst && (sharp(b.wrong) || nearly())
+        || near(0.003) && b.gain > 10.0
         || near(0.012) && b.gain > 15.0
         || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }

@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     pub limiter: Option<Found>,
     /// When that was full, seconds since the connection's first packet.
     pub full: Vec<(f64, f64)>,
+    /// When one of the other way was, likewise.
+    pub back_full: Vec<(f64, f64)>,
     /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
     pub share: f64,
     /// Each loss: seconds since the connection's first packet, and what it was.
@@ -73,7 +75,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             [
                 (idle, r.idle * left),
                 (Cause::Application, r.ended * left),
-                (full_window(rounds, i, facts), r.window_full * left),
+                (full_window(rounds, i, after_loss, facts), r.window_full * left),
                 (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
                 (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
@@ -83,9 +85,10 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
 }
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
-fn full_window(rounds: &[Round], i: usize, facts: &Facts) -> Cause {
+fn full_window(rounds: &[Round], i: usize, after_loss: Cause, facts: &Facts) -> Cause {
     let waits = || facts.limiter.is_some_and(|l| l.against.is_some()) && waits(rounds, i, facts);
-    queue_of(facts).filter(|_| waits()).unwrap_or(Cause::ReceiveWindow)
+    let window = if crawls(rounds, i) { after_loss } else { Cause::ReceiveWindow };
+    queue_of(facts).filter(|_| waits()).unwrap_or(window)
 }
 
 /// What it means to wait at the limiter.
@@ -126,7 +129,7 @@ fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, fact
         return Cause::Application;
     }
     if window(r, facts) {
-        return full_window(rounds, i, facts);
+        return full_window(rounds, i, after_loss, facts);
     }
     if i >= first_loss && facts.limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
         return after_loss;
@@ -163,6 +166,10 @@ fn acks_wait(r: &Round, facts: &Facts) -> bool {
     if over.is_nan() || over <= floor(facts).max(0.004) {
         return false;
     }
+    // No timestamps tell which way; but one is full, and the other is not.
+    if r.ack_delay.is_nan() && r.data_wait.is_nan() && r.data_delay.is_nan() {
+        return taken(&facts.back_full, r) && !all_taken(r, facts);
+    }
     let back = match facts.slow_up {
         false => r.ack_delay,
         true => over - r.data_delay,
@@ -192,9 +199,13 @@ fn burst(from: f64, r: &Round, facts: &Facts) -> bool {
 
 /// For most of the round the limiter's flows together took all of its rate.
 fn all_taken(r: &Round, facts: &Facts) -> bool {
+    taken(&facts.full, r)
+}
+
+fn taken(full: &[(f64, f64)], r: &Round) -> bool {
     let (from, to) = (r.from, r.from + r.width);
-    let begin = facts.full.partition_point(|f| f.1 <= from);
-    let within = facts.full[begin..].iter().take_while(|f| f.0 < to);
+    let begin = full.partition_point(|f| f.1 <= from);
+    let within = full[begin..].iter().take_while(|f| f.0 < to);
     within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
 }
 
@@ -213,6 +224,13 @@ fn application(rounds: &[Round], i: usize) -> bool {
 /// The window was full for a good part of the round, and what moved was what it let out.
 fn window(r: &Round, facts: &Facts) -> bool {
     r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
+}
+
+/// Holes are repaired one by one, and the window stays full because nothing moves past them: without SACK congestion
+/// control lets one segment go a round trip (RFC 6582 section 3.2).
+fn crawls(rounds: &[Round], i: usize) -> bool {
+    let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
+    near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
 }
 
 /// The rounds around `i` in which data was sent.
@@ -248,7 +266,7 @@ fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
         let flat = flat(rounds, i, facts);
         r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
             && (l.against.is_some() || facts.blind || !flat)
-            || all_taken(r, facts) && !flat
+            || all_taken(r, facts) && (l.delay > floor(facts) || !flat)
     })
 }
 

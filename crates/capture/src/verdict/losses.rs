@@ -37,6 +37,9 @@ pub(crate) fn losses(
     let full = at_full_queue(t, base, rtt, of_all);
     let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
+    // What else is lost in the round trip changes nothing: congestion control answers a window's losses once (RFC 5681
+    // section 4.3), and the first of them speaks for all.
+    let mut answered = f64::NEG_INFINITY;
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
         let at = seconds(s.time);
         let since = at - first;
@@ -45,6 +48,9 @@ pub(crate) fn losses(
         } else if gone.iter().any(|g| since > g.0 && since < g.1) {
             Cause::Outage
         } else if full[i] {
+            answered = since + rtt;
+            Cause::Congestion
+        } else if since < answered {
             Cause::Congestion
         } else {
             Cause::RandomLoss

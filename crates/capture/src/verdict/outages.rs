@@ -6,7 +6,7 @@
 //! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
 
 use super::losses::seconds;
-use crate::{Fate, Track, Waited};
+use crate::{Fate, Sample, Track, Waited};
 use std::ops::Range;
 
 /// Shorter silences, seconds, are none: delayed ACKs make such.
@@ -24,6 +24,8 @@ pub(crate) struct Silence {
 }
 /// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
 const TAIL: (f64, f64) = (0.9, 6.0);
+/// A timeout takes at least 200 ms; this long, seconds, and it was not the first.
+const AGAIN: f64 = 0.4;
 /// So many segments at once are no timeout's.
 const AT_ONCE: usize = 3;
 /// So many packets without an answer are no tail.
@@ -125,7 +127,10 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
     let waits = within.filter(|w| w.why != Waited::ZeroWindow).count();
-    waits > 1 || to - from > TAIL.0.max(TAIL.1 * rtt) || unanswered(t, rtt, from, to)
+    waits > 1
+        || to - from > TAIL.0.max(TAIL.1 * rtt)
+        || unanswered(t, rtt, from, to)
+        || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
 }
 
 /// Seconds of a span in which the sender had nothing outstanding, as it seems.
@@ -146,6 +151,15 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
         span = (span.0.min(seconds(s.time)), span.1.max(seconds(s.time)));
     }
     count >= UNANSWERED && span.1 - span.0 > 0.2 * rtt
+}
+
+/// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
+fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
+    let lost = |s: &&Sample| !matches!(s.fate, Fate::Passed { .. });
+    let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
+    let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
+    let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
+    due.map(|s| s.segments as usize).sum::<usize>().max(hole)
 }
 
 /// What came behind the silence had been sent in it, as the sender's clock tells.
@@ -175,8 +189,13 @@ fn at_once(t: &Track, begin: usize) -> bool {
 
 /// Packets are missing where it went on.
 fn hole(t: &Track, rtt: f64, to: f64) -> bool {
+    holes(t, rtt, to).next().is_some()
+}
+
+/// What is missing where it went on at `to`.
+fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &Sample> {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
-    let next = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
-    next.take(64).any(|s| s.fate == Fate::LostUp)
+    let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
+    next.take(64).filter(|s| s.fate == Fate::LostUp)
 }
