@@ -112,5 +112,6 @@ fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
     b.spread < b.burst && (sharp(b.wrong) || nearly())
         || near(0.003) && b.gain > 10.0
         || near(0.012) && b.gain > 15.0
+        || b.wrong < 0.5 && b.gain > 300.0
         || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }
