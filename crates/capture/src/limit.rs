@@ -260,3 +260,29 @@ pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind:
     };
     lost.iter().filter(|a| near(a.at)).map(|a| (a.flow, a.entry)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limiter_that_more_passes_than_it_lets_through_is_none() {
+        // 1 MB/s for ten seconds.
+        let of = |i: u32| Arrival {
+            at: i as f64 * 1e-3,
+            bytes: 1000.0,
+            size: 1000.0,
+            lost: false,
+            rtt: f32::NAN,
+            flow: 0,
+            entry: i,
+        };
+        let arrivals: Vec<Arrival> = (0..10_000).map(of).collect();
+        let at = |rate: f64| Found { rate, ..Found::default() };
+        assert!(!is_beyond(&at(1e6), &arrivals));
+        assert!(is_beyond(&at(0.5e6), &arrivals));
+        // A bucket lets what it holds pass besides.
+        assert!(!is_beyond(&Found { burst: Some(5e6), ..at(0.5e6) }, &arrivals));
+        assert!(!is_beyond(&at(1.0), &[]));
+    }
+}

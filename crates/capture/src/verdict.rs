@@ -349,16 +349,13 @@ fn shared(
         let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), answers);
         spans.iter().map(|s| s.1 - s.0).sum()
     };
-    let own = |a: &(Asked, Vec<usize>)| seconds(&a.0, &a.1);
-    let all = |a: &(Asked, Vec<usize>)| seconds(&a.0, group);
-    let is_link = |a: &&(Asked, Vec<usize>)| a.0.found.kind != LimiterKind::Policer;
-    let Some(best) = found.iter().filter(is_link).max_by(|a, b| all(a).total_cmp(&all(b))) else {
-        return found;
-    };
+    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(PROBE);
+    let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((all, best)) = by_all else { return found };
     let whole = spans(tracks, group);
     let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
     let fits = carried < best.0.found.rate * whole;
-    if fits && all(best) > SHARED.0 * whole && own(best) < SHARED.1 * all(best) {
+    if fits && all > SHARED.0 * whole && seconds(&best.0, &best.1) < SHARED.1 * all {
         return vec![(best.0.clone(), group.to_vec())];
     }
     found

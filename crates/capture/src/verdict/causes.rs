@@ -286,3 +286,40 @@ fn flat(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
     high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: f64 = 1448.0;
+
+    /// Rounds in which a window of a thousand segments is full, of which so many are sent again and acknowledged.
+    fn full_windows(resent: f64, acked: f64) -> Vec<Round> {
+        let round = |i: usize| Round {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 1,
+            resent: resent * MSS,
+            acked: acked * MSS,
+            inflight: 1000.0 * MSS,
+            window: 1000.0 * MSS,
+            window_full: 0.1,
+            ..Round::default()
+        };
+        (0..20).map(round).collect()
+    }
+
+    fn whole(rounds: &[Round], cause: Cause) -> bool {
+        let facts = Facts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..Facts::default() };
+        let splits = split(rounds, &facts);
+        splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
+    }
+
+    #[test]
+    fn a_window_full_because_of_holes_is_the_losses_not_the_receivers() {
+        assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
+        assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
+        // A loss now and then, while the window moves on, is not what holds it.
+        assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+    }
+}
