@@ -11,17 +11,20 @@ mod follow;
 mod gate;
 pub(crate) mod hole;
 mod knee;
+mod leave;
 pub(crate) mod lift;
 mod overflow;
 mod queue;
 mod sort;
 
-use crate::{Fate, Track};
+use crate::{Fate, Sample, Track};
 use bucket::{Arrival, Bucket};
 use delay::{Delay, Drain};
 use overflow::overflow;
 use queue::{overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
+use std::cell::LazyCell;
+use units::Time;
 
 /// A limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -92,124 +95,141 @@ pub(crate) struct Answers {
     pub bytes: f32,
 }
 
-/// The packets of several tracks in the order they came.
-/// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
-/// limiter before the capture; else it is the RTT, and `at` when it was seen.
-/// What was lost while the path was `gone` (of each track, seconds since its connection's first packet) is left out.
-/// `answers` take room on the same way. Times are seconds since the first.
-pub(crate) fn arrivals(
-    tracks: &[&Track],
-    gone: &[Vec<(f64, f64)>],
-    answers: &[Answers],
-    behind: bool,
-    clocked: bool,
-) -> Vec<Arrival> {
-    let mut out = Vec::with_capacity(tracks.iter().map(|t| t.log.len()).sum::<usize>() + answers.len());
-    for (flow, track) in tracks.iter().enumerate() {
-        let mut before = None;
-        for (entry, s) in track.log.iter().enumerate() {
-            let lost = match s.fate {
-                Fate::Passed { .. } => false,
-                Fate::LostDown => behind,
-                // What was lost before the capture never came to a limiter behind it.
-                Fate::LostUp if behind => continue,
-                Fate::LostUp => true,
-            };
-            let mut rtt = match s.fate {
-                Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
-                _ => f32::NAN,
-            };
-            let mut at = s.time.as_nanos() as f64 * 1e-9;
-            let since = at - track.first.as_nanos() as f64 * 1e-9;
-            if lost && gone[flow].iter().any(|g| since > g.0 && since < g.1) {
-                continue;
-            }
-            if clocked {
-                // It came to the limiter before it waited there.
-                rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
-                at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
-            }
-            // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
-            if s.fate == Fate::LostUp {
-                at = before.unwrap_or(at);
-            }
-            before = Some(at);
-            out.push(Arrival {
-                at,
-                bytes: s.bytes as f32,
-                size: s.bytes as f32 / s.segments.max(1) as f32,
-                lost,
-                rtt,
-                flow: flow as u16,
-                entry: entry as u32,
-            });
-        }
-    }
-    // They wait as the packet before them does.
-    let (first, mut next) = (tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
-    for a in answers {
-        while next + 1 < first.len() && first[next + 1].time.as_nanos() as f64 * 1e-9 < a.at {
-            next += 1;
-        }
-        let Some(s) = first.get(next) else { break };
-        let late = if clocked && s.delay != u32::MAX { s.delay as f64 * 1e-6 } else { 0.0 };
-        let size = s.bytes as f32 / s.segments.max(1) as f32;
-        let (at, bytes) = (a.at - late, a.bytes);
-        out.push(Arrival { at, bytes, size, lost: false, rtt: f32::NAN, flow: 0, entry: ANSWER });
-    }
-    let origin = out.iter().map(|a| a.at).min_by(f64::total_cmp).unwrap_or(0.0);
-    out.iter_mut().for_each(|a| a.at -= origin);
-    sort::by_time(&mut out, |a: &Arrival| a.at);
-    out
+/// The packets of several tracks. Lists of them are the most memory that a diagnosis takes: they are made when needed.
+#[derive(Clone, Copy)]
+pub(crate) struct Packets<'a> {
+    /// Whose.
+    pub tracks: &'a [&'a Track],
+    /// While the path was gone, of each track, seconds since its connection's first packet: what was lost then is left out.
+    pub gone: &'a [Vec<(f64, f64)>],
+    /// They take room on the same way.
+    pub answers: &'a [Answers],
 }
 
-/// The RTT of `arrivals` behind the capture less what the ACKs' way took too long, by the receiver's timestamps.
-pub(crate) fn less_acks(tracks: &[&Track], arrivals: &[Arrival]) -> Vec<Arrival> {
-    let mut out = arrivals.to_vec();
-    for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
-        let t = tracks[a.flow as usize];
-        let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
-        let back = since + a.rtt as f64 - t.rtt_up.min().as_secs_f64();
-        let index = (back / t.bin.as_secs_f64()) as u32;
-        let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
-        a.rtt -= bin.filter(|d| *d != u32::MAX).map_or(f32::NAN, |d| d as f32 * 1e-6);
+impl Packets<'_> {
+    /// In the order they came. Times are seconds since the first.
+    /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
+    /// limiter before the capture; else it is the RTT, and `at` when it was seen.
+    pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<Arrival> {
+        let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
+            let mut before = None;
+            track.log.iter().enumerate().filter_map(move |(entry, s)| {
+                let lost = match s.fate {
+                    Fate::Passed { .. } => false,
+                    Fate::LostDown => behind,
+                    // What was lost before the capture never came to a limiter behind it.
+                    Fate::LostUp if behind => return None,
+                    Fate::LostUp => true,
+                };
+                let mut rtt = match s.fate {
+                    Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
+                    _ => f32::NAN,
+                };
+                let mut at = seconds(s.time);
+                let since = at - seconds(track.first);
+                if lost && gone.iter().any(|g| since > g.0 && since < g.1) {
+                    return None;
+                }
+                if clocked {
+                    // It came to the limiter before it waited there.
+                    rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
+                    at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
+                }
+                // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
+                if s.fate == Fate::LostUp {
+                    at = before.unwrap_or(at);
+                }
+                before = Some(at);
+                let (bytes, size) = (s.bytes as f32, size(s));
+                Some(Arrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
+            })
+        });
+        // They wait as the packet before them does.
+        let (first, mut next) = (self.tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
+        let answers = self.answers.iter().map_while(move |a| {
+            while next + 1 < first.len() && seconds(first[next + 1].time) < a.at {
+                next += 1;
+            }
+            let s = first.get(next)?;
+            let late = if clocked && s.delay != u32::MAX { s.delay as f64 * 1e-6 } else { 0.0 };
+            let (at, bytes) = (a.at - late, a.bytes);
+            Some(Arrival { at, bytes, size: size(s), lost: false, rtt: f32::NAN, flow: 0, entry: ANSWER })
+        });
+        let mut out = sort::by_time(data.chain(answers), |a| a.at);
+        let origin = out.first().map_or(0.0, |a| a.at);
+        out.iter_mut().for_each(|a| a.at -= origin);
+        out
     }
-    out
+
+    /// With the delays that timestamps tell: one-way before the capture; behind it, where answers share the way, the RTT
+    /// less what the ACKs' way took too long.
+    fn clocked(&self, behind: bool) -> Option<Vec<Arrival>> {
+        if !behind {
+            return Some(self.arrivals(false, true));
+        }
+        let mut out = Some(self.arrivals(true, false)).filter(|_| !self.answers.is_empty())?;
+        for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
+            let t = self.tracks[a.flow as usize];
+            let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
+            let back = since + a.rtt as f64 - t.rtt_up.min().as_secs_f64();
+            let index = (back / t.bin.as_secs_f64()) as u32;
+            let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
+            a.rtt -= bin.filter(|d| *d != u32::MAX).map_or(f32::NAN, |d| d as f32 * 1e-6);
+        }
+        Some(out)
+    }
 }
 
-/// Finds what limits these packets, if anything does.
-///
-/// `clocked`, for limiters before the capture: the same packets with one-way delays, where timestamps tell them; for
-/// ones behind it, with RTTs [`less_acks`]. Answers are left out of `arrivals` when they have been looked at.
-pub(crate) fn find(
-    arrivals: &mut Vec<Arrival>,
-    mut clocked: Option<Vec<Arrival>>,
-    path: Path,
-) -> Option<Found> {
-    let mut found = Found { behind: path.behind, ..Found::default() };
+/// Since 1970.
+pub(crate) fn seconds(time: Time) -> f64 {
+    time.as_nanos() as f64 * 1e-9
+}
+
+/// Bytes of one packet.
+fn size(s: &Sample) -> f32 {
+    s.bytes as f32 / s.segments.max(1) as f32
+}
+
+/// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
+pub(crate) fn find(packets: &Packets, path: Path) -> Option<(Found, Vec<(u16, u32)>)> {
+    let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
+    let alone = if path.behind { path } else { Path { base: 0.0, ..path } };
+    let empty = Found { behind: path.behind, ..Found::default() };
+    let by_clock = packets.clocked(path.behind).and_then(|c| queue(&c, alone, clock_floor, empty));
+    let mut arrivals = packets.arrivals(path.behind, false);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
-    found.lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
-    let by_clock = || {
-        let alone = if path.behind { path } else { Path { base: 0.0, ..path } };
-        queue(clocked.as_ref()?, alone, (0.05 * path.base).clamp(CLOCK, 0.02), found)
-    };
+    let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
+    let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !is_beyond(f, &arrivals))?;
+    let policer = found.bucket.filter(|_| found.kind == LimiterKind::Policer);
+    let dropped = policer.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
+    Some((Found { lost, ..found }, dropped.unwrap_or_default()))
+}
+
+/// The limiter; answers are left out of `arrivals` when they have been looked at.
+fn limiter(
+    packets: &Packets,
+    arrivals: &mut Vec<Arrival>,
+    path: Path,
+    by_clock: Option<Found>,
+) -> Option<Found> {
+    let found = Found { behind: path.behind, ..Found::default() };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
     let by_rtt = || queue(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
-    let queue = by_clock().or_else(by_rtt);
+    let queue = by_clock.or_else(by_rtt);
     // Its queue overflows at no level of a bucket that is filled all the time.
     if queue.is_some_and(|q| q.interval.is_some()) {
         return queue;
     }
-    // When ACKs came is not known well enough to follow packets one by one. In place: these lists are the most memory
-    // that a diagnosis takes.
+    // When ACKs came is not known well enough to follow packets one by one.
     arrivals.retain(|a| a.entry != ANSWER);
-    clocked = clocked.filter(|_| !path.behind);
-    clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ANSWER));
-    let clocked = clocked.as_deref();
-    let unclocked =
-        || pinned(arrivals, path, found).filter(|_| clocked.is_some_and(|c| overflows(c, path.rtt)));
-    let queue = queue.or_else(unclocked);
-    let drops = overflow(arrivals, clocked, path, found);
+    let clocked = LazyCell::new(|| {
+        let mut out = if path.behind { None } else { packets.clocked(false) }?;
+        out.retain(|a| a.entry != ANSWER);
+        Some(out)
+    });
+    let is_full = || clocked.as_ref().is_some_and(|c| overflows(c, path.rtt));
+    let queue = queue.or_else(|| pinned(arrivals, path, found).filter(|_| is_full()));
+    let drops = overflow(arrivals, || clocked.as_deref(), path, found);
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays.
         (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.against.is_some() => Some(q),
@@ -220,7 +240,7 @@ pub(crate) fn find(
 }
 
 /// More passed than it lets through.
-pub(crate) fn is_beyond(found: &Found, arrivals: &[Arrival]) -> bool {
+fn is_beyond(found: &Found, arrivals: &[Arrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let bucket = found.burst.unwrap_or(0.0) + found.queue + SLACK;
@@ -248,7 +268,7 @@ fn is_same(queue: &Found, policer: &Found) -> bool {
 /// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
 /// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
 /// of one that it explains.
-pub(crate) fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
+fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let level = if behind { 0.5 * bucket.burst } else { 0.0 };
     let least = (bucket.explained > NEARLY_ALL).then_some(level);
     let theirs = bucket::explained(arrivals, bucket, least);

@@ -12,7 +12,7 @@ mod measures;
 mod outages;
 mod rounds;
 
-use crate::limit::{self, Answers, Found, Path};
+use crate::limit::{self, Answers, Found, Packets, Path};
 use crate::{Addr, Track};
 use causes::Facts;
 use outages::Silence;
@@ -126,7 +126,7 @@ fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[
     answers.iter().for_each(|a| add(a.at, a.bytes as f64));
     for t in members {
         let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
-        let (first, bin) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        let (first, bin) = (limit::seconds(t.first), t.bin.as_secs_f64());
         t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
     }
     let full = bytes.into_iter().filter(|b| b.1 > least * found.rate * width);
@@ -196,7 +196,7 @@ fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>
     let full = size + t.mss as f64;
     let mut out = Vec::new();
     for t in back.iter().map(|i| &tracks[*i]) {
-        let (first, width) = (losses::seconds(t.first), t.bin.as_secs_f64());
+        let (first, width) = (limit::seconds(t.first), t.bin.as_secs_f64());
         for b in t.bins.iter().filter(|b| b.acks > 0) {
             // Spread over the bin, none more than a packet.
             let bytes = b.acks as f64 * size;
@@ -250,6 +250,7 @@ struct Asked {
 fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Answers]) -> Option<Asked> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
+    let packets = Packets { tracks: &members, gone: &gone, answers };
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
@@ -257,17 +258,8 @@ fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Ans
     let up_first = up > down || up == down && members.iter().any(waits_up);
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let mut seen = limit::arrivals(&members, &gone, answers, behind, false);
-        let clocked = match behind {
-            false => Some(limit::arrivals(&members, &gone, answers, behind, true)),
-            true => (!answers.is_empty()).then(|| limit::less_acks(&members, &seen)),
-        };
-        let found = limit::find(&mut seen, clocked, path).filter(|f| !limit::is_beyond(f, &seen))?;
-        let dropped = found
-            .bucket
-            .filter(|_| found.kind == LimiterKind::Policer)
-            .map(|b| limit::dropped(&seen, &b, 0.5 * path.rtt, path.behind));
-        Some(Asked { found, dropped: dropped.unwrap_or_default() })
+        let (found, dropped) = limit::find(&packets, path)?;
+        Some(Asked { found, dropped })
     })
 }
 
@@ -363,8 +355,8 @@ fn shared(
 
 /// Seconds from the first data of these tracks to the last.
 fn spans(tracks: &[Track], group: &[usize]) -> f64 {
-    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(losses::seconds);
-    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(losses::seconds);
+    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limit::seconds);
+    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limit::seconds);
     last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
 }
 
@@ -423,7 +415,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     let outages = outages::outages(t, rtt, beside.silences);
     let losses =
         losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages, beside.full);
-    let since = |f: &(f64, f64)| (f.0 - losses::seconds(t.first), f.1 - losses::seconds(t.first));
+    let since = |f: &(f64, f64)| (f.0 - limit::seconds(t.first), f.1 - limit::seconds(t.first));
     let facts = Facts {
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
         back_full: beside.back_full.iter().flat_map(|f| f.iter()).map(since).collect(),
@@ -434,7 +426,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
         outages,
-        bursts: outages::bursts(t, rtt).iter().map(|b| b - losses::seconds(t.first)).collect(),
+        bursts: outages::bursts(t, rtt).iter().map(|b| b - limit::seconds(t.first)).collect(),
         near_receiver: receiver_side(t),
         slow_up: slow_up(t),
         blind: t.rtt_up.samples() == 0 && !sender_side(t),

@@ -5,7 +5,7 @@
 //! policer the RTT does not know of the level.
 
 use super::bucket::{Arrival, quantile};
-use super::sort;
+use super::leave::Leaving;
 
 /// RTT against level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -134,43 +134,21 @@ pub(crate) struct Drain {
     pub busy: f64,
 }
 
-/// Finds the rate at which a queue drains. `leave`: packets leave it an RTT after they came; otherwise
-/// they are seen as they leave. `base` is RTprop, `floor` the least delay that
-/// counts as waiting, `width` the windows' length; seconds.
-pub(crate) fn drain(arrivals: &[Arrival], leave: bool, base: f64, floor: f64, width: f64) -> Option<Drain> {
-    // A packet without a sample, as one sent again, leaves as late as the one of its flow before it.
-    let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
-    let mut before = vec![f32::NAN; flows];
-    let mut out: Vec<(f64, f32, bool)> = Vec::with_capacity(arrivals.len());
-    for a in arrivals.iter().filter(|a| !a.lost) {
-        let last = &mut before[a.flow as usize];
-        if a.rtt.is_finite() {
-            *last = a.rtt;
-        }
-        if leave && last.is_nan() {
-            continue;
-        }
-        let left = if leave { a.at + *last as f64 } else { a.at };
-        out.push((left, a.bytes, *last as f64 > base + floor));
-    }
-    sort::by_time(&mut out, |p| p.0);
-    windows(&out, width)
-}
-
-/// The rate of windows of `width` seconds in which packets waited.
-fn windows(out: &[(f64, f32, bool)], width: f64) -> Option<Drain> {
+/// Finds the rate at which a queue drains: that of windows of `width` seconds in which packets waited for longer than
+/// `floor`, seconds.
+pub(super) fn drain(leaving: &Leaving, floor: f64, width: f64) -> Option<Drain> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
-    for to in 0..out.len() {
-        if out[to].0 - out[from].0 < width || to - from < 8 {
+    for to in 0..leaving.len() {
+        let span = leaving.get(to).at - leaving.get(from).at;
+        if span < width || to - from < 8 {
             continue;
         }
-        let window = &out[from..=to];
-        let busy = window.iter().filter(|p| p.2).count();
+        let busy = (from..=to).filter(|i| leaving.get(*i).wait > floor).count();
         // All but the odd packet without a sample of its own.
-        if busy * 10 >= window.len() * 8 {
-            waited += window.len() - 1;
-            let bytes: f64 = window[1..].iter().map(|p| p.1 as f64).sum();
-            rates.push((bytes / (window[window.len() - 1].0 - window[0].0)) as f32);
+        if busy * 10 >= (to - from + 1) * 8 {
+            waited += to - from;
+            let bytes: f64 = (from + 1..=to).map(|i| leaving.get(i).bytes).sum();
+            rates.push((bytes / span) as f32);
         }
         from = to;
     }
@@ -179,7 +157,7 @@ fn windows(out: &[(f64, f32, bool)], width: f64) -> Option<Drain> {
     }
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
-    let busy = waited as f64 / out.len() as f64;
+    let busy = waited as f64 / leaving.len() as f64;
     let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
     // Where retransmissions blur some windows, those that agree are the queue's.
     match commonest(&rates) {
@@ -262,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_queue_drains_at_its_rate() {
-        let d = drain(&queued(5e5, 0.0), true, 0.05, 0.002, 0.1).unwrap_or_default();
+        let arrivals = queued(5e5, 0.0);
+        let d = drain(&Leaving::new(&arrivals, true, 0.05), 0.002, 0.1).unwrap_or_default();
         assert!((d.rate / 5e5 - 1.0).abs() < 0.02 && d.busy > 0.5, "{d:?}");
     }
 }

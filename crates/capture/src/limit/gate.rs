@@ -5,9 +5,8 @@
 //! dropped; and from one tick that lets waiting packets go to the next such, if that is the next of all, what passes
 //! is just what an interval is worth: all of it was used up, or nothing would have waited.
 
-use super::bucket::{Arrival, quantile};
-use super::knee::Seen;
-use super::sort;
+use super::bucket::quantile;
+use super::leave::{Leaves, Leaving};
 
 /// Fewest intervals of which all was used.
 const FEWEST: usize = 8;
@@ -51,51 +50,39 @@ pub(super) struct Gate {
     pub sure: f64,
 }
 
-/// A packet as it leaves.
-#[derive(Clone, Copy)]
-struct Leaves {
-    at: f64,
-    bytes: f64,
-    /// Seconds that it waited.
-    wait: f64,
-    /// That is known of itself, not of the one before it.
-    own: bool,
-}
-
-/// Finds it; `seen.rate` need not be known.
-pub(super) fn gate(arrivals: &[Arrival], seen: Seen) -> Option<Gate> {
-    let leaves = leaves(arrivals, seen);
-    let holds = holds(&leaves, seen.floor);
+/// Finds it among packets that wait for longer than `floor`, seconds; the largest has `size` bytes.
+pub(super) fn gate(leaving: Leaving, floor: f64, size: f64) -> Option<Gate> {
+    let leaving = leaving.known();
+    let holds = holds(&leaving, floor);
     let long = long(&holds);
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     SHORT.into_iter().find_map(|short| {
         let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
-        let times: Vec<f64> = ticks.iter().map(|i| leaves[*i].at).collect();
+        let times: Vec<f64> = ticks.iter().map(|i| leaving.get(*i).at).collect();
         let (interval, sure) = interval(&times).filter(|i| long > LEFT * i.0)?;
         let is = |i: &usize| is_tick(&times, *i, interval);
         let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
-        let burst = worth(&leaves, &ticks, interval, size)?;
-        let mut waits: Vec<f32> = leaves.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
+        let burst = worth(&leaving, &ticks, interval, size)?;
+        let mut waits: Vec<f32> = leaving.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
         Some(Gate { interval, burst, most: quantile(&mut waits, 0.98) as f64, sure })
     })
 }
 
 /// What an interval of which all was used is worth, bytes, if that is always the same; `size` is a packet's.
-fn worth(leaves: &[Leaves], ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
+fn worth(leaving: &Leaving, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
     let (mut worth, mut let_go) = (Vec::new(), 0.0);
     for w in ticks.windows(2) {
-        let within = &leaves[w[0]..w[1]];
-        if ((leaves[w[1]].at - within[0].at) / interval - 1.0).abs() < NEAR {
-            worth.push(within.iter().map(|l| l.bytes).sum::<f64>() as f32);
+        let within = || (w[0]..w[1]).map(|i| leaving.get(i));
+        let (from, to) = (leaving.get(w[0]).at, leaving.get(w[1]).at);
+        if ((to - from) / interval - 1.0).abs() < NEAR {
+            worth.push(within().map(|l| l.bytes).sum::<f64>() as f32);
             // What had come when the tick was.
-            let waited = within.iter().filter(|l| l.at - l.wait < within[0].at);
-            let_go += waited.map(|l| l.bytes).sum::<f64>();
+            let_go += within().filter(|l| l.at - l.wait < from).map(|l| l.bytes).sum::<f64>();
         }
     }
     if worth.len() < FEWEST {
         return None;
     }
-    let all: f64 = leaves.iter().map(|l| l.bytes).sum();
+    let all: f64 = leaving.iter().map(|l| l.bytes).sum();
     let used: f64 = worth.iter().map(|b| *b as f64).sum();
     let usual = quantile(&mut worth, 0.5) as f64;
     let spread = (quantile(&mut worth, 0.75) - quantile(&mut worth, 0.25)) as f64 / 2.0;
@@ -109,34 +96,18 @@ fn worth(leaves: &[Leaves], ticks: &[usize], interval: f64, size: f64) -> Option
     Some(sum / count)
 }
 
-/// What passed, in the order it left.
-fn leaves(arrivals: &[Arrival], seen: Seen) -> Vec<Leaves> {
-    let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
-    let mut before = vec![f64::NAN; flows];
-    let mut out = Vec::with_capacity(arrivals.len());
-    for a in arrivals.iter().filter(|a| !a.lost) {
-        let (own, last) = (a.rtt.is_finite(), &mut before[a.flow as usize]);
-        if own {
-            *last = a.rtt as f64 - seen.base;
-        }
-        // One without a sample waits as the one of its flow before it.
-        if last.is_finite() {
-            let at = if seen.before || seen.clocked { a.at + *last } else { a.at };
-            out.push(Leaves { at, bytes: a.bytes as f64, wait: *last, own });
-        }
-    }
-    sort::by_time(&mut out, |l| l.at);
-    out
-}
-
 /// Those that waited longer than `floor` (seconds) while nothing left, and more behind them; and how long. (Behind a packet
 /// whose ACK is held back none waits.)
-fn holds(leaves: &[Leaves], floor: f64) -> Vec<(usize, f64)> {
-    let held = |i: usize| (leaves[i].at - leaves[i - 1].at).min(leaves[i].wait);
-    let waits = |i: usize| leaves[i].wait > floor;
-    let others = |i: usize| waits(i + 1) && leaves[i + 1].at - leaves[i + 1].wait < leaves[i].at;
-    let is = |i: &usize| leaves[*i].own && waits(*i) && held(*i) > LEAST && others(*i);
-    (1..leaves.len().saturating_sub(1)).filter(is).map(|i| (i, held(i))).collect()
+fn holds(leaving: &Leaving, floor: f64) -> Vec<(usize, f64)> {
+    let waits = |l: &Leaves| l.wait > floor;
+    let of = |i: usize| {
+        let l = leaving.get(i);
+        let held = (l.at - leaving.get(i - 1).at).min(l.wait);
+        let others = |next: Leaves| waits(&next) && next.at - next.wait < l.at;
+        let is = l.own && waits(&l) && held > LEAST && others(leaving.get(i + 1));
+        is.then_some((i, held))
+    };
+    (1..leaving.len().saturating_sub(1)).filter_map(of).collect()
 }
 
 /// The hold that [`HELD`] of all time held is spent in ones at least as long.
@@ -204,6 +175,7 @@ fn refined(ticks: &[f64], mut interval: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bucket::Arrival;
     use super::*;
 
     const BASE: f64 = 0.05;
@@ -241,8 +213,8 @@ mod tests {
         out
     }
 
-    fn seen() -> Seen {
-        Seen { rate: f64::NAN, before: true, clocked: false, base: BASE, floor: 0.001, merged: false }
+    fn found(arrivals: &[Arrival]) -> Option<Gate> {
+        gate(Leaving::new(arrivals, true, BASE), 0.001, SIZE)
     }
 
     #[test]
@@ -251,7 +223,7 @@ mod tests {
             [(0.03, 100e3, 20), (0.03, 100e3, 2000), (0.1, 330e3, 50), (0.01, 30e3, 30)]
         {
             let arrivals = through(interval, burst, room);
-            let g = gate(&arrivals, seen());
+            let g = found(&arrivals);
             let near =
                 |g: Gate| (g.interval / interval - 1.0).abs() < 0.003 && (g.burst / burst - 1.0).abs() < 0.02;
             assert!(g.is_some_and(near), "{interval} {burst} {room}: {g:?}");
@@ -269,7 +241,7 @@ mod tests {
             let rtt = (free - at + BASE) as f32;
             link.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
-        assert!(gate(&link, seen()).is_none());
+        assert!(found(&link).is_none());
         // A window a round trip, and jitter of a few per cent of that.
         let (mut at, mut window) = (0.0, Vec::new());
         for i in 0..6000u32 {
@@ -279,7 +251,7 @@ mod tests {
             let rtt = (BASE + 0.001 + chance(&mut state, 0.003)) as f32;
             window.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
-        assert!(gate(&window, seen()).is_none());
-        assert!(gate(&[], seen()).is_none());
+        assert!(found(&window).is_none());
+        assert!(found(&[]).is_none());
     }
 }

@@ -78,9 +78,7 @@ fn passed(arrivals: &[Arrival], seen: Seen) -> Vec<Passed> {
         let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
         Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
     };
-    let mut out: Vec<Passed> = arrivals.iter().filter(|a| !a.lost).map(of).collect();
-    sort::by_time(&mut out, |p| p.at);
-    out
+    sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), |p| p.at)
 }
 
 /// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
@@ -251,7 +249,7 @@ mod tests {
         let mut short = out.clone();
         short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
         out.extend(short);
-        sort::by_time(&mut out, |a: &Arrival| a.at);
+        let out = sort::by_time(out.into_iter(), |a: &Arrival| a.at);
         assert_eq!(knee(&out, seen(2.0 * rate, true)), None);
     }
 

@@ -30,10 +30,10 @@ const FAR: f64 = 4.0;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
-/// Finds it; `clocked` as in [`super::find`].
-pub(crate) fn overflow(
-    arrivals: &[Arrival],
-    clocked: Option<&[Arrival]>,
+/// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them.
+pub(crate) fn overflow<'a>(
+    arrivals: &'a [Arrival],
+    clocked: impl Fn() -> Option<&'a [Arrival]>,
     path: Path,
     mut found: Found,
 ) -> Option<Found> {
@@ -50,7 +50,7 @@ pub(crate) fn overflow(
         return None;
     }
     // Delay to the capture alone where timestamps tell it; else the RTT's.
-    let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
     let kind = match brink::delays(delayed, &b, base) {
         // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
         // brink, and some wait.

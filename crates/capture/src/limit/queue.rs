@@ -4,6 +4,7 @@ use super::bucket::Arrival;
 use super::delay::{self, Delay, against_level, drain};
 use super::gate::{Gate, gate};
 use super::knee::{Seen, knee};
+use super::leave::Leaving;
 use super::lift::goes_with_delay;
 use super::{Found, Path};
 use result::diagnosis::LimiterKind;
@@ -104,11 +105,12 @@ fn at_intervals(arrivals: &[Arrival], g: Gate, path: Path, found: Found) -> Foun
 pub(super) fn queue(arrivals: &[Arrival], path: Path, floor: f64, mut found: Found) -> Option<Found> {
     let width = (0.5 * path.rtt).max(0.02);
     let clocked = path.base == 0.0;
-    let leave = path.behind || clocked;
-    found.drain = drain(arrivals, leave, path.base, floor, width);
+    let leaving = Leaving::new(arrivals, path.behind || clocked, path.base);
+    found.drain = drain(&leaving, floor, width);
     let Path { base, behind: before, merged, .. } = path;
     let seen = Seen { rate: f64::NAN, before, clocked, base, floor, merged };
-    let at_intervals = gate(arrivals, seen).map(|g| at_intervals(arrivals, g, path, found));
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let at_intervals = gate(leaving, floor, size).map(|g| at_intervals(arrivals, g, path, found));
     // Ticks of which the delays know nothing are a window's.
     if let Some(g) = at_intervals.filter(|g| g.against.is_some_and(|a| a.left < 1.0)) {
         return Some(g);

@@ -3,57 +3,55 @@
 /// Fewer than this are sorted by comparing them.
 const FEW: usize = 64;
 
-/// Sorts by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly, then those
-/// that share a place are compared: where all share a few, no more than sorting costs.
-pub(super) fn by_time<T: Copy>(values: &mut [T], time: impl Fn(&T) -> f64) {
-    let mut range = (f64::INFINITY, f64::NEG_INFINITY);
-    let (mut last, mut sorted, mut finite) = (f64::NEG_INFINITY, true, true);
-    for now in values.iter().map(&time) {
-        range = (range.0.min(now), range.1.max(now));
+/// Sorted by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly, then those
+/// that share a place are compared: where all share a few, no more than sorting costs. `values` are made three times
+/// rather than kept twice: these lists are the most memory that a diagnosis takes.
+pub(super) fn by_time<T: Copy>(values: impl Iterator<Item = T> + Clone, time: impl Fn(&T) -> f64) -> Vec<T> {
+    let (mut low, mut high, mut last) = (f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let (mut count, mut sorted, mut finite) = (0, true, true);
+    values.clone().for_each(|value| {
+        let now = time(&value);
+        (low, high) = (low.min(now), high.max(now));
         sorted &= last <= now;
         finite &= now.is_finite();
-        last = now;
-    }
-    let count = values.len();
-    let scale = count as f64 / (range.1 - range.0);
-    if sorted {
-        return;
-    }
+        (last, count) = (now, count + 1);
+    });
+    let scale = count as f64 / (high - low);
     let compare = |a: &T, b: &T| time(a).total_cmp(&time(b));
-    if count < FEW || !finite || !scale.is_finite() || u32::try_from(count).is_err() {
-        return values.sort_by(compare);
-    }
-    let place = |value: &T| (((time(value) - range.0) * scale) as usize).min(count - 1);
+    let first = values
+        .clone()
+        .next()
+        .filter(|_| !sorted && count >= FEW && finite && scale.is_finite() && u32::try_from(count).is_ok());
+    let Some(first) = first else {
+        let mut out = Vec::with_capacity(count);
+        values.for_each(|value| out.push(value));
+        if !sorted {
+            out.sort_by(compare);
+        }
+        return out;
+    };
+    let place = |value: &T| (((time(value) - low) * scale) as usize).min(count - 1);
     // How many share each place; then where the next of them goes.
     let mut next = vec![0u32; count];
-    values.iter().for_each(|value| next[place(value)] += 1);
+    values.clone().for_each(|value| next[place(&value)] += 1);
     let mut sum = 0;
     for n in &mut next {
         sum += std::mem::replace(n, sum);
     }
-    let mut to: Vec<u32> = values
-        .iter()
-        .map(|value| {
-            let at = &mut next[place(value)];
-            *at += 1;
-            *at - 1
-        })
-        .collect();
-    // In place: a second list of them all would be the most memory that a diagnosis takes.
-    for i in 0..count {
-        while to[i] as usize != i {
-            let other = to[i] as usize;
-            values.swap(i, other);
-            to.swap(i, other);
-        }
-    }
+    let mut out = vec![first; count];
+    values.for_each(|value| {
+        let at = &mut next[place(&value)];
+        out[*at as usize] = value;
+        *at += 1;
+    });
     let mut from = 0;
     for end in next.into_iter().map(|end| end as usize) {
         if end - from > 1 {
-            values[from..end].sort_by(compare);
+            out[from..end].sort_by(compare);
         }
         from = end;
     }
+    out
 }
 
 #[cfg(test)]
@@ -80,11 +78,10 @@ mod tests {
                     i,
                 )
             });
-            let mut values: Vec<(f64, usize)> = values.collect();
+            let values: Vec<(f64, usize)> = values.collect();
             let mut expected = values.clone();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0));
-            by_time(&mut values, |v| v.0);
-            assert_eq!(values, expected);
+            assert_eq!(by_time(values.iter().copied(), |v| v.0), expected);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use super::outages::reach;
-use crate::limit::arrivals;
 use crate::limit::hole::all_closed;
 use crate::limit::lift::goes_with_delay;
+use crate::limit::{Packets, seconds};
 use crate::{Fate, Sample, Track};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
@@ -109,7 +109,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
 fn by_holes(tracks: &[&Track]) -> Option<Usual> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost && all_closed(&arrivals(tracks, &none, &[], false, false));
+    let all = lost && all_closed(&Packets { tracks, gone: &none, answers: &[] }.arrivals(false, false));
     all.then_some(Usual { delay: f32::NEG_INFINITY, all })
 }
 
@@ -176,8 +176,4 @@ fn ways(t: &Track) -> Vec<f32> {
         mean
     };
     t.log.iter().map(of).collect()
-}
-
-pub(super) fn seconds(t: units::Time) -> f64 {
-    t.as_nanos() as f64 * 1e-9
 }

@@ -5,7 +5,7 @@
 //! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
 //! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
 
-use super::losses::seconds;
+use crate::limit::seconds;
 use crate::{Fate, Sample, Track, Waited};
 use std::ops::Range;
 
