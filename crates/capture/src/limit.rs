@@ -13,6 +13,7 @@ pub(crate) mod hole;
 mod knee;
 mod leave;
 pub(crate) mod lift;
+mod line;
 mod overflow;
 mod queue;
 mod sort;

@@ -8,7 +8,7 @@
 
 use super::brink::{self, Waits, brink};
 use super::bucket::{self, Arrival, Bucket, CHANCE, fit};
-use super::{CLOCK, Found, Path, hole};
+use super::{CLOCK, Found, Path, hole, line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
@@ -27,19 +27,57 @@ const UNMOVED: f64 = 0.8;
 const WAIT: f64 = 3.0;
 /// A link this many times faster than a bucket is not what the bucket stands for.
 const FAR: f64 = 4.0;
+/// A gain below which no line of the sender's makes a bucket of it.
+const SOME: f64 = 4.0;
+/// At the line's end a bucket must be worth so many times as much, where that is certain and where not; have fewer errors
+/// than this; and be slower than this share of the line, whose own queue loses at its rate.
+const CLEARER: (f64, f64) = (0.95, 1.05);
+const CLEAR: f64 = 0.5;
+const SLOWER: f64 = 0.85;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
-/// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them.
-pub(crate) fn overflow<'a>(
-    arrivals: &'a [Arrival],
+/// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them. Behind the capture
+/// the sender's own line may be between it and a policer: then `arrivals` become those at its end.
+pub(super) fn overflow<'a>(
+    arrivals: &mut Vec<Arrival>,
+    clocked: impl Fn() -> Option<&'a [Arrival]>,
+    path: Path,
+    found: Found,
+) -> Option<Found> {
+    let width = (path.rtt / 2.0).max(0.005);
+    let bucket = fit(arrivals, width, path.behind)?;
+    let mut best = stands_for(bucket, arrivals, clocked, path, found);
+    // What waits at its brink does not wait for a line before it.
+    if !path.behind || bucket.gain < SOME || best.is_some_and(|b| b.kind != LimiterKind::Policer) {
+        return best;
+    }
+    let (mut worth, mut kept) = (bucket.worth(), None);
+    for (rate, certain) in line::rates(arrivals) {
+        let after = line::after(arrivals, rate);
+        let clearer = worth * if certain { CLEARER.0 } else { CLEARER.1 };
+        let is = |b: &Bucket| b.worth() > clearer && b.wrong < CLEAR && b.rate < SLOWER * rate;
+        let Some(b) = fit(&after, width, true).filter(is) else { continue };
+        let at_its_end = stands_for(b, &after, || None, path, found);
+        if at_its_end.is_some_and(|f| f.kind == LimiterKind::Policer) {
+            (best, worth, kept) = (at_its_end, b.worth(), Some(after));
+        }
+    }
+    *arrivals = kept.unwrap_or_else(|| std::mem::take(arrivals));
+    best
+}
+
+/// What the bucket that explains losses best is, if it explains them well.
+fn stands_for<'a>(
+    b: Bucket,
+    arrivals: &[Arrival],
     clocked: impl Fn() -> Option<&'a [Arrival]>,
     path: Path,
     mut found: Found,
 ) -> Option<Found> {
     let width = (path.rtt / 2.0).max(0.005);
-    found.bucket = fit(arrivals, width, path.behind);
-    let b = found.bucket.filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
+    found.bucket = Some(b);
+    let b = Some(b).filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let neutral = match path.behind {
         true => b.gain,
