@@ -52,6 +52,8 @@ const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
 const STEADY: f64 = 0.6;
 const POLICER: f64 = 0.35;
+/// Share of the time that a bucket takes to drain which is as long as that.
+const HIDDEN: f64 = 0.75;
 /// Errors of a bucket whose level is known well.
 const KNOWN: f64 = 0.2;
 /// Below this there is no doubt.
@@ -101,8 +103,11 @@ pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option
     // One in ten that did not wait at all is enough where the level is known well.
     let little = noise.max(SURE * drains);
     let none = least < little && (more < POLICER * drains || bucket.wrong < KNOWN && d.least < little);
+    let passes = more < noise || none && !queued;
     Some(match () {
-        () if more < noise || none && !queued => Waits::Not(more < SURE * drains),
+        // Where even who finds the bucket full waits as long as it takes to drain, another queue hides what this one does.
+        () if passes && d.before > HIDDEN * drains => Waits::Unclear,
+        () if passes => Waits::Not(more < SURE * drains),
         () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),
         () if share < QUEUE.0 && queued => Waits::Some(d.median),
         () if least > QUEUE.0 * drains => Waits::Longer,
@@ -144,6 +149,16 @@ mod tests {
         assert!(matches!(queue, Some(Waits::All(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
         let shaper = who(BUCKET - 20e3, 20e3);
         assert!(matches!(shaper, Some(Waits::Some(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
+    }
+
+    #[test]
+    fn where_all_wait_for_another_queue_nobody_knows() {
+        let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
+        let d = delays(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        let elsewhere =
+            |s: f64| Brink { least: d.least + s, median: d.median + s, before: d.before + s, ..d };
+        assert_eq!(brink(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(Waits::Not(true)));
+        assert_eq!(brink(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(Waits::Unclear));
     }
 
     #[test]

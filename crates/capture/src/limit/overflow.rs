@@ -19,6 +19,8 @@ const NOISE: f64 = 0.0002;
 const PLACED: f64 = 20.0;
 /// Packets of a bucket that may be off by one.
 const MANY: f64 = 10.0;
+/// The largest bucket, bytes: ten seconds at 25 Mbit/s. What does not empty one within that drops by something else.
+const LARGEST: f64 = 32e6;
 /// Share of the gain that is left where lost packets and others come at the brink alike.
 const ALIKE: f64 = 0.1;
 /// Share of the gain that is left where it matters not where losses are placed.
@@ -77,7 +79,9 @@ fn stands_for<'a>(
 ) -> Option<Found> {
     let width = (path.rtt / 2.0).max(0.005);
     found.bucket = Some(b);
-    let b = Some(b).filter(|b| b.gain > CHANCE && b.explained > EXPLAINED && is_sharp(b, arrivals))?;
+    let b = Some(b).filter(|b| {
+        b.gain > CHANCE && b.explained > EXPLAINED && b.burst < LARGEST && is_sharp(b, arrivals)
+    })?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let neutral = match path.behind {
         true => b.gain,
