@@ -156,7 +156,11 @@ impl Packets<'_> {
             let (at, bytes) = (a.at - late, a.bytes);
             Some(Arrival { at, bytes, size: size(s), lost: false, rtt: f32::NAN, flow: 0, entry: ANSWER })
         });
-        let mut out = sort::by_time(data.chain(answers), |a| a.at);
+        let most = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.answers.len();
+        let first = self.tracks.iter().filter_map(|t| t.log.first()).map(|s| seconds(s.time));
+        let last = self.tracks.iter().filter_map(|t| t.log.last()).map(|s| seconds(s.time));
+        let span = (first.fold(f64::INFINITY, f64::min), last.fold(f64::NEG_INFINITY, f64::max));
+        let mut out = sort::by_time(data.chain(answers), most, span, |a| a.at);
         let origin = out.first().map_or(0.0, |a| a.at);
         out.iter_mut().for_each(|a| a.at -= origin);
         out

@@ -31,6 +31,11 @@ pub(crate) struct Arrival {
     pub entry: u32,
 }
 
+/// When the first and the last of packets came, which are in order.
+pub(super) fn span(arrivals: &[Arrival]) -> (f64, f64) {
+    arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))
+}
+
 /// A bucket that explains losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Bucket {

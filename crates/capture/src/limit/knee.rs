@@ -7,7 +7,7 @@
 //! they leave, the level of what leaves is that value without any wait to be measured.
 //! One that is refilled at intervals is another matter ([`super::gate`]).
 
-use super::bucket::Arrival;
+use super::bucket::{Arrival, span};
 use super::sort;
 
 /// Packets that wait looked at: later ones carry the sum of the rate's error.
@@ -78,7 +78,7 @@ fn passed(arrivals: &[Arrival], seen: Seen) -> Vec<Passed> {
         let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
         Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
     };
-    sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), |p| p.at)
+    sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), arrivals.len(), span(arrivals), |p| p.at)
 }
 
 /// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
@@ -249,7 +249,7 @@ mod tests {
         let mut short = out.clone();
         short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
         out.extend(short);
-        let out = sort::by_time(out.into_iter(), |a: &Arrival| a.at);
+        out.sort_by(|a, b| a.at.total_cmp(&b.at));
         assert_eq!(knee(&out, seen(2.0 * rate, true)), None);
     }
 

@@ -1,6 +1,6 @@
 //! Packets in the order they leave a queue.
 
-use super::bucket::Arrival;
+use super::bucket::{Arrival, span};
 use super::sort;
 
 /// A packet as it leaves.
@@ -39,7 +39,7 @@ impl<'a> Leaving<'a> {
         });
         let known = passed.filter(|p| !before || p.1.is_finite());
         let at = |p: &(u32, f32)| arrivals[p.0 as usize].at + if before { p.1 as f64 } else { 0.0 };
-        Leaving { arrivals, order: sort::by_time(known, at), before, base }
+        Leaving { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
     }
 
     /// Without those whose delay is not known.

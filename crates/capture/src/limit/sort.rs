@@ -3,26 +3,34 @@
 /// Fewer than this are sorted by comparing them.
 const FEW: usize = 64;
 
-/// Sorted by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly, then those
-/// that share a place are compared: where all share a few, no more than sorting costs. `values` are made three times
-/// rather than kept twice: these lists are the most memory that a diagnosis takes.
-pub(super) fn by_time<T: Copy>(values: impl Iterator<Item = T> + Clone, time: impl Fn(&T) -> f64) -> Vec<T> {
-    let (mut low, mut high, mut last) = (f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
-    let (mut count, mut sorted, mut finite) = (0, true, true);
+/// Sorted by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly between `from`
+/// and `to`, those beyond to the first or the last, then those that share a place are compared: where all share a few, no
+/// more than sorting costs. `values`, at most `most` of them, are made twice rather than kept twice: these lists are the
+/// most memory that a diagnosis takes.
+pub(super) fn by_time<T: Copy>(
+    values: impl Iterator<Item = T> + Clone,
+    most: usize,
+    (from, to): (f64, f64),
+    time: impl Fn(&T) -> f64,
+) -> Vec<T> {
+    let scale = most as f64 / (to - from);
+    let (mut last, mut sorted, mut finite) = (f64::NEG_INFINITY, true, true);
+    // The place of each; how many share it.
+    let (mut places, mut next) = (Vec::with_capacity(most), vec![0u32; most.max(1)]);
+    let highest = next.len() - 1;
     values.clone().for_each(|value| {
         let now = time(&value);
-        (low, high) = (low.min(now), high.max(now));
         sorted &= last <= now;
         finite &= now.is_finite();
-        (last, count) = (now, count + 1);
+        last = now;
+        let place = (((now - from) * scale) as usize).min(highest);
+        next[place] += 1;
+        places.push(place as u32);
     });
-    let scale = count as f64 / (high - low);
     let compare = |a: &T, b: &T| time(a).total_cmp(&time(b));
-    let first = values
-        .clone()
-        .next()
-        .filter(|_| !sorted && count >= FEW && finite && scale.is_finite() && u32::try_from(count).is_ok());
-    let Some(first) = first else {
+    let count = places.len();
+    let evenly = !sorted && count >= FEW && finite && scale.is_finite() && u32::try_from(most).is_ok();
+    let Some(first) = values.clone().next().filter(|_| evenly) else {
         let mut out = Vec::with_capacity(count);
         values.for_each(|value| out.push(value));
         if !sorted {
@@ -30,17 +38,16 @@ pub(super) fn by_time<T: Copy>(values: impl Iterator<Item = T> + Clone, time: im
         }
         return out;
     };
-    let place = |value: &T| (((time(value) - low) * scale) as usize).min(count - 1);
-    // How many share each place; then where the next of them goes.
-    let mut next = vec![0u32; count];
-    values.clone().for_each(|value| next[place(&value)] += 1);
+    // Where the next of each place goes.
     let mut sum = 0;
     for n in &mut next {
         sum += std::mem::replace(n, sum);
     }
     let mut out = vec![first; count];
+    let mut each = places.into_iter();
     values.for_each(|value| {
-        let at = &mut next[place(&value)];
+        let Some(place) = each.next() else { return };
+        let at = &mut next[place as usize];
         out[*at as usize] = value;
         *at += 1;
     });
@@ -81,7 +88,10 @@ mod tests {
             let values: Vec<(f64, usize)> = values.collect();
             let mut expected = values.clone();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0));
-            assert_eq!(by_time(values.iter().copied(), |v| v.0), expected);
+            // Whatever is said of how many and when.
+            for (most, span) in [(count, (0.0, 7.0)), (2 * count, (-1e9, 1e9)), (count, (3.0, 3.0))] {
+                assert_eq!(by_time(values.iter().copied(), most, span, |v| v.0), expected);
+            }
         }
     }
 }
