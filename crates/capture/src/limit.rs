@@ -172,7 +172,10 @@ impl Packets<'_> {
         if !behind {
             return Some(self.arrivals(false, true));
         }
-        let mut out = Some(self.arrivals(true, false)).filter(|_| !self.answers.is_empty())?;
+        if self.answers.is_empty() {
+            return None;
+        }
+        let mut out = self.arrivals(true, false);
         for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
             let t = self.tracks[a.flow as usize];
             let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
