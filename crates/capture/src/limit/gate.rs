@@ -129,16 +129,21 @@ fn interval(ticks: &[f64]) -> Option<(f64, f64)> {
     }
     let mut apart: Vec<f64> = pairs(ticks).map(|(a, b)| b - a).collect();
     apart.sort_unstable_by(f64::total_cmp);
-    let within = |i: usize| apart.partition_point(|d| *d <= apart[i] * (1.0 + SAME)) - i;
-    let best = (0..apart.len()).max_by_key(|i| within(*i))?;
-    let usual = apart[best + within(best) / 2];
+    let (mut to, mut most) = (0, (0, 0));
+    for (from, least) in apart.iter().enumerate() {
+        to = to.max(from);
+        to += apart[to..].iter().take_while(|d| **d <= least * (1.0 + SAME)).count();
+        most = most.max((to - from, from));
+    }
+    let (count, first) = most;
+    let usual = apart[first + count / 2];
     // It may be that ticks which let packets go are seldom next to each other.
     let tried = [1.0, 2.0, 3.0, 4.0].map(|n| {
         let interval = refined(ticks, usual / n);
         (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
     });
-    let most = tried.iter().map(|t| t.1).max()?;
-    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * most as f64)?;
+    let explained = tried.iter().map(|t| t.1).max()?;
+    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * explained as f64)?;
     let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
     Some((interval, are / ticks.len() as f64)).filter(|t| t.1 > SHARE && t.0 > INTERVAL.0 && t.0 < INTERVAL.1)
 }
@@ -151,8 +156,15 @@ fn pairs(ticks: &[f64]) -> impl Iterator<Item = (f64, f64)> {
 
 /// Whole intervals between two times, if they are whole.
 fn whole(apart: f64, interval: f64) -> Option<f64> {
-    let n = (apart / interval).round();
-    ((apart - n * interval).abs() < NEAR * interval && n.abs() >= 1.0).then_some(n)
+    let n = nearest(apart.abs() / interval);
+    ((apart.abs() - n * interval).abs() < NEAR * interval && n >= 1.0).then_some(n)
+}
+
+/// The whole number nearest to one that is not negative: of what is added only whole numbers differ. Takes two instructions;
+/// `f64::round` is a call.
+fn nearest(number: f64) -> f64 {
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    number + WHOLE - WHOLE
 }
 
 /// Half of the ticks around are whole intervals off.
@@ -165,9 +177,15 @@ fn is_tick(ticks: &[f64], i: usize, interval: f64) -> bool {
 /// A better interval: the further apart ticks are, the better they tell it.
 fn refined(ticks: &[f64], mut interval: f64) -> f64 {
     for most in [1.0, 2.0, 4.0, 8.0, 16.0] {
-        let near = pairs(ticks).filter(|(a, b)| b - a < (most + 0.5) * interval);
-        let of = near.filter_map(|(a, b)| Some((b - a, whole(b - a, interval)?)));
-        let (apart, count) = of.fold((0.0, 0.0), |s, (d, n)| (s.0 + d, s.1 + n));
+        let (mut apart, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
+        for d in pairs(ticks).map(|(a, b)| b - a) {
+            // As `whole` does, but adding nothing rather than passing over: which do not count no processor foretells.
+            let n = nearest(d * inverse);
+            let near = (d - n * interval).abs() < NEAR * interval;
+            let counts = near & (n >= 1.0) & (d < (most + 0.5) * interval);
+            apart += if counts { d } else { 0.0 };
+            count += if counts { n } else { 0.0 };
+        }
         interval = if count > 0.0 { apart / count } else { interval };
     }
     interval
