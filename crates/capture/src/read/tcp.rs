@@ -8,7 +8,7 @@ use crate::{Addr, End, Flags, Options, Packet};
 use units::Time;
 
 /// Appends the packet whose TCP header stands at `w.at`.
-#[inline]
+#[inline(always)]
 pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>) -> Result<(), Other> {
     // Checksum and urgent pointer may have been cut off.
     let h: &[u8; 16] = w.header(w.at)?;
@@ -74,9 +74,8 @@ static EMPTY: Packet = Packet {
 };
 
 /// Options of `len` bytes, of which `bytes` were captured.
-#[inline]
+#[inline(always)]
 fn options(bytes: &[u8], len: usize, o: &mut Options) {
-    o.cut = bytes.len() < len;
     // What nearly every segment has: two no-operations and timestamps (RFC 7323 appendix A).
     if let ([1, 1, 8, 10, value @ ..], 12) = (bytes, len)
         && let Some((a, b)) = pair(value)
@@ -84,6 +83,12 @@ fn options(bytes: &[u8], len: usize, o: &mut Options) {
         o.timestamps = Some((a, b));
         return;
     }
+    any_options(bytes, len, o);
+}
+
+#[inline(never)]
+fn any_options(bytes: &[u8], len: usize, o: &mut Options) {
+    o.cut = bytes.len() < len;
     let mut rest = bytes;
     while let [kind, after @ ..] = rest {
         match kind {
