@@ -211,7 +211,7 @@ impl Direction {
         self.counts.sacks += 1;
         let mut blocks = [(0, 0); 4];
         let mut known = 0;
-        for (i, &(from, to)) in p.options.sack_blocks().iter().take(4).enumerate() {
+        for (i, &(from, to)) in p.options.sack_blocks().iter().enumerate() {
             let (from, to) = (unwrap(self.una, from), unwrap(self.una, to));
             if from >= to || to > self.nxt + MOST_AHEAD {
                 continue;

@@ -102,7 +102,7 @@ impl Connection {
     /// A packet from end `side` passes. Returns a row for it unless it is a double; `wanted` says whether
     /// anyone reads the row.
     #[inline]
-    pub fn packet(&mut self, side: usize, p: &Packet, now: u64, limits: Limits) -> Option<Row> {
+    pub fn packet(&mut self, side: usize, p: &Packet, now: u64, limits: Limits, wanted: bool) -> Option<Row> {
         if self.is_double(side, p, now) {
             self.duplicates += 1;
             return None;
@@ -129,8 +129,10 @@ impl Connection {
             if let Some(d) = &mut self.data[other] {
                 row.rtt_us = d.ack(p, now);
                 d.ack_delayed(now, delay);
-                row.ack = unwrap(d.una, p.ack).saturating_sub(d.start);
-                row.window = d.announced();
+                if wanted {
+                    row.ack = unwrap(d.una, p.ack).saturating_sub(d.start);
+                    row.window = d.announced();
+                }
             }
         }
         let (mut timer, mut segments) = (false, 1);
@@ -170,6 +172,9 @@ impl Connection {
         let half = &mut self.halves[side];
         half.packets += segments as u64;
         half.ip_bytes += p.len as u64 + headers as u64;
+        if !wanted {
+            return None;
+        }
         row.connection = self.number;
         row.from_opener = side == self.opener;
         row.time = Time::from_nanos(now);
@@ -192,7 +197,7 @@ impl Connection {
         sign = mix(sign, (p.id as u64) << 48 | (p.flags.0 as u64) << 40 | p.len as u64);
         sign = mix(sign, (tsval as u64) << 32 | tsecr as u64);
         sign = mix(sign, p.window as u64);
-        for &(from, to) in p.options.sack_blocks().iter().take(4) {
+        for &(from, to) in p.options.sack_blocks() {
             sign = mix(sign, (from as u64) << 32 | to as u64);
         }
         let plain = p.id == 0;

@@ -307,7 +307,7 @@ impl Direction {
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
         if kind == Kind::Data {
-            self.written.inflight = inflight;
+            self.written.with(inflight);
         }
         self.end_pause(now, last, end, timer);
         if self.board.list.len() > board::MOST {

@@ -18,15 +18,15 @@ pub(super) struct Written {
     sent: u64,
     /// The application had written no more.
     ended: bool,
-    /// Bytes in flight then.
-    pub inflight: u32,
+    /// So little of what was in flight then every sender's window has left after a loss, bytes.
+    low: u32,
     /// Since when far less is; `u64::MAX`: it is not.
     low_from: u64,
 }
 
 impl Default for Written {
     fn default() -> Written {
-        Written { sent: 0, ended: false, inflight: 0, low_from: u64::MAX }
+        Written { sent: 0, ended: false, low: 0, low_from: u64::MAX }
     }
 }
 
@@ -45,6 +45,14 @@ pub(super) struct Doubt {
     bytes: u64,
     /// It is one full segment, seen at a distance from the sender.
     alone: bool,
+}
+
+impl Written {
+    /// So many bytes are in flight with it.
+    #[inline]
+    pub fn with(&mut self, inflight: u32) {
+        self.low = (inflight as f32 * LOW) as u32;
+    }
 }
 
 impl Direction {
@@ -150,14 +158,14 @@ impl Direction {
         }
         let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
         let ended = short && !self.is_full(now);
-        self.written = Written { sent, ended, inflight: 0, low_from: u64::MAX };
+        self.written = Written { sent, ended, low: 0, low_from: u64::MAX };
     }
 
     /// Notes when so much was acknowledged that no window is that small.
     #[inline]
     fn watch_low(&mut self, now: u64) {
-        let mark = (self.written.inflight as f32 * LOW) as u32;
-        if self.written.low_from == u64::MAX && mark > self.mss && self.inflight(now) < mark {
+        let low = self.written.low;
+        if low > self.mss && self.written.low_from == u64::MAX && self.inflight(now) < low {
             self.written.low_from = now;
         }
     }

@@ -146,8 +146,11 @@ impl Upstream {
     pub fn acked(&mut self, known: Known) {
         let up = self.rtt();
         if up < NEAR {
-            self.ring.clear();
-            self.ring.push_back(known);
+            self.ring.truncate(1);
+            match self.ring.front_mut() {
+                Some(only) => *only = known,
+                None => self.ring.push_back(known),
+            }
             return;
         }
         self.trim(known.time);
