@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         let (tracks, _) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
         for t in tracks {
             let c = &t.counts;
-            let lost = t.log.iter().filter(|s| !matches!(s.fate, capture::Fate::Passed { .. }));
+            let lost = t.log.iter().filter(|s| s.fate != capture::Fate::Passed);
             let numbers = [
                 c.data_packets,
                 c.unique_bytes,

@@ -116,16 +116,13 @@ impl Packets<'_> {
             let mut before = None;
             track.log.iter().enumerate().filter_map(move |(entry, s)| {
                 let lost = match s.fate {
-                    Fate::Passed { .. } => false,
+                    Fate::Passed => false,
                     Fate::LostDown => behind,
                     // What was lost before the capture never came to a limiter behind it.
                     Fate::LostUp if behind => return None,
                     Fate::LostUp => true,
                 };
-                let mut rtt = match s.fate {
-                    Fate::Passed { rtt } if rtt > 0 => rtt as f32 * 1e-6,
-                    _ => f32::NAN,
-                };
+                let mut rtt = if s.rtt > 0 { s.rtt as f32 * 1e-6 } else { f32::NAN };
                 let mut at = seconds(s.time);
                 let since = at - seconds(track.first);
                 if lost && gone.iter().any(|g| since > g.0 && since < g.1) {

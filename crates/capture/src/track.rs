@@ -221,12 +221,8 @@ pub struct Bin {
 /// What became of a packet, or of a few merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrived: this RTT, µs, as in [`Track::rtt`]; 0 where none could be taken (retransmissions; before
-    /// the first sample).
-    Passed {
-        /// µs.
-        rtt: u32,
-    },
+    /// It arrived.
+    Passed,
     /// Lost between sender and capture.
     LostUp,
     /// Lost between capture and receiver.
@@ -240,6 +236,9 @@ pub struct Sample {
     pub time: Time,
     /// IP bytes on the wire, all headers of the segments of a super-packet counted.
     pub bytes: u32,
+    /// RTT of one that arrived, µs, as in [`Track::rtt`]; 0 where none could be taken (retransmissions; before the first
+    /// sample).
+    pub rtt: u32,
     /// How many segments.
     pub segments: u16,
     /// It had been sent before.

@@ -182,9 +182,10 @@ impl Log {
     fn settle_front(&mut self, lose: &mut impl FnMut(Loss)) {
         let Some(e) = self.pending.pop_front() else { return };
         self.base = self.base.wrapping_add(1);
-        let sample = |bytes: u32, segments: u16, fate| Sample {
+        let sample = |bytes: u32, segments: u16, rtt, fate| Sample {
             time: Time::from_nanos(e.time),
             bytes: bytes.saturating_add((segments as u32).saturating_mul(e.header as u32)),
+            rtt,
             segments,
             again: e.again,
             delay: e.delay,
@@ -192,12 +193,12 @@ impl Log {
         };
         if e.bytes > e.lost {
             let segments = e.segments.saturating_sub(e.lost_segments).max(1);
-            self.add(sample(e.bytes - e.lost, segments, Fate::Passed { rtt: e.rtt }));
+            self.add(sample(e.bytes - e.lost, segments, e.rtt, Fate::Passed));
         }
         if e.lost > 0 {
             let segments = e.lost_segments.max(1);
             let fate = if e.hole { Fate::LostUp } else { Fate::LostDown };
-            self.add(sample(e.lost, segments, fate));
+            self.add(sample(e.lost, segments, 0, fate));
             lose(Loss { time: e.time, segments, up: e.hole });
         }
     }
@@ -250,10 +251,6 @@ impl Log {
     }
 }
 
-fn alike(a: Fate, b: Fate) -> bool {
-    std::mem::discriminant(&a) == std::mem::discriminant(&b)
-}
-
 /// Adds `s` to one of the last samples if it is alike and within `merged`. Samples in between of another fate
 /// do not matter: else a flow that loses every second packet could not be shortened.
 #[inline]
@@ -263,7 +260,7 @@ fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
         if s.time.since(last.time).as_nanos() > merged {
             return false;
         }
-        if !alike(last.fate, s.fate) || last.again != s.again {
+        if last.fate != s.fate || last.again != s.again {
             continue;
         }
         let (Some(bytes), Some(segments)) =
@@ -271,16 +268,13 @@ fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
         else {
             return false;
         };
-        if let (Fate::Passed { rtt: a }, Fate::Passed { rtt: b }) = (last.fate, s.fate) {
-            let mean = match (a, b) {
-                (0, r) | (r, 0) => r,
-                _ => {
-                    let sum = a as u64 * last.segments as u64 + b as u64 * s.segments as u64;
-                    (sum / segments as u64) as u32
-                }
-            };
-            last.fate = Fate::Passed { rtt: mean };
-        }
+        last.rtt = match (last.rtt, s.rtt) {
+            (0, r) | (r, 0) => r,
+            (a, b) => {
+                let sum = a as u64 * last.segments as u64 + b as u64 * s.segments as u64;
+                (sum / segments as u64) as u32
+            }
+        };
         (last.bytes, last.segments) = (bytes, segments);
         return true;
     }

@@ -40,7 +40,7 @@ pub(crate) fn losses(
     // What else is lost in the round trip changes nothing: congestion control answers a window's losses once (RFC 5681
     // section 4.3), and the first of them speaks for all.
     let mut answered = f64::NEG_INFINITY;
-    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| !matches!(s.fate, Fate::Passed { .. })) {
+    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != Fate::Passed) {
         let at = seconds(s.time);
         let since = at - first;
         let cause = if policed.contains(&(i as u32)) {
@@ -138,7 +138,7 @@ fn delays(t: &Track, fate: Fate, base: f64) -> Vec<f32> {
 fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>, passed: &mut Vec<f32>) {
     let mut until = f64::NEG_INFINITY;
     for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
-        if matches!(s.fate, Fate::Passed { rtt: 1.. }) {
+        if s.rtt > 0 {
             passed.push(*d);
         } else if s.fate == fate && seconds(s.time) > until {
             losses.push(*d);
@@ -153,8 +153,8 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
     let of = |s: &Sample| {
         let at = seconds(s.time);
-        if let Fate::Passed { rtt: rtt @ 1.. } = s.fate {
-            let now = (rtt as f64 * 1e-6 - base) as f32;
+        if s.rtt > 0 {
+            let now = (s.rtt as f64 * 1e-6 - base) as f32;
             (last, least, until) = (now, now.min(last), at + FRESH * (base + now as f64));
         }
         if at < until { least } else { f32::NAN }
@@ -167,7 +167,7 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
 fn ways(t: &Track) -> Vec<f32> {
     let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
     let of = |s: &Sample| {
-        if matches!(s.fate, Fate::Passed { .. }) && s.delay != u32::MAX {
+        if s.fate == Fate::Passed && s.delay != u32::MAX {
             let (at, now) = (seconds(s.time), s.delay as f32 * 1e-6);
             let old = mean.is_finite() && at - last < TICKS;
             mean = if old { mean + SHARE * (now - mean) } else { now };

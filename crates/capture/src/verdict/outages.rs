@@ -155,7 +155,7 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
 
 /// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
 fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
-    let lost = |s: &&Sample| !matches!(s.fate, Fate::Passed { .. });
+    let lost = |s: &&Sample| s.fate != Fate::Passed;
     let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
     let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
     let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);

@@ -1,6 +1,6 @@
 //! A track's bins gathered into round trips: the grain at which causes change.
 
-use crate::{Fate, Track};
+use crate::Track;
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -152,8 +152,10 @@ fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
     let bin = track.bin.as_secs_f64().max(1e-6);
     let mut next = 0;
     track.log.iter().filter_map(move |s| {
-        let Fate::Passed { rtt: rtt @ 1.. } = s.fate else { return None };
-        let rtt = rtt as f64 * 1e-6;
+        if s.rtt == 0 {
+            return None;
+        }
+        let rtt = s.rtt as f64 * 1e-6;
         let back = s.time.since(track.first).as_secs_f64() + rtt - up;
         let index = (back / bin) as u32;
         while track.bins.get(next).is_some_and(|b| b.index < index) {
