@@ -22,7 +22,9 @@ pub(crate) struct Delay {
     pub left: f64,
 }
 
-/// Windows within 2 % of a rate are the queue's where they are this share of all, of so many at least.
+/// Rates within this share are one.
+const SAME: f32 = 0.02;
+/// Windows of one rate are the queue's where they are this share of all, of so many at least.
 const MANY: f64 = 0.3;
 const FEWEST_WINDOWS: usize = 12;
 /// What is said of the spread then.
@@ -160,7 +162,7 @@ pub(super) fn drain(leaving: &Leaving, floor: f64, width: f64) -> Option<Drain> 
     let busy = waited as f64 / leaving.len() as f64;
     let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
     // Where retransmissions blur some windows, those that agree are the queue's.
-    match commonest(&rates) {
+    match commonest(&rates, SAME) {
         (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
             Some(Drain { rate: rate as f64, spread: BLURRED, busy })
         }
@@ -185,13 +187,13 @@ pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f
         return None;
     }
     rates.sort_unstable_by(f32::total_cmp);
-    let (rate, share) = commonest(&rates);
+    let (rate, share) = commonest(&rates, SAME);
     Some((rate as f64, share))
 }
 
-/// The middle of the rates that most have within 2 %, of some in order, and their share.
-fn commonest(rates: &[f32]) -> (f32, f64) {
-    let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * 1.02) - i;
+/// The middle of the rates that most have within this share of one, of some in order, and how many those are of all.
+pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
+    let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * (1.0 + same)) - i;
     let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);
     let count = within(best);
     (rates[best + count / 2], count as f64 / rates.len() as f64)

@@ -3,10 +3,11 @@
 //! Bursts are seen as the host lets them go, but come to a limiter behind a line of rate A no faster than that: a burst of
 //! n bytes takes n / A, in which a bucket of rate r gets n r / A. Where r is near A that makes another bucket of it. What is
 //! sent at once arrives one after the other, lost or not, so RTTs hold the wait in a queue that A drains, own bytes
-//! included: A is the rate that leaves of their differences the least ([`rate`]). With it each packet's time and RTT are
+//! included: A is the rate that leaves of their differences the least ([`rates`]). With it each packet's time and RTT are
 //! those at the limiter ([`after`]).
 
 use super::bucket::{Arrival, quantile};
+use super::delay::commonest;
 
 /// Packets looked at, and RTTs that say enough.
 const MOST: usize = 10_000;
@@ -62,16 +63,10 @@ fn flattest(arrivals: &[Arrival]) -> Option<(f64, f64)> {
 
 /// The rate at which most of what was sent in bursts arrived.
 fn of_bursts(arrivals: &[Arrival]) -> Option<f64> {
-    let (mut rates, mut to, mut between) = (Vec::<f32>::new(), 0, 0.0);
+    let (mut rates, mut to, mut between) = (Vec::<f32>::new(), 0, arrivals.first()?.bytes as f64);
     for (from, a) in arrivals.iter().enumerate() {
         // `between`: bytes of those behind `from`, up to `to`.
-        between -= if to < from {
-            between
-        } else if from > 0 {
-            a.bytes as f64
-        } else {
-            0.0
-        };
+        between -= if to < from { between } else { a.bytes as f64 };
         to = to.max(from);
         while to + 1 < arrivals.len() && between < APART {
             to += 1;
@@ -85,29 +80,22 @@ fn of_bursts(arrivals: &[Arrival]) -> Option<f64> {
         }
     }
     rates.sort_unstable_by(f32::total_cmp);
-    let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * (1.0 + SAME)) - i;
-    let best = (0..rates.len()).max_by_key(|i| within(*i))?;
-    let count = within(best);
-    let enough = rates.len() >= FEWEST && count as f64 > SHARE * rates.len() as f64;
-    enough.then(|| rates[best + count / 2] as f64)
+    let (rate, share) = Some(&rates).filter(|r| r.len() >= FEWEST).map(|r| commonest(r, SAME))?;
+    (share > SHARE).then_some(rate as f64)
 }
 
 /// By how much RTTs differ from the middle one when the wait for a line of `rate` is taken off, each by `most` at most: the
 /// mean, seconds.
 fn differ(arrivals: &[Arrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
     rtts.clear();
-    rtts.extend(behind(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
+    rtts.extend(after(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
     let middle = quantile(rtts, 0.5) as f64;
     let sum: f64 = rtts.iter().map(|r| (*r as f64 - middle).abs().min(most)).sum();
     sum / rtts.len().max(1) as f64
 }
 
 /// Packets as they come out of a line of `rate` bytes a second, with RTTs as if they had not waited for it.
-pub(super) fn after(arrivals: &[Arrival], rate: f64) -> Vec<Arrival> {
-    behind(arrivals, rate).collect()
-}
-
-fn behind(arrivals: &[Arrival], rate: f64) -> impl Iterator<Item = Arrival> {
+pub(super) fn after(arrivals: &[Arrival], rate: f64) -> impl Iterator<Item = Arrival> {
     let mut free = f64::NEG_INFINITY;
     arrivals.iter().map(move |a| {
         free = free.max(a.at) + a.bytes as f64 / rate;
@@ -152,7 +140,7 @@ mod tests {
         let rates = rates(&arrivals);
         assert!(matches!(rates[..], [(rate, true)] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
-        let b = fit(&after(&arrivals, rates[0].0), 0.01, true).unwrap_or_default();
+        let b = fit(&after(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
         assert!((b.rate / RATE - 1.0).abs() < 0.06 && (b.burst / BURST - 1.0).abs() < 0.1, "{b:?}");
         assert!(b.worth() > plain.worth(), "{b:?} {plain:?}");
         assert_eq!(of_bursts(&arrivals).map(|r| (r / LINE * 50.0).round()), Some(50.0));
@@ -163,7 +151,7 @@ mod tests {
         let arrivals = bursts(false);
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
         for (rate, _) in rates(&arrivals) {
-            let b = fit(&after(&arrivals, rate), 0.01, true).unwrap_or_default();
+            let b = fit(&after(&arrivals, rate).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
             assert!(b.worth() < 0.95 * plain.worth(), "{b:?} {plain:?}");
         }
         assert!(rates(&[]).is_empty());

@@ -56,7 +56,7 @@ pub(super) fn overflow<'a>(
     }
     let (mut worth, mut kept) = (bucket.worth(), None);
     for (rate, certain) in line::rates(arrivals) {
-        let after = line::after(arrivals, rate);
+        let after: Vec<Arrival> = line::after(arrivals, rate).collect();
         let clearer = worth * if certain { CLEARER.0 } else { CLEARER.1 };
         let is = |b: &Bucket| b.worth() > clearer && b.wrong < CLEAR && b.rate < SLOWER * rate;
         let Some(b) = fit(&after, width, true).filter(is) else { continue };
