@@ -205,8 +205,7 @@ pub(crate) fn find(packets: &Packets, path: Path) -> Option<(Found, Vec<(u16, u3
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !is_beyond(f, &arrivals))?;
-    let policer = found.bucket.filter(|_| found.kind == LimiterKind::Policer);
-    let dropped = policer.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
+    let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
     Some((Found { lost, ..found }, dropped.unwrap_or_default()))
 }
 

@@ -109,7 +109,7 @@ struct Through {
     found: Found,
     /// Of its bytes, this flow's.
     share: f64,
-    /// Which packets of this flow it dropped, by their place in the log.
+    /// Which packets of this flow it dropped, as far as its level says, by their place in the log.
     dropped: Vec<u32>,
     /// When all of its rate was used.
     full: Spans,
@@ -413,8 +413,10 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     let limiter =
         limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
     let outages = outages::outages(t, rtt, beside.silences);
-    let losses =
-        losses::losses(t, base, rtt, through.as_ref().map_or(&[][..], |l| &l.dropped), &outages, beside.full);
+    let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
+    let by = if policer { Cause::Policed } else { Cause::Congestion };
+    let dropped = (through.as_ref().map_or(&[][..], |l| &l.dropped), by);
+    let losses = losses::losses(t, base, rtt, dropped, &outages, beside.full);
     let since = |f: &(f64, f64)| (f.0 - limit::seconds(t.first), f.1 - limit::seconds(t.first));
     let facts = Facts {
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),

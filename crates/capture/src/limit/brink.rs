@@ -17,6 +17,8 @@ pub(crate) struct Brink {
     pub median: f64,
     /// A tenth of the packets that found the bucket more than half full waited less.
     pub before: f64,
+    /// Half of those did.
+    pub usual: f64,
     /// By so much these differ for reasons that do not concern us, seconds.
     pub noise: f64,
 }
@@ -52,6 +54,10 @@ const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
 const STEADY: f64 = 0.6;
 const POLICER: f64 = 0.35;
+/// At a queue's end all wait alike: the least delay there is this much of the common one.
+const ALIKE: f64 = 0.65;
+/// A gain that leaves no doubt.
+const CERTAIN: f64 = 100.0;
 /// Share of the time that a bucket takes to drain which is as long as that.
 const HIDDEN: f64 = 0.75;
 /// Errors of a bucket whose level is known well.
@@ -79,6 +85,7 @@ pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option
         least: quantile(&mut at, 0.1) as f64,
         median: quantile(&mut at, 0.5) as f64,
         before: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
+        usual: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.5) as f64 },
         noise: if low.len() < STEADY_FROM { f64::INFINITY } else { spread(&mut low).max(LEAST_NOISE) },
     })
 }
@@ -98,19 +105,24 @@ pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option
         return None;
     }
     let (more, least) = (d.median - d.before, d.least - d.before);
+    // Jitter makes the half of them wait, whatever the level.
+    let risen = d.median - d.usual;
     let share = d.median / drains;
     let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
     // One in ten that did not wait at all is enough where the level is known well.
     let little = noise.max(SURE * drains);
-    let none = least < little && (more < POLICER * drains || bucket.wrong < KNOWN && d.least < little);
+    let none = least < little && (risen < POLICER * drains || bucket.wrong < KNOWN && d.least < little);
     let passes = more < noise || none && !queued;
+    let alike = d.least > ALIKE * d.median;
     Some(match () {
         // Where even who finds the bucket full waits as long as it takes to drain, another queue hides what this one does.
         () if passes && d.before > HIDDEN * drains => Waits::Unclear,
         () if passes => Waits::Not(more < SURE * drains),
-        () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains => Waits::All(d.median),
+        () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => Waits::All(d.median),
         () if share < QUEUE.0 && queued => Waits::Some(d.median),
         () if least > QUEUE.0 * drains => Waits::Longer,
+        // Some waited for so much less that none waits there, and others elsewhere; losses leave no doubt of a bucket.
+        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => Waits::Not(false),
         () => Waits::Unclear,
     })
 }
@@ -171,5 +183,18 @@ mod tests {
         // Not of a bucket of few packets.
         let few = Bucket { burst: 9e3, ..all };
         assert_eq!(brink(&d, &few, 1500.0, 0.04), None);
+    }
+
+    #[test]
+    fn who_waits_much_less_than_others_at_the_end_of_a_queue_is_at_no_queue() {
+        // Packets of a burst wait for each other elsewhere, as behind jitter, up to as long as the bucket takes to drain.
+        let bucket = |gain| Bucket { rate: RATE, burst: BUCKET, gain, wrong: 0.3, ..Bucket::default() };
+        let of = |least, median| {
+            let d = Brink { least, median, before: 0.01, usual: 0.02, noise: 0.001 };
+            move |gain| brink(&d, &bucket(gain), 1500.0, 0.0002)
+        };
+        assert_eq!(of(0.05, 0.055)(200.0), Some(Waits::All(0.055)));
+        assert_eq!(of(0.03, 0.055)(200.0), Some(Waits::Not(false)));
+        assert_eq!(of(0.03, 0.055)(20.0), Some(Waits::Unclear));
     }
 }

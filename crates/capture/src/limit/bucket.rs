@@ -86,6 +86,8 @@ pub(crate) const CHANCE: f64 = 9.0;
 /// What a gain is worth that had the level put right.
 const FREE: f64 = 0.7;
 
+/// Packets by which no level is mistaken.
+const FAR: f64 = 8.0;
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
 const TRIED: usize = 41;
 /// Rates tried at once: their sums do not wait for each other.
@@ -464,6 +466,21 @@ pub(crate) fn astray(arrivals: &[Arrival], b: &Bucket) -> f64 {
     wrong[0] / sum[0].max(1.0) + wrong[1] / sum[1].max(1.0)
 }
 
+/// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
+/// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
+/// (and no sooner than a round trip later) falls and grows about a level too, but loses one.
+pub(crate) fn overrun(arrivals: &[Arrival], b: &Bucket) -> f64 {
+    let arrivals = begin(arrivals);
+    let (mut beyond, mut lost) = (0.0, 0.0f64);
+    for (a, need) in arrivals.iter().zip(needs_of(arrivals, b)) {
+        match a.lost {
+            true => lost += 1.0,
+            false => beyond += f64::from(need as f64 > b.burst + FAR * a.size as f64),
+        }
+    }
+    beyond / lost.max(1.0)
+}
+
 /// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
 /// ones is not known, being placed there must not be what tells them apart.
 pub(crate) fn neutral(arrivals: &[Arrival], b: &Bucket, episodes: f64) -> f64 {
@@ -575,6 +592,34 @@ mod tests {
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
         }
+    }
+
+    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
+    /// lost one.
+    fn sawtooth() -> Vec<Arrival> {
+        let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
+        for i in 0..90_000u32 {
+            at += 0.01 / window as f64;
+            let lost = window == 140 && lost_at.is_none();
+            lost_at = if lost { Some(i) } else { lost_at };
+            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            window += u32::from(i % window == 0 && window < 140);
+            if lost_at.is_some_and(|l| i == l + 140) {
+                (window, lost_at) = (70, None);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_window_cut_back_at_each_loss_overruns_the_bucket_it_looks_like() {
+        let policed = policed(2.5e6, 625e3, 20.0, 1.3);
+        let b = fit(&policed, 0.025, true).unwrap_or_default();
+        assert!(overrun(&policed, &b) < 0.01, "{b:?}");
+        let sawtooth = sawtooth();
+        let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
+        assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
+        assert!(overrun(&sawtooth, &b) > 5.0, "{b:?}");
     }
 
     #[test]

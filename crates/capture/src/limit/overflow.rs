@@ -36,6 +36,8 @@ const SOME: f64 = 4.0;
 const CLEARER: (f64, f64) = (0.95, 1.05);
 const CLEAR: f64 = 0.5;
 const SLOWER: f64 = 0.85;
+/// Packets that pass far beyond the bucket's end to each that is lost, at most.
+const OVERRUN: f64 = 1.2;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
@@ -50,8 +52,7 @@ pub(super) fn overflow<'a>(
     let width = (path.rtt / 2.0).max(0.005);
     let bucket = fit(arrivals, width, path.behind)?;
     let mut best = stands_for(bucket, arrivals, clocked, path, found);
-    // What waits at its brink does not wait for a line before it.
-    if !path.behind || bucket.gain < SOME || best.is_some_and(|b| b.kind != LimiterKind::Policer) {
+    if !path.behind || bucket.gain < SOME {
         return best;
     }
     let (mut worth, mut kept) = (bucket.worth(), None);
@@ -103,6 +104,8 @@ fn stands_for<'a>(
         {
             Some(Waits::Behind(d.median))
         }
+        // No clock tells who waited before the capture.
+        None if !path.behind && hole::queued(arrivals, &b) => Some(Waits::Behind(0.0)),
         d => d.and_then(|d| brink(&d, &b, size, noise)),
     };
     found.rate = b.rate;
@@ -117,6 +120,7 @@ fn stands_for<'a>(
         Some(Waits::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
         Some(Waits::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
         Some(Waits::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
+        Some(Waits::Not(_)) | None if bucket::overrun(arrivals, &b) > OVERRUN => return None,
         Some(Waits::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
         Some(Waits::Unclear) => return None,
         // A bucket that drains within the RTT's noise may be a queue as well as a policer.

@@ -258,15 +258,15 @@ fn waits(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
 }
 
-/// The flow had its whole share of the limiter. One that no delay tells of is but the rate that packets come at,
-/// and that may be a window's: then the amount in flight does not change.
+/// The flow had its whole share of the limiter. One that neither delay nor drops tell of is but the rate that packets come
+/// at, and that may be a window's: then the amount in flight does not change.
 fn full(rounds: &[Round], i: usize, facts: &Facts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
         let flat = flat(rounds, i, facts);
         r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
             && (l.against.is_some() || facts.blind || !flat)
-            || all_taken(r, facts) && (l.delay > floor(facts) || !flat)
+            || all_taken(r, facts) && (l.delay > floor(facts) || l.bucket.is_some() || !flat)
     })
 }
 

@@ -23,17 +23,17 @@ const SHARE: f32 = 0.25;
 const TICKS: f64 = 0.003;
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
-/// a policer dropped; `outages` as [`super::outages`] says.
+/// a limiter dropped, and what that makes of them; `outages` as [`super::outages`] says.
 pub(crate) fn losses(
     t: &Track,
     base: f64,
     rtt: f64,
-    dropped: &[u32],
+    (dropped, by): (&[u32], Cause),
     outages: &[(f64, f64)],
     of_all: Full,
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
-    let policed: BTreeSet<u32> = dropped.iter().copied().collect();
+    let dropped: BTreeSet<u32> = dropped.iter().copied().collect();
     let full = at_full_queue(t, base, rtt, of_all);
     let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
@@ -43,8 +43,8 @@ pub(crate) fn losses(
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != Fate::Passed) {
         let at = seconds(s.time);
         let since = at - first;
-        let cause = if policed.contains(&(i as u32)) {
-            Cause::Policed
+        let cause = if dropped.contains(&(i as u32)) {
+            by
         } else if gone.iter().any(|g| since > g.0 && since < g.1) {
             Cause::Outage
         } else if full[i] {
