@@ -86,6 +86,14 @@ pub(crate) const CHANCE: f64 = 9.0;
 /// What a gain is worth that had the level put right.
 const FREE: f64 = 0.7;
 
+/// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
+/// this share of them.
+const ROUND: usize = 3 * LANES;
+const APART: f64 = 0.01;
+const LESS: f64 = 2.0;
+const FEW: (f64, f64) = (0.001, 0.02);
+/// The middle of them is worth this share of the best.
+const AS_GOOD: f64 = 0.97;
 /// Packets by which no level is mistaken.
 const FAR: f64 = 8.0;
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
@@ -267,6 +275,27 @@ impl Search<'_> {
         best
     }
 
+    /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
+    /// losses, a range of them does, of which the best is the one with the largest bucket.
+    fn middle(&mut self, best: Bucket) -> Bucket {
+        let rates: [f64; ROUND] =
+            std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
+        let mut wrong = [f64::INFINITY; ROUND];
+        for (wrong, rates) in wrong.chunks_mut(LANES).zip(rates.chunks(LANES)) {
+            let judged = self.judge(&std::array::from_fn(|lane| rates[lane]));
+            for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > best.gain - LESS) {
+                wrong[lane] = self.measure(lane, b).wrong;
+            }
+        }
+        let Some(least) = (0..ROUND).min_by(|a, b| wrong[*a].total_cmp(&wrong[*b])) else { return best };
+        let few = |i: &usize| wrong[*i] <= FEW.0 + (1.0 + FEW.1) * wrong[least];
+        let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
+        let last = (least..ROUND).take_while(few).last().unwrap_or(least);
+        let middle = self.judge(&[(rates[first] + rates[last]) / 2.0; LANES])[0];
+        let middle = self.measure(0, middle);
+        if middle.worth() > AS_GOOD * best.worth() { middle } else { best }
+    }
+
     /// Judges one rate closely.
     fn measure(&self, lane: usize, mut b: Bucket) -> Bucket {
         let mut lost: Vec<f32> = self.lost.iter().map(|i| self.needs[*i][lane]).collect();
@@ -439,7 +468,8 @@ pub(crate) fn fit(arrivals: &[Arrival], width: f64, timed: bool) -> Option<Bucke
     });
     let some = if clean { 0 } else { PURSUED };
     let followed: Vec<Bucket> = plain.iter().take(some).map(|b| pursue(&coarse, b, counted)).collect();
-    plain.into_iter().chain(followed).max_by(|a, b| a.worth().total_cmp(&b.worth()))
+    let best = plain.into_iter().chain(followed).max_by(|a, b| a.worth().total_cmp(&b.worth()))?;
+    Some(if best.followed || best.gain < CHANCE { best } else { search.middle(best) })
 }
 
 /// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
@@ -591,6 +621,35 @@ mod tests {
             assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
+        }
+    }
+
+    #[test]
+    fn of_rates_that_divide_alike_the_middle_is_taken() {
+        // The bucket is full again before each burst, so only how long a burst lasts tells the rate.
+        let (rate, burst) = (1e6f64, 60e3f64);
+        let (mut out, mut at) = (Vec::new(), 0.0f64);
+        for i in 0..12u32 {
+            let (begin, mut tokens, mut last) = (at, burst, at);
+            for k in 0..60 + i % 20 {
+                at = begin + k as f64 * if i % 2 == 0 { 0.2e-3 } else { 0.5e-3 };
+                tokens += rate * (at - last);
+                last = at;
+                let lost = tokens < 1500.0;
+                tokens -= if lost { 0.0 } else { 1500.0 };
+                out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: k });
+            }
+            at += 0.5;
+        }
+        let mut search = Search::new(&out, 12.0);
+        for off in [0.97, 0.98, 1.02, 1.03] {
+            let best = search.judge(&[off * rate; LANES])[0];
+            let best = search.measure(0, best);
+            let b = search.middle(best);
+            assert!(
+                (b.rate / rate - 1.0).abs() < 0.012 && (b.burst / burst - 1.0).abs() < 0.03,
+                "{off}: {b:?}"
+            );
         }
     }
 
