@@ -235,7 +235,12 @@ fn limiter(
     let queue = queue.or_else(|| pinned(arrivals, path, found).filter(|_| is_full()));
     let drops = overflow(arrivals, || clocked.as_deref(), path, found);
     match (queue, drops) {
-        // A queue that overflows shows its rate and bucket better by its delays.
+        // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
+        (Some(q), Some(p))
+            if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && is_one(&q, &p) =>
+        {
+            Some(Found { kind: p.kind, burst: p.burst, ..q })
+        }
         (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.against.is_some() => Some(q),
         (Some(q), Some(p)) if carries_off(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
         (_, Some(p)) => Some(p),
@@ -258,7 +263,11 @@ fn carries_off(queue: &Found, policer: &Found) -> bool {
     queue.burst.is_some()
         && nearly_all
         && queue.against.is_some_and(|a| a.left < 1.0)
-        && (policer.rate / queue.rate - 1.0).abs() < STEADY
+        && is_one(policer, queue)
+}
+
+fn is_one(a: &Found, b: &Found) -> bool {
+    (a.rate / b.rate - 1.0).abs() < STEADY
 }
 
 /// The queue delays as long as it takes to fill the bucket, at the same rate.

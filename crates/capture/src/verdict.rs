@@ -44,6 +44,9 @@ const SHARED: (f64, f64) = (0.3, 0.5);
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
 
+/// A policer of all flows with fewer errors is one for all; else one for each explains more if it has this share of them.
+const CLEAN: f64 = 0.3;
+const MUCH: f64 = 0.5;
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
 const PROBE: usize = 6;
@@ -306,8 +309,10 @@ fn limiters_of(
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
     let lossy = |m: &&usize| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3;
+    let wrong = |found: &Found| found.bucket.map_or(1.0, |b| b.wrong);
+    let policer = |found: &Found| found.kind == LimiterKind::Policer;
     let mut each: Vec<usize> = match &joint {
-        Some(j) if j.found.kind == LimiterKind::Policer => Vec::new(),
+        Some(j) if policer(&j.found) && wrong(&j.found) < CLEAN => Vec::new(),
         // A bucket for each would make no sense of all together, or look like the queue before it.
         Some(_) => group.iter().filter(lossy).copied().collect(),
         None => group.to_vec(),
@@ -315,11 +320,13 @@ fn limiters_of(
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
     each.truncate(MOST_ALONE);
     let probe: Vec<usize> = each.iter().copied().take(if joint.is_some() { PROBE } else { 0 }).collect();
-    let policed = |asked: &[(Asked, Vec<usize>)]| {
-        asked.iter().filter(|(a, _)| a.found.kind == LimiterKind::Policer).count()
-    };
     let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
         members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
+    };
+    // Where one for all explains something, one for each must explain much more.
+    let most = joint.as_ref().filter(|j| policer(&j.found)).map_or(f64::INFINITY, |j| MUCH * wrong(&j.found));
+    let policed = |asked: &[(Asked, Vec<usize>)]| {
+        asked.iter().filter(|(a, _)| policer(&a.found) && wrong(&a.found) < most).count()
     };
     match joint {
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {

@@ -54,8 +54,8 @@ const QUEUE: (f64, f64) = (0.5, 1.25);
 /// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
 const STEADY: f64 = 0.6;
 const POLICER: f64 = 0.35;
-/// At a queue's end all wait alike: the least delay there is this much of the common one.
-const ALIKE: f64 = 0.65;
+/// At a queue's end all wait alike: nobody less than this share of the half of them.
+const ALIKE: f64 = 0.5;
 /// A gain that leaves no doubt.
 const CERTAIN: f64 = 100.0;
 /// Share of the time that a bucket takes to drain which is as long as that.
@@ -194,7 +194,7 @@ mod tests {
             move |gain| brink(&d, &bucket(gain), 1500.0, 0.0002)
         };
         assert_eq!(of(0.05, 0.055)(200.0), Some(Waits::All(0.055)));
-        assert_eq!(of(0.03, 0.055)(200.0), Some(Waits::Not(false)));
-        assert_eq!(of(0.03, 0.055)(20.0), Some(Waits::Unclear));
+        assert_eq!(of(0.025, 0.055)(200.0), Some(Waits::Not(false)));
+        assert_eq!(of(0.025, 0.055)(20.0), Some(Waits::Unclear));
     }
 }

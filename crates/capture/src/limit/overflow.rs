@@ -38,6 +38,9 @@ const CLEAR: f64 = 0.5;
 const SLOWER: f64 = 0.85;
 /// Packets that pass far beyond the bucket's end to each that is lost, at most.
 const OVERRUN: f64 = 1.2;
+/// Bytes by which a queue's end is not mistaken where it overflowed so many times.
+const PASSES: f64 = 15e3;
+const OFTEN: usize = 15;
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
@@ -111,11 +114,16 @@ fn stands_for<'a>(
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.wrong.min(1.0));
+    let often = bucket::episodes(arrivals, width) >= OFTEN;
     let mut queue = |kind, burst, delay| {
         (found.kind, found.burst) = (kind, burst);
         (found.queue, found.delay) = (delay * b.rate, delay);
     };
     match kind {
+        // What passed before anything waits is not in the queue.
+        Some(Waits::All(delay)) if often && b.burst - delay * b.rate > PASSES => {
+            queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
+        }
         Some(Waits::All(delay)) => queue(LimiterKind::Bottleneck, None, delay),
         Some(Waits::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
         Some(Waits::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
