@@ -169,3 +169,43 @@ fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
         || b.wrong < 0.5 && b.gain > 300.0
         || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: f64 = 2.5e6;
+
+    /// Growing bursts each 100 ms to a shaper of `bucket` bytes and a queue of `queue` bytes behind it, seen before both.
+    fn bursts(bucket: f64, queue: f64) -> Vec<Arrival> {
+        let (mut level, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+        for i in 0..12_000u32 {
+            let (burst, k) = (i / 300, i % 300);
+            if k > 150 + 3 * (burst * 7 % 40) {
+                continue;
+            }
+            let at = burst as f64 * 0.15 + k as f64 * 1e-4;
+            level = (level - RATE * (at - last)).max(0.0);
+            last = at;
+            let lost = level + 1500.0 > bucket + queue;
+            level += if lost { 0.0 } else { 1500.0 };
+            let rtt = (0.02 + (level - bucket).max(0.0) / RATE) as f32;
+            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+        }
+        out
+    }
+
+    #[test]
+    fn a_bucket_is_what_is_lacking_at_the_end_of_the_queue_behind_it() {
+        let path = Path { base: 0.02, rtt: 0.05, behind: true, merged: false, sender: true };
+        let found = |bucket, queue| overflow(&mut bursts(bucket, queue), || None, path, Found::default());
+        let shaper = found(60e3, 150e3).unwrap_or_default();
+        assert_eq!(shaper.kind, LimiterKind::Shaper, "{shaper:?}");
+        assert!(shaper.burst.is_some_and(|b| (b / 60e3 - 1.0).abs() < 0.1), "{shaper:?}");
+        assert!((shaper.rate / RATE - 1.0).abs() < 0.02, "{shaper:?}");
+        let link = found(0.0, 210e3).unwrap_or_default();
+        assert!(link.kind == LimiterKind::Bottleneck && link.burst.is_none(), "{link:?}");
+        let policer = found(210e3, 0.0).unwrap_or_default();
+        assert!(policer.kind == LimiterKind::Policer && policer.sure, "{policer:?}");
+    }
+}
