@@ -8,7 +8,7 @@ use crate::app::{Client, Counts, Server};
 use crate::clock::Clock;
 use crate::info::Info;
 use crate::network::address;
-use crate::options::{is_paced, mark, prepare, receive_buffer};
+use crate::options::{hold_window, is_paced, mark, prepare, receive_buffer};
 use crate::plan::{Flow, Leg, Plan};
 use crate::series::{self, Point};
 use crate::sys::{self, Epoll, Event, Socket};
@@ -413,6 +413,8 @@ impl<'a> Host<'a> {
                 Err(e) => return self.give_up(i, format!("a connection failed: {e}")),
             };
             c.io.read += n;
+            // It was taken when the connection was made; if not now, the next read says it again.
+            let _ = hold_window(&c.socket, &self.scenario.hosts[self.host].stack);
             let leg = &self.plan.legs[c.leg];
             let flow = &self.plan.flows[leg.flow];
             if c.opens && leg.first {
@@ -444,11 +446,17 @@ impl<'a> Host<'a> {
             }
             let n = c.io.to_write.min(CHUNK as u64) as usize;
             match c.socket.send(&self.buffer[..n]) {
-                Ok(n) => c.io.to_write -= n as u64,
+                Ok(taken) => {
+                    c.io.to_write -= taken as u64;
+                    wrote = true;
+                    // The buffer is full: who waited there would sleep until a third of it is free.
+                    if taken < n {
+                        break;
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => return self.give_up(i, format!("a connection failed: {e}")),
             }
-            wrote = true;
         }
         self.await_events(i);
         if wrote && let Some((peer, _)) = self.connections[i].peer {

@@ -29,7 +29,7 @@ pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bo
             let why = "this user's largest buffer (net.core.rmem_max) is too small for it; as root it works";
             return Err(Error::unsupported("receive_window", why));
         }
-        tcp(libc::TCP_WINDOW_CLAMP, window.get()).map_err(failed("receive_window"))?;
+        hold_window(socket, stack).map_err(failed("receive_window"))?;
     }
     if let Some(delay) = stack.delayed_ack {
         tcp(TCP_DELACK_MAX_US, delay.as_micros()).map_err(|_| {
@@ -44,6 +44,14 @@ pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bo
             .map_err(failed("pacing"))?;
     }
     Ok(())
+}
+
+/// Bounds what is announced to the stack's window. Linux 6.10 and later forget the bound at the first data:
+/// what share of the buffer payload takes is measured then, and the clamp follows it
+/// (`tcp_measure_rcv_mss`, net/ipv4/tcp_input.c). So this is said again whenever something was read.
+pub fn hold_window(socket: &Socket, stack: &Stack) -> io::Result<()> {
+    let Some(window) = stack.receive_window else { return Ok(()) };
+    socket.set(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window.get().min(i32::MAX as u64) as u32)
 }
 
 /// Asks for a receive buffer; root may have any size. What the kernel gives.

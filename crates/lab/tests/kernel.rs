@@ -274,21 +274,25 @@ fn ecn_marks_reach_the_sender() {
 
 #[test]
 fn a_fixed_window_bounds_the_flow() {
-    let text = r#"
-        duration = "3s"
-        [hosts.b]
-        stack = { receive_window = "64000B" }
-        [links.path]
-        between = ["a", "b"]
-        forward = [{ kind = "delay", delay = "20ms" }]
-        backward = [{ kind = "delay", delay = "20ms" }]
-        [flows.f]
-        from = "a"
-        to = "b"
-    "#;
-    let Some(o) = run(text) else { return };
-    // Window / RTT; whole segments only, and the first round trips cost a little.
-    near(o.variant.flows[0].goodput_mbps, 64_000.0 * 8.0 / 0.04 / 1e6, 0.06);
+    for window in [64_000, 155_000] {
+        let text = format!(
+            r#"
+            duration = "3s"
+            [hosts.b]
+            stack = {{ receive_window = "{window}B" }}
+            [links.path]
+            between = ["a", "b"]
+            forward = [{{ kind = "delay", delay = "20ms" }}]
+            backward = [{{ kind = "delay", delay = "20ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            "#
+        );
+        let Some(o) = run(&text) else { return };
+        // Window / RTT; whole segments only, and the first round trips cost a little.
+        near(o.variant.flows[0].goodput_mbps, window as f64 * 8.0 / 0.04 / 1e6, 0.06);
+    }
 }
 
 #[test]
