@@ -39,14 +39,19 @@ fn said(tracker: Tracker, info: CaptureInfo) -> Diagnosis {
     diagnose_tracks(tracks, info)
 }
 
+/// Hands over the TCP packets of an opened capture.
+pub fn packets(reader: &mut Reader, mut each: impl FnMut(&Packet)) {
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {
+        batch.packets.iter().for_each(&mut each);
+        batch.clear();
+    }
+}
+
 /// What this build says of an opened capture.
 pub fn read(mut reader: Reader) -> Diagnosis {
     let mut tracker = Tracker::new(TrackerOptions::default());
-    let mut batch = Batch::default();
-    while reader.fill(&mut batch) {
-        batch.packets.iter().for_each(|p| tracker.packet(p));
-        batch.clear();
-    }
+    packets(&mut reader, |p| tracker.packet(p));
     said(tracker, reader.info())
 }
 

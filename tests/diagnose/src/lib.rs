@@ -1,12 +1,14 @@
 //! The diagnosis held against scenarios whose truth is known: a corpus drawn from a seed, played by the
-//! simulator, labelled by what the simulator knows, and scored.
+//! simulator (or the kernel), labelled by what that knows, and scored.
 
 pub mod draw;
 pub mod judge;
+pub mod kernel;
 pub mod lab;
 pub mod line;
 pub mod play;
 pub mod score;
+pub mod seen;
 pub mod truth;
 pub mod usc;
 pub mod watch;

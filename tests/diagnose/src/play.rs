@@ -3,7 +3,6 @@
 use crate::watch::{Sink, Watch};
 use crate::{Case, Truth, truth};
 use capture::{Packet, PcapWriter};
-use result::Outcome;
 use scenario::{Experiment, Variant};
 use std::io::{self, Write};
 
@@ -47,20 +46,12 @@ impl<W: Write> Sink for PcapSink<W> {
 /// # Errors
 /// The scenario does not parse.
 pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
-    outcome(case, sink).map(|o| o.0)
-}
-
-/// The same, with what the run yields.
-///
-/// # Errors
-/// As [`play`].
-pub fn outcome(case: &Case, sink: &mut dyn Sink) -> Result<(Truth, Outcome), String> {
     let variant = variant(case)?;
     let mut watch = Watch::new(case, &variant.scenario, sink);
     let options = sim::Options { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
-    let outcome = sim::run(&variant.name, &variant.scenario, options);
+    sim::run(&variant.name, &variant.scenario, options);
     watch.flush();
-    Ok((truth::truth(case, &watch), outcome))
+    Ok(truth::truth(case, &watch.seen))
 }
 
 /// A case's scenario.

@@ -1,7 +1,9 @@
-//! What really limited a flow: from what the simulator knows, never from what the scenario was meant to show.
+//! What really limited a flow: from what the simulator, or the kernel, knows; never from what the scenario was
+//! meant to show.
 //!
 //! The rule. At each sample (7.3 ms) between a flow's first and its last data packet the sender says
-//! what keeps it from sending (`transport::Limit`), and the sample counts for the first of these that holds:
+//! what keeps it from sending (`transport::Limit`; of the kernel `kernel.rs` tells it), and the sample
+//! counts for the first of these that holds:
 //!
 //! | holds | counts for |
 //! |---|---|
@@ -24,8 +26,8 @@
 //! A queue that is full before it delays by a millisecond and a fiftieth of the RTT shows in no capture: after
 //! losses there random-loss is right too.
 
-use crate::watch::{Moment, Watch, Watched};
-use crate::{Case, wire};
+use crate::Case;
+use crate::seen::{Moment, Seen, Watched, Way};
 use result::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -110,33 +112,33 @@ fn full_cause(s: &Watched) -> Cause {
     if s.kind == "shaper" { Cause::Shaped } else { Cause::Bottleneck }
 }
 
-struct Judge<'a, 's> {
+struct Judge<'a> {
     case: &'a Case,
-    watch: &'a Watch<'s>,
-    number: usize,
+    seen: &'a Seen,
+    way: &'a Way,
     /// The flow's data goes from a to b.
     forward: bool,
 }
 
-impl Judge<'_, '_> {
+impl Judge<'_> {
     /// The fullest stage of the data's way, or of the ACKs'.
     fn fullest(&self, at: Time, data: bool) -> Option<(&Watched, f64)> {
         let of = |s: &&Watched| (s.forward == self.forward) == data;
-        let all = self.watch.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
+        let all = self.seen.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
         all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
     }
 
     /// Where the last loss before `at` was.
     fn last_loss(&self, at: Time) -> Option<&Watched> {
-        let losses = self.watch.losses.get(self.number)?;
+        let losses = &self.way.losses;
         let before = losses.partition_point(|l| l.0 <= at);
-        before.checked_sub(1).map(|i| &self.watch.stages[losses[i].1])
+        before.checked_sub(1).map(|i| &self.seen.stages[losses[i].1])
     }
 
     /// The queues where the flow lost packets never delayed any by more than noise.
     fn is_hidden(&self) -> bool {
-        let losses = self.watch.losses.get(self.number).into_iter().flatten();
-        let queues = losses.map(|l| &self.watch.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
+        let losses = self.way.losses.iter();
+        let queues = losses.map(|l| &self.seen.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
         let most = queues.map(|s| s.longest.as_secs_f64()).fold(0.0, f64::max);
         most < 0.001 && most < self.case.rtt / 50.0
     }
@@ -182,8 +184,11 @@ impl Judge<'_, '_> {
     }
 
     fn truth(&self) -> Option<FlowTruth> {
-        let moments = self.watch.moments.get(self.number)?;
-        let &(first, last, packets) = self.watch.data.get(self.number).filter(|d| d.2 >= LEAST_PACKETS)?;
+        let moments = &self.way.moments;
+        let (first, last, packets) = self.way.data;
+        if packets < LEAST_PACKETS {
+            return None;
+        }
         // Waiting for the last ACK is nobody's fault.
         let end = last;
         let una_at = |s: f64| {
@@ -206,7 +211,7 @@ impl Judge<'_, '_> {
         let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
         if right.contains(&Cause::Shaped)
             && !right.contains(&Cause::Bottleneck)
-            && self.watch.stages.iter().any(small)
+            && self.seen.stages.iter().any(small)
         {
             right.push(Cause::Bottleneck);
         }
@@ -215,14 +220,12 @@ impl Judge<'_, '_> {
         }
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
-        for (_, stage) in self.watch.losses.get(self.number).into_iter().flatten() {
-            *lost.entry(self.watch.stages[*stage].kind).or_default() += 1;
+        for (_, stage) in &self.way.losses {
+            *lost.entry(self.seen.stages[*stage].kind).or_default() += 1;
         }
-        let &(from, to) = self.watch.hosts.get(self.number)?;
-        let (src, dst) = wire::ends(self.number as u32, from, to);
         Some(FlowTruth {
-            from: src.to_string(),
-            to: dst.to_string(),
+            from: self.way.ends.0.clone(),
+            to: self.way.ends.1.clone(),
             limiter: self.limiter(&right, &lost, first, end),
             policed_share: share(Cause::Policed),
             shares: shares.iter().map(|s| (s.0.name(), (s.1 * 1000.0).round() / 1000.0)).collect(),
@@ -242,7 +245,7 @@ impl Judge<'_, '_> {
         first: Time,
         end: Time,
     ) -> Option<LimiterTruth> {
-        let way = || self.watch.stages.iter().filter(|s| s.forward == self.forward);
+        let way = || self.seen.stages.iter().filter(|s| s.forward == self.forward);
         let of = |kind, s: &Watched| LimiterTruth {
             kind,
             rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
@@ -269,16 +272,13 @@ impl Judge<'_, '_> {
 }
 
 /// The truth of all flows that carried data.
-pub fn truth(case: &Case, watch: &Watch) -> Truth {
+pub fn truth(case: &Case, seen: &Seen) -> Truth {
     let mut flows = Vec::new();
-    for number in 0..watch.data.len() {
+    for (number, way) in seen.ways.iter().enumerate() {
         // Of a connection the direction that carries more.
-        let other = watch.data.get(number ^ 1).map_or(0, |d| d.2);
-        if watch.data[number].2 <= other {
-            continue;
-        }
-        let Some(&(from, to)) = watch.hosts.get(number) else { continue };
-        flows.extend(Judge { case, watch, number, forward: from < to }.truth());
+        let other = seen.ways.get(number ^ 1).map_or(0, |w| w.data.2);
+        let Some((from, to)) = way.hosts.filter(|_| way.data.2 > other) else { continue };
+        flows.extend(Judge { case, seen, way, forward: from < to }.truth());
     }
     Truth {
         number: case.number,

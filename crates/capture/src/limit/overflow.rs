@@ -41,6 +41,8 @@ const OVERRUN: f64 = 1.2;
 /// Bytes by which a queue's end is not mistaken where it overflowed so many times.
 const PASSES: f64 = 15e3;
 const OFTEN: usize = 15;
+/// A bucket is exact below so many errors, with more than this explained, and its burst known to this share.
+const EXACT: (f64, f64, f64) = (0.1, 0.95, 0.02);
 /// Rates this close are one.
 const SAME: f64 = 0.15;
 
@@ -91,7 +93,8 @@ fn stands_for<'a>(
         true => b.gain,
         false => bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64),
     };
-    let placed = neutral < CHANCE.min(UNMOVED * b.gain) && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE);
+    let placed = neutral < CHANCE.min(UNMOVED * b.gain)
+        && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
     if placed || !path.behind && is_a_links(arrivals, &b) {
         return None;
     }
@@ -153,6 +156,11 @@ fn is_clean(b: &Bucket) -> bool {
         || b.gain > 30.0 && b.spread < 0.01 * b.burst
         || b.gain > 110.0 && b.spread < 0.03 * b.burst
         || b.gain > 500.0
+}
+
+/// Divides lost from passed without errors: no chance, however few the losses.
+fn is_exact(b: &Bucket) -> bool {
+    b.wrong < EXACT.0 && b.explained > EXACT.1 && b.spread < EXACT.2 * b.burst
 }
 
 /// The bucket divides what is lost from what passes, but for a packet; or, where packets come so close to the limit that

@@ -1,52 +1,65 @@
-//! `lab SET COUNT [--from N] [--rows FILE]`: cases of the corpus up to 100 Mbit/s on this machine's kernel, ten
-//! seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`.
+//! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]`: cases of the corpus up to 100 Mbit/s on this machine's
+//! kernel, ten seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`; `--out` keeps
+//! `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
 
-use diagnose_test::lab::{Went, case, run};
+use diagnose_test::lab::{case, run};
 use diagnose_test::line::{COLUMNS, Line};
-use diagnose_test::score;
+use diagnose_test::{Case, FlowTruth, score};
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
+
+const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR]";
+
+/// Runs a case in a folder of its own; its flows as lines.
+fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
+    let text = |e: std::io::Error| format!("{}: {e}", folder.display());
+    fs::create_dir_all(folder).map_err(text)?;
+    fs::write(folder.join("scenario.toml"), &case.text).map_err(text)?;
+    let (truth, lines) = run(case, folder).map_err(|e| e.to_string())?;
+    let json = serde_json::to_string_pretty(&truth).map_err(|e| e.to_string())?;
+    fs::write(folder.join("truth.json"), json).map_err(text)?;
+    let shares = |f: &FlowTruth| {
+        let first: Vec<String> = f.shares.iter().take(3).map(|s| format!("{} {:.2}", s.0, s.1)).collect();
+        first.join(", ")
+    };
+    for (l, flow) in lines.iter().zip(&truth.flows) {
+        let right = if l.is_right() == Some(false) { "WRONG " } else { "" };
+        println!("{right}{} {} {}: {} said {}", l.case, l.vantage, l.from, shares(flow), l.said);
+    }
+    Ok(lines)
+}
 
 fn go() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
-    let usage = "lab SET COUNT [--from N] [--rows FILE]";
-    let [set, count, ..] = &args[..] else { return Err(usage.into()) };
-    let set = if set == "build" { 1 } else { set.parse().map_err(|_| usage)? };
-    let count: usize = count.parse().map_err(|_| usage)?;
-    let from: u64 = value("--from").map_or(Ok(0), str::parse).map_err(|_| usage)?;
-    let folder = std::env::temp_dir().join(format!("longfat-lab-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let (mut lines, mut apart) = (Vec::<Line>::new(), 0);
+    let [set, count, ..] = &args[..] else { return Err(USAGE.into()) };
+    let set = if set == "build" { 1 } else { set.parse().map_err(|_| USAGE)? };
+    let count: usize = count.parse().map_err(|_| USAGE)?;
+    let from: u64 = value("--from").map_or(Ok(0), str::parse).map_err(|_| USAGE)?;
+    let kept = value("--out");
+    let scratch = || std::env::temp_dir().join(format!("longfat-lab-{}", std::process::id()));
+    let folder = kept.map_or_else(scratch, Into::into);
+    let mut lines = Vec::<Line>::new();
     for case in (from..).filter_map(|n| case(set, n)).take(count) {
-        match run(&case, &folder) {
-            Ok(Went::Scored(more)) => {
-                for l in &more {
-                    let right = if l.is_right() == Some(false) { "WRONG " } else { "" };
-                    println!(
-                        "{right}{} {} {}: {} said {}",
-                        l.case,
-                        l.vantage,
-                        l.from,
-                        l.right.join("|"),
-                        l.said
-                    );
-                }
-                lines.extend(more);
-            }
-            Ok(Went::Apart(why)) => {
-                println!("{} meant {}: left out, {why}", case.number, case.meant.name());
-                apart += 1;
-            }
+        let own = folder.join(case.number.to_string());
+        match play(&case, &own) {
+            Ok(more) => lines.extend(more),
             Err(e) => println!("{}: {e}", case.number),
         }
+        if kept.is_none() {
+            let _ = fs::remove_dir_all(own);
+        }
     }
-    std::fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
+    if kept.is_none() {
+        fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
+    }
     if let Some(file) = value("--rows") {
         let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
-        std::fs::write(file, format!("{COLUMNS}\n{rows}")).map_err(|e| format!("{file}: {e}"))?;
+        fs::write(file, format!("{COLUMNS}\n{rows}")).map_err(|e| format!("{file}: {e}"))?;
     }
-    println!("\n{apart} of {count} cases left out.\n\n{}", score::tables(&lines.iter().collect::<Vec<_>>()));
+    println!("\n{}", score::tables(&lines.iter().collect::<Vec<_>>()));
     Ok(())
 }
 

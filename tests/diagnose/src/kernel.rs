@@ -1,0 +1,394 @@
+//! What the truth is made of, of a run on the kernel: from captures at every host and behind every stage, and from
+//! `TCP_INFO` of those that send.
+//!
+//! A packet is the same in all captures: its way, IP identification and sequence number tell it. What entered a
+//! stage and did not leave it was lost there. What keeps a sender from sending is read where it sends, in this order:
+//!
+//! 1. all that was written has left: the bytes of answers, of a transfer, of a rate; in the pause of a burst what
+//!    left until its end;
+//! 2. it recovers from losses: congestion control (`TCP_INFO`);
+//! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer (half of
+//!    it is the kernel's own bookkeeping) is in flight: the send buffer, which took no more;
+//! 4. of the windows the one with less room, where that is too little for a burst (a third of the window).
+
+use crate::judge::packets;
+use crate::seen::{Moment, Seen};
+use capture::{Flags, Packet, Reader};
+use result::FlowSeries;
+use scenario::{Flow, Scenario};
+use std::path::PathBuf;
+use transport::{App, Limit};
+use units::{Span, Time};
+
+/// The lab's connection c listens on this port + c.
+const LISTENS: u16 = 5201;
+/// An application with a rate writes this often.
+const WRITE_INTERVAL: Span = Span::from_millis(5);
+/// The kernel's largest send buffer where the scenario has none, bytes.
+const SEND_BUFFER: u64 = 4 << 20;
+
+/// Captures of a run.
+#[derive(Debug)]
+pub struct Files {
+    /// By host.
+    pub hosts: Vec<PathBuf>,
+    /// By stage, in the order of the result's elements.
+    pub stages: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Host(usize),
+    Stage(usize),
+}
+
+struct Event {
+    packet: Packet,
+    number: usize,
+    place: Place,
+    /// Where on its way the place lies: what happens at one time happens in this order.
+    rank: usize,
+}
+
+/// The sender of a way as packets at its host show it. Bytes count from the first of the stream.
+#[derive(Clone, Default)]
+struct Sender {
+    first: Option<u32>,
+    una: u64,
+    nxt: u64,
+    /// End of the window announced.
+    edge: u64,
+    window: u64,
+    /// The last new segment ended what was written.
+    pushed: bool,
+    /// Payload of a full segment.
+    mss: u64,
+    /// Scale of the windows that the other end announces.
+    scale: Option<u8>,
+    /// The other end's stream: its first byte, and how much arrived.
+    asks_from: Option<u32>,
+    asked: u64,
+}
+
+impl Sender {
+    fn sends(&mut self, p: &Packet) {
+        if p.flags.has(Flags::SYN) {
+            self.first = Some(p.seq.wrapping_add(1));
+            return;
+        }
+        let end = self.first.map_or(0, |first| p.seq.wrapping_sub(first) as u64 + p.len as u64);
+        self.mss = self.mss.max(p.len.into());
+        if p.len > 0 && end > self.nxt {
+            (self.nxt, self.pushed) = (end, p.flags.has(Flags::PSH));
+        }
+    }
+
+    fn hears(&mut self, p: &Packet) {
+        if p.flags.has(Flags::SYN) {
+            (self.scale, self.asks_from) = (p.options.wscale, Some(p.seq.wrapping_add(1)));
+            return;
+        }
+        if let Some(from) = self.asks_from.filter(|_| p.len > 0) {
+            self.asked = self.asked.max(p.seq.wrapping_sub(from) as u64 + p.len as u64);
+        }
+        let Some(first) = self.first.filter(|_| p.flags.has(Flags::ACK)) else { return };
+        let una = p.ack.wrapping_sub(first) as u64;
+        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says nothing.
+        if una >= self.una && una <= self.nxt + 1 {
+            self.una = una;
+            self.window = (p.window as u64) << self.scale.unwrap_or(0);
+            self.edge = self.edge.max(una + self.window);
+        }
+    }
+
+    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in flight,
+    /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer.
+    fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64) -> Limit {
+        if wrote.is_some_and(|n| self.nxt >= n) {
+            return Limit::Application;
+        }
+        let window = self.edge.saturating_sub(self.nxt);
+        let (room, cwnd) = info.map_or((u64::MAX, u64::MAX), |(cwnd, inflight, _)| {
+            (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
+        });
+        let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
+        let waits = self.pushed && info.is_some() && window.min(room) >= self.mss;
+        match () {
+            () if info.is_some_and(|i| i.2) => Limit::Congestion,
+            () if waits && (self.nxt - self.una.min(self.nxt)) * 3 >= buffer => Limit::SendBuffer,
+            () if window < room && window < burst => Limit::ReceiveWindow,
+            () => Limit::Congestion,
+        }
+    }
+}
+
+/// A connection as the scenario has it.
+struct Connection<'a> {
+    flow: &'a Flow,
+    start: Time,
+    /// Largest send buffer of the end that opens.
+    buffer: u64,
+}
+
+impl Connection<'_> {
+    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what had
+    /// been sent once by then.
+    fn written(&self, opens: bool, asked: u64, now: Time, left: &dyn Fn(Time) -> u64) -> Option<u64> {
+        match &self.flow.app {
+            App::Bulk { bytes, .. } if opens => bytes.map(|b| b.get()),
+            App::Request { request, response, .. } if !opens => {
+                Some(asked / request.get().max(1) * response.get())
+            }
+            App::Onoff { on, off, rate } if opens => {
+                let (period, since) = ((*on + *off).as_nanos(), now.since(self.start).as_nanos());
+                let (begin, into) = (since - since % period, Span::from_nanos(since % period));
+                let left = |after: u64| left(self.start + Span::from_nanos(after));
+                match rate {
+                    // In the pause what is left of a burst leaves, but for what no buffer took.
+                    _ if into >= *on => Some(left(begin + period)),
+                    Some(rate) => {
+                        let begun = into.as_nanos() / WRITE_INTERVAL.as_nanos() + 1;
+                        let until = (WRITE_INTERVAL * begun).min(*on);
+                        // It writes whole bytes each time.
+                        Some(left(begin) + rate.bytes_in(until).get().saturating_sub(begun))
+                    }
+                    None => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+fn number(p: &Packet) -> usize {
+    let connection = |port: u16| port.checked_sub(LISTENS).map(usize::from);
+    let (to, from) = (connection(p.dst.port), connection(p.src.port));
+    // Who connects has a port beyond all that listen.
+    match (to, from) {
+        (Some(to), Some(from)) if from < to => 2 * from + 1,
+        (Some(to), _) => 2 * to,
+        (None, from) => 2 * from.unwrap_or(0) + 1,
+    }
+}
+
+/// Packets at all places, in the order in which they happened.
+fn events(scenario: &Scenario, files: &Files) -> Result<Vec<Event>, String> {
+    let open = |file: &PathBuf| Reader::open(file).map_err(|e| e.to_string());
+    let mut events = Vec::new();
+    let stages = scenario.links.iter().enumerate();
+    // Links lie in a row: link l is between hosts l and l + 1.
+    let ranks: Vec<usize> = stages
+        .flat_map(|(l, link)| {
+            let forward = (0..link.forward.len()).map(move |i| 100 * l + 1 + i);
+            let before = scenario.links.len() - 1 - l;
+            forward.chain((0..link.backward.len()).map(move |i| 100 * before + 1 + i))
+        })
+        .collect();
+    if ranks.len() != files.stages.len() {
+        return Err(format!("{} captures of {} stages", files.stages.len(), ranks.len()));
+    }
+    for (i, file) in files.stages.iter().enumerate() {
+        packets(&mut open(file)?, |p| {
+            events.push(Event { packet: *p, number: number(p), place: Place::Stage(i), rank: ranks[i] });
+        });
+    }
+    let last = files.hosts.len() - 1;
+    for (host, file) in files.hosts.iter().enumerate() {
+        packets(&mut open(file)?, |p| {
+            let rank = if host_of(p.src) < host_of(p.dst) { host } else { last - host };
+            events.push(Event { packet: *p, number: number(p), place: Place::Host(host), rank: 100 * rank });
+        });
+    }
+    events.sort_by_key(|e| (e.packet.time, e.rank));
+    Ok(events)
+}
+
+/// When each way had sent how many bytes, at its sender.
+fn sent(events: &[Event], ways: usize) -> Vec<Vec<(Time, u64)>> {
+    let (mut senders, mut sent) = (vec![Sender::default(); ways], vec![Vec::new(); ways]);
+    for e in events.iter().filter(|e| matches!(e.place, Place::Host(h) if h == host_of(e.packet.src))) {
+        let Some(sender) = senders.get_mut(e.number) else { continue };
+        let before = sender.nxt;
+        sender.sends(&e.packet);
+        if sender.nxt > before {
+            sent[e.number].push((e.packet.time, sender.nxt));
+        }
+    }
+    sent
+}
+
+/// Index of the host with this address ([`lab::address`]).
+fn host_of(end: capture::End) -> usize {
+    match end.addr.ip() {
+        std::net::IpAddr::V4(a) => (a.to_bits() as usize).wrapping_sub(lab::address(0).to_bits() as usize),
+        std::net::IpAddr::V6(_) => 0,
+    }
+}
+
+/// What happened in a run; `series` are those of its connections, in the scenario's order.
+///
+/// # Errors
+/// A capture cannot be read, or does not fit the scenario.
+pub fn seen(scenario: &Scenario, files: &Files, series: &[FlowSeries]) -> Result<Seen, String> {
+    let mut seen = Seen::new(scenario);
+    let connections: Vec<Connection> = scenario
+        .flows
+        .iter()
+        .flat_map(|flow| {
+            let buffer = scenario.hosts[flow.from].stack.send_buffer.map_or(SEND_BUFFER, |b| b.get());
+            (0..flow.count).map(move |n| Connection {
+                flow,
+                start: Time::ZERO + flow.start + flow.stagger * n as u64,
+                buffer,
+            })
+        })
+        .collect();
+    if connections.len() != series.len() {
+        return Err(format!("{} series of {} connections", series.len(), connections.len()));
+    }
+    let events = events(scenario, files)?;
+    let sent = sent(&events, 2 * connections.len());
+    let mut senders = vec![Sender::default(); sent.len()];
+    let mut sampled = vec![0; sent.len()];
+    let sample = |seen: &mut Seen, n: usize, sender: &Sender, i: usize| {
+        let (c, s, opens) = (&connections[n / 2], &series[n / 2], n.is_multiple_of(2));
+        let at = Time::from_nanos((s.time_s[i] * 1e9) as u64);
+        let state = s.states.get(usize::from(s.state[i])).map_or("", String::as_str);
+        let info = opens.then_some((s.cwnd[i], s.inflight[i], matches!(state, "recovery" | "loss")));
+        let left = |t: Time| {
+            let before = sent[n].partition_point(|s| s.0 <= t);
+            before.checked_sub(1).map_or(0, |i| sent[n][i].1)
+        };
+        let wrote = c.written(opens, sender.asked, at, &left);
+        seen.way(n).moments.push(Moment {
+            at,
+            limit: sender.limit(wrote, info, c.buffer),
+            // The end that answers does not tell; only what comes before its first loss counts as growth.
+            slow_start: !opens || matches!(state, "slow start" | "STARTUP"),
+            una: sender.una,
+        });
+    };
+    for e in &events {
+        let (p, n, now) = (&e.packet, e.number, e.packet.time);
+        let id = (p.id as u64) << 32 | p.seq as u64;
+        let (from, to) = (host_of(p.src), host_of(p.dst));
+        match e.place {
+            Place::Stage(i) => seen.pass(now, i, n, id, p.len as u64 + p.header as u64),
+            Place::Host(host) => {
+                if host == from {
+                    seen.sent(now, n, (from, to), p.len);
+                    seen.way(n).ends = (p.src.to_string(), p.dst.to_string());
+                }
+                if host != to {
+                    seen.enter(now, n, host, to, id);
+                }
+                for (way, is_sender) in [(n, host == from), (n ^ 1, host == to)] {
+                    let Some(sender) = senders.get_mut(way).filter(|_| is_sender) else { continue };
+                    let times = &series[way / 2].time_s;
+                    while times.get(sampled[way]).is_some_and(|&t| t * 1e9 < now.as_nanos() as f64) {
+                        sample(&mut seen, way, sender, sampled[way]);
+                        sampled[way] += 1;
+                    }
+                    if way == n { sender.sends(p) } else { sender.hears(p) }
+                }
+            }
+        }
+    }
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Addr, End, Options};
+    use scenario::Experiment;
+
+    /// 1000 B segments; 100 kB of windows unless said.
+    fn sender(una: u64, nxt: u64, edge: u64, pushed: bool) -> Sender {
+        Sender { first: Some(1), una, nxt, edge, window: 100_000, pushed, mss: 1000, ..Sender::default() }
+    }
+
+    #[test]
+    fn the_window_without_room_limits() {
+        let buffer = 4 << 20;
+        let limit = |s: &Sender, cwnd, inflight| s.limit(None, Some((cwnd, inflight, false)), buffer);
+        let roomy = sender(10_000, 60_000, 110_000, false);
+        assert_eq!(limit(&roomy, 50, 50), Limit::Congestion);
+        // 500 B of receive window are no segment.
+        let full = sender(10_000, 109_500, 110_000, false);
+        assert_eq!(limit(&full, 200, 100), Limit::ReceiveWindow);
+        assert_eq!(full.limit(None, Some((200, 100, true)), buffer), Limit::Congestion, "it recovers");
+        assert_eq!(full.limit(None, None, buffer), Limit::ReceiveWindow, "no TCP_INFO is needed");
+        assert_eq!(roomy.limit(Some(60_000), Some((50, 50, false)), buffer), Limit::Application);
+        assert_eq!(roomy.limit(Some(60_001), Some((50, 50, false)), buffer), Limit::Congestion);
+        let drained = sender(10_000, 60_000, 110_000, true);
+        assert_eq!(drained.limit(None, Some((80, 50, false)), 100_000), Limit::SendBuffer);
+        assert_eq!(
+            drained.limit(None, Some((80, 50, false)), buffer),
+            Limit::Congestion,
+            "the buffer holds more"
+        );
+        assert_eq!(drained.limit(None, Some((50, 50, false)), 100_000), Limit::Congestion, "no room in cwnd");
+    }
+
+    #[test]
+    fn what_was_written_is_known_from_the_scenario() {
+        let wrote = |app: &str, opens, asked, ms: u64| {
+            let text = format!(
+                "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ {app} }}"
+            );
+            let file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            let flow = &file.variants[0].scenario.flows[0];
+            let c = Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: SEND_BUFFER };
+            c.written(opens, asked, Time::from_nanos((1000 + ms) * 1_000_000), &|t| t.as_nanos() / 1_000_000)
+        };
+        assert_eq!(wrote(r#"kind = "bulk", bytes = "5kB""#, true, 0, 3), Some(5000));
+        assert_eq!(wrote(r#"kind = "bulk""#, true, 0, 3), None);
+        let request = r#"kind = "request", request = "400B", response = "9kB""#;
+        assert_eq!((wrote(request, false, 1199, 3), wrote(request, true, 0, 3)), (Some(18_000), None));
+        // 1000 B a ms, written every 5 ms, 20 of 50 ms.
+        let paced = r#"kind = "onoff", on = "20ms", off = "30ms", rate = "8Mbit/s""#;
+        assert_eq!(wrote(paced, true, 0, 57), Some(1050 + 9_998), "beside what had left before the burst");
+        assert_eq!(wrote(paced, true, 0, 71), Some(1100), "in a pause, what leaves until its end");
+        let bursts = r#"kind = "onoff", on = "20ms", off = "30ms""#;
+        assert_eq!((wrote(bursts, true, 0, 61), wrote(bursts, true, 0, 80)), (None, Some(1100)));
+    }
+
+    #[test]
+    fn packets_tell_their_way_and_what_the_sender_knows() {
+        let end = |host: usize, port| End { addr: Addr::v4(lab::address(host).octets()), port };
+        let (a, b) = (end(0, 40_123), end(2, LISTENS + 3));
+        let packet = |src, dst, seq, ack, flags, len, window| Packet {
+            time: Time::ZERO,
+            src,
+            dst,
+            seq,
+            ack,
+            flags,
+            window,
+            len,
+            header: 40,
+            outside: 0,
+            id: 0,
+            ttl: 64,
+            ecn: 0,
+            options: Options { wscale: Some(2), ..Options::default() },
+        };
+        let ack = Flags::ACK;
+        let data = packet(a, b, u32::MAX, 1, ack, 1000, 9);
+        assert_eq!((number(&data), number(&packet(b, a, 1, 1, ack, 0, 9))), (6, 7));
+        assert_eq!((host_of(data.src), host_of(data.dst)), (0, 2));
+        let mut s = Sender::default();
+        s.sends(&packet(a, b, u32::MAX - 1, 0, Flags::SYN, 0, 9));
+        s.hears(&packet(b, a, 7, 0, Flags(Flags::SYN.0 | ack.0), 0, 5000));
+        s.sends(&data);
+        s.sends(&packet(a, b, 999, 1, Flags(ack.0 | Flags::PSH.0), 500, 9));
+        assert_eq!((s.nxt, s.pushed, s.mss), (1500, true, 1000), "across the wrap of sequence numbers");
+        s.sends(&data);
+        assert!(s.pushed, "sent again ends nothing");
+        s.hears(&packet(b, a, 8, 999, ack, 20, 1000));
+        assert_eq!((s.una, s.edge, s.asked), (1000, 5000, 20));
+        s.hears(&packet(b, a, 28, 499, ack, 0, 9000));
+        assert_eq!((s.una, s.edge), (1000, 5000), "an older ACK says nothing");
+    }
+}
