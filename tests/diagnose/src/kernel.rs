@@ -104,7 +104,8 @@ impl Sender {
     /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in flight,
     /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer.
     fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64) -> Limit {
-        if wrote.is_some_and(|n| self.nxt >= n) {
+        // Nagle keeps what is less than a segment for the next write.
+        if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
             return Limit::Application;
         }
         let window = self.edge.saturating_sub(self.nxt);

@@ -74,7 +74,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
-                (Cause::Application, r.ended * left),
+                (repairs(r, after_loss), r.ended * left),
                 (full_window(rounds, i, after_loss, facts), r.window_full * left),
                 (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
@@ -82,6 +82,12 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             ]
         })
         .collect()
+}
+
+/// What a pause in new data stands for in which losses are repaired: what a policer leaves of a window over many round
+/// trips may be less than any one loss does, and no sign that the application wrote nothing.
+fn repairs(r: &Round, after_loss: Cause) -> Cause {
+    if r.resent > 0.0 && after_loss == Cause::Policed { Cause::Policed } else { Cause::Application }
 }
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
