@@ -4,8 +4,8 @@
 //! A packet is the same in all captures: its way, IP identification and sequence number tell it. What entered a
 //! stage and did not leave it was lost there. What keeps a sender from sending is read where it sends, in this order:
 //!
-//! 1. all that was written has left: the bytes of answers, of a transfer, of a rate; in the pause of a burst what
-//!    left until its end;
+//! 1. all that was written has left, but for less than a segment: the bytes of answers, of a transfer, of a rate; in
+//!    the pause of a burst what left until its end;
 //! 2. it recovers from losses: congestion control (`TCP_INFO`);
 //! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer (half of
 //!    it is the kernel's own bookkeeping) is in flight: the send buffer, which took no more;
