@@ -148,6 +148,10 @@ pub struct Counts {
     pub probes: u64,
     /// Data packets below the MSS with PSH: the sending application had no more at hand.
     pub short: u64,
+    /// Nanoseconds in which all that was written had left.
+    pub ended: u64,
+    /// Of them those that an ACK ended: whoever wrote had more, and waited for room.
+    pub ended_by_ack: u64,
     /// Payload bytes acknowledged that the capture never saw.
     pub missed_bytes: u64,
     /// Records that stood in the capture twice.

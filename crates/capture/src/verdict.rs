@@ -34,6 +34,9 @@ const BOTH_WAYS: f64 = 0.02;
 /// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
 const FULL: f64 = 0.95;
 const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
+/// Of the time in which all that was written had left, ACKs end so much where the writer waits for room; and so much
+/// idleness beside it, as a share, is none.
+const BY_ACK: (f64, f64) = (0.7, 0.2);
 /// The share of one that is refilled at intervals, whose bucket runs over when the queue is short.
 const NEARLY_FULL: f64 = 0.85;
 
@@ -143,6 +146,13 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
         of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
     of.into_values().collect()
+}
+
+/// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
+fn is_buffered(t: &Track, rounds: &[rounds::Round]) -> bool {
+    let idle: f64 = rounds.iter().map(|r| r.idle).sum();
+    let ended = t.counts.ended as f64 * 1e-9;
+    t.counts.ended_by_ack as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
 }
 
 /// When no ACK passed between each two hosts.
@@ -440,6 +450,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         slow_up: slow_up(t),
         blind: t.rtt_up.samples() == 0 && !sender_side(t),
         both_ways: beside.both_ways,
+        buffered: is_buffered(t, &rounds),
     };
     let splits = causes::split(&rounds, &facts);
     let causes = shares(&splits);

@@ -226,11 +226,17 @@ fn host_of(end: capture::End) -> usize {
     }
 }
 
-/// What happened in a run; `series` are those of its connections, in the scenario's order.
+/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in the
+/// scenario's order.
 ///
 /// # Errors
 /// A capture cannot be read, or does not fit the scenario.
-pub fn seen(scenario: &Scenario, files: &Files, series: &[FlowSeries]) -> Result<Seen, String> {
+pub fn seen(
+    scenario: &Scenario,
+    vantage: usize,
+    files: &Files,
+    series: &[FlowSeries],
+) -> Result<Seen, String> {
     let mut seen = Seen::new(scenario);
     let connections: Vec<Connection> = scenario
         .flows
@@ -280,6 +286,9 @@ pub fn seen(scenario: &Scenario, files: &Files, series: &[FlowSeries]) -> Result
                     seen.sent(now, n, (from, to), p.len);
                     seen.way(n).ends = (p.src.to_string(), p.dst.to_string());
                 }
+                if host == vantage {
+                    seen.show(now, n);
+                }
                 if host != to {
                     seen.enter(now, n, host, to, id);
                 }
@@ -321,7 +330,8 @@ mod tests {
         assert_eq!(full.limit(None, Some((200, 100, true)), buffer), Limit::Congestion, "it recovers");
         assert_eq!(full.limit(None, None, buffer), Limit::ReceiveWindow, "no TCP_INFO is needed");
         assert_eq!(roomy.limit(Some(60_000), Some((50, 50, false)), buffer), Limit::Application);
-        assert_eq!(roomy.limit(Some(60_001), Some((50, 50, false)), buffer), Limit::Congestion);
+        assert_eq!(roomy.limit(Some(60_999), Some((50, 50, false)), buffer), Limit::Application, "Nagle");
+        assert_eq!(roomy.limit(Some(61_000), Some((50, 50, false)), buffer), Limit::Congestion);
         let drained = sender(10_000, 60_000, 110_000, true);
         assert_eq!(drained.limit(None, Some((80, 50, false)), 100_000), Limit::SendBuffer);
         assert_eq!(

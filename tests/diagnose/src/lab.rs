@@ -38,7 +38,9 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::Error>
     };
     let pcap = Some(lab::Captures { hosts: create(&files.hosts)?, stages: create(&files.stages)? });
     let outcome = lab::run("kernel", &scenario, lab::Options { seed: case.seed, pcap, ..Default::default() });
-    let seen = outcome.and_then(|o| kernel::seen(&scenario, &files, &o.flow_series).map_err(unsupported));
+    let seen = outcome.and_then(|o| {
+        kernel::seen(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
+    });
     for stage in &files.stages {
         let _ = std::fs::remove_file(stage);
     }

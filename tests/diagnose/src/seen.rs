@@ -56,6 +56,8 @@ pub struct Way {
     pub ends: (String, String),
     /// First and last data packet, with the count.
     pub data: (Time, Time, u64),
+    /// The last packet where the capture is taken.
+    pub shown: Time,
     /// When, and the stage's index.
     pub losses: Vec<(Time, usize)>,
     /// Samples of the sender.
@@ -136,6 +138,11 @@ impl Seen {
             }
             (way.data.1, way.data.2) = (now, way.data.2 + 1);
         }
+    }
+
+    /// A packet passes where the capture is taken.
+    pub fn show(&mut self, now: Time, number: usize) {
+        self.way(number).shown = now;
     }
 
     /// Packet `id` of a way enters the first stage that it meets from `host` on.

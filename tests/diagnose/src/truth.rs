@@ -1,7 +1,8 @@
 //! What really limited a flow: from what the simulator, or the kernel, knows; never from what the scenario was
 //! meant to show.
 //!
-//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet the sender says
+//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet (or the last packet of it in the
+//! capture, where that is earlier: what was sent into an outage does not show behind it) the sender says
 //! what keeps it from sending (`transport::Limit`; of the kernel `kernel.rs` tells it), and the sample
 //! counts for the first of these that holds:
 //!
@@ -118,6 +119,8 @@ struct Judge<'a> {
     way: &'a Way,
     /// The flow's data goes from a to b.
     forward: bool,
+    /// The connection's last packet in the capture.
+    shown: Time,
 }
 
 impl Judge<'_> {
@@ -189,8 +192,8 @@ impl Judge<'_> {
         if packets < LEAST_PACKETS {
             return None;
         }
-        // Waiting for the last ACK is nobody's fault.
-        let end = last;
+        // Waiting for the last ACK is nobody's fault, and what comes behind the last packet of the capture is not in it.
+        let end = last.min(self.shown);
         let una_at = |s: f64| {
             moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
         };
@@ -276,9 +279,9 @@ pub fn truth(case: &Case, seen: &Seen) -> Truth {
     let mut flows = Vec::new();
     for (number, way) in seen.ways.iter().enumerate() {
         // Of a connection the direction that carries more.
-        let other = seen.ways.get(number ^ 1).map_or(0, |w| w.data.2);
+        let (other, back) = seen.ways.get(number ^ 1).map_or((0, Time::ZERO), |w| (w.data.2, w.shown));
         let Some((from, to)) = way.hosts.filter(|_| way.data.2 > other) else { continue };
-        flows.extend(Judge { case, seen, way, forward: from < to }.truth());
+        flows.extend(Judge { case, seen, way, forward: from < to, shown: way.shown.max(back) }.truth());
     }
     Truth {
         number: case.number,

@@ -86,6 +86,7 @@ impl Tap for Watch<'_> {
             }
         }
         if host == self.vantage {
+            self.seen.show(now, number);
             let packet = self.wire.packet(now, p, from, to);
             self.capture(packet);
         }

@@ -58,7 +58,7 @@ impl Direction {
         if pure || advances {
             c.acks += 1;
         }
-        self.up.acked(Known { time: now, una: self.una, sacked: self.sacked, edge: self.edge });
+        self.up.acked(Known { time: now, una: self.una, sacked: self.sacked, edge: self.edge, pure, gap: 0 });
         if let Some((tsval, _)) = p.options.timestamps {
             self.up.mark(now, tsval);
         }

@@ -178,7 +178,7 @@ impl Direction {
         if let Some(rtt) = handshake.up {
             up.begin(rtt.as_nanos());
         }
-        up.acked(Known { time: 0, una: start, sacked: 0, edge: u64::MAX });
+        up.acked(Known { una: start, edge: u64::MAX, ..Known::default() });
         let mut rtt = Smoothed::default();
         if let Some(all) = handshake.rtt {
             rtt.sample(all.as_nanos());
@@ -357,7 +357,8 @@ impl Direction {
     #[inline]
     fn count_bin(&mut self, p: &Packet, now: u64, kind: Kind, segments: u32) -> u32 {
         let inflight = self.inflight(now);
-        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
+        // Who fills the window ends in a piece too.
+        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0 && !self.is_full(now);
         self.counts.short += short as u64;
         let bin = self.bins.at(now);
         let bytes = match kind {

@@ -58,7 +58,7 @@ impl Written {
 impl Direction {
     /// Whether the window has no room for another segment, as the sender sees it.
     #[inline]
-    fn is_full(&mut self, now: u64) -> bool {
+    pub(super) fn is_full(&mut self, now: u64) -> bool {
         if self.scale.is_none() && self.window != 0 {
             return false;
         }
@@ -155,10 +155,23 @@ impl Direction {
         let free = self.full_from == u64::MAX && self.spoken_for <= self.had_sent;
         if before.ended || late && free {
             self.bins.spread(before.sent, sent, Pause::Ended);
+            let span = sent.saturating_sub(before.sent);
+            self.counts.ended += span;
+            let drained = self.inflight(now).saturating_sub(p.len) <= before.low + before.low / 4;
+            let answers = drained && self.is_answer(p, now, sent);
+            self.counts.ended_by_ack += if answers { span } else { 0 };
         }
         let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
         let ended = short && !self.is_full(now);
         self.written = Written { sent, ended, low: 0, low_from: u64::MAX };
+    }
+
+    /// A full segment `sent` followed an ACK at once, far sooner than that the one before. (What Nagle's algorithm
+    /// keeps for an ACK is less.)
+    fn is_answer(&mut self, p: &Packet, now: u64, sent: u64) -> bool {
+        let (up, full) = (self.up.rtt(), p.len.is_multiple_of(self.mss.max(1)));
+        let soon = |k: super::upstream::Known| 4 * sent.saturating_sub(k.time + up) < k.gap as u64 * 1000;
+        full && self.up.known(now).is_some_and(|k| k.pure && soon(k))
     }
 
     /// Notes when so much was acknowledged that no window is that small.

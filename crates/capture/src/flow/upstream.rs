@@ -30,6 +30,18 @@ pub struct Known {
     pub sacked: u32,
     /// Where the window ends.
     pub edge: u64,
+    /// It came alone, without data of the receiver's.
+    pub pure: bool,
+    /// Since the one before, µs.
+    pub gap: u16,
+}
+
+impl Known {
+    /// The same, behind one that came at `last`.
+    #[inline]
+    fn behind(self, last: u64) -> Known {
+        Known { gap: (self.time.saturating_sub(last) / 1000).min(u16::MAX as u64) as u16, ..self }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +160,7 @@ impl Upstream {
         if up < NEAR {
             self.ring.truncate(1);
             match self.ring.front_mut() {
-                Some(only) => *only = known,
+                Some(only) => *only = known.behind(only.time),
                 None => self.ring.push_back(known),
             }
             return;
@@ -158,9 +170,13 @@ impl Upstream {
         match self.ring.back_mut() {
             // Told a little early, at most a 64th of the RTT.
             Some(last) if steps && known.time.saturating_sub(last.time) < up / STEPS => {
-                *last = Known { time: last.time, ..known };
+                *last = Known { time: last.time, gap: last.gap, ..known };
             }
-            _ => self.ring.push_back(known),
+            Some(last) => {
+                let known = known.behind(last.time);
+                self.ring.push_back(known);
+            }
+            None => self.ring.push_back(known),
         }
     }
 

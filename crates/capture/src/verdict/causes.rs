@@ -40,6 +40,15 @@ pub(crate) struct Facts {
     pub blind: bool,
     /// The other way data goes too, whose queue the ACKs must pass.
     pub both_ways: bool,
+    /// What comes to its end goes on with an ACK: who writes waits for room in the sender's buffer.
+    pub buffered: bool,
+}
+
+impl Facts {
+    /// Whose end it is when all that was written has left.
+    fn writer(&self) -> Cause {
+        if self.buffered { Cause::SendBuffer } else { Cause::Application }
+    }
 }
 
 /// Seconds of each cause in one round.
@@ -74,7 +83,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
-                (repairs(r, after_loss), r.ended * left),
+                (repairs(r, after_loss, facts), r.ended * left),
                 (full_window(rounds, i, after_loss, facts), r.window_full * left),
                 (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
@@ -86,8 +95,8 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
 
 /// What a pause in new data stands for in which losses are repaired: what a policer leaves of a window over many round
 /// trips may be less than any one loss does, and no sign that the application wrote nothing.
-fn repairs(r: &Round, after_loss: Cause) -> Cause {
-    if r.resent > 0.0 && after_loss == Cause::Policed { Cause::Policed } else { Cause::Application }
+fn repairs(r: &Round, after_loss: Cause, facts: &Facts) -> Cause {
+    if r.resent > 0.0 && after_loss == Cause::Policed { Cause::Policed } else { facts.writer() }
 }
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
@@ -327,5 +336,31 @@ mod tests {
         assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
         // A loss now and then, while the window moves on, is not what holds it.
         assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+    }
+
+    #[test]
+    fn what_was_written_has_left_and_whose_fault_that_is() {
+        let round = |i: usize, resent| Round {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 9,
+            ended: 0.1,
+            resent,
+            ..Round::default()
+        };
+        let main = |resent, loss, buffered| {
+            let rounds: Vec<Round> = (0..9).map(|i| round(i, resent)).collect();
+            let facts = Facts { mss: MSS, losses: vec![(0.0, loss)], buffered, ..Facts::default() };
+            let most = split(&rounds, &facts)[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            most.map(|s| s.0)
+        };
+        assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));
+        assert_eq!(
+            main(MSS, Cause::Policed, false),
+            Some(Cause::Policed),
+            "it repairs what a policer dropped"
+        );
+        assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
+        assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
     }
 }
