@@ -120,6 +120,12 @@ fn every() -> Vec<(Cause, Diagnosis)> {
             of(vec![f], vec![short])
         }
         Cause::RandomLoss => of(vec![lossy(flow(0, cause, 3.1), 0.01)], vec![]),
+        // 180 kB over 30 ms: the buffer is full all the time.
+        Cause::SendBuffer => {
+            let mut f = flow(0, cause, 46.0);
+            f.measures.max_delivery_mbps = 48.0;
+            of(vec![f], vec![])
+        }
         Cause::ReceiveWindow => {
             let mut f = flow(0, cause, 17.0);
             f.measures.max_window_bytes = Some(65_535);
@@ -164,6 +170,15 @@ fn the_policers_sentence_is_of_its_numbers() {
     let mut bbr = policed();
     bbr.flows[0].cc.name = "bbr".into();
     assert!(!report::diagnosis::text(&bbr, 10, Style::default(), Lang::En).contains("use BBR"));
+}
+
+#[test]
+fn a_buffer_filled_in_bursts_carries_less_than_it_holds() {
+    let d = of(vec![flow(0, Cause::SendBuffer, 8.0)], vec![]);
+    let said = |lang| text(&d, 10, Style::default(), lang).replace('\n', " ");
+    let en = said(Lang::En);
+    assert!(en.contains("at most 180 kB left at once") && en.contains("8.00 Mbit/s came through"), "{en}");
+    assert!(said(Lang::Zh).contains("180 kB"));
 }
 
 #[test]

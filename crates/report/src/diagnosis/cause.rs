@@ -16,6 +16,8 @@ const UNSCALED: u64 = 65_535;
 /// A queue is short when it holds less than this of what fills the path: half a BDP keeps a link busy through CUBIC's
 /// reduction to 0.7 (RFC 9438 section 4.6).
 const SHORT_QUEUE: f64 = 0.5;
+/// A buffer that would carry so many times what was ever delivered in an RTT is not kept full: it is filled in bursts.
+const IN_BURSTS: f64 = 1.3;
 /// Mathis et al. 1997: rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each packet is acknowledged.
 const MATHIS: f64 = 1.2247;
 
@@ -53,6 +55,9 @@ pub(super) fn why(g: &Group, lang: Lang) -> String {
         Cause::SendBuffer => {
             let most = window_rate(m, m.max_inflight_bytes).unwrap_or(m.goodput_mbps);
             let (flight, rtt) = (bytes(m.max_inflight_bytes as f64), millis(m.rtt_ms.min));
+            if most > IN_BURSTS * m.max_delivery_mbps {
+                return say("send-buffer.bursts", &[("flight", &flight)]);
+            }
             say("send-buffer", &[("flight", &flight), ("rtt", &rtt), ("most", &short(most))])
         }
         Cause::Application => {
