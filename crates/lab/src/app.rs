@@ -12,7 +12,7 @@ use units::{Span, Time};
 /// More than any run sends.
 const ENDLESS: u64 = 1 << 60;
 /// An application with a rate writes this often.
-const WRITE_INTERVAL: Span = Span::from_millis(5);
+pub const WRITE_INTERVAL: Span = Span::from_millis(5);
 
 /// What one end has read and is still to write.
 #[derive(Clone, Copy, Default, Debug)]

@@ -58,9 +58,11 @@ mod tally;
 mod tool;
 mod wire;
 
+pub use app::WRITE_INTERVAL;
 pub use diag::sockets_by_control;
 pub use error::Error;
 pub use network::address;
 pub use pcap::Captures;
+pub use plan::FIRST_PORT;
 pub use run::{Options, run};
 pub use shell::{Serve, ShellOptions, shell};

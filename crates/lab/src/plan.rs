@@ -10,7 +10,7 @@ use transport::App;
 use units::{Bytes, Rate, Span, Time};
 
 /// First port; each leg and datagram flow listens on its own.
-const FIRST_PORT: u16 = 5201;
+pub const FIRST_PORT: u16 = 5201;
 /// Below the ports that clients get.
 const MOST: usize = 32_768 - FIRST_PORT as usize;
 

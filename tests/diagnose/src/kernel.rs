@@ -14,18 +14,15 @@
 use crate::judge::packets;
 use crate::seen::{Moment, Seen};
 use capture::{Flags, Packet, Reader};
+use lab::{FIRST_PORT, WRITE_INTERVAL};
 use result::FlowSeries;
 use scenario::{Flow, Scenario};
 use std::path::PathBuf;
 use transport::{App, Limit};
 use units::{Span, Time};
 
-/// The lab's connection c listens on this port + c.
-const LISTENS: u16 = 5201;
-/// An application with a rate writes this often.
-const WRITE_INTERVAL: Span = Span::from_millis(5);
-/// The kernel's largest send buffer where the scenario has none, bytes.
-const SEND_BUFFER: u64 = 4 << 20;
+/// Does not matter to what is asked for here.
+const MTU: u32 = 1500;
 
 /// Captures of a run.
 #[derive(Debug)]
@@ -162,7 +159,7 @@ impl Connection<'_> {
 }
 
 fn number(p: &Packet) -> usize {
-    let connection = |port: u16| port.checked_sub(LISTENS).map(usize::from);
+    let connection = |port: u16| port.checked_sub(FIRST_PORT).map(usize::from);
     let (to, from) = (connection(p.dst.port), connection(p.src.port));
     // Who connects has a port beyond all that listen.
     match (to, from) {
@@ -242,7 +239,8 @@ pub fn seen(
         .flows
         .iter()
         .flat_map(|flow| {
-            let buffer = scenario.hosts[flow.from].stack.send_buffer.map_or(SEND_BUFFER, |b| b.get());
+            let [from, to] = [flow.from, flow.to].map(|host| &scenario.hosts[host].stack);
+            let buffer = from.limits(to, MTU, None).send_buffer;
             (0..flow.count).map(move |n| Connection {
                 flow,
                 start: Time::ZERO + flow.start + flow.stagger * n as u64,
@@ -350,7 +348,7 @@ mod tests {
             );
             let file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
             let flow = &file.variants[0].scenario.flows[0];
-            let c = Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: SEND_BUFFER };
+            let c = Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: 4 << 20 };
             c.written(opens, asked, Time::from_nanos((1000 + ms) * 1_000_000), &|t| t.as_nanos() / 1_000_000)
         };
         assert_eq!(wrote(r#"kind = "bulk", bytes = "5kB""#, true, 0, 3), Some(5000));
@@ -368,9 +366,8 @@ mod tests {
     #[test]
     fn packets_tell_their_way_and_what_the_sender_knows() {
         let end = |host: usize, port| End { addr: Addr::v4(lab::address(host).octets()), port };
-        let (a, b) = (end(0, 40_123), end(2, LISTENS + 3));
+        let (a, b) = (end(0, 40_123), end(2, FIRST_PORT + 3));
         let packet = |src, dst, seq, ack, flags, len, window| Packet {
-            time: Time::ZERO,
             src,
             dst,
             seq,
@@ -378,12 +375,8 @@ mod tests {
             flags,
             window,
             len,
-            header: 40,
-            outside: 0,
-            id: 0,
-            ttl: 64,
-            ecn: 0,
             options: Options { wscale: Some(2), ..Options::default() },
+            ..Packet::default()
         };
         let ack = Flags::ACK;
         let data = packet(a, b, u32::MAX, 1, ack, 1000, 9);

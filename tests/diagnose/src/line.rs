@@ -147,6 +147,12 @@ impl Line {
         )
     }
 
+    /// The heading and a line for each, as CSV.
+    pub fn table(lines: &[&Line]) -> String {
+        let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
+        format!("{COLUMNS}\n{rows}")
+    }
+
     /// From CSV; `None` for the heading and what is no line.
     pub fn parse(line: &str) -> Option<Line> {
         let f: Vec<&str> = line.split(',').collect();

@@ -165,15 +165,13 @@ impl Seen {
         *at(&mut s.passed, bin) += size;
         // A way's packets leave a stage in the order they came; who was overtaken was lost.
         let queue = at(&mut s.inside, number);
-        let overtaken = queue.iter().position(|p| p.0 == id);
-        let (longest, is_last) = (&mut s.longest, s.last);
-        if let Some(overtaken) = overtaken {
-            *longest = (*longest).max(now.since(queue[overtaken].1));
+        if let Some(overtaken) = queue.iter().position(|p| p.0 == id) {
+            s.longest = s.longest.max(now.since(queue[overtaken].1));
             queue.drain(..=overtaken);
             let losses = &mut at(&mut self.ways, number).losses;
             losses.extend(std::iter::repeat_n((now, i), overtaken));
         }
-        if !is_last {
+        if !s.last {
             at(&mut self.stages[i + 1].inside, number).push_back((id, now));
         }
     }

@@ -32,6 +32,8 @@ use crate::seen::{Moment, Seen, Watched, Way};
 use result::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use transport::Limit;
 use units::Time;
 
@@ -61,6 +63,20 @@ pub struct Truth {
     pub rate_mbps: f64,
     /// Each flow of data.
     pub flows: Vec<FlowTruth>,
+}
+
+impl Truth {
+    /// Writes `scenario.toml` and `truth.json` into a case's folder, which is made if need be.
+    ///
+    /// # Errors
+    /// What the file system says, with the folder.
+    pub fn keep(&self, case: &Case, folder: &Path) -> Result<(), String> {
+        let text = |e: std::io::Error| format!("{}: {e}", folder.display());
+        let json = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
+        fs::create_dir_all(folder).map_err(text)?;
+        fs::write(folder.join("scenario.toml"), &case.text).map_err(text)?;
+        fs::write(folder.join("truth.json"), json).map_err(text)
+    }
 }
 
 /// The truth of a flow.

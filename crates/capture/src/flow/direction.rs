@@ -357,8 +357,7 @@ impl Direction {
     #[inline]
     fn count_bin(&mut self, p: &Packet, now: u64, kind: Kind, segments: u32) -> u32 {
         let inflight = self.inflight(now);
-        // Who fills the window ends in a piece too.
-        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0 && !self.is_full(now);
+        let short = self.is_piece(p, now);
         self.counts.short += short as u64;
         let bin = self.bins.at(now);
         let bytes = match kind {

@@ -58,7 +58,7 @@ impl Written {
 impl Direction {
     /// Whether the window has no room for another segment, as the sender sees it.
     #[inline]
-    pub(super) fn is_full(&mut self, now: u64) -> bool {
+    fn is_full(&mut self, now: u64) -> bool {
         if self.scale.is_none() && self.window != 0 {
             return false;
         }
@@ -157,21 +157,28 @@ impl Direction {
             self.bins.spread(before.sent, sent, Pause::Ended);
             let span = sent.saturating_sub(before.sent);
             self.counts.ended += span;
+            // No more than half of what was in flight is left.
             let drained = self.inflight(now).saturating_sub(p.len) <= before.low + before.low / 4;
-            let answers = drained && self.is_answer(p, now, sent);
-            self.counts.ended_by_ack += if answers { span } else { 0 };
+            if drained && self.is_answer(p, now, sent) {
+                self.counts.ended_by_ack += span;
+            }
         }
-        let short = p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0;
-        let ended = short && !self.is_full(now);
+        let ended = self.is_piece(p, now);
         self.written = Written { sent, ended, low: 0, low_from: u64::MAX };
+    }
+
+    /// Whether the application had no more at hand than this. Who fills the window ends in a piece too.
+    #[inline]
+    pub(super) fn is_piece(&mut self, p: &Packet, now: u64) -> bool {
+        p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0 && !self.is_full(now)
     }
 
     /// A full segment `sent` followed an ACK at once, far sooner than that the one before. (What Nagle's algorithm
     /// keeps for an ACK is less.)
     fn is_answer(&mut self, p: &Packet, now: u64, sent: u64) -> bool {
-        let (up, full) = (self.up.rtt(), p.len.is_multiple_of(self.mss.max(1)));
-        let soon = |k: super::upstream::Known| 4 * sent.saturating_sub(k.time + up) < k.gap as u64 * 1000;
-        full && self.up.known(now).is_some_and(|k| k.pure && soon(k))
+        let Some(k) = self.up.known(now) else { return false };
+        let waited = sent.saturating_sub(k.time + self.up.rtt());
+        k.pure && 4 * waited < k.gap as u64 * 1000 && p.len.is_multiple_of(self.mss.max(1))
     }
 
     /// Notes when so much was acknowledged that no window is that small.

@@ -32,16 +32,8 @@ pub struct Known {
     pub edge: u64,
     /// It came alone, without data of the receiver's.
     pub pure: bool,
-    /// Since the one before, µs.
+    /// Since the one before, µs; [`Upstream::acked`] finds it.
     pub gap: u16,
-}
-
-impl Known {
-    /// The same, behind one that came at `last`.
-    #[inline]
-    fn behind(self, last: u64) -> Known {
-        Known { gap: (self.time.saturating_sub(last) / 1000).min(u16::MAX as u64) as u16, ..self }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -157,26 +149,22 @@ impl Upstream {
     #[inline]
     pub fn acked(&mut self, known: Known) {
         let up = self.rtt();
-        if up < NEAR {
+        let near = up < NEAR;
+        if near {
             self.ring.truncate(1);
-            match self.ring.front_mut() {
-                Some(only) => *only = known.behind(only.time),
-                None => self.ring.push_back(known),
-            }
-            return;
+        } else {
+            self.trim(known.time);
         }
-        self.trim(known.time);
+        let since = known.time.saturating_sub(self.ring.back().map_or(known.time, |last| last.time));
+        let known = Known { gap: (since / 1000).min(u16::MAX as u64) as u16, ..known };
         let steps = self.ring.len() > 1;
         match self.ring.back_mut() {
+            Some(only) if near => *only = known,
             // Told a little early, at most a 64th of the RTT.
-            Some(last) if steps && known.time.saturating_sub(last.time) < up / STEPS => {
+            Some(last) if steps && since < up / STEPS => {
                 *last = Known { time: last.time, gap: last.gap, ..known };
             }
-            Some(last) => {
-                let known = known.behind(last.time);
-                self.ring.push_back(known);
-            }
-            None => self.ring.push_back(known),
+            _ => self.ring.push_back(known),
         }
     }
 

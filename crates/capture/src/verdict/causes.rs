@@ -44,13 +44,6 @@ pub(crate) struct Facts {
     pub buffered: bool,
 }
 
-impl Facts {
-    /// Whose end it is when all that was written has left.
-    fn writer(&self) -> Cause {
-        if self.buffered { Cause::SendBuffer } else { Cause::Application }
-    }
-}
-
 /// Seconds of each cause in one round.
 pub(crate) type Split = [(Cause, f64); 6];
 
@@ -83,7 +76,7 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let idle = if broken { Cause::Outage } else { Cause::Application };
             [
                 (idle, r.idle * left),
-                (repairs(r, after_loss, facts), r.ended * left),
+                (all_left(r, after_loss, facts), r.ended * left),
                 (full_window(rounds, i, after_loss, facts), r.window_full * left),
                 (timed_out, r.timeout * left),
                 (Cause::Outage, out.min(r.width) + r.silence * left),
@@ -93,10 +86,14 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
         .collect()
 }
 
-/// What a pause in new data stands for in which losses are repaired: what a policer leaves of a window over many round
-/// trips may be less than any one loss does, and no sign that the application wrote nothing.
-fn repairs(r: &Round, after_loss: Cause, facts: &Facts) -> Cause {
-    if r.resent > 0.0 && after_loss == Cause::Policed { Cause::Policed } else { facts.writer() }
+/// What it stands for that all that was written seems to have left. What a policer leaves of a window that is repaired
+/// over many round trips may be less than any one loss does, and no sign that the application wrote nothing.
+fn all_left(r: &Round, after_loss: Cause, facts: &Facts) -> Cause {
+    match after_loss {
+        Cause::Policed if r.resent > 0.0 => Cause::Policed,
+        _ if facts.buffered => Cause::SendBuffer,
+        _ => Cause::Application,
+    }
 }
 
 /// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.

@@ -31,11 +31,8 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
             window,
             len,
             header: 40,
-            outside: 0,
-            id: 0,
-            ttl: 64,
-            ecn: 0,
             options,
+            ..Packet::default()
         });
     };
     let (syn, ack, psh) = (Flags::SYN.0, Flags::ACK.0, Flags::PSH.0);

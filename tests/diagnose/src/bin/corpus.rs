@@ -6,7 +6,7 @@
 //! SET is `build`, the one to look at while building, or a number that seeds another.
 
 use diagnose_test::judge::Judge;
-use diagnose_test::line::{COLUMNS, Line};
+use diagnose_test::line::Line;
 use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score};
 use result::Diagnosis;
 use std::fs::{self, File};
@@ -30,13 +30,11 @@ fn write(case: &Case, folder: &Path) -> Result<String, String> {
     let folder = folder.join(case.number.to_string());
     let text = |e: std::io::Error| format!("{}: {e}", folder.display());
     fs::create_dir_all(&folder).map_err(text)?;
-    fs::write(folder.join("scenario.toml"), &case.text).map_err(text)?;
     let file = File::create(folder.join("capture.pcap")).map_err(text)?;
     let mut sink = PcapSink::new(BufWriter::new(file)).map_err(text)?;
     let truth = play(case, &mut sink)?;
     sink.finish().map_err(text)?;
-    let json = serde_json::to_string_pretty(&truth).map_err(|e| e.to_string())?;
-    fs::write(folder.join("truth.json"), json).map_err(text)?;
+    truth.keep(case, &folder)?;
     Ok(told(&truth))
 }
 
@@ -113,8 +111,7 @@ fn run() -> Result<(), String> {
             all.sort_by_key(|case| case.0);
             let lines: Vec<&Line> = all.iter().flat_map(|case| &case.2).collect();
             if let Some(file) = value("--rows") {
-                let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
-                fs::write(file, format!("{COLUMNS}\n{rows}")).map_err(|e| format!("{file}: {e}"))?;
+                fs::write(file, Line::table(&lines)).map_err(|e| format!("{file}: {e}"))?;
             }
             all.iter().for_each(|case| print!("{}", case.1));
             println!("\n{} cases. {}", all.len(), score::tables(&lines));

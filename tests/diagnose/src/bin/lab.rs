@@ -3,7 +3,7 @@
 //! `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
 
 use diagnose_test::lab::{case, run};
-use diagnose_test::line::{COLUMNS, Line};
+use diagnose_test::line::Line;
 use diagnose_test::{Case, FlowTruth, score};
 use std::fs;
 use std::path::Path;
@@ -13,12 +13,9 @@ const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR]";
 
 /// Runs a case in a folder of its own; its flows as lines.
 fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
-    let text = |e: std::io::Error| format!("{}: {e}", folder.display());
-    fs::create_dir_all(folder).map_err(text)?;
-    fs::write(folder.join("scenario.toml"), &case.text).map_err(text)?;
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (truth, lines) = run(case, folder).map_err(|e| e.to_string())?;
-    let json = serde_json::to_string_pretty(&truth).map_err(|e| e.to_string())?;
-    fs::write(folder.join("truth.json"), json).map_err(text)?;
+    truth.keep(case, folder)?;
     let shares = |f: &FlowTruth| {
         let first: Vec<String> = f.shares.iter().take(3).map(|s| format!("{} {:.2}", s.0, s.1)).collect();
         first.join(", ")
@@ -55,11 +52,11 @@ fn go() -> Result<(), String> {
     if kept.is_none() {
         fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
     }
+    let lines: Vec<&Line> = lines.iter().collect();
     if let Some(file) = value("--rows") {
-        let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
-        fs::write(file, format!("{COLUMNS}\n{rows}")).map_err(|e| format!("{file}: {e}"))?;
+        fs::write(file, Line::table(&lines)).map_err(|e| format!("{file}: {e}"))?;
     }
-    println!("\n{}", score::tables(&lines.iter().collect::<Vec<_>>()));
+    println!("\n{}", score::tables(&lines));
     Ok(())
 }
 
