@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let info = reader.info();
     let others: u64 = info.other.iter().map(|c| c.count).sum();
-    assert_eq!(info.packets, info.tcp_packets + info.udp_packets + info.fragments + others);
-    assert!(info.start_s >= 0.0 && info.duration_s >= 0.0);
+    assert_eq!(info.records, info.tcp_packets + info.udp_packets + info.fragments + others);
+    assert!(info.times.is_none_or(|(first, last)| first <= last));
     assert!(!ended || tcp == info.tcp_packets);
 });

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        let (tracks, _) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
+        let (tracks, ..) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
         for t in tracks {
             let c = &t.counts;
             let lost = t.log.iter().filter(|s| s.fate != capture::Fate::Passed);
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             ];
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
             let lost: u64 = lost.map(|s| s.segments as u64).sum();
-            let (rtt, up) = (t.rtt.summary().mean, t.rtt_up.summary().mean);
+            let (rtt, up) = (t.rtt.mean().as_millis_f64(), t.rtt_up.mean().as_millis_f64());
             let (from, to, numbers, twice) = (t.sender, t.receiver, numbers.join("\t"), c.duplicate_records);
             println!("{file}\t{from}\t{to}\t{numbers}\t{rtt:.3}\t{up:.3}\t{}\t{twice}\t{lost}", t.mss);
         }

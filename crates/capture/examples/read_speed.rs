@@ -19,12 +19,12 @@ fn main() -> Result<(), OpenError> {
             (took, cpu, reader) = (took.min(again.0), cpu.min(again.1), again.2);
         }
         let info = reader.info();
-        let each = |t: Duration| t.as_nanos() as f64 / info.packets.max(1) as f64;
+        let each = |t: Duration| t.as_nanos() as f64 / info.records.max(1) as f64;
         println!(
             "{}: {}, {} packets ({} TCP), {:.1} MB in {:.3} s: {:.1} ns each, {:.1} ns CPU, {:.1} million packets/s",
-            info.file,
+            info.name,
             info.format,
-            info.packets,
+            info.records,
             info.tcp_packets,
             reader.progress().0 as f64 / 1e6,
             took.as_secs_f64(),

@@ -20,7 +20,7 @@ pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFram
 pub use packet::{Addr, End, Options, Packet};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use pipeline::track;
-pub use read::{Batch, OpenCause, OpenError, Reader, TooBig};
+pub use read::{Batch, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, Reader, TooBig};
 pub use row::{Kind, Recorder, Row};
 pub use track::{Bin, Bursts, Counts, Fate, Handshake, MOST_WAITS, Sample, Track, Wait, Waited};
-pub use verdict::diagnose_tracks;
+pub use verdict::{capture_info, diagnose_tracks};

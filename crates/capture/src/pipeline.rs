@@ -1,7 +1,6 @@
 //! A whole capture: decoded on one thread, tracked on the caller's.
 
-use crate::{Batch, Reader, Recorder, Track, Tracker, TrackerOptions};
-use result::diagnosis::CaptureInfo;
+use crate::{Batch, FileInfo, Reader, Recorder, Totals, Track, Tracker, TrackerOptions};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -9,13 +8,13 @@ use std::thread;
 const AHEAD: usize = 8;
 
 /// Reads all of `reader` and follows its connections. Tracks come in the order of connections, the opener's
-/// first; `progress` is told the bytes read and the file's length if it is known.
+/// first; with them what was read of the file, and the totals. `progress` is told the bytes read and the file's length if it is known.
 pub fn track(
     mut reader: Reader,
     options: TrackerOptions,
     recorder: Option<Box<dyn Recorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
-) -> (Vec<Track>, CaptureInfo) {
+) -> (Vec<Track>, FileInfo, Totals) {
     let mut tracker = Tracker::new(options);
     if let Some(recorder) = recorder {
         tracker.set_recorder(recorder);
@@ -46,12 +45,8 @@ pub fn track(
     let mut tracks = Vec::new();
     let totals = tracker.finish(&mut tracks);
     tracks.sort_by_key(|t| (t.connection, !t.opened));
-    let mut info = match reader {
-        Ok(reader) => reader.info(),
+    match reader {
+        Ok(reader) => (tracks, reader.info(), totals),
         Err(panic) => std::panic::resume_unwind(panic),
-    };
-    info.connections = totals.connections;
-    info.missed_bytes = totals.missed_bytes;
-    info.duplicate_records = totals.duplicate_records;
-    (tracks, info)
+    }
 }

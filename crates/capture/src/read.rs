@@ -7,6 +7,7 @@ mod classic;
 mod clock;
 mod format;
 mod fragment;
+mod info;
 mod ip;
 mod link;
 mod ng;
@@ -18,12 +19,12 @@ mod tunnel;
 mod unpack;
 mod walk;
 
+pub use info::{FileDamage, FileInfo, NamedCount};
 pub use open::{OpenCause, OpenError};
 
 use crate::{End, Packet};
 use format::{Format, Record};
 use open::Opened;
-use result::diagnosis::{CaptureInfo, Damage};
 use source::Source;
 use std::io::Read;
 use std::path::Path;
@@ -83,7 +84,7 @@ pub struct Reader {
     times: Option<(Time, Time)>,
     last: Time,
     done: bool,
-    damage: Option<Damage>,
+    damage: Option<FileDamage>,
 }
 
 impl Reader {
@@ -168,20 +169,18 @@ impl Reader {
         (self.taken.load(Ordering::Relaxed), self.length)
     }
 
-    /// What was read so far. What only connections tell (their number, missed bytes, duplicates) is left 0.
-    pub fn info(&self) -> CaptureInfo {
+    /// What was read so far.
+    pub fn info(&self) -> FileInfo {
         let tally = &self.walker.tally;
-        let (start, end) = self.times.unwrap_or_default();
-        CaptureInfo {
-            file: self.name.clone(),
+        FileInfo {
+            name: self.name.clone(),
             format: match self.packing {
                 None => self.format.name().to_string(),
                 Some(packing) => format!("{} ({packing})", self.format.name()),
             },
             links: self.links(),
-            start_s: start.as_secs_f64(),
-            duration_s: end.since(start).as_secs_f64(),
-            packets: self.records,
+            times: self.times,
+            records: self.records,
             wire_bytes: self.wire_bytes,
             tcp_packets: tally.tcp,
             udp_packets: tally.udp,
@@ -190,7 +189,6 @@ impl Reader {
             other: tally.others_found(),
             dropped: self.format.dropped(),
             damage: self.damage.clone(),
-            ..CaptureInfo::default()
         }
     }
 

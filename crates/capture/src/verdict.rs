@@ -7,6 +7,7 @@
 
 mod causes;
 mod cc;
+mod file;
 mod losses;
 mod measures;
 mod outages;
@@ -15,6 +16,7 @@ mod rounds;
 use crate::limit::{self, Answers, Found, Packets, Path};
 use crate::{Addr, Track};
 use causes::Facts;
+pub use file::capture_info;
 use outages::Silence;
 use result::Diagnosis;
 use result::diagnosis::{

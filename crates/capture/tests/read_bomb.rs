@@ -31,7 +31,7 @@ fn a_bomb_takes_no_memory() {
         batch.clear();
     }
     let info = reader.info();
-    assert_eq!((info.packets, info.damage), (1_600 * 131_072 / 16, None));
+    assert_eq!((info.records, info.damage), (1_600 * 131_072 / 16, None));
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         eprintln!("SKIPPED the peak of a_bomb_takes_no_memory: there is no /proc");
         return;

@@ -58,8 +58,8 @@ fn read(
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Diagnosis, Problem> {
     let reader = Reader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
-    let (tracks, info) = capture::track(reader, TrackerOptions::default(), recorder, progress);
-    Ok(capture::diagnose_tracks(tracks, info))
+    let (tracks, file, totals) = capture::track(reader, TrackerOptions::default(), recorder, progress);
+    Ok(capture::diagnose_tracks(tracks, capture::capture_info(file, &totals)))
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.

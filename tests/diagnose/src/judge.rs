@@ -6,9 +6,10 @@
 use crate::line::Line;
 use crate::watch::Sink;
 use crate::{Case, PcapSink, Truth, play};
-use capture::{Batch, Packet, Reader, Track, Tracker, TrackerOptions, diagnose_tracks};
+use capture::{
+    Batch, FileInfo, Packet, Reader, Track, Tracker, TrackerOptions, capture_info, diagnose_tracks,
+};
 use result::Diagnosis;
-use result::diagnosis::CaptureInfo;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Cursor};
 use std::path::{Path, PathBuf};
@@ -33,10 +34,10 @@ impl Sink for Direct {
     }
 }
 
-fn said(tracker: Tracker, info: CaptureInfo) -> Diagnosis {
+fn said(tracker: Tracker, file: FileInfo) -> Diagnosis {
     let mut tracks: Vec<Track> = Vec::new();
-    tracker.finish(&mut tracks);
-    diagnose_tracks(tracks, info)
+    let totals = tracker.finish(&mut tracks);
+    diagnose_tracks(tracks, capture_info(file, &totals))
 }
 
 /// Hands over the TCP packets of an opened capture.
@@ -103,7 +104,7 @@ impl Judge {
             None => {
                 let mut direct = Direct(Tracker::new(TrackerOptions::default()));
                 let truth = play(case, &mut direct)?;
-                (truth, said(direct.0, CaptureInfo::default()))
+                (truth, said(direct.0, FileInfo::default()))
             }
         };
         let lines = lines(&truth, &diagnosis);

@@ -1,10 +1,9 @@
 //! Counts of spans in log-linear buckets: exact minimum, mean and maximum, quantiles within 1.6 %.
 //!
-//! `result::Histogram` has four times as many buckets and begins at nothing: 10 kB each. A capture has
+//! The histogram of results has four times as many buckets and begins at nothing: 10 kB each. A capture has
 //! thousands of flows with three of them; here only the octaves between least and greatest take memory,
 //! 128 bytes each.
 
-use result::RttSummary;
 use units::Span;
 
 /// Sub-buckets per power of two.
@@ -97,6 +96,11 @@ impl Histogram {
         Span::from_nanos(self.max)
     }
 
+    /// All samples added up.
+    pub fn sum(&self) -> Span {
+        Span::from_nanos(self.sum)
+    }
+
     /// The mean; zero without samples.
     pub fn mean(&self) -> Span {
         Span::from_nanos(self.sum.checked_div(self.samples).unwrap_or(0))
@@ -115,19 +119,6 @@ impl Histogram {
         }
         self.max()
     }
-
-    /// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
-    pub fn summary(&self) -> RttSummary {
-        let ms = |q| self.quantile(q).as_millis_f64();
-        RttSummary {
-            min: self.min().as_millis_f64(),
-            mean: self.sum as f64 / self.samples.max(1) as f64 / 1e6,
-            p50: ms(0.50),
-            p95: ms(0.95),
-            p99: ms(0.99),
-            max: self.max().as_millis_f64(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -140,10 +131,10 @@ mod tests {
         for us in (1..=100_000u64).rev() {
             h.record(Span::from_micros(us));
         }
-        let s = h.summary();
-        assert_eq!((s.min, s.max), (0.001, 100.0));
-        assert!((s.mean - 50.0005).abs() < 1e-9);
-        for (got, want) in [(s.p50, 50.0), (s.p95, 95.0), (s.p99, 99.0)] {
+        assert_eq!((h.min(), h.max()), (Span::from_micros(1), Span::from_millis(100)));
+        assert_eq!(h.mean(), Span::from_nanos(50_000_500));
+        for (q, want) in [(0.50, 50.0), (0.95, 95.0), (0.99, 99.0)] {
+            let got = h.quantile(q).as_millis_f64();
             assert!((got / want - 1.0).abs() < 0.016, "{got} {want}");
         }
     }
@@ -160,7 +151,10 @@ mod tests {
     #[test]
     fn extremes_are_held() {
         let mut h = Histogram::default();
-        assert_eq!(h.summary(), RttSummary::default());
+        assert_eq!(
+            (h.min(), h.mean(), h.quantile(0.99), h.max()),
+            (Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO)
+        );
         for ns in [u64::MAX, 0, 31, 32, 33, u64::MAX / 2] {
             h.record(Span::from_nanos(ns));
         }

@@ -1,8 +1,8 @@
 //! Classic pcap files (draft-ietf-opsawg-pcap), and the variant of Alexey Kuznetzov's patched libpcap.
 
 use super::format::{self, Record};
+use super::info::FileDamage;
 use super::source::Source;
-use result::diagnosis::Damage;
 use units::Time;
 
 /// The file's header, bytes.
@@ -70,7 +70,7 @@ impl Classic {
 
     /// The next record, none at the end of the file.
     #[inline(never)]
-    pub(super) fn next(&self, source: &mut Source) -> Result<Option<Record>, Damage> {
+    pub(super) fn next(&self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
         if !source.ensure(self.head) {
             return format::end(source, self.head);
         }
@@ -83,7 +83,7 @@ impl Classic {
                 "a record claims {captured} captured bytes, the most that can be is {}: this is no record",
                 self.most
             );
-            return Err(Damage { offset: source.offset(), what });
+            return Err(FileDamage { offset: source.offset(), what });
         }
         let total = self.head + captured as usize;
         let held = format::whole(source, total as u64)?;

@@ -1,9 +1,9 @@
 //! What the two kinds of capture files share.
 
 use super::classic::Classic;
+use super::info::FileDamage;
 use super::ng::Ng;
 use super::source::Source;
-use result::diagnosis::Damage;
 use units::Time;
 
 /// The longest record that capture programs write unless told otherwise.
@@ -49,7 +49,7 @@ impl Format {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
+    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
         match self {
             Format::Classic(classic) => classic.next(source),
             Format::Ng(ng) => ng.next(source),
@@ -82,14 +82,14 @@ impl Format {
 
 /// Makes sure of a whole record: how many bytes of it are in memory.
 #[inline]
-pub(super) fn whole(source: &mut Source, total: u64) -> Result<usize, Damage> {
+pub(super) fn whole(source: &mut Source, total: u64) -> Result<usize, FileDamage> {
     let offset = source.offset();
     source.record(total).map_err(|there| cut(source, offset, total, there))
 }
 
 /// The end of the file, where a header of `head` bytes would come next.
 #[cold]
-pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, Damage> {
+pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, FileDamage> {
     let there = source.bytes().len() as u64;
     if there == 0 && source.failure().is_none() {
         return Ok(None);
@@ -98,12 +98,12 @@ pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, Damage
 }
 
 #[cold]
-fn cut(source: &Source, offset: u64, total: u64, there: u64) -> Damage {
+fn cut(source: &Source, offset: u64, total: u64, there: u64) -> FileDamage {
     let what = match source.failure() {
         Some(failure) => failure.to_string(),
         None => format!("the file ends within a record: it should have {total} bytes, {there} are there"),
     };
-    Damage { offset, what }
+    FileDamage { offset, what }
 }
 
 /// Two bytes at `at`, which must be there.

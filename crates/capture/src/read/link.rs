@@ -3,7 +3,7 @@
 use super::tally::{Other, Tunnel};
 use super::walk::{Layer, Walk};
 
-/// Name of a link type, as [`result::CaptureInfo::links`] has it.
+/// Name of a link type, as [`super::FileInfo::links`] has it.
 pub(super) fn name(link: u16) -> String {
     match link {
         0 => "null".into(),

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::format::{self, Record, u16_at, u32_at, u64_at};
+use super::info::FileDamage;
 use super::source::Source;
-use result::diagnosis::Damage;
 use units::Time;
 
 /// Section header, interface description, packet (obsolete), simple packet, interface statistics, enhanced packet.
@@ -65,7 +65,7 @@ impl Ng {
 
     /// The next packet, none at the end of the file.
     #[inline]
-    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, Damage> {
+    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
         loop {
             if !source.ensure(12) {
                 return format::end(source, 12);
@@ -79,7 +79,7 @@ impl Ng {
     }
 
     #[inline]
-    fn block(&mut self, source: &mut Source) -> Result<Block, Damage> {
+    fn block(&mut self, source: &mut Source) -> Result<Block, FileDamage> {
         let b = source.bytes();
         if b[..4] == SECTION.to_be_bytes() {
             // The same number in either byte order; what follows the length says which.
@@ -121,7 +121,7 @@ impl Ng {
 
     /// Section 4.1.
     #[cold]
-    fn section(&mut self, body: &[u8]) -> Result<(), Damage> {
+    fn section(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 16, "section header")?;
         let major = u16_at(body, 4, self.big);
         if major != 1 {
@@ -134,7 +134,7 @@ impl Ng {
 
     /// Section 4.2.
     #[cold]
-    fn interface(&mut self, body: &[u8]) -> Result<(), Damage> {
+    fn interface(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 8, "interface description")?;
         if self.interfaces.len() == MOST_INTERFACES {
             return Err(self.wrong(format!("a section with more than {MOST_INTERFACES} interfaces")));
@@ -161,7 +161,7 @@ impl Ng {
 
     /// Section 4.6: `isb_ifdrop` and `isb_osdrop`, counted from the beginning of the capture.
     #[cold]
-    fn statistics(&mut self, body: &[u8]) -> Result<(), Damage> {
+    fn statistics(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 12, "interface statistics")?;
         let big = self.big;
         let interface = self.of(u32_at(body, 0, big))?;
@@ -178,7 +178,7 @@ impl Ng {
     /// Sections 4.3 and A: the obsolete block has an interface of two bytes and how many were dropped since
     /// the last one, 0xffff where that is not known; else they are alike.
     #[inline]
-    fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, Damage> {
+    fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, FileDamage> {
         self.need(body, 20, "packet block")?;
         let big = self.big;
         let [high, low, captured, wire] = format::u32s_at(body, 4, big);
@@ -216,7 +216,7 @@ impl Ng {
 
     /// Section 4.4: of the first interface, without a time; as much as the snap length let through.
     #[cold]
-    fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, Damage> {
+    fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, FileDamage> {
         self.need(body, 4, "simple packet block")?;
         let wire = u32_at(body, 0, self.big);
         let interface = self.of(0)?;
@@ -230,7 +230,7 @@ impl Ng {
     }
 
     #[inline]
-    fn of(&mut self, number: u32) -> Result<&mut Interface, Damage> {
+    fn of(&mut self, number: u32) -> Result<&mut Interface, FileDamage> {
         let described = self.interfaces.len();
         if number as usize >= described {
             let what = format!("a block names interface {number}, where {described} were described");
@@ -240,7 +240,7 @@ impl Ng {
     }
 
     #[inline]
-    fn need(&self, body: &[u8], least: usize, block: &str) -> Result<(), Damage> {
+    fn need(&self, body: &[u8], least: usize, block: &str) -> Result<(), FileDamage> {
         if body.len() >= least {
             return Ok(());
         }
@@ -249,8 +249,8 @@ impl Ng {
     }
 
     #[cold]
-    fn wrong(&self, what: String) -> Damage {
-        Damage { offset: self.offset, what }
+    fn wrong(&self, what: String) -> FileDamage {
+        FileDamage { offset: self.offset, what }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a capture holds beside TCP, counted.
 
-use result::diagnosis::Counted;
+use super::NamedCount;
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* }) => {
@@ -80,16 +80,16 @@ impl Tally {
         }
     }
 
-    pub(super) fn others_found(&self) -> Vec<Counted> {
+    pub(super) fn others_found(&self) -> Vec<NamedCount> {
         found(Other::NAMES, &self.other)
     }
 
-    pub(super) fn tunnels_found(&self) -> Vec<Counted> {
+    pub(super) fn tunnels_found(&self) -> Vec<NamedCount> {
         found(Tunnel::NAMES, &self.tunnels)
     }
 }
 
-fn found(names: &[&str], counts: &[u64]) -> Vec<Counted> {
+fn found(names: &[&'static str], counts: &[u64]) -> Vec<NamedCount> {
     let pairs = names.iter().zip(counts).filter(|(_, count)| **count > 0);
-    pairs.map(|(name, count)| Counted { name: name.to_string(), count: *count }).collect()
+    pairs.map(|(&name, &count)| NamedCount { name, count }).collect()
 }

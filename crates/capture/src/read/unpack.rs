@@ -38,7 +38,7 @@ impl Packing {
         }
     }
 
-    /// As [`result::CaptureInfo::format`] has it.
+    /// As [`super::FileInfo::format`] has it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Packing::Gzip => "gzip",

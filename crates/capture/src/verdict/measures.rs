@@ -1,7 +1,8 @@
 //! The numbers of a flow, and how far they can be trusted.
 
 use super::rounds::Round;
-use crate::Track;
+use crate::{Histogram, Track};
+use result::RttSummary;
 use result::diagnosis::Measures;
 
 /// Measures of a track.
@@ -25,7 +26,7 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
         data_packets: c.data_packets,
         mss_bytes: t.mss,
         handshake_rtt_ms: t.handshake.rtt.map(|r| r.as_millis_f64()),
-        rtt_ms: t.rtt.summary(),
+        rtt_ms: rtt_summary(&t.rtt),
         bdp_bytes: if t.rtt.samples() > 0 { (delivery * t.rtt.min().as_secs_f64()) as u64 } else { 0 },
         max_inflight_bytes: rounds.iter().map(|r| r.inflight).fold(0.0, f64::max) as u64,
         mean_inflight_bytes: inflight as u64,
@@ -51,6 +52,19 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
         ecn: t.handshake.ecn,
         ce: c.ce,
         ece: c.ece,
+    }
+}
+
+/// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
+fn rtt_summary(h: &Histogram) -> RttSummary {
+    let ms = |q| h.quantile(q).as_millis_f64();
+    RttSummary {
+        min: h.min().as_millis_f64(),
+        mean: h.sum().as_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
+        p50: ms(0.50),
+        p95: ms(0.95),
+        p99: ms(0.99),
+        max: h.max().as_millis_f64(),
     }
 }
 

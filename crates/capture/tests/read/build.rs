@@ -1,7 +1,6 @@
 //! Frames and files, byte by byte.
 
-use capture::{Batch, Packet, Reader, TooBig};
-use result::diagnosis::CaptureInfo;
+use capture::{Batch, FileInfo, Packet, Reader, TooBig};
 use std::io::Cursor;
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -169,7 +168,7 @@ pub fn enhanced(big: bool, interface: u32, ticks: u64, r: &Raw, options: &[u8]) 
 pub struct All {
     pub packets: Vec<Packet>,
     pub too_big: Vec<TooBig>,
-    pub info: CaptureInfo,
+    pub info: FileInfo,
 }
 
 pub fn drain(mut reader: Reader) -> All {
@@ -182,7 +181,7 @@ pub fn read(bytes: &[u8]) -> All {
     drain(Reader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "test").unwrap())
 }
 
-pub fn count(info: &CaptureInfo, name: &str) -> u64 {
+pub fn count(info: &FileInfo, name: &str) -> u64 {
     let mut all = info.tunnels.iter().chain(&info.other);
     all.find(|c| c.name == name).map_or(0, |c| c.count)
 }

@@ -66,7 +66,7 @@ fn bytes_turned_over_never_harm() {
             if let Ok(reader) = reader {
                 let info = drain(reader).info;
                 let others: u64 = info.other.iter().map(|c| c.count).sum();
-                prop_assert_eq!(info.packets, info.tcp_packets + info.udp_packets + info.fragments + others);
+                prop_assert_eq!(info.records, info.tcp_packets + info.udp_packets + info.fragments + others);
             }
             Ok(())
         })

@@ -28,7 +28,7 @@ fn every_magic_in_either_byte_order() {
                 (all.info.format.as_str(), &all.info.links[..]),
                 ("pcap", &["ethernet".to_string()][..])
             );
-            assert_eq!((all.info.packets, all.info.wire_bytes, all.info.damage), (3, 3 * 154, None));
+            assert_eq!((all.info.records, all.info.wire_bytes, all.info.damage), (3, 3 * 154, None));
         }
     }
 }
@@ -71,7 +71,8 @@ fn sections_interfaces_clocks_and_drops_of_pcapng() {
     assert_eq!(all.info.links, ["ethernet", "raw-ip", "linux-cooked-v2"]);
     // A section: 3 told by packets of the first interface, 20 + 1 by the statistics of the second.
     assert_eq!(all.info.dropped, Some(2 * 24));
-    assert_eq!(all.info.duration_s, 1.5 - 9e-9);
+    let (first, last) = all.info.times.unwrap();
+    assert_eq!(last.since(first), units::Span::from_nanos(1_499_999_991));
 }
 
 fn simple(big: bool, frame: &[u8]) -> Vec<u8> {
@@ -155,7 +156,7 @@ fn a_file_on_disk_knows_its_length() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(reader.progress().1, Some(file.len() as u64));
     let all = drain(reader);
-    assert_eq!((seqs(&all), all.info.file), (vec![0, 1, 2], path.display().to_string()));
+    assert_eq!((seqs(&all), all.info.name), (vec![0, 1, 2], path.display().to_string()));
 }
 
 #[test]
