@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 command -v tcptrace >/dev/null || { echo "tcptrace is not installed: nothing was compared" >&2; exit 2; }
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
-cargo run -q --release --manifest-path "$here/Cargo.toml" -p longfat-capture --example counts -- "$@" > "$counts"
+cargo run -q --release --manifest-path "$here/Cargo.toml" -p longfat-track --example counts -- "$@" > "$counts"
 DIFFER=${DIFFER:-0} python3 - "$counts" "$@" <<'PYTHON'
 import csv, os, re, subprocess, sys
 

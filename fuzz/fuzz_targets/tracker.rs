@@ -2,9 +2,8 @@
 //! contradicts itself, and what it keeps is bounded.
 #![no_main]
 
-use capture::{
-    Addr, Bin, End, Fate, Flags, Options, Packet, Recorder, Row, TooBig, Track, Tracker, TrackerOptions,
-};
+use capture::{Addr, End, Flags, Options, Packet, TooBig};
+use track::{Bin, Fate, Recorder, Row, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
 /// Bytes that make a packet.
@@ -92,7 +91,7 @@ fn check(t: &Track) {
     assert!(c.timeouts <= c.rto && c.data_packets <= c.packets, "{c:?}");
     assert!(c.dsacks <= c.sacks, "{c:?}");
     assert!(t.bins.is_sorted_by(|a, b| a.index < b.index));
-    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= capture::MOST_WAITS);
+    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MOST_WAITS);
     let width = t.bin.as_micros();
     let paused = |b: &Bin| b.idle as u64 + b.window_full as u64 + b.timeout as u64 + b.silence as u64;
     for b in &t.bins {

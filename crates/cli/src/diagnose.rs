@@ -6,7 +6,7 @@ use crate::args::DiagnoseArgs;
 use crate::output::write_file;
 use crate::problem::Problem;
 use crate::progress::{Bar, terminal};
-use capture::{Reader, Recorder, TrackerOptions};
+use capture::Reader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use result::{Diagnosis, to_json};
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tap::{Kept, PacketTap, Tap};
+use track::{Recorder, TrackerOptions};
 
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
 const SHOWN: usize = 8;
@@ -58,8 +59,8 @@ fn read(
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Diagnosis, Problem> {
     let reader = Reader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
-    let (tracks, file, totals) = capture::track(reader, TrackerOptions::default(), recorder, progress);
-    Ok(capture::diagnose_tracks(tracks, capture::capture_info(file, &totals)))
+    let (tracks, file, totals) = track::track(reader, TrackerOptions::default(), recorder, progress);
+    Ok(diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals)))
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.

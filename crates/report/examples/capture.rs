@@ -3,7 +3,6 @@
 //! `flows.parquet` and `packets.parquet`. Its flows grow and shrink as AIMD does, lose, time out, wait for the
 //! application and fill their window; what held them is what the generator did to them.
 
-use capture::{Kind, Recorder, Row};
 use report::Lang;
 use report::diagnosis::{MOST_ROWS, Rows, page};
 use result::diagnosis::*;
@@ -12,6 +11,7 @@ use result::{Cause, Diagnosis, FlowDiagnosis, Histogram};
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
+use track::{Kind, Recorder, Row};
 use units::{Span, Time};
 
 /// 2025-10-09, so that times are as long as real ones.

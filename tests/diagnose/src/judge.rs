@@ -6,14 +6,14 @@
 use crate::line::Line;
 use crate::watch::Sink;
 use crate::{Case, PcapSink, Truth, play};
-use capture::{
-    Batch, FileInfo, Packet, Reader, Track, Tracker, TrackerOptions, capture_info, diagnose_tracks,
-};
+use capture::{Batch, FileInfo, Packet, Reader};
+use diagnosis::{capture_info, diagnose_tracks};
 use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Cursor};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use track::{Track, Tracker, TrackerOptions};
 
 /// Of so many cases one is read from a pcap.
 const WHOLE_WAY: u64 = 10;

@@ -1,7 +1,6 @@
 //! Packets as they are read: for the page, and as Parquet.
 
 use crate::problem::Problem;
-use capture::{Recorder, Row};
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
 use result::parquet::{PACKETS, Packet, PacketWriter};
@@ -9,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use track::{Recorder, Row};
 
 /// What is gathered of a capture's packets.
 #[derive(Default)]

@@ -6,10 +6,10 @@ use super::{notes, told};
 use crate::markup::escaped;
 use crate::page::{fill, inert};
 use crate::strings::{Lang, text};
-use capture::Kind;
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use serde::Serialize;
+use track::Kind;
 
 /// Flows in the page's table: beyond these one filters in `flows.parquet`.
 const MOST_FLOWS: usize = 300;

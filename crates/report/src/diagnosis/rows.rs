@@ -1,9 +1,9 @@
 //! Packets for the page, in bounded memory: which flows it will show is known only at the capture's end, so every flow
 //! keeps some, and when there are too many the small flows give theirs up and the large ones every second.
 
-use capture::{Kind, Recorder, Row};
 use result::FlowDiagnosis;
 use std::collections::BTreeMap;
+use track::{Kind, Recorder, Row};
 
 /// The most rows kept, of all flows together: some 24 MB here, and a page of some 6 MB.
 pub const MOST_ROWS: usize = 1_000_000;

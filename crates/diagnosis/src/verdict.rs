@@ -1,0 +1,550 @@
+//! From what was kept of the flows to what is said of them.
+//!
+//! 1. Flows between the same two hosts may share a limiter: their packets are put together and asked for one
+//!    ([`crate::limit`]); where that makes no sense, or may be the queue before a policer of each, they are asked alone.
+//! 2. Each flow's time is cut into round trips, each round trip into causes ([`causes`]).
+//! 3. The shares are added up; the greatest is the main cause.
+
+mod causes;
+mod cc;
+mod file;
+mod losses;
+mod measures;
+mod outages;
+mod rounds;
+
+use crate::limit::{self, Answers, Found, Packets, Path};
+use causes::Facts;
+pub use file::capture_info;
+use outages::Silence;
+use result::Diagnosis;
+use result::diagnosis::{
+    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
+    Vantage,
+};
+use rounds::{Round, rounds};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use track::{Addr, Track};
+
+/// Stretches of a flow's ribbon at most.
+const MOST_SPANS: usize = 400;
+
+/// Payload of the other direction that is more than answers: as a share.
+const BOTH_WAYS: f64 = 0.02;
+
+/// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
+const FULL: f64 = 0.95;
+const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
+/// Of the time in which all that was written had left, ACKs end so much where the writer waits for room; and so much
+/// idleness beside it, as a share, is none.
+const BY_ACK: (f64, f64) = (0.7, 0.2);
+/// The share of one that is refilled at intervals, whose bucket runs over when the queue is short.
+const NEARLY_FULL: f64 = 0.85;
+
+/// A link is a group's where that fills it for this share of the time, and the flow that shows it for no more than
+/// this share of that.
+const SHARED: (f64, f64) = (0.3, 0.5);
+
+/// Parts that the ACKs of a bin are spread over, at most.
+const MOST_PARTS: f64 = 64.0;
+
+/// A policer of all flows with fewer errors is one for all; else one for each explains more if it has this share of them.
+const CLEAN: f64 = 0.3;
+const MUCH: f64 = 0.5;
+/// Flows of a group that are asked alone, at most, and how many of them first.
+const MOST_ALONE: usize = 256;
+const PROBE: usize = 6;
+
+/// Says what limited each track; flows come by bytes, the most first.
+pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
+    let mut limiters = Vec::new();
+    let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
+    let silences = silences(&tracks);
+    let ways = ways(&tracks);
+    for group in groups(&tracks) {
+        let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
+        let answers = answers(&tracks, &group, &ways);
+        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent, &answers) {
+            let index = limiters.len();
+            let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
+            let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
+            dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
+            let full: Spans = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
+            for (m, dropped) in members.iter().zip(each) {
+                let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
+                of_flow[*m] = Some(Through { index, found, share, dropped, full: full.clone() });
+            }
+            limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
+        }
+    }
+    let mut full_of: BTreeMap<(Addr, Addr), Spans> = BTreeMap::new();
+    for (t, through) in tracks.iter().zip(&of_flow) {
+        let Some(l) = through.as_ref().filter(|l| l.found.kind != LimiterKind::Policer) else { continue };
+        let full = full_of.entry((t.sender.addr, t.receiver.addr)).or_insert_with(|| l.full.clone());
+        if l.full.len() > full.len() {
+            *full = l.full.clone();
+        }
+    }
+    let beside = |t: &Track| {
+        let (from, to) = (t.sender.addr, t.receiver.addr);
+        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &Way| w.bytes as f64);
+        Beside {
+            silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
+            base: ways.get(&(from, to)).and_then(|w| w.base),
+            full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
+            both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
+            back_full: full_of.get(&(to, from)).cloned(),
+        }
+    };
+    let mut flows: Vec<FlowDiagnosis> =
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(t), &info)).collect();
+    let refer = keep_those_that_limit(&mut limiters, &flows);
+    for f in &mut flows {
+        f.limiter = f.limiter.and_then(|l| refer[l]);
+    }
+    flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
+    Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
+}
+
+/// Begins and ends, seconds since 1970.
+type Spans = Rc<[(f64, f64)]>;
+
+/// The limiter a flow goes through.
+#[derive(Clone, Debug)]
+struct Through {
+    index: usize,
+    found: Found,
+    /// Of its bytes, this flow's.
+    share: f64,
+    /// Which packets of this flow it dropped, as far as its level says, by their place in the log.
+    dropped: Vec<u32>,
+    /// When all of its rate was used.
+    full: Spans,
+}
+
+/// When the limiter's flows, and the answers beside them, took all of its rate.
+fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[Answers]) -> Vec<(f64, f64)> {
+    let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
+    // Whole intervals of one that is refilled at once.
+    let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
+    let least = if found.interval.is_some() { NEARLY_FULL } else { FULL };
+    let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
+    answers.iter().for_each(|a| add(a.at, a.bytes as f64));
+    for t in members {
+        let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
+        let (first, bin) = (limit::seconds(t.first), t.bin.as_secs_f64());
+        t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
+    }
+    let full = bytes.into_iter().filter(|b| b.1 > least * found.rate * width);
+    full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
+}
+
+/// Flows of the same two hosts in the same direction.
+fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| !t.log.is_empty()) {
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+    }
+    of.into_values().collect()
+}
+
+/// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
+fn is_buffered(t: &Track, rounds: &[rounds::Round]) -> bool {
+    let idle: f64 = rounds.iter().map(|r| r.idle).sum();
+    let ended = t.counts.ended as f64 * 1e-9;
+    t.counts.ended_by_ack as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
+}
+
+/// When no ACK passed between each two hosts.
+fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<Silence>> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
+    for t in tracks {
+        of.entry(pair(t)).or_default().push(t);
+    }
+    of.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
+}
+
+/// What went from one host to another.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    /// Payload.
+    bytes: u64,
+    /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
+    base: Option<f64>,
+    /// What losses of any flow said of queues.
+    full: losses::Full,
+    /// The tracks.
+    tracks: Vec<usize>,
+}
+
+fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    for (i, t) in tracks.iter().enumerate() {
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+    }
+    let way = |numbers: Vec<usize>| {
+        let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
+        let sampled = tracks.iter().filter(|t| t.rtt.samples() > 0);
+        let base = sampled.map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp);
+        Way {
+            bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
+            base,
+            full: losses::full(&tracks, base.unwrap_or(0.0)),
+            tracks: numbers,
+        }
+    };
+    of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
+}
+
+/// ACKs that pass with a group's data, where they are more than a trifle beside it.
+fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>) -> Vec<Answers> {
+    let t = &tracks[group[0]];
+    let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
+    let size = t.header as f64;
+    let acks: u64 = back.iter().map(|i| tracks[*i].counts.acks).sum();
+    let data: u64 = group.iter().map(|i| tracks[*i].counts.ip_bytes).sum();
+    if acks as f64 * size < BOTH_WAYS * data as f64 {
+        return Vec::new();
+    }
+    let full = size + t.mss as f64;
+    let mut out = Vec::new();
+    for t in back.iter().map(|i| &tracks[*i]) {
+        let (first, width) = (limit::seconds(t.first), t.bin.as_secs_f64());
+        for b in t.bins.iter().filter(|b| b.acks > 0) {
+            // Spread over the bin, none more than a packet.
+            let bytes = b.acks as f64 * size;
+            let parts = (bytes / full).ceil().clamp(1.0, MOST_PARTS);
+            out.extend((0..parts as usize).map(|i| Answers {
+                at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
+                bytes: (bytes / parts) as f32,
+            }));
+        }
+    }
+    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    out
+}
+
+/// What the other flows between its hosts say of a flow's path.
+struct Beside<'a> {
+    silences: &'a [Silence],
+    base: Option<f64>,
+    both_ways: bool,
+    /// When a link of the other way was full.
+    back_full: Option<Spans>,
+    full: losses::Full,
+}
+
+/// Its hosts, whoever sends.
+fn pair(t: &Track) -> (Addr, Addr) {
+    let (a, b) = (t.sender.addr, t.receiver.addr);
+    (a.min(b), a.max(b))
+}
+
+/// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
+fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
+    let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
+    let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
+    let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
+    let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
+    let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
+    let sender = tracks.iter().all(|t| sender_side(t));
+    Some(Path { base, rtt, behind, merged, sender })
+}
+
+/// A limiter, and when which of the flows asked lost a packet to it.
+#[derive(Clone, Debug)]
+struct Asked {
+    found: Found,
+    /// Index among those asked, place in its log.
+    dropped: Vec<(u16, u32)>,
+}
+
+/// The limiter of these tracks together.
+fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Answers]) -> Option<Asked> {
+    let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
+    let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
+    let packets = Packets { tracks: &members, gone: &gone, answers };
+    let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
+    let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
+    // Delays between sender and capture show in what the sender adds to the RTT.
+    let waits_up = |t: &&Track| receiver_side(t) || slow_up(t);
+    let up_first = up > down || up == down && members.iter().any(waits_up);
+    [!up_first, up_first].into_iter().find_map(|behind| {
+        let path = path(&members, behind)?;
+        let (found, dropped) = limit::find(&packets, path)?;
+        Some(Asked { found, dropped })
+    })
+}
+
+/// Times in which nothing of the track passed, and what was sent just before was lost.
+fn gone(t: &Track, silences: &[Silence]) -> Vec<(f64, f64)> {
+    let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
+    let outages = outages::outages(t, rtt, silences).into_iter();
+    outages.map(|o| outages::reach(o, rtt)).collect()
+}
+
+fn receiver_side(t: &Track) -> bool {
+    t.rtt_down.samples() > 0
+        && t.rtt_up.samples() > 0
+        && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
+}
+
+fn sender_side(t: &Track) -> bool {
+    let least = |h: &track::Histogram, syn: Option<units::Span>| match h.samples() {
+        0 => syn.map(|s| s.as_nanos()),
+        _ => Some(h.min().as_nanos()),
+    };
+    let (up, down) = (least(&t.rtt_up, t.handshake.up), least(&t.rtt_down, t.handshake.down));
+    up.zip(down).is_some_and(|(up, down)| up < down / 10)
+}
+
+/// What round trips take too long, they take mostly between sender and capture.
+fn slow_up(t: &Track) -> bool {
+    let over = |h: &track::Histogram| match h.samples() {
+        0 => 0,
+        _ => h.mean().as_nanos().saturating_sub(h.min().as_nanos()),
+    };
+    over(&t.rtt_up) > 2 * over(&t.rtt_down)
+}
+
+/// The limiters of a group: one for all, or one each.
+fn limiters_of(
+    tracks: &[Track],
+    group: &[usize],
+    silences: &[Silence],
+    answers: &[Answers],
+) -> Vec<(Asked, Vec<usize>)> {
+    let joint = ask(tracks, group, silences, answers);
+    if group.len() == 1 {
+        return joint.map(|f| (f, group.to_vec())).into_iter().collect();
+    }
+    let lossy = |m: &&usize| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3;
+    let wrong = |found: &Found| found.bucket.map_or(1.0, |b| b.wrong);
+    let policer = |found: &Found| found.kind == LimiterKind::Policer;
+    let mut each: Vec<usize> = match &joint {
+        Some(j) if policer(&j.found) && wrong(&j.found) < CLEAN => Vec::new(),
+        // A bucket for each would make no sense of all together, or look like the queue before it.
+        Some(_) => group.iter().filter(lossy).copied().collect(),
+        None => group.to_vec(),
+    };
+    each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
+    each.truncate(MOST_ALONE);
+    let probe: Vec<usize> = each.iter().copied().take(if joint.is_some() { PROBE } else { 0 }).collect();
+    let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
+        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
+    };
+    // Where one for all explains something, one for each must explain much more.
+    let most = joint.as_ref().filter(|j| policer(&j.found)).map_or(f64::INFINITY, |j| MUCH * wrong(&j.found));
+    let policed = |asked: &[(Asked, Vec<usize>)]| {
+        asked.iter().filter(|(a, _)| policer(&a.found) && wrong(&a.found) < most).count()
+    };
+    match joint {
+        Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
+            vec![(j, group.to_vec())]
+        }
+        _ => shared(tracks, group, answers, ask_each(&each)),
+    }
+}
+
+/// Limiters found of flows alone. A link whose rate one flow's delays show while all of the group together, and not
+/// that flow alone, take all of it is everybody's: queues of their own keep the others' delays from telling.
+fn shared(
+    tracks: &[Track],
+    group: &[usize],
+    answers: &[Answers],
+    found: Vec<(Asked, Vec<usize>)>,
+) -> Vec<(Asked, Vec<usize>)> {
+    let seconds = |asked: &Asked, members: &[usize]| -> f64 {
+        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), answers);
+        spans.iter().map(|s| s.1 - s.0).sum()
+    };
+    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(PROBE);
+    let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((all, best)) = by_all else { return found };
+    let whole = spans(tracks, group);
+    let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
+    let fits = carried < best.0.found.rate * whole;
+    if fits && all > SHARED.0 * whole && seconds(&best.0, &best.1) < SHARED.1 * all {
+        return vec![(best.0.clone(), group.to_vec())];
+    }
+    found
+}
+
+/// Seconds from the first data of these tracks to the last.
+fn spans(tracks: &[Track], group: &[usize]) -> f64 {
+    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limit::seconds);
+    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limit::seconds);
+    last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
+}
+
+fn number(t: &Track) -> u32 {
+    FlowDiagnosis::number(t.connection, t.opened)
+}
+
+fn limiter<'a>(found: &Found, members: impl Iterator<Item = &'a Track>) -> Limiter {
+    let queued = found.kind != LimiterKind::Policer;
+    Limiter {
+        kind: found.kind,
+        rate_mbps: found.rate * 8e-6,
+        burst_bytes: found.burst,
+        queue_bytes: queued.then_some(found.queue),
+        queue_ms: queued.then_some(found.delay * 1e3),
+        before_capture: !found.behind,
+        lost_share: found.lost,
+        confidence: found.confidence,
+        flows: members.map(number).collect(),
+    }
+}
+
+/// Drops limiters that hold back none of their flows; the new number of each.
+fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -> Vec<Option<usize>> {
+    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) > 0.02);
+    let kept: Vec<bool> = (0..limiters.len()).map(limits).collect();
+    let mut next = 0;
+    let refer = kept
+        .iter()
+        .map(|k| {
+            next += usize::from(*k);
+            k.then(|| next - 1)
+        })
+        .collect();
+    let mut each = kept.iter();
+    limiters.retain(|_| *each.next().unwrap_or(&false));
+    refer
+}
+
+/// Share of the flow's time that its limiter explains.
+fn by_limiter(f: &FlowDiagnosis) -> f64 {
+    let counts = [Cause::Policed, Cause::Shaped, Cause::Bottleneck, Cause::Congestion];
+    f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
+}
+
+fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo) -> FlowDiagnosis {
+    let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
+    let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
+    let rtt = mean.max(base);
+    let rounds = rounds(t, rtt);
+    let measures = measures::measures(t, &rounds);
+    // Nothing is before the capture where that is the sender.
+    let limiter = through.as_ref().map(|l| l.found);
+    let limiter =
+        limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
+    let outages = outages::outages(t, rtt, beside.silences);
+    let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
+    let by = if policer { Cause::Policed } else { Cause::Congestion };
+    let dropped = (through.as_ref().map_or(&[][..], |l| &l.dropped), by);
+    let losses = losses::losses(t, base, rtt, dropped, &outages, beside.full);
+    let since = |f: &(f64, f64)| (f.0 - limit::seconds(t.first), f.1 - limit::seconds(t.first));
+    let facts = Facts {
+        full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
+        back_full: beside.back_full.iter().flat_map(|f| f.iter()).map(since).collect(),
+        base,
+        least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
+        mss: t.mss.max(1) as f64,
+        limiter,
+        share: through.as_ref().map_or(1.0, |l| l.share),
+        losses,
+        outages,
+        bursts: outages::bursts(t, rtt).iter().map(|b| b - limit::seconds(t.first)).collect(),
+        near_receiver: receiver_side(t),
+        slow_up: slow_up(t),
+        blind: t.rtt_up.samples() == 0 && !sender_side(t),
+        both_ways: beside.both_ways,
+        buffered: is_buffered(t, &rounds),
+    };
+    let splits = causes::split(&rounds, &facts);
+    let causes = shares(&splits);
+    let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
+    FlowDiagnosis {
+        id: number(t),
+        connection: t.connection,
+        from: t.sender.to_string(),
+        to: t.receiver.to_string(),
+        start_s: start,
+        duration_s: rounds.iter().map(|r| r.width).sum(),
+        vantage: vantage(t),
+        cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
+        confidence: confidence(&causes, limiter),
+        timeline: ribbon(&rounds, &splits, start),
+        causes,
+        limiter: through.map(|l| l.index),
+        cc: cc::guess(t, &rounds, &facts),
+        notes: measures::notes(t),
+        measures,
+    }
+}
+
+fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {
+    let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
+    for (cause, s) in splits.iter().flatten() {
+        *seconds.entry(*cause).or_default() += s;
+    }
+    let whole: f64 = seconds.values().sum();
+    let share = |s: f64| if whole > 0.0 { s / whole } else { 0.0 };
+    let mut out: Vec<CauseShare> = seconds
+        .into_iter()
+        .filter(|(_, s)| *s > 0.0)
+        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds })
+        .collect();
+    out.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if out.is_empty() {
+        out.push(CauseShare { cause: Cause::Unknown, share: 1.0, seconds: 0.0 });
+    }
+    out
+}
+
+/// How far the first cause is ahead of the second, and how sure its limiter is.
+fn confidence(causes: &[CauseShare], limiter: Option<Found>) -> f64 {
+    let (first, second) = (causes[0], causes.get(1).map_or(0.0, |c| c.share));
+    let ahead = 0.5 + 0.5 * ((first.share - second) / 0.3).min(1.0);
+    let sure = match first.cause {
+        Cause::Policed | Cause::Shaped | Cause::Bottleneck => limiter.map_or(0.5, |l| l.confidence),
+        Cause::Unknown => 0.3,
+        _ => 0.95,
+    };
+    ahead * sure
+}
+
+/// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
+/// there are not too many.
+fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSpan> {
+    let mut out: Vec<CauseSpan> = Vec::new();
+    for (r, split) in rounds.iter().zip(splits) {
+        let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let (from_s, to_s) = (start + r.from, start + r.from + r.width);
+        match out.last_mut() {
+            Some(last) if last.cause == cause => last.to_s = to_s,
+            _ => out.push(CauseSpan { from_s, to_s, cause }),
+        }
+    }
+    let mut least = 0.0;
+    while out.len() > MOST_SPANS {
+        least = if least == 0.0 { rounds.first().map_or(1e-3, |r| r.width.max(1e-6)) } else { least * 2.0 };
+        let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
+        for span in out {
+            match kept.last_mut() {
+                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => {
+                    last.to_s = span.to_s
+                }
+                _ => kept.push(span),
+            }
+        }
+        out = kept;
+    }
+    out
+}
+
+fn vantage(t: &Track) -> Vantage {
+    let least = |h: &track::Histogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
+    let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
+    let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
+    let place = match (to_sender_ms, to_receiver_ms) {
+        (Some(up), Some(down)) if up < 0.1 * (up + down) => Place::Sender,
+        (Some(up), Some(down)) if down < 0.1 * (up + down) => Place::Receiver,
+        (Some(_), Some(_)) => Place::Middle,
+        _ => Place::Unknown,
+    };
+    Vantage { place, to_sender_ms, to_receiver_ms }
+}

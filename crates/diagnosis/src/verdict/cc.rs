@@ -1,0 +1,83 @@
+//! Which congestion control the sender seems to use.
+//!
+//! By how much it lets its window fall at a loss: Reno to 0.5 (RFC 5681 section 3.1), CUBIC to 0.7 (RFC 9438 section
+//! 4.6), BBR not at all but four segments in flight for 200 ms every ten seconds (ProbeRTT) and a quarter more for one
+//! round trip in eight. Where the window is not what limits, nothing can be said.
+
+use super::causes::Facts;
+use super::rounds::Round;
+use result::diagnosis::Guess;
+use track::Track;
+
+/// A guess less sure is none.
+const LEAST: f64 = 0.3;
+/// Decreases needed for an opinion.
+const FEWEST: usize = 2;
+
+/// The guess.
+pub(crate) fn guess(_: &Track, rounds: &[Round], facts: &Facts) -> Guess {
+    let guess = |name: &str, confidence: f64| Guess { name: name.into(), confidence };
+    let dips = probe_rtts(rounds, facts.mss);
+    let mut falls = falls(rounds, facts.mss);
+    if falls.len() < FEWEST {
+        return match dips {
+            0 => guess("other", 0.0),
+            n => guess("bbr", 1.0 - 0.4f64.powi(n as i32)),
+        };
+    }
+    falls.sort_by(f64::total_cmp);
+    let middle = falls[falls.len() / 2];
+    let near = |to: f64, reach: f64| {
+        falls.iter().filter(|f| (*f - to).abs() < reach).count() as f64 / falls.len() as f64
+    };
+    let guess = |name: &str, confidence: f64| {
+        if confidence < LEAST { guess("other", 0.0) } else { guess(name, confidence) }
+    };
+    // The more decreases, the surer; half of them elsewhere is no opinion.
+    let sure = 1.0 - 0.6f64.powi(falls.len() as i32);
+    match middle {
+        m if m > 0.85 || dips > 0 && m > 0.75 => {
+            guess("bbr", sure * (near(1.0, 0.2) + 0.3 * dips as f64).min(1.0))
+        }
+        m if m > 0.6 => guess("cubic", sure * near(0.7, 0.1)),
+        m if m > 0.35 => guess("reno", sure * near(0.5, 0.1)),
+        _ => guess("other", 0.3),
+    }
+}
+
+/// To which share the amount in flight fell at each loss that no timeout followed.
+fn falls(rounds: &[Round], mss: f64) -> Vec<f64> {
+    let mut out = Vec::new();
+    let mut i = 1;
+    while i < rounds.len() {
+        if rounds[i].lost == 0 {
+            i += 1;
+            continue;
+        }
+        let end = (i..rounds.len()).find(|j| rounds[*j].lost == 0 && rounds[*j].resent == 0.0);
+        let Some(end) = end else { break };
+        let before = rounds[i - 1].inflight.max(rounds[i].inflight);
+        let after =
+            rounds[end..(end + 3).min(rounds.len())].iter().map(|r| r.inflight).fold(f64::INFINITY, f64::min);
+        let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0);
+        if !waited && before > 8.0 * mss && after.is_finite() {
+            out.push((after / before).min(1.5));
+        }
+        i = end + 1;
+    }
+    out
+}
+
+/// Times the flight sank to a few segments and came back without loss or pause.
+fn probe_rtts(rounds: &[Round], mss: f64) -> usize {
+    let calm = |r: &Round| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
+    let mut times: Vec<f64> = Vec::new();
+    for w in rounds.windows(9) {
+        let (low, around) = (w[4].inflight, w[0].inflight.min(w[8].inflight));
+        let deep = low < 7.0 * mss && around > 3.0 * low.max(1.0) && w.iter().all(calm);
+        if deep && times.last().is_none_or(|t| w[4].from - t > 5.0) {
+            times.push(w[4].from);
+        }
+    }
+    times.len()
+}

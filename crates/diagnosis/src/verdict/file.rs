@@ -1,0 +1,32 @@
+//! What a diagnosis tells of the file that it is about.
+
+use result::diagnosis::{CaptureInfo, Counted, Damage};
+use track::{FileInfo, NamedCount, Totals};
+
+/// What was read of a file, and what its connections tell of it.
+pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
+    let (start, end) = file.times.unwrap_or_default();
+    CaptureInfo {
+        file: file.name,
+        format: file.format,
+        links: file.links,
+        start_s: start.as_secs_f64(),
+        duration_s: end.since(start).as_secs_f64(),
+        packets: file.records,
+        wire_bytes: file.wire_bytes,
+        tcp_packets: file.tcp_packets,
+        udp_packets: file.udp_packets,
+        fragments: file.fragments,
+        tunnels: counted(&file.tunnels),
+        other: counted(&file.other),
+        connections: totals.connections,
+        dropped: file.dropped,
+        missed_bytes: totals.missed_bytes,
+        duplicate_records: totals.duplicate_records,
+        damage: file.damage.map(|d| Damage { offset: d.offset, what: d.what }),
+    }
+}
+
+fn counted(named: &[NamedCount]) -> Vec<Counted> {
+    named.iter().map(|c| Counted { name: c.name.to_string(), count: c.count }).collect()
+}

@@ -1,0 +1,92 @@
+//! The numbers of a flow, and how far they can be trusted.
+
+use super::rounds::Round;
+use result::RttSummary;
+use result::diagnosis::Measures;
+use track::{Histogram, Track};
+
+/// Measures of a track.
+pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
+    let c = &t.counts;
+    let seconds: f64 = rounds.iter().map(|r| r.width).sum();
+    let bytes = if c.acks > 0 { c.acked_bytes } else { c.unique_bytes };
+    let mbps = |bytes: f64, s: f64| if s > 0.0 { bytes * 8e-6 / s } else { 0.0 };
+    let delivery = fastest(rounds, bytes as f64 / seconds.max(1e-9));
+    let sending = || rounds.iter().filter(|r| r.packets > 0);
+    let inflight: f64 = sending().map(|r| r.inflight).sum::<f64>() / sending().count().max(1) as f64;
+    let window = rounds
+        .iter()
+        .map(|r| r.window)
+        .filter(|w| w.is_finite())
+        .fold(None, |m: Option<f64>, w| Some(m.map_or(w, |m| m.max(w))));
+    Measures {
+        goodput_mbps: mbps(bytes as f64, seconds),
+        max_delivery_mbps: delivery * 8e-6,
+        bytes,
+        data_packets: c.data_packets,
+        mss_bytes: t.mss,
+        handshake_rtt_ms: t.handshake.rtt.map(|r| r.as_millis_f64()),
+        rtt_ms: rtt_summary(&t.rtt),
+        bdp_bytes: if t.rtt.samples() > 0 { (delivery * t.rtt.min().as_secs_f64()) as u64 } else { 0 },
+        max_inflight_bytes: rounds.iter().map(|r| r.inflight).fold(0.0, f64::max) as u64,
+        mean_inflight_bytes: inflight as u64,
+        max_window_bytes: window.map(|w| w as u64),
+        retransmitted_packets: c.retransmitted_packets,
+        fast: c.fast,
+        rto: c.rto,
+        tlp: c.tlp,
+        spurious: c.spurious,
+        timeouts: c.timeouts,
+        lost_up: c.lost_up,
+        lost_down: c.lost_down,
+        reordered: c.reordered,
+        reordered_by_ms: c.reordered_by.as_millis_f64(),
+        acks: c.acks,
+        dup_acks: c.dup_acks,
+        zero_windows: c.zero_windows,
+        idle_s: rounds.iter().map(|r| r.idle).sum(),
+        timeout_s: rounds.iter().map(|r| r.timeout).sum(),
+        largest_burst_bytes: t.bursts.largest as u64,
+        mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),
+        too_big: c.too_big,
+        ecn: t.handshake.ecn,
+        ce: c.ce,
+        ece: c.ece,
+    }
+}
+
+/// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
+fn rtt_summary(h: &Histogram) -> RttSummary {
+    let ms = |q| h.quantile(q).as_millis_f64();
+    RttSummary {
+        min: h.min().as_millis_f64(),
+        mean: h.sum().as_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
+        p50: ms(0.50),
+        p95: ms(0.95),
+        p99: ms(0.99),
+        max: h.max().as_millis_f64(),
+    }
+}
+
+/// Greatest delivery rate over two rounds, bytes a second; one alone may hold the ACKs of two.
+fn fastest(rounds: &[Round], mean: f64) -> f64 {
+    rounds
+        .windows(2)
+        .filter(|w| w[0].width + w[1].width > 0.0)
+        .map(|w| (w[0].acked + w[1].acked) / (w[0].width + w[1].width))
+        .fold(mean, f64::max)
+}
+
+/// Codes of what limits the numbers' worth.
+pub(crate) fn notes(t: &Track) -> Vec<String> {
+    let c = &t.counts;
+    let said = [
+        (!t.handshake.syn && !t.handshake.syn_ack, "no-handshake"),
+        (t.handshake.wscale.is_none(), "window-scale-unknown"),
+        (c.missed_bytes > 0, "capture-missed-packets"),
+        (c.acks == 0, "one-way"),
+        (c.duplicate_records > 0, "duplicate-records"),
+        (!t.handshake.sack && c.sacks == 0, "no-sack"),
+    ];
+    said.iter().filter(|s| s.0).map(|s| s.1.to_string()).collect()
+}

@@ -1,0 +1,201 @@
+//! Times in which nothing passed between two hosts.
+//!
+//! Losses do not stop ACKs: what follows a lost packet is acknowledged (or asks for it). Where a queue or policer
+//! drops all that one flow has outstanding, other flows go on. So the path is gone where no flow between the
+//! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
+//! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
+
+use crate::limit::seconds;
+use std::ops::Range;
+use track::{Fate, Sample, Track, Waited};
+
+/// Shorter silences, seconds, are none: delayed ACKs make such.
+const LEAST: f64 = 0.15;
+/// The longest silences kept.
+const MOST: usize = 4096;
+
+/// A time without any ACK between two hosts, seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    from: f64,
+    to: f64,
+    /// The path was gone, as one of their flows shows.
+    gone: bool,
+}
+/// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
+const TAIL: (f64, f64) = (0.9, 6.0);
+/// A timeout takes at least 200 ms; this long, seconds, and it was not the first.
+const AGAIN: f64 = 0.4;
+/// So many segments at once are no timeout's.
+const AT_ONCE: usize = 3;
+/// So many packets without an answer are no tail.
+const UNANSWERED: usize = 5;
+
+/// Times without any ACK of these tracks.
+pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
+    let mut heard: Vec<(f64, f64)> = Vec::new();
+    for t in tracks {
+        let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+        let with = t.bins.iter().filter(|b| b.acks > 0);
+        heard.extend(with.map(|b| {
+            let from = first + b.index as f64 * width;
+            (from, from + width)
+        }));
+    }
+    heard.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut out = Vec::new();
+    let mut end = f64::INFINITY;
+    for (from, to) in heard {
+        if from - end > LEAST {
+            out.push(Silence { from: end, to: from, gone: false });
+        }
+        end = if end.is_finite() { end.max(to) } else { to };
+    }
+    if out.len() > MOST {
+        out.sort_by(|a, b| (b.to - b.from).total_cmp(&(a.to - a.from)));
+        out.truncate(MOST);
+        out.sort_by(|a, b| a.from.total_cmp(&b.from));
+    }
+    for t in tracks {
+        let (rtt, within) = (rtt(t), within(t, &out));
+        for s in &mut out[within] {
+            s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to));
+        }
+    }
+    out
+}
+
+/// A track's RTT, seconds.
+fn rtt(t: &Track) -> f64 {
+    if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 }
+}
+
+/// Those silences that lie between a track's first data and its last.
+fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
+    let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
+        return 0..0;
+    };
+    let end = last + t.bin.as_secs_f64();
+    let begin = silences.partition_point(|s| s.from < first);
+    begin..silences.partition_point(|s| s.to <= end).max(begin)
+}
+
+fn is_long(s: &Silence, rtt: f64) -> bool {
+    s.to - s.from > 1.3 * rtt
+}
+
+/// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
+/// the connection's first packet. For this track each ends when something of its own is acknowledged.
+pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f64)> {
+    let since = seconds(t.first);
+    let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
+    let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
+    let mut end = 0.0f64;
+    out.map(|s| {
+        // Where nothing of it was acknowledged between two silences, the first lasts through both.
+        let from = s.from.max(end);
+        end = if end > s.to { end } else { acked_again(t, s.to) };
+        (from - since, end - since)
+    })
+    .collect()
+}
+
+/// The sender waited for ACKs in this silence.
+fn outstanding(t: &Track, s: &Silence) -> bool {
+    idle(t, s.from, s.to) <= 0.5 * (s.to - s.from)
+}
+
+/// When something of the track is acknowledged first from `at` on, as far as its sender waits for that.
+fn acked_again(t: &Track, at: f64) -> f64 {
+    let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+    let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= at);
+    let waits = t.bins[begin..].iter().take_while(|b| b.acked == 0 && b.idle == 0);
+    waits.last().map_or(at, |b| first + (b.index as f64 + 1.0) * width).max(at)
+}
+
+/// When what was sent was lost to an outage: from just before it, for as long as it takes to notice.
+pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
+    (outage.0 - 1.5 * rtt, outage.1 + 0.5 * rtt)
+}
+
+/// Whether the path was gone in this silence.
+fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
+    if idle(t, from, to) > 0.5 * (to - from) {
+        let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
+        return late(t, from, to) || hole(t, rtt, to) && !at_once(t, middle);
+    }
+    let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
+    let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
+    let waits = within.filter(|w| w.why != Waited::ZeroWindow).count();
+    waits > 1
+        || to - from > TAIL.0.max(TAIL.1 * rtt)
+        || unanswered(t, rtt, from, to)
+        || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
+}
+
+/// Seconds of a span in which the sender had nothing outstanding, as it seems.
+fn idle(t: &Track, from: f64, to: f64) -> f64 {
+    let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+    let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= from);
+    let bins = t.bins[begin..].iter().take_while(|b| first + (b.index as f64) * width < to);
+    bins.map(|b| b.idle as f64 * 1e-6).sum()
+}
+
+/// Packets should have been answered in the silence, over a good part of a round trip.
+fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
+    let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from + 0.1 * rtt);
+    let due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
+    let (mut count, mut span) = (0, (f64::INFINITY, 0.0f64));
+    for s in due.filter(|s| !s.again) {
+        count += s.segments as usize;
+        span = (span.0.min(seconds(s.time)), span.1.max(seconds(s.time)));
+    }
+    count >= UNANSWERED && span.1 - span.0 > 0.2 * rtt
+}
+
+/// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
+fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
+    let lost = |s: &&Sample| s.fate != Fate::Passed;
+    let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
+    let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
+    let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
+    due.map(|s| s.segments as usize).sum::<usize>().max(hole)
+}
+
+/// What came behind the silence had been sent in it, as the sender's clock tells.
+fn late(t: &Track, from: f64, to: f64) -> bool {
+    let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
+    let next = t.log[begin..].iter().take(4).filter(|s| s.delay != u32::MAX);
+    next.map(|s| s.delay as f64 * 1e-6).fold(0.0, f64::max) > 0.5 * (to - from)
+}
+
+/// When a window at once ended a pause longer than `rtt`, seconds since 1970. Who comes back from a timeout has a window
+/// of one segment (RFC 5681 section 3.1), so it was the application's pause.
+pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
+    let paused = |i: &usize| seconds(t.log[*i].time) - seconds(t.log[i - 1].time) > rtt;
+    (1..t.log.len()).filter(paused).filter(|i| at_once(t, *i)).map(|i| seconds(t.log[i].time)).collect()
+}
+
+/// From this sample on a window came, or what a limiter left of it, long before anything of it can have been acknowledged.
+fn at_once(t: &Track, begin: usize) -> bool {
+    let least = t.rtt.min().as_secs_f64();
+    if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
+        return false;
+    }
+    let until = t.log.get(begin).map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
+    let next = t.log[begin..].iter().take(4 * AT_ONCE).take_while(|s| seconds(s.time) < until);
+    next.map(|s| s.segments as usize).sum::<usize>() >= AT_ONCE
+}
+
+/// Packets are missing where it went on.
+fn hole(t: &Track, rtt: f64, to: f64) -> bool {
+    holes(t, rtt, to).next().is_some()
+}
+
+/// What is missing where it went on at `to`.
+fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &Sample> {
+    let edge = t.bin.as_secs_f64();
+    let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
+    let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
+    next.take(64).filter(|s| s.fate == Fate::LostUp)
+}

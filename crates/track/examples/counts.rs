@@ -1,0 +1,53 @@
+//! What the tracker counts in captures: a line of tab-separated numbers for each direction with data. Read by
+//! `tests/retransmissions.sh`.
+
+use capture::Reader;
+use std::path::Path;
+use std::process::ExitCode;
+use track::{TrackerOptions, track};
+
+const COLUMNS: &str = "file\tsender\treceiver\tdata_packets\tunique_bytes\tretransmitted\tretransmitted_bytes\tfast\t\
+    rto\ttlp\tspurious\ttimeouts\tlost_up\tlost_down\treordered\tsacks\tdup_acks\tmissed\tacked\trtt_ms\tup_ms\tmss\t\
+    duplicates\tlog_lost";
+
+fn main() -> ExitCode {
+    println!("{COLUMNS}");
+    for file in std::env::args().skip(1) {
+        let reader = match Reader::open(Path::new(&file)) {
+            Ok(reader) => reader,
+            Err(e) => {
+                eprintln!("{e}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let (tracks, ..) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
+        for t in tracks {
+            let c = &t.counts;
+            let lost = t.log.iter().filter(|s| s.fate != track::Fate::Passed);
+            let numbers = [
+                c.data_packets,
+                c.unique_bytes,
+                c.retransmitted_packets,
+                c.retransmitted_bytes,
+                c.fast,
+                c.rto,
+                c.tlp,
+                c.spurious,
+                c.timeouts,
+                c.lost_up,
+                c.lost_down,
+                c.reordered,
+                c.sacks,
+                c.dup_acks,
+                c.missed_bytes,
+                c.acked_bytes,
+            ];
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            let lost: u64 = lost.map(|s| s.segments as u64).sum();
+            let (rtt, up) = (t.rtt.mean().as_millis_f64(), t.rtt_up.mean().as_millis_f64());
+            let (from, to, numbers, twice) = (t.sender, t.receiver, numbers.join("\t"), c.duplicate_records);
+            println!("{file}\t{from}\t{to}\t{numbers}\t{rtt:.3}\t{up:.3}\t{}\t{twice}\t{lost}", t.mss);
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,53 @@
+//! A whole capture: decoded on one thread, tracked on the caller's.
+
+use crate::{Recorder, Totals, Track, Tracker, TrackerOptions};
+use capture::{Batch, FileInfo, Reader};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+/// Batches on their way: the reader may be so far ahead.
+const AHEAD: usize = 8;
+
+/// Reads all of `reader` and follows its connections. Tracks come in the order of connections, the opener's
+/// first; with them what was read of the file, and the totals. `progress` is told the bytes read and the file's length if it is known.
+pub fn track(
+    mut reader: Reader,
+    options: TrackerOptions,
+    recorder: Option<Box<dyn Recorder>>,
+    progress: &mut dyn FnMut(u64, Option<u64>),
+) -> (Vec<Track>, FileInfo, Totals) {
+    let mut tracker = Tracker::new(options);
+    if let Some(recorder) = recorder {
+        tracker.set_recorder(recorder);
+    }
+    let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(AHEAD);
+    // Batches go back to be filled again: no allocation once they have their size.
+    let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+    let reader = thread::scope(|scope| {
+        let decoding = scope.spawn(move || {
+            loop {
+                let mut batch = emptied.try_recv().unwrap_or_default();
+                batch.clear();
+                let more = reader.fill(&mut batch);
+                if !more || full.send((batch, reader.progress())).is_err() {
+                    return reader;
+                }
+            }
+        });
+        for (batch, (at, of)) in filled {
+            tracker.packets(&batch.packets);
+            batch.too_big.iter().for_each(|report| tracker.too_big(report));
+            // Full only if the reader has enough of them.
+            let _ = empty.try_send(batch);
+            progress(at, of);
+        }
+        decoding.join()
+    });
+    let mut tracks = Vec::new();
+    let totals = tracker.finish(&mut tracks);
+    tracks.sort_by_key(|t| (t.connection, !t.opened));
+    match reader {
+        Ok(reader) => (tracks, reader.info(), totals),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,159 @@
+//! Connections by their ends.
+
+use crate::connection::Connection;
+use capture::End;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// The two ends, the lesser first.
+pub type Key = [End; 2];
+
+/// The key of a packet, and the index of its source in it.
+#[inline]
+pub fn key(src: End, dst: End) -> (Key, usize) {
+    if src <= dst { ([src, dst], 0) } else { ([dst, src], 1) }
+}
+
+/// Multiplies and folds; its seed differs from process to process, so that no capture can be made in which all
+/// connections collide.
+#[derive(Clone, Copy, Debug)]
+struct Fold {
+    state: u64,
+    seed: u64,
+}
+
+impl Fold {
+    #[inline]
+    fn mix(&mut self, n: u64) {
+        let product = (self.state ^ n) as u128 * (self.seed | 1) as u128;
+        self.state = (product as u64) ^ (product >> 64) as u64;
+    }
+}
+
+impl Hasher for Fold {
+    fn finish(&self) -> u64 {
+        let mut last = *self;
+        last.mix(self.seed >> 1);
+        last.state
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.mix(b as u64);
+        }
+    }
+    #[inline]
+    fn write_u16(&mut self, n: u16) {
+        self.mix(n as u64 | 1 << 32);
+    }
+    #[inline]
+    fn write_u64(&mut self, n: u64) {
+        self.mix(n);
+    }
+    #[inline]
+    fn write_u128(&mut self, n: u128) {
+        self.mix(n as u64);
+        self.mix((n >> 64) as u64);
+    }
+    #[inline]
+    fn write_usize(&mut self, n: usize) {
+        self.mix(n as u64);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seeded([u64; 2]);
+
+impl BuildHasher for Seeded {
+    type Hasher = Fold;
+    #[inline]
+    fn build_hasher(&self) -> Fold {
+        Fold { state: self.0[0], seed: self.0[1] }
+    }
+}
+
+/// Open connections.
+pub struct Table {
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    by_ends: HashMap<Key, u32, Seeded>,
+    /// The connection asked for last.
+    last: Option<(Key, u32)>,
+}
+
+impl Table {
+    pub fn new() -> Table {
+        let random = RandomState::new();
+        let seeds = [random.hash_one(1u8), random.hash_one(2u8)];
+        Table {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_ends: HashMap::with_hasher(Seeded(seeds)),
+            last: None,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_ends.len()
+    }
+
+    #[inline]
+    pub fn find(&mut self, key: &Key) -> Option<usize> {
+        if let Some((last, slot)) = &self.last
+            && last == key
+        {
+            return Some(*slot as usize);
+        }
+        let slot = *self.by_ends.get(key)?;
+        self.last = Some((*key, slot));
+        Some(slot as usize)
+    }
+
+    /// The connection of `key`, not yet read.
+    #[inline]
+    pub fn peek(&self, key: &Key) -> Option<&Connection> {
+        match &self.last {
+            Some((last, slot)) if last == key => self.slots.get(*slot as usize)?.as_deref(),
+            _ => self.slots.get(*self.by_ends.get(key)? as usize)?.as_deref(),
+        }
+    }
+
+    pub fn insert(&mut self, key: Key, connection: Connection) -> usize {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.slots.push(None);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.slots[slot as usize] = Some(Box::new(connection));
+        self.by_ends.insert(key, slot);
+        self.last = Some((key, slot));
+        slot as usize
+    }
+
+    /// The connection in `slot`, as [`Table::find`] and [`Table::insert`] tell it.
+    #[inline]
+    pub fn get(&mut self, slot: usize) -> Option<&mut Connection> {
+        self.slots.get_mut(slot)?.as_deref_mut()
+    }
+
+    pub fn remove(&mut self, slot: usize) -> Option<Connection> {
+        let connection = self.slots.get_mut(slot)?.take()?;
+        self.free.push(slot as u32);
+        self.by_ends.remove(&connection.ends);
+        self.last = None;
+        Some(*connection)
+    }
+
+    /// Slots of the connections that are so, in the order of the connections' numbers.
+    pub fn slots_where(&self, so: impl Fn(&Connection) -> bool) -> Vec<usize> {
+        let open = self.slots.iter().enumerate().filter_map(|(i, c)| c.as_ref().map(|c| (c, i)));
+        let mut found: Vec<_> = open.filter(|(c, _)| so(c)).map(|(c, i)| (c.number, i)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    pub fn each(&mut self, f: impl FnMut(&mut Connection)) {
+        self.slots.iter_mut().flatten().map(|c| &mut **c).for_each(f);
+    }
+}

@@ -1,0 +1,290 @@
+//! What the tracker keeps of one direction of one connection: all that a diagnosis needs, in memory that
+//! does not grow with the number of packets.
+//!
+//! The direction is that of the data: `sender` sends it, `receiver` acknowledges it. `up` is the part of the
+//! path between sender and capture, `down` that between capture and receiver:
+//!
+//! ```text
+//!   sender ---- up ---- capture ---- down ---- receiver
+//!          data ->                      <- ACKs
+//! ```
+//! RTT = up + down, whatever the vantage point: `down` from data to its ACK, `up` from an ACK to the first data
+//! that echoes its timestamp (or that its window let out).
+//! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
+//! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
+
+use crate::Histogram;
+use capture::End;
+use units::{Span, Time};
+
+/// One direction of one connection.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    /// Number of the connection in the capture, from 0, in the order of first packets.
+    pub connection: u32,
+    /// Who sends the data.
+    pub sender: End,
+    /// Who acknowledges it.
+    pub receiver: End,
+    /// The sender sent the SYN (or, without handshake, the first packet seen).
+    pub opened: bool,
+    /// First packet of the connection, either direction.
+    pub first: Time,
+    /// Last.
+    pub last: Time,
+    /// First packet with payload in this direction.
+    pub first_data: Option<Time>,
+    /// Last packet with payload, or the ACK of the last payload if that is later.
+    pub last_data: Option<Time>,
+    /// What the SYNs said.
+    pub handshake: Handshake,
+    /// Payload bytes of the largest segment on the wire (of a super-packet: the announced MSS less options,
+    /// or the commonest length).
+    pub mss: u32,
+    /// Bytes of headers a full segment has, IP and TCP.
+    pub header: u32,
+    /// Bytes that link layer and tunnels add to each packet where it was captured.
+    pub outside: u32,
+    /// The counts.
+    pub counts: Counts,
+    /// From capture to receiver and back; of segments sent once (Karn).
+    pub rtt_down: Histogram,
+    /// From capture to sender and back.
+    pub rtt_up: Histogram,
+    /// Both together, as the sender sees it: `rtt_down` of a packet plus the `rtt_up` in force when it passed.
+    pub rtt: Histogram,
+    /// Width of a bin.
+    pub bin: Span,
+    /// What happened in each span of time of width `bin`, counted from `first`; those without any packet and
+    /// without any waiting are left out.
+    pub bins: Vec<Bin>,
+    /// The log: packets in the order they passed (of those lost `up`: would have passed).
+    pub log: Vec<Sample>,
+    /// Samples within this time of each other were merged.
+    pub merged: Span,
+    /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
+    pub waits: Vec<Wait>,
+    /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
+    pub bursts: Bursts,
+}
+
+/// The most [`Track::waits`] kept.
+pub const MOST_WAITS: usize = 1024;
+
+/// What the SYNs of a connection said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handshake {
+    /// The SYN was seen.
+    pub syn: bool,
+    /// The SYN+ACK was seen.
+    pub syn_ack: bool,
+    /// RTT of the handshake: SYN to the ACK of the SYN+ACK less what the capture did not see.
+    pub rtt: Option<Span>,
+    /// The part of it between this direction's sender and the capture.
+    pub up: Option<Span>,
+    /// The part of it between the capture and this direction's receiver.
+    pub down: Option<Span>,
+    /// MSS the receiver announced.
+    pub mss: Option<u16>,
+    /// The receiver's window scale; `None`: not seen, and windows were taken as they stand or inferred.
+    pub wscale: Option<u8>,
+    /// Both ends agreed on SACK.
+    pub sack: bool,
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+}
+
+/// Counts over the whole life of a direction. "Packets" are segments on the wire: a super-packet counts as
+/// many as it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets, ACKs without payload among them.
+    pub packets: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// Payload bytes seen, retransmissions included.
+    pub payload_bytes: u64,
+    /// Payload bytes, each once.
+    pub unique_bytes: u64,
+    /// IP bytes of all packets.
+    pub ip_bytes: u64,
+    /// Payload bytes acknowledged.
+    pub acked_bytes: u64,
+    /// Packets with payload that was sent before (seen before, or behind what was seen and not reordered).
+    pub retransmitted_packets: u64,
+    /// Their payload.
+    pub retransmitted_bytes: u64,
+    /// Of `retransmitted_packets`: within a recovery that duplicate ACKs or SACK began.
+    pub fast: u64,
+    /// After a retransmission timeout, go-back-N included.
+    pub rto: u64,
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tlp: u64,
+    /// Known needless: by D-SACK (RFC 2883), by the ACK's timestamp (RFC 3522), or acknowledged sooner than
+    /// the path allows.
+    pub spurious: u64,
+    /// Retransmission timeouts, each once however much was sent again.
+    pub timeouts: u64,
+    /// Packets lost between sender and capture.
+    pub lost_up: u64,
+    /// Packets lost between capture and receiver.
+    pub lost_down: u64,
+    /// Packets that came late by reordering before the capture, not retransmitted.
+    pub reordered: u64,
+    /// The most by which one was late.
+    pub reordered_by: Span,
+    /// ACKs from the receiver.
+    pub acks: u64,
+    /// Of them duplicates.
+    pub dup_acks: u64,
+    /// Of them with SACK blocks.
+    pub sacks: u64,
+    /// Of them with a D-SACK block.
+    pub dsacks: u64,
+    /// Windows of zero, each closing once.
+    pub zero_windows: u64,
+    /// Window probes and keep-alives from the sender.
+    pub probes: u64,
+    /// Data packets below the MSS with PSH: the sending application had no more at hand.
+    pub short: u64,
+    /// Nanoseconds in which all that was written had left.
+    pub ended: u64,
+    /// Of them those that an ACK ended: whoever wrote had more, and waited for room.
+    pub ended_by_ack: u64,
+    /// Payload bytes acknowledged that the capture never saw.
+    pub missed_bytes: u64,
+    /// Records that stood in the capture twice.
+    pub duplicate_records: u64,
+    /// Data packets that were ECN capable.
+    pub ect: u64,
+    /// Data packets that arrived marked (CE) at the capture.
+    pub ce: u64,
+    /// ACKs with ECN echo.
+    pub ece: u64,
+    /// Resets in either direction.
+    pub resets: u64,
+    /// FIN seen from the sender.
+    pub fin: bool,
+    /// Full-sized segments that were lost again and again while smaller ones passed (path MTU trouble), or
+    /// ICMP said "packet too big".
+    pub too_big: u64,
+}
+
+/// What happened in a span of time. Durations add up to the bin's width at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bin {
+    /// Which: time since `first` / width.
+    pub index: u32,
+    /// Payload bytes sent first.
+    pub sent: u32,
+    /// Payload bytes sent again.
+    pub resent: u32,
+    /// Payload bytes newly acknowledged, cumulatively or by SACK.
+    pub acked: u32,
+    /// Data packets.
+    pub packets: u32,
+    /// Packets that passed in this span and were lost (either side).
+    pub lost: u32,
+    /// ACKs.
+    pub acks: u32,
+    /// Data packets below the MSS with PSH.
+    pub short: u32,
+    /// Most bytes in flight, as the sender sees it (data seen less what was acknowledged `up` ago).
+    pub inflight: u32,
+    /// Least.
+    pub inflight_min: u32,
+    /// Least receive window, bytes; `u32::MAX` where it is not known.
+    pub window: u32,
+    /// Least RTT of packets acknowledged in this span, as in [`Track::rtt`], µs; `u32::MAX` for none.
+    pub rtt_min: u32,
+    /// Greatest, µs; 0 for none.
+    pub rtt_max: u32,
+    /// Least one-way delay of the sender's packets to the capture above the least ever, by its timestamps, µs;
+    /// `u32::MAX` where unknown.
+    pub data_delay: u32,
+    /// The same of the receiver's packets.
+    pub ack_delay: u32,
+    /// Sum of RTTs, µs, and how many.
+    pub rtt_sum: u64,
+    /// How many RTTs.
+    pub rtts: u32,
+    /// µs with nothing outstanding: the application had nothing to send.
+    pub idle: u32,
+    /// µs between the end of what the application had written and the next it wrote, idle or not.
+    pub ended: u32,
+    /// µs in which the receive window had no room for another segment.
+    pub window_full: u32,
+    /// µs of silence that a timeout (or tail loss probe) ended.
+    pub timeout: u32,
+    /// µs of silence with data outstanding, both directions, longer than four RTTs and 200 ms or that long for an RTO,
+    /// ended by the path itself coming back.
+    pub silence: u32,
+}
+
+/// What became of a packet, or of a few merged ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrived.
+    Passed,
+    /// Lost between sender and capture.
+    LostUp,
+    /// Lost between capture and receiver.
+    LostDown,
+}
+
+/// A packet that passed the vantage point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When, nanoseconds since 1970.
+    pub time: Time,
+    /// IP bytes on the wire, all headers of the segments of a super-packet counted.
+    pub bytes: u32,
+    /// RTT of one that arrived, µs, as in [`Track::rtt`]; 0 where none could be taken (retransmissions; before the first
+    /// sample).
+    pub rtt: u32,
+    /// How many segments.
+    pub segments: u16,
+    /// It had been sent before.
+    pub again: bool,
+    /// How much later than ever it came to the capture, by the sender's timestamps, µs; `u32::MAX` where unknown.
+    pub delay: u32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// Why nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Until a retransmission timeout.
+    Timeout,
+    /// Until a tail loss probe.
+    Probe,
+    /// Until the path came back: no packet either way, then ACKs or data without a timeout of the sender.
+    Silence,
+    /// Until a zero window opened.
+    ZeroWindow,
+}
+
+/// A long wait with data outstanding (or a closed window).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Last packet before it.
+    pub from: Time,
+    /// The packet that ended it.
+    pub to: Time,
+    /// Why.
+    pub why: Waited,
+}
+
+/// Bursts, by size.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bursts {
+    /// How many.
+    pub count: u64,
+    /// Payload bytes of all.
+    pub bytes: u64,
+    /// Of the largest.
+    pub largest: u32,
+}

@@ -1,0 +1,343 @@
+//! The tracker: packets in, what is to know of each direction of each connection out.
+//!
+//! Three verbs: [`Tracker::packet`] (and [`Tracker::too_big`]) in the capture's order; [`Tracker::drain`]
+//! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
+//! the packets say: see [`TrackerOptions`].
+
+use crate::connection::Connection;
+use crate::direction::Limits;
+use crate::table::{self, Table};
+use crate::{Bin, Recorder, Sample, Track};
+use crate::{bins, log};
+use capture::{End, Packet, TooBig};
+use units::{Span, Time};
+
+/// A connection that both ends have ended may see a few late packets so long, nanoseconds.
+const LINGER: u64 = 5_000_000_000;
+/// One that was silent so long gives back what its lists have in reserve, nanoseconds.
+const REST: u64 = 1_000_000_000;
+/// Clocks that step back more than this were set anew, nanoseconds.
+const STEP: u64 = 1_000_000_000;
+
+/// Packets whose connections are fetched at a time.
+const AHEAD: usize = 16;
+/// What is known of so few open connections stays in the processor's caches.
+const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
+
+/// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
+const LATEST: u64 = i64::MAX as u64;
+
+/// Bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct TrackerOptions {
+    /// Connections without packets that long are closed.
+    pub idle: Span,
+    /// Bytes for bins and logs of all connections, those not yet drained among them.
+    pub budget: usize,
+    /// The most connections open at a time; beyond, those idle longest are closed.
+    pub most_open: usize,
+    /// The most tracks kept; beyond, those with least payload are forgotten.
+    pub most_tracks: usize,
+}
+
+impl Default for TrackerOptions {
+    fn default() -> TrackerOptions {
+        TrackerOptions {
+            idle: Span::from_secs(120),
+            budget: 64 << 20,
+            most_open: 1 << 16,
+            most_tracks: 20_000,
+        }
+    }
+}
+
+/// Follows connections.
+pub struct Tracker {
+    options: TrackerOptions,
+    table: Table,
+    closed: Vec<Track>,
+    recorder: Option<Box<dyn Recorder>>,
+    connections: u64,
+    duplicates: u64,
+    missed: u64,
+    forgotten: u64,
+    /// Latest time, nanoseconds; what is added to the records' times since the clock stepped back.
+    now: u64,
+    shift: u64,
+    swept: u64,
+    rested: u64,
+    packets: u64,
+    limits: Limits,
+    /// Bytes of bins and logs of open connections.
+    held: usize,
+    /// Of tracks closed.
+    kept: usize,
+}
+
+/// What passed through a tracker as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Connections.
+    pub connections: u64,
+    /// Payload bytes acknowledged that the capture never saw, of those closed.
+    pub missed_bytes: u64,
+    /// Records that stood in the capture twice, of those closed.
+    pub duplicate_records: u64,
+    /// Tracks forgotten because there were more than [`TrackerOptions::most_tracks`].
+    pub forgotten_tracks: u64,
+}
+
+impl Tracker {
+    /// No connection yet.
+    pub fn new(options: TrackerOptions) -> Tracker {
+        Tracker {
+            options,
+            table: Table::new(),
+            closed: Vec::new(),
+            recorder: None,
+            connections: 0,
+            duplicates: 0,
+            missed: 0,
+            forgotten: 0,
+            now: 0,
+            shift: 0,
+            swept: 0,
+            rested: 0,
+            packets: 0,
+            limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
+            held: 0,
+            kept: 0,
+        }
+    }
+
+    /// A row for each packet goes there from now on.
+    pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
+        self.recorder = Some(recorder);
+    }
+
+    /// ICMP said that a packet of TCP was too big for the path (RFC 1191, RFC 8201).
+    pub fn too_big(&mut self, report: &TooBig) {
+        let (key, side) = table::key(report.from, report.to);
+        let slot = self.table.find(&key);
+        if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
+            connection.too_big(side);
+        }
+    }
+
+    /// Packets, as [`Tracker::packet`] takes them one by one, but faster where connections are many: most of the
+    /// time would go into waiting for the memory of one connection after the other.
+    pub fn packets(&mut self, packets: &[Packet]) {
+        for group in packets.chunks(AHEAD) {
+            if self.table.len() > FEW {
+                self.fetch(group);
+            }
+            group.iter().for_each(|p| self.packet(p));
+        }
+    }
+
+    /// Reads a little of all that the connections of these packets have in memory: reads that do not hang on each
+    /// other the processor does at the same time.
+    fn fetch(&self, group: &[Packet]) {
+        let mut ahead = [None; AHEAD];
+        for (connection, p) in ahead.iter_mut().zip(group) {
+            *connection = self.table.peek(&table::key(p.src, p.dst).0);
+        }
+        let mut last = u32::MAX;
+        for connection in &mut ahead {
+            let number = connection.map_or(u32::MAX, |c: &Connection| c.number);
+            if std::mem::replace(&mut last, number) == number {
+                *connection = None;
+            }
+        }
+        let connections = || ahead.iter().flatten();
+        let sum = connections().fold(0, |sum, c| sum ^ c.fetch());
+        let sum = connections().flat_map(|c| c.directions()).fold(sum, |sum, d| sum ^ d.fetch());
+        let sum = connections().flat_map(|c| c.directions()).fold(sum, |sum, d| sum ^ d.fetch_lists());
+        std::hint::black_box(sum);
+    }
+
+    /// A packet. Those of a capture should come in the order of time.
+    #[inline]
+    pub fn packet(&mut self, p: &Packet) {
+        let now = self.clock(p.time);
+        self.packets += 1;
+        if self.packets.is_multiple_of(4096) {
+            self.keep_house(now);
+        }
+        let (key, side) = table::key(p.src, p.dst);
+        let slot = match self.table.find(&key) {
+            Some(slot) => match self.table.get(slot) {
+                Some(c) if c.is_reopened_by(side, p, now) => {
+                    self.close(slot);
+                    self.open(key, side, p, now)
+                }
+                _ => slot,
+            },
+            None => self.open(key, side, p, now),
+        };
+        let Some(connection) = self.table.get(slot) else { return };
+        let row = connection.packet(side, p, now, self.limits, self.recorder.is_some());
+        let held = connection.bytes();
+        self.held = self.held + held - std::mem::replace(&mut connection.held, held);
+        if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
+            recorder.row(&row);
+        }
+    }
+
+    /// Times never go back: a clock that was set back goes on from where it was.
+    #[inline]
+    fn clock(&mut self, time: Time) -> u64 {
+        let mut now = time.as_nanos().saturating_add(self.shift);
+        if now < self.now {
+            if self.now - now > STEP {
+                self.shift = self.shift.saturating_add(self.now - now);
+            }
+            now = self.now;
+        }
+        self.now = now.min(LATEST);
+        self.now
+    }
+
+    #[cold]
+    fn open(&mut self, key: [End; 2], side: usize, p: &Packet, now: u64) -> usize {
+        if self.table.len() >= self.options.most_open {
+            self.make_room();
+        }
+        let number = self.connections as u32;
+        self.connections += 1;
+        self.table.insert(key, Connection::new(number, key, side, p, now))
+    }
+
+    /// Closes what is over, idle, or too much.
+    #[cold]
+    fn keep_house(&mut self, now: u64) {
+        let idle = self.options.idle.as_nanos();
+        if now.saturating_sub(self.swept) >= (idle / 8).min(LINGER) {
+            self.swept = now;
+            self.sweep(|c| {
+                let silent = now.saturating_sub(c.last);
+                silent > idle || c.is_over() && silent > LINGER
+            });
+        }
+        if now.saturating_sub(self.rested) >= REST {
+            self.rested = now;
+            self.rest(now);
+        }
+        self.save();
+    }
+
+    /// Has silent connections give back what memory they have in reserve.
+    fn rest(&mut self, now: u64) {
+        let mut less = 0;
+        self.table.each(|c| {
+            if now.saturating_sub(c.last) > REST {
+                less += c.held;
+                c.rest();
+                less -= c.held;
+            }
+        });
+        self.held -= less;
+    }
+
+    fn sweep(&mut self, over: impl Fn(&Connection) -> bool) {
+        for slot in self.table.slots_where(over) {
+            self.close(slot);
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        let mut lasts = Vec::with_capacity(self.table.len());
+        self.table.each(|c| lasts.push(c.last));
+        let quarter = lasts.len() / 4;
+        if quarter < lasts.len() {
+            let (_, &mut until, _) = lasts.select_nth_unstable(quarter);
+            self.sweep(|c| c.last <= until);
+        }
+    }
+
+    /// Halves what each connection may keep until all fit.
+    fn save(&mut self) {
+        while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
+            self.limits = Limits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
+            let limits = self.limits;
+            let mut held = 0;
+            self.table.each(|c| {
+                c.limit(limits);
+                c.held = c.bytes();
+                held += c.held;
+            });
+            self.held = held;
+            self.closed.iter_mut().for_each(|track| limit(track, limits));
+            self.kept = self.closed.iter().map(bytes).sum();
+        }
+    }
+
+    fn close(&mut self, slot: usize) {
+        let Some(connection) = self.table.remove(slot) else { return };
+        self.duplicates += connection.duplicates();
+        self.held -= connection.held;
+        let before = self.closed.len();
+        connection.finish(&mut self.closed);
+        // Most memory is that of tracks: no more than they need.
+        for track in &mut self.closed[before..] {
+            track.bins.shrink_to(8);
+            track.log.shrink_to(8);
+            track.waits.shrink_to(8);
+        }
+        self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
+        self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
+        let most = self.options.most_tracks;
+        if self.closed.len() > most.saturating_add(most / 4) {
+            self.forget();
+        }
+    }
+
+    /// Keeps the tracks with most payload.
+    fn forget(&mut self) {
+        let most = self.options.most_tracks;
+        if self.closed.len() > most {
+            let rank = |t: &Track| (std::cmp::Reverse(t.counts.payload_bytes), t.connection, t.opened);
+            self.closed.select_nth_unstable_by_key(most, rank);
+            self.forgotten += (self.closed.len() - most) as u64;
+            self.closed.truncate(most);
+            self.kept = self.closed.iter().map(bytes).sum();
+        }
+    }
+
+    /// Moves the tracks of connections that are over to `out`.
+    pub fn drain(&mut self, out: &mut Vec<Track>) {
+        out.append(&mut self.closed);
+        self.kept = 0;
+    }
+
+    /// Ends all connections: the rest of the tracks, and the totals.
+    pub fn finish(mut self, out: &mut Vec<Track>) -> Totals {
+        self.sweep(|_| true);
+        self.save();
+        self.forget();
+        out.append(&mut self.closed);
+        Totals {
+            connections: self.connections,
+            missed_bytes: self.missed,
+            duplicate_records: self.duplicates,
+            forgotten_tracks: self.forgotten,
+        }
+    }
+}
+
+/// Shortens what a closed track keeps.
+fn limit(track: &mut Track, limits: Limits) {
+    let bins = std::mem::take(&mut track.bins);
+    let mut bins = bins::Bins::of(track.first.as_nanos(), track.bin.as_nanos(), bins);
+    bins.limit(limits.bins);
+    (track.bin, track.bins) = (bins.width(), bins.into_list());
+    let mut log = log::Log::of(std::mem::take(&mut track.log), track.merged);
+    log.limit(limits.samples);
+    (track.log, track.merged) = log.into_samples();
+}
+
+/// Bytes of what grows with a track.
+fn bytes(track: &Track) -> usize {
+    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<Sample>()
+}

@@ -1,0 +1,164 @@
+//! The same run as worse captures show it: what must not change does not, the rest is told.
+
+use crate::vantage::{Run, one, tracks};
+use crate::{LOSS, POLICER, RECEIVER, SENDER, check, transfer};
+use capture::Packet;
+use track::Track;
+use units::Span;
+
+fn policed() -> Run {
+    transfer(POLICER, true, "", "", 1)
+}
+
+/// Retransmitted, fast, timeouts, lost up and down, unique bytes.
+fn key(t: &Track) -> [u64; 6] {
+    let c = &t.counts;
+    [c.retransmitted_packets, c.fast, c.timeouts, c.lost_up, c.lost_down, c.unique_bytes]
+}
+
+#[test]
+fn sequence_numbers_may_wrap_around() {
+    let r = policed();
+    let mut packets = r.captures.hosts[SENDER].clone();
+    for p in &mut packets {
+        let (from, to) =
+            if p.src.port == 5201 { (77, u32::MAX - 9_000_000) } else { (u32::MAX - 9_000_000, 77) };
+        p.seq = p.seq.wrapping_add(from);
+        p.ack = p.ack.wrapping_add(to);
+        for (a, b) in &mut p.options.sack {
+            (*a, *b) = (a.wrapping_add(to), b.wrapping_add(to));
+        }
+    }
+    let (t, plain) = (one(&packets), r.at(SENDER));
+    check(&t);
+    assert_eq!(t.counts, plain.counts);
+    assert_eq!(t.log, plain.log);
+}
+
+#[test]
+fn records_that_stand_there_twice_are_left_out() {
+    let r = policed();
+    let packets = &r.captures.hosts[SENDER];
+    let mut twice: Vec<Packet> = Vec::new();
+    for p in packets {
+        twice.push(*p);
+        twice.push(Packet { time: p.time + Span::from_micros(7), ttl: p.ttl - 1, ..*p });
+    }
+    twice.sort_by_key(|p| p.time);
+    let (t, plain) = (one(&twice), r.at(SENDER));
+    // An ACK without IP identification cannot be told from a duplicate ACK.
+    let doubt = packets.iter().filter(|p| p.id == 0).count() as u64;
+    let kept = packets.len() as u64 - t.counts.duplicate_records;
+    // Nor, now and then, one whose double stands far behind it.
+    assert!(kept <= doubt + 2, "{kept} kept, {doubt} in doubt");
+    assert_eq!(key(&t), key(&plain));
+}
+
+#[test]
+fn what_the_capture_missed_is_not_lost() {
+    let r = policed();
+    let mut again = std::collections::HashMap::new();
+    r.captures.sent.iter().for_each(|(seq, _)| *again.entry(*seq).or_insert(0) += 1);
+    let (mut n, mut missed) = (0, 0);
+    let keep = |p: &&Packet| {
+        let once = p.len > 0 && again.get(&p.seq) == Some(&1);
+        n += once as u32;
+        let dropped = once && n.is_multiple_of(97);
+        missed += if dropped { p.len as u64 } else { 0 };
+        !dropped
+    };
+    let packets: Vec<Packet> = r.captures.hosts[SENDER].iter().filter(keep).copied().collect();
+    let (t, plain) = (one(&packets), r.at(SENDER));
+    assert!(missed > 100_000);
+    assert_eq!(t.counts.missed_bytes, missed);
+    assert_eq!(t.counts.acked_bytes, plain.counts.acked_bytes);
+    assert_eq!((t.counts.lost_up, t.counts.lost_down), (plain.counts.lost_up, plain.counts.lost_down));
+    assert_eq!(t.counts.retransmitted_packets, plain.counts.retransmitted_packets);
+}
+
+#[test]
+fn one_way_is_enough_for_what_it_shows() {
+    let r = policed();
+    let way = |data: bool| -> Vec<Packet> {
+        r.captures.hosts[SENDER].iter().filter(|p| (p.dst.port == 5201) == data).copied().collect()
+    };
+    let plain = r.at(SENDER);
+    let data = one(&way(true));
+    assert_eq!(data.counts.retransmitted_packets, plain.counts.retransmitted_packets);
+    assert_eq!(data.counts.lost_down, plain.counts.lost_down);
+    assert_eq!((data.counts.acked_bytes, data.counts.acks, data.rtt.samples()), (0, 0, 0));
+    let acks = one(&way(false));
+    assert_eq!(acks.counts.acked_bytes, 20_000_000);
+    assert_eq!(acks.counts.missed_bytes, 20_000_000);
+    assert_eq!((acks.counts.data_packets, acks.first_data), (0, None));
+}
+
+#[test]
+fn without_its_beginning_a_flow_is_followed_all_the_same() {
+    let r = transfer(LOSS, true, "", "", 1);
+    let packets = &r.captures.hosts[RECEIVER];
+    let t = one(&packets[packets.len() / 2..]);
+    assert!(!t.handshake.syn && t.handshake.wscale.is_none());
+    assert!(t.bins.iter().all(|b| b.window == u32::MAX), "the scale is not known");
+    assert_eq!(t.mss, 1448);
+    let rtt = t.rtt.mean().as_millis_f64();
+    assert!((39.0..45.0).contains(&rtt), "{rtt}: by timestamps, without handshake");
+}
+
+/// Segmentation offload: up to `most` segments in a row that follow each other at once are one record.
+fn offloaded(packets: &[Packet], most: u32) -> Vec<Packet> {
+    let mut out: Vec<Packet> = Vec::new();
+    for p in packets {
+        if let Some(last) = out.last_mut()
+            && (last.src, last.ack, last.options) == (p.src, p.ack, p.options)
+            && (p.len > 0 && last.len > 0 && last.len.is_multiple_of(1448))
+            && last.seq.wrapping_add(last.len) == p.seq
+            && last.len < most * 1448
+            && p.time.since(last.time) < Span::from_micros(500)
+        {
+            last.len += p.len;
+            continue;
+        }
+        out.push(*p);
+    }
+    out
+}
+
+#[test]
+fn super_packets_count_as_what_they_hold() {
+    let r = policed();
+    let packets = offloaded(&r.captures.hosts[SENDER], 44);
+    assert!(packets.len() < r.captures.hosts[SENDER].len() * 9 / 10, "there are super-packets");
+    let (t, plain) = (one(&packets), r.at(SENDER));
+    check(&t);
+    assert_eq!(t.counts.data_packets, plain.counts.data_packets);
+    assert_eq!(t.counts.ip_bytes, plain.counts.ip_bytes);
+    assert_eq!(key(&t), key(&plain));
+}
+
+#[test]
+fn a_port_used_again_is_another_connection() {
+    let r = policed();
+    let first = &r.captures.hosts[SENDER];
+    let later = first.iter().map(|p| {
+        let shift = if p.src.port == 5201 { 0 } else { 1_000_000 };
+        let time = p.time + Span::from_secs(70);
+        let sack = p
+            .options
+            .sack
+            .map(|(a, b)| (a.wrapping_add(1_000_000 - shift), b.wrapping_add(1_000_000 - shift)));
+        let options = capture::Options { sack, ..p.options };
+        Packet {
+            time,
+            seq: p.seq.wrapping_add(shift),
+            ack: p.ack.wrapping_add(1_000_000 - shift),
+            options,
+            ..*p
+        }
+    });
+    let both: Vec<Packet> = first.iter().copied().chain(later).collect();
+    let mut tracks = tracks(&both);
+    tracks.sort_by_key(|t| t.connection);
+    assert_eq!(tracks.iter().map(|t| t.connection).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(key(&tracks[0]), key(&tracks[1]));
+}

@@ -1,0 +1,80 @@
+//! A sender whose buffer is small, as Linux fills it: in bursts, the next as soon as ACKs have made room.
+
+use capture::{Addr, End, Flags, Options, Packet};
+use track::{Track, Tracker, TrackerOptions};
+use units::Time;
+
+const MSS: u32 = 1460;
+const BURST: u32 = 40;
+
+fn end(host: u8, port: u16) -> End {
+    End { addr: Addr::v4([10, 0, 0, host]), port }
+}
+
+/// At the sender: bursts of 40 segments, of which the last has `tail` bytes; an ACK for every two from 20 ms on, 0.7 ms
+/// apart; `pause` after the last of them the next burst.
+fn bursts(pause: u64, tail: u32, window: u16) -> Track {
+    let (a, b) = (end(1, 40_000), end(2, 5201));
+    let mut tracker = Tracker::new(TrackerOptions::default());
+    let mut packet = |us: u64, from_a: bool, seq: u32, ack: u32, flags: u8, len: u32| {
+        let (src, dst) = if from_a { (a, b) } else { (b, a) };
+        let options = match flags & Flags::SYN.0 {
+            0 => Options::default(),
+            _ => Options { mss: Some(1460), wscale: Some(0), sack_ok: true, ..Options::default() },
+        };
+        tracker.packet(&Packet {
+            time: Time::from_nanos(us * 1000),
+            src,
+            dst,
+            seq,
+            ack,
+            flags: Flags(flags),
+            window,
+            len,
+            header: 40,
+            options,
+            ..Packet::default()
+        });
+    };
+    let (syn, ack, psh) = (Flags::SYN.0, Flags::ACK.0, Flags::PSH.0);
+    packet(0, true, 0, 0, syn, 0);
+    packet(10_000, false, 0, 1, syn | ack, 0);
+    packet(10_010, true, 1, 1, ack, 0);
+    let (mut now, mut seq) = (11_000, 1);
+    for _ in 0..50 {
+        let first = seq;
+        for i in 0..BURST {
+            let len = if i + 1 == BURST { tail } else { MSS };
+            packet(now + i as u64, true, seq, 1, if len < MSS { ack | psh } else { ack }, len);
+            seq += len;
+        }
+        for i in 1..=BURST / 2 {
+            now += if i == 1 { 20_000 } else { 700 };
+            packet(now, false, 1, seq.min(first + 2 * i * MSS), ack, 0);
+        }
+        now += pause;
+    }
+    let mut tracks: Vec<Track> = Vec::new();
+    tracker.finish(&mut tracks);
+    tracks.into_iter().max_by_key(|t| t.counts.payload_bytes).expect("a track")
+}
+
+#[test]
+fn bursts_that_acks_let_out_are_a_buffers() {
+    for tail in [MSS, 700] {
+        let c = bursts(60, tail, 65_535).counts;
+        assert!(c.ended > 1_000_000_000, "{} ms of 1.7 s", c.ended / 1_000_000);
+        assert!(c.ended_by_ack * 10 > c.ended * 9, "{c:?}");
+        // What comes at its own time is an application's.
+        let c = bursts(400, tail, 65_535).counts;
+        assert_eq!(c.ended_by_ack, 0, "{c:?}");
+    }
+}
+
+#[test]
+fn a_piece_that_fills_the_window_is_not_the_applications() {
+    let all = (BURST - 1) * MSS + 700;
+    assert_eq!(bursts(60, 700, 65_535).counts.short, 50);
+    // Of the first burst the window is not known: what a SYN announces is not scaled.
+    assert_eq!(bursts(60, 700, all as u16).counts.short, 1);
+}

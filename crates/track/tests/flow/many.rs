@@ -1,0 +1,40 @@
+//! Many connections at once.
+
+use crate::{POLICER, SENDER, transfer};
+use capture::Packet;
+use track::{Track, Tracker, TrackerOptions};
+use units::Span;
+
+/// Begin of the connection `n`, and its port.
+fn moved(p: &Packet, client: u16, n: u16) -> Packet {
+    let mut p = *p;
+    p.time += Span::from_micros(137) * n as u64;
+    for end in [&mut p.src, &mut p.dst] {
+        if end.port == client {
+            end.port = 20_000 + n;
+        }
+    }
+    p
+}
+
+#[test]
+fn packets_together_are_tracked_as_one_by_one() {
+    let run = transfer(POLICER, true, "", "", 7);
+    let some: Vec<Packet> = run.captures.hosts[SENDER].iter().take(400).copied().collect();
+    let client = some[0].src.port;
+    let mut all: Vec<Packet> = (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
+    all.sort_by_key(|p| p.time);
+    // Some memory is saved, and some connections closed early.
+    for options in [
+        TrackerOptions::default(),
+        TrackerOptions { budget: 1 << 20, most_open: 200, ..TrackerOptions::default() },
+    ] {
+        let (mut alone, mut together) = (Tracker::new(options), Tracker::new(options));
+        all.iter().for_each(|p| alone.packet(p));
+        all.chunks(1021).for_each(|some| together.packets(some));
+        let (mut a, mut b): (Vec<Track>, Vec<Track>) = Default::default();
+        assert_eq!(alone.finish(&mut a), together.finish(&mut b));
+        assert!(a.len() >= 300, "{}", a.len());
+        assert_eq!(format!("{a:?}"), format!("{b:?}"));
+    }
+}
