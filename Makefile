@@ -79,6 +79,6 @@ docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
 	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \
-		tests/diagnose/usc.csv > docs/diagnose.md
+		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-result --features parquet,schema --test schema

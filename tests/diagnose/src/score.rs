@@ -1,4 +1,4 @@
-//! Tables of scored flows, as Markdown: they are read in a terminal and in `docs/diagnose.md` alike.
+//! Tables of scored flows, as Markdown: they are read in a terminal and in `docs/diagnosis-accuracy.md` alike.
 
 use crate::line::Line;
 use result::Cause;

@@ -1,4 +1,4 @@
-//! `doc SEED COUNT LAB.csv USC.csv`: prints `docs/diagnose.md`. The corpus of SEED is played and scored anew, the
+//! `doc SEED COUNT LAB.csv USC.csv`: prints `docs/diagnosis-accuracy.md`. The corpus of SEED is played and scored anew, the
 //! kernel's cases and the public traces were recorded by `lab` and `usc`.
 
 use diagnose_test::judge::Judge;

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Runs the examples of README.md and docs/ and holds what they show against what longfat prints.
+
+    tests/examples.py LONGFAT [--bless] [FILE.md ...]
+
+An example is a fenced block that begins with `$ longfat`. Its commands run in one folder a file, in the file's order;
+lines behind a command are its output (both streams), `...` alone on a line stands for lines left out. Commands that
+begin with `sudo` want a kernel and real seconds: they are not run here. `--bless` writes what is printed now.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT_OUT = "..."
+
+
+def commands(lines):
+    """Splits a block's lines into (command, first line of its output, end of it)."""
+    found, i = [], 0
+    while i < len(lines):
+        if not lines[i].startswith("$ "):
+            i += 1
+            continue
+        text = lines[i][2:]
+        while text.endswith("\\") or text.rstrip().endswith("|"):
+            i += 1
+            text = text.rstrip("\\") + " " + lines[i].strip()
+        begin = i = i + 1
+        while i < len(lines) and not lines[i].startswith("$ "):
+            i += 1
+        found.append((text, begin, i))
+    return found
+
+
+def matches(shown, printed):
+    """Whether `shown` is `printed` with lines left out only where it says so."""
+    parts, part = [], []
+    for line in shown:
+        if line == LEFT_OUT:
+            parts.append(part)
+            part = []
+        else:
+            part.append(line)
+    parts.append(part)
+    if len(parts) == 1:
+        return shown == printed
+    first, last = parts[0], parts[-1]
+    if printed[: len(first)] != first or (last and printed[-len(last):] != last):
+        return False
+    at, end = len(first), len(printed) - len(last)
+    for part in parts[1:-1]:
+        places = [i for i in range(at, end - len(part) + 1) if printed[i:i + len(part)] == part]
+        if not places:
+            return False
+        at = places[0] + len(part)
+    return at <= end
+
+
+def blessed(shown, printed):
+    """`printed`, shortened as `shown` is."""
+    if LEFT_OUT not in shown:
+        return printed
+    head = shown.index(LEFT_OUT)
+    tail = len(shown) - 1 - (len(shown) - 1 - shown[::-1].index(LEFT_OUT))
+    return printed[:head] + [LEFT_OUT] + (printed[-tail:] if tail else [])
+
+
+def check(path, longfat, bless):
+    text = path.read_text()
+    passed, failed = 0, 0
+    with tempfile.TemporaryDirectory() as work:
+        work = Path(work)
+        for name in ("scenarios", "Cargo.lock"):
+            (work / name).symlink_to(ROOT / name)
+        (work / "bin").mkdir()
+        (work / "bin" / "longfat").symlink_to(longfat)
+        out = []
+        blocks = re.split(r"(^```[^\n]*\n.*?^```$)", text, flags=re.M | re.S)
+        for block in blocks:
+            lines = block.split("\n")
+            if not (block.startswith("```") and len(lines) > 2 and lines[1].startswith("$ ")):
+                out.append(block)
+                continue
+            fence, body, new, at = lines[0], lines[1:-1], [], 0
+            for command, begin, end in commands(body):
+                shown = body[begin:end]
+                while shown and not shown[-1].strip():
+                    shown = shown[:-1]
+                new += body[at:begin]
+                at = end
+                if command.startswith("sudo ") or "longfat" not in command.split("|")[0]:
+                    new += body[begin:end]
+                    continue
+                command = re.split(r"\s{2,}# ", command)[0]
+                done = subprocess.run(["sh", "-c", command], cwd=work, text=True, capture_output=True,
+                                      env={"PATH": f"{work / 'bin'}:/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "80"})
+                printed = [line.rstrip() for line in (done.stdout + done.stderr).rstrip("\n").split("\n")]
+                printed = [] if printed == [""] else printed
+                if matches(shown, printed):
+                    passed += 1
+                    new += body[begin:end]
+                    continue
+                new += blessed(shown, printed)
+                if not bless:
+                    failed += 1
+                    print(f"{path.relative_to(ROOT)}: $ {command}\nprints:\n" + "\n".join(printed[:60]))
+            out.append("\n".join([fence, *new, lines[-1]]))
+    if bless:
+        path.write_text("".join(out))
+    return passed, failed
+
+
+def main():
+    args = [a for a in sys.argv[1:] if a != "--bless"]
+    longfat = Path(args[0]).resolve()
+    files = [Path(a).resolve() for a in args[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    passed = failed = 0
+    for path in files:
+        ok, bad = check(path, longfat, "--bless" in sys.argv)
+        passed, failed = passed + ok, failed + bad
+    print(f"examples: {passed} passed, {failed} failed")
+    return 1 if failed or not passed + ("--bless" in sys.argv) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
