@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-sim
 
-.PHONY: test lint unit web same-bytes wasm parquet browser bench fuzz docs setup netns
+.PHONY: test lint unit web same-bytes wasm parquet browser bench fuzz docs setup netns objects
 
 test: setup lint unit web wasm same-bytes parquet browser netns
 
@@ -14,7 +14,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	! command -v clang >/dev/null || $(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
+	$(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -58,12 +58,16 @@ bench: setup
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
-# says that it was skipped. `make unit` builds without the eBPF programs, this with them.
+# says that it was skipped.
 KERNEL = longfat-lab longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
-FEATURES = $(KERNEL:%=%/kernel-tests) longfat/kernel-cc longfat-lab/bpf
+FEATURES = $(KERNEL:%=%/kernel-tests)
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --lib --test kernel --test shell --test tools \
 		--test controls --test cc --test cc_kernel --test live --test faults -- --test-threads=1
+
+# The eBPF programs (crates/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
+objects:
+	LONGFAT_BLESS=1 $(CARGO) test -p longfat-kernel-cc --lib objects
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain. A capture left half read
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.

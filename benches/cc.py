@@ -32,7 +32,7 @@ def longfat():
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
     program = os.path.join(target, "release", "longfat")
     if not os.path.exists(program):
-        command = ["cargo", "build", "-q", "--release", "-p", "longfat", "--features", "kernel-cc"]
+        command = ["cargo", "build", "-q", "--release", "-p", "longfat"]
         subprocess.run(command, check=True, cwd=ROOT)
     return program
 

@@ -12,11 +12,9 @@ command -v xz >/dev/null || missing="$missing xz-utils"
 command -v iperf3 >/dev/null || missing="$missing iperf3"
 command -v curl >/dev/null || missing="$missing curl"
 command -v python3 >/dev/null || missing="$missing python3"
-# The eBPF congestion controls (the feature kernel-cc).
+# Whether the committed eBPF programs are what their sources give (cargo builds without).
 command -v clang >/dev/null || missing="$missing clang"
-command -v pkg-config >/dev/null || missing="$missing pkg-config"
-[ -e /usr/include/libelf.h ] || missing="$missing libelf-dev"
-[ -e /usr/include/zlib.h ] || missing="$missing zlib1g-dev"
+command -v llvm-strip >/dev/null || missing="$missing llvm"
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
 # The report page: built and tested with node, opened in a browser, Chinese included.
 command -v node >/dev/null || missing="$missing nodejs"

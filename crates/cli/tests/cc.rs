@@ -16,7 +16,7 @@ fn the_list_has_the_kernels_and_the_simulators_controls() {
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(json["schema"], "longfat-cc/1");
-    assert_eq!(json["built_in"], cfg!(feature = "kernel-cc"));
+    assert_eq!(json["built_in"], kernel_cc::built_in());
     let row = |name: &str| {
         let rows = json["controls"].as_array().expect("a list");
         rows.iter().find(|r| r["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
@@ -26,7 +26,10 @@ fn the_list_has_the_kernels_and_the_simulators_controls() {
     assert_eq!((&default["in_kernel"], &default["unprivileged"]), (&true.into(), &true.into()));
     let text = String::from_utf8(cc(&["list"]).stdout).expect("UTF-8");
     assert!(text.starts_with("control ") && text.contains("\nreno "), "{text}");
-    assert_eq!(text.contains("--features kernel-cc"), !cfg!(feature = "kernel-cc"), "{text}");
+    assert_eq!(text.contains("no eBPF programs built in"), !kernel_cc::built_in(), "{text}");
+    if kernel_cc::built_in() {
+        assert_eq!(row("bbr-hsr")["ebpf"]["parameters"]["hsr_T1_us"], 1_000_000);
+    }
 }
 
 #[test]
@@ -51,8 +54,8 @@ fn what_cannot_be_loaded_is_told() {
     assert!(text.contains("`nonesuch`") && text.contains("`bw_rec`"), "{text}");
     let text = refused(&["load", "westwood", "--set", "T=1s"]);
     assert!(text.contains("`T`"), "{text}");
-    if !cfg!(feature = "kernel-cc") {
-        assert!(refused(&["load", "bbr-hsr"]).contains("--features kernel-cc"));
+    if !kernel_cc::built_in() {
+        assert!(refused(&["load", "bbr-hsr"]).contains("no eBPF programs built in"));
     }
 }
 

@@ -225,7 +225,7 @@ struct ack_sample {
  *   pkts_acked    1 const struct ack_sample *
  *   cong_control  1 ack, 2 flag, 3 const struct rate_sample * (Linux 6.10 and later)
  *
- * The loader writes name and flags, so they come first here; libbpf matches members by name.
+ * The loader writes name and flags. It finds members by name.
  */
 struct sock;
 struct tcp_congestion_ops {

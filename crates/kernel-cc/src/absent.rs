@@ -1,4 +1,4 @@
-//! What stands for the loader where the programs are not built in: it says so.
+//! What stands for the loader on other systems than Linux on little-endian machines: it says so.
 
 use crate::{Done, Error, Parameter};
 

@@ -6,7 +6,7 @@ use std::io;
 /// Why a control was not loaded or unloaded.
 #[derive(Debug)]
 pub enum Error {
-    /// This program was built without the eBPF programs.
+    /// This program was built for another system than Linux, or for a big-endian machine.
     NotBuiltIn,
     /// There is no eBPF program of that name.
     Unknown {
@@ -23,6 +23,11 @@ pub enum Error {
         /// Those that are missing, e.g. `CAP_BPF`.
         missing: Vec<&'static str>,
     },
+    /// The object file of a program cannot be used.
+    Object {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The kernel cannot run such programs.
     Kernel {
         /// What it lacks, and what would do.
@@ -34,7 +39,7 @@ pub enum Error {
         name: String,
         /// What the kernel said.
         why: String,
-        /// What libbpf and the kernel's verifier told, as they told it.
+        /// What the kernel's verifier told, as it told it.
         log: String,
     },
     /// The kernel already has a control of that name, and it is not longfat's.
@@ -61,11 +66,11 @@ impl Error {
         let what = what.into();
         move |source| Error::System { what, source }
     }
-}
 
-/// How the programs get into the program.
-pub const HOW_TO_BUILD: &str = "build longfat with its eBPF programs: cargo build --release --features kernel-cc \
-     (it needs clang, libelf-dev, zlib1g-dev and pkg-config)";
+    pub(crate) fn object(why: impl Into<String>) -> Error {
+        Error::Object { why: why.into() }
+    }
+}
 
 /// Lines of a verifier's log that are shown; the last ones tell the reason.
 const LINES: usize = 40;
@@ -73,11 +78,14 @@ const LINES: usize = 40;
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotBuiltIn => write!(f, "this longfat has no eBPF programs built in; {HOW_TO_BUILD}"),
+            Error::NotBuiltIn => f.write_str(
+                "this longfat has no eBPF programs built in: they are for Linux on little-endian machines",
+            ),
             Error::Unknown { name } => {
                 let known: Vec<&str> = crate::REGISTRY.iter().map(|e| e.name).collect();
                 write!(f, "longfat has no eBPF program called `{name}`; there are: {}", known.join(", "))
             }
+            Error::Object { why } => write!(f, "this eBPF object cannot be loaded: {why}"),
             Error::Parameter { why } | Error::Kernel { why } => f.write_str(why),
             Error::Capability { missing } => write!(
                 f,

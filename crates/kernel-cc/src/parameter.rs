@@ -12,3 +12,21 @@ pub struct Parameter {
     /// Where it stands among the constants, and its bytes.
     pub(crate) place: (usize, usize),
 }
+
+impl Parameter {
+    /// The one of this place among the constants; `None` where there is no number.
+    pub(crate) fn read(name: &str, start: usize, size: usize, constants: &[u8]) -> Option<Parameter> {
+        let bytes = constants.get(start..start.checked_add(size)?)?;
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            return None;
+        }
+        let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        Some(Parameter { name: name.into(), value, most: u64::MAX >> (64 - 8 * size), place: (start, size) })
+    }
+
+    /// Puts a value in its place among the constants.
+    pub(crate) fn write(&self, value: u64, constants: &mut [u8]) {
+        let places = constants.iter_mut().skip(self.place.0).take(self.place.1);
+        places.zip(value.to_le_bytes()).for_each(|(place, byte)| *place = byte);
+    }
+}

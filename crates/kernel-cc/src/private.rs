@@ -1,7 +1,8 @@
 //! An instance that belongs to this process alone.
 
 use crate::kernel::Kernel;
-use crate::object::{Opened, Registered};
+use crate::load::Registered;
+use crate::object::Opened;
 use crate::{Error, object_of};
 
 /// A control under a name of this process's own, with parameters of its own. It leaves the
@@ -28,10 +29,10 @@ impl Loaded {
     /// # Errors
     /// As of [`Loaded::load`].
     pub fn of(name: &str, object: &[u8], parameters: &[(&str, u64)]) -> Result<Loaded, Error> {
+        let mut opened = Opened::new(name, object)?;
+        opened.set(parameters)?;
         let mut from = 0;
         loop {
-            let mut opened = Opened::new(name, object)?;
-            opened.set(parameters)?;
             let (kernel_name, n) = Kernel::now().free_name(name, std::process::id(), from);
             match opened.load(&kernel_name)?.register() {
                 // A process of the same number in another namespace, or a thread of ours, was faster.

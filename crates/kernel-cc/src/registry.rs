@@ -1,6 +1,5 @@
 //! The controls that longfat has as eBPF programs: one `bpf/NAME.bpf.c` (a hyphen of the name is an
-//! underscore there) and one line here. The line alone makes the name known, also where the crate
-//! is built without the programs.
+//! underscore there), compiled by `make objects` to `objects/NAME.bpf.o`, and one line here.
 
 /// A control that longfat has as an eBPF program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +10,27 @@ pub struct Entry {
     pub paces: bool,
     /// What it is, in a few words.
     pub about: &'static str,
+    /// The compiled program.
+    pub(crate) object: &'static [u8],
+}
+
+/// A control of the given name, compiled from the file of the given name.
+macro_rules! entry {
+    ($name:literal, $file:literal, paces: $paces:literal, $about:literal) => {
+        Entry {
+            name: $name,
+            paces: $paces,
+            about: $about,
+            object: include_bytes!(concat!("../objects/", $file, ".bpf.o")),
+        }
+    };
 }
 
 /// All of them.
 pub const REGISTRY: &[Entry] = &[
-    Entry { name: "bbr-hsr", paces: true, about: "BBR for high-speed trains" },
-    Entry {
-        name: "westwood",
-        paces: false,
-        about: "Westwood+: after a loss, what the path was seen to carry",
-    },
-    Entry { name: "compound", paces: false, about: "Compound TCP: Reno and a window ruled by delay" },
+    entry!("bbr-hsr", "bbr_hsr", paces: true, "BBR for high-speed trains"),
+    entry!("westwood", "westwood", paces: false, "Westwood+: after a loss, what the path was seen to carry"),
+    entry!("compound", "compound", paces: false, "Compound TCP: Reno and a window ruled by delay"),
 ];
 
 /// The control called `name`.

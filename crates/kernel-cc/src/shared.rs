@@ -1,11 +1,11 @@
 //! Controls loaded for everybody, to stay.
 
-use crate::object::{Opened, Registered, is_constants, layout, os};
+use crate::load::Registered;
+use crate::object::{Btf, CONSTANTS, Opened, described};
+use crate::sys::bpf;
 use crate::{Before, Done, Error, Parameter, kernel_name, object_of, pins};
-use libbpf_rs::btf::Btf;
-use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use std::fs;
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -51,38 +51,42 @@ fn values(parameters: &[Parameter]) -> Vec<(String, u64)> {
     parameters.iter().map(|p| (p.name.clone(), p.value)).collect()
 }
 
-fn pin(mut registered: Registered, kernel_name: &str) -> Result<(), Error> {
+fn pin(registered: Registered, kernel_name: &str) -> Result<(), Error> {
     let folder = pins::folder(kernel_name);
     let failed = || Error::system(format!("pinning {kernel_name} in {}", folder.display()));
     let _ = pins::remove(&folder); // what an interrupted load has left
     fs::create_dir_all(&folder).map_err(failed())?;
-    let pinned = (|| {
-        if let Some(mut program) = registered.object.progs_mut().next() {
-            program.pin(folder.join("program"))?;
-        }
-        registered.link.pin(folder.join("link"))
-    })();
+    let pinned = bpf::pin(registered.program.as_fd(), &folder.join("program"))
+        .and_then(|()| bpf::pin(registered.link.as_fd(), &folder.join("link")));
     pinned.map_err(|e| {
         let _ = pins::remove(&folder);
-        failed()(os(&e))
+        failed()(e)
     })
+}
+
+/// The parameters of a built-in program, with their defaults. Needs no privileges.
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn parameters(name: &str) -> Result<Vec<Parameter>, Error> {
+    Ok(Opened::new(name, object_of(name)?)?.parameters())
 }
 
 /// The parameters in force of a pinned control; `None` where they cannot be read.
 pub fn parameters_of(kernel_name: &str) -> Option<Vec<Parameter>> {
-    constants(&pins::folder(kernel_name).join("program"))
+    constants(&pins::folder(kernel_name).join("program")).ok().flatten()
 }
 
-fn constants(program: &Path) -> Option<Vec<Parameter>> {
-    let fd = Program::fd_from_pinned_path(program).ok()?;
-    let id = Program::id_from_fd(fd.as_fd()).ok()?;
-    let btf = Btf::from_prog_id(id).ok()?;
-    let wanted = ProgInfoQueryOptions::default().include_map_ids(true);
-    let info = ProgInfoIter::with_query_opts(wanted).find(|p| p.id == id)?;
-    let mut maps = info.map_ids.iter().filter_map(|&map| MapHandle::from_map_id(map).ok());
-    let map = maps.find(|m| is_constants(&m.name().to_string_lossy()));
+fn constants(program: &Path) -> io::Result<Option<Vec<Parameter>>> {
+    let program = bpf::pinned(program)?;
+    let (maps, types) = bpf::maps_and_types(program.as_fd())?;
+    let types = bpf::description(types.as_fd())?;
+    for map in &maps {
+        let (name, value) = bpf::name_and_value(map.as_fd())?;
+        if name.ends_with(CONSTANTS) {
+            return Ok(Btf::read(&types).map(|types| described(&types, &value)));
+        }
+    }
     // A program that reads no parameter has no such map.
-    let Some(map) = map else { return Some(Vec::new()) };
-    let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    Some(layout(&btf, &bytes))
+    Ok(Some(Vec::new()))
 }

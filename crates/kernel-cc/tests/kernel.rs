@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A window that never changes, for tests alone.
-const STEADY: &[u8] = include_bytes!(env!("STEADY_OBJECT"));
+const STEADY: &[u8] = include_bytes!("steady.bpf.o");
 
 fn has(name: &str) -> bool {
     Kernel::now().has(name)

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn who_wants_what_nobody_has_is_told() {
-        // Built in or not: without the feature it says how to build it, without privileges what is missing.
+        // Without privileges it is said what is missing.
         let names = congestion::NAMES.iter().filter(|name| !Kernel::now().has(name));
         for control in names.filter_map(|name| Control::named(name)) {
             let Err(e) = Controls::load(&[("flow bulk".into(), control)]) else { continue };
@@ -115,7 +115,7 @@ mod tests {
             assert!(text.starts_with(&format!("flow bulk: congestion control {name}: ")), "{text}");
             let told = match (kernel_cc::find(name), kernel_cc::built_in()) {
                 (None, _) => "reno",
-                (Some(_), false) => "--features kernel-cc",
+                (Some(_), false) => "no eBPF programs built in",
                 (Some(_), true) => "missing CAP_BPF",
             };
             assert!(text.contains(told), "{text}");

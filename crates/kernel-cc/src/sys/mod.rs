@@ -1,5 +1,8 @@
-//! The two system calls that std lacks.
+//! The system calls that std lacks.
 #![allow(unsafe_code)]
+
+#[cfg(target_endian = "little")]
+pub mod bpf;
 
 use std::ffi::CString;
 use std::io;
@@ -9,13 +12,14 @@ use std::path::Path;
 /// `BPF_FS_MAGIC` (linux/magic.h).
 const BPF_FS: u64 = 0xcafe_4a11;
 
-fn text(path: &Path) -> io::Result<CString> {
+/// A path as the kernel wants it.
+fn c_string(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
 /// Whether a file system for pinned objects is mounted there.
 pub fn is_bpffs(path: &Path) -> io::Result<bool> {
-    let path = text(path)?;
+    let path = c_string(path)?;
     let mut about = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: both pointers are valid; all zeros is a valid statfs.
     let (done, about) = unsafe { (libc::statfs(path.as_ptr(), about.as_mut_ptr()), about.assume_init()) };
@@ -27,7 +31,7 @@ pub fn is_bpffs(path: &Path) -> io::Result<bool> {
 
 /// Mounts one there, for root alone.
 pub fn mount_bpffs(path: &Path) -> io::Result<()> {
-    let path = text(path)?;
+    let path = c_string(path)?;
     let kind = c"bpf".as_ptr();
     // SAFETY: all are strings that end in zero and live long enough.
     let done =

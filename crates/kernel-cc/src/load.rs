@@ -1,0 +1,131 @@
+//! A program into the kernel: checked, then registered.
+
+use crate::object::{Btf, Code, Opened, Operation, Plan, describe, join, plan};
+use crate::sys::bpf::{self, Refused};
+use crate::{Error, capabilities, diagnose, names};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// A checked control in the kernel, not registered yet.
+pub struct Ready {
+    value: OwnedFd,
+    program: OwnedFd,
+    name: String,
+    kernel_name: String,
+}
+
+/// A control in the kernel's list, for as long as the link or a pin of it is there.
+#[derive(Debug)]
+pub struct Registered {
+    pub link: OwnedFd,
+    /// One of its programs.
+    pub program: OwnedFd,
+}
+
+impl Opened<'_> {
+    /// Has the kernel check it. The control is going to be called `kernel_name`, which is the
+    /// caller's to choose; any program may then choose it, without privileges too.
+    ///
+    /// # Errors
+    /// What is missing or was refused.
+    pub fn load(&self, kernel_name: &str) -> Result<Ready, Error> {
+        capabilities::check()?;
+        let types = fs::read(diagnose::TYPES).map_err(|e| diagnose::without_types(&e))?;
+        let kernel = Btf::read(&types).ok_or_else(diagnose::unknown_types)?;
+        self.load_on(&kernel, kernel_name).map_err(|failure| diagnose::why(failure, &kernel))
+    }
+
+    fn load_on(&self, kernel: &Btf<'_>, kernel_name: &str) -> Result<Ready, Error> {
+        let plan = plan(self, kernel, kernel_name)?;
+        let about = describe(self.texts(), self.constants.len(), &self.parameters());
+        let types = bpf::load_types(&about.bytes).map_err(|e| self.failed("describing its types", &e))?;
+        let constants = self.constants_map(types.as_fd(), about.constants)?;
+        let code = Code::new(self, kernel, constants.as_ref().map_or(-1, AsRawFd::as_raw_fd))?;
+        let (mut value, mut programs) = (plan.value.clone(), Vec::new());
+        for operation in &plan.operations {
+            let program = self.load_operation(&plan, operation, &code, types.as_fd())?;
+            if let Some(constants) = &constants {
+                // Parameters are read back from any of the programs.
+                bpf::bind(program.as_fd(), constants.as_fd())
+                    .map_err(|e| self.failed("keeping its constants", &e))?;
+            }
+            let slot = value.get_mut(operation.slot..).and_then(|rest| rest.first_chunk_mut());
+            // A descriptor in the place of a pointer (Documentation/bpf/libbpf, `struct_ops`).
+            *slot.ok_or_else(|| Error::object("an operation has no place"))? =
+                u64::from(program.as_raw_fd() as u32).to_ne_bytes();
+            programs.push(program);
+        }
+        let map = bpf::control_map("control", value.len(), plan.wrapped, types.as_fd())
+            .map_err(|e| self.failed("making room for it", &e))?;
+        bpf::set(map.as_fd(), &value).map_err(|e| self.taken_or(e, kernel_name))?;
+        let program = programs.into_iter().next().ok_or_else(|| Error::object("it has no operation"))?;
+        Ok(Ready { value: map, program, name: self.name.clone(), kernel_name: kernel_name.into() })
+    }
+
+    /// The constants, unchangeable from here on.
+    fn constants_map(&self, types: BorrowedFd<'_>, of: Option<u32>) -> Result<Option<OwnedFd>, Error> {
+        if self.constants.is_empty() {
+            return Ok(None);
+        }
+        let fail = |e: io::Error| self.failed("keeping its constants", &e);
+        let name = format!("{:.8}{}", names::kernel_name(&self.name), crate::object::CONSTANTS);
+        let map = bpf::constants_map(&name, self.constants.len(), types, of).map_err(fail)?;
+        bpf::set(map.as_fd(), &self.constants).map_err(fail)?;
+        bpf::freeze(map.as_fd()).map_err(fail)?;
+        Ok(Some(map))
+    }
+
+    fn load_operation(
+        &self,
+        plan: &Plan,
+        operation: &Operation,
+        code: &Code,
+        types: BorrowedFd<'_>,
+    ) -> Result<OwnedFd, Error> {
+        let program = join(self, code, operation.function)?;
+        let loaded = bpf::load_program(&bpf::Program {
+            name: &operation.name,
+            code: &program.code,
+            lines: &program.lines,
+            licence: self.licence(),
+            control: plan.control,
+            member: operation.member,
+            types,
+        });
+        loaded.map_err(|Refused { error, log }| {
+            let mut log = log.trim_end().to_string();
+            if !code.lacks.is_empty() {
+                log.push_str(&format!("\nthis kernel has no {}", code.lacks.join(", ")));
+            }
+            Error::Rejected { name: self.name.clone(), why: format!("{}: {error}", operation.name), log }
+        })
+    }
+
+    fn failed(&self, doing: &str, error: &io::Error) -> Error {
+        Error::Rejected { name: self.name.clone(), why: format!("{doing}: {error}"), log: String::new() }
+    }
+
+    fn taken_or(&self, error: io::Error, kernel_name: &str) -> Error {
+        taken_or(error, &self.name, kernel_name)
+    }
+}
+
+fn taken_or(error: io::Error, name: &str, kernel_name: &str) -> Error {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Error::Taken { name: kernel_name.into() };
+    }
+    Error::Rejected { name: name.into(), why: format!("registering it: {error}"), log: String::new() }
+}
+
+impl Ready {
+    /// Enters it into the kernel's list.
+    ///
+    /// # Errors
+    /// [`Error::Taken`] when the list has that name.
+    pub fn register(self) -> Result<Registered, Error> {
+        let link = bpf::register(self.value.as_fd());
+        let link = link.map_err(|e| taken_or(e, &self.name, &self.kernel_name))?;
+        Ok(Registered { link, program: self.program })
+    }
+}

@@ -1,0 +1,51 @@
+//! What the kernel is told of a program's constants and source lines (BTF): written anew, since the object's
+//! own types are of no use to it. `parameters_of` reads them back.
+
+use super::btf::{DATASEC, INT, MAGIC, VAR};
+use crate::Parameter;
+
+/// The section of the constants.
+pub const CONSTANTS: &str = ".rodata";
+
+/// Sizes of constants, by the numbers of their types less one.
+const SIZES: [usize; 4] = [1, 2, 4, 8];
+
+/// A description for the kernel.
+pub struct Description {
+    pub bytes: Vec<u8>,
+    /// The number of the type of all constants together, where there are any.
+    pub constants: Option<u32>,
+}
+
+/// Describes constants of `size` bytes together. `texts` are the object's: source lines refer to them.
+pub fn describe(texts: &[u8], size: usize, parameters: &[Parameter]) -> Description {
+    let mut texts = texts.to_vec();
+    let mut text = |new: &str| {
+        let at = texts.len() as u32;
+        texts.extend_from_slice(new.as_bytes());
+        texts.push(0);
+        at
+    };
+    let about = |kind: u8, count: usize| u32::from(kind) << 24 | count as u32;
+    let mut types = Vec::new();
+    for size in SIZES {
+        types.extend([text(&format!("u{}", 8 * size)), about(INT, 0), size as u32, 8 * size as u32]);
+    }
+    for parameter in parameters {
+        let of = SIZES.iter().position(|size| *size == parameter.place.1).map_or(0, |n| n as u32 + 1);
+        types.extend([text(&parameter.name), about(VAR, 0), of, 1]); // 1: global
+    }
+    let first = SIZES.len() as u32 + 1;
+    let constants = (!parameters.is_empty()).then_some(first + parameters.len() as u32);
+    if constants.is_some() {
+        types.extend([text(CONSTANTS), about(DATASEC, parameters.len()), size as u32]);
+        for (number, parameter) in (first..).zip(parameters) {
+            types.extend([number, parameter.place.0 as u32, parameter.place.1 as u32]);
+        }
+    }
+    let (types_len, texts_len) = (4 * types.len() as u32, texts.len() as u32);
+    let head = [u32::from(MAGIC) | 1 << 16, 24, 0, types_len, types_len, texts_len];
+    let mut bytes: Vec<u8> = head.iter().chain(&types).flat_map(|word| word.to_le_bytes()).collect();
+    bytes.extend_from_slice(&texts);
+    Description { bytes, constants }
+}

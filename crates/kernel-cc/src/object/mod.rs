@@ -1,0 +1,127 @@
+//! An object file of a program: read, its parameters set, made ready for the running kernel. Nothing here asks
+//! the kernel for anything; `load.rs` does.
+
+mod btf;
+mod bytes;
+mod control;
+mod describe;
+mod elf;
+mod ext;
+mod field;
+mod instruction;
+mod join;
+mod relocate;
+#[cfg(test)]
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use btf::Btf;
+pub use control::{Operation, Plan, plan};
+pub use describe::{CONSTANTS, describe};
+pub use join::join;
+pub use relocate::Code;
+#[cfg(test)]
+pub use shape::shape;
+
+use crate::{Error, Parameter};
+use elf::{Elf, OBJECT};
+use ext::Ext;
+
+pub use btf::{DATASEC, FUNC_PROTO, PTR, STRUCT, VAR};
+
+/// An opened object, nothing of it in the kernel yet.
+pub struct Opened<'a> {
+    /// For messages.
+    pub name: String,
+    elf: Elf<'a>,
+    types: Btf<'a>,
+    ext: Ext<'a>,
+    /// The number of the section of constants.
+    section: Option<usize>,
+    /// The constants, with the parameters as they are set.
+    pub constants: Vec<u8>,
+}
+
+impl<'a> Opened<'a> {
+    /// Reads an object file. `name` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Object`].
+    pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, Error> {
+        let elf = Elf::read(bytes).ok_or_else(|| Error::object("it is no eBPF object, or it is damaged"))?;
+        let types = elf.data(".BTF").and_then(Btf::read);
+        let types =
+            types.ok_or_else(|| Error::object("the types that it should have (.BTF) cannot be read"))?;
+        let ext = elf.data(".BTF.ext").and_then(|bytes| Ext::read(bytes, &types, &elf));
+        let ext =
+            ext.ok_or_else(|| Error::object("what it should tell of its code (.BTF.ext) cannot be read"))?;
+        let section = elf.find(CONSTANTS);
+        let constants = section.map_or(Vec::new(), |n| elf.sections[n].data.to_vec());
+        Ok(Opened { name: name.into(), elf, types, ext, section, constants })
+    }
+
+    /// The licence that the program is under; the kernel asks.
+    pub fn licence(&self) -> &str {
+        self.elf.data("license").and_then(|bytes| bytes::text(bytes, 0)).unwrap_or("")
+    }
+
+    /// The texts that source lines refer to.
+    pub fn texts(&self) -> &'a [u8] {
+        self.types.texts
+    }
+
+    /// The names of its sections.
+    #[cfg(test)]
+    pub fn sections(&self) -> Vec<&'a str> {
+        self.elf.sections.iter().map(|s| s.name).collect()
+    }
+
+    fn is_constants(&self, section: usize) -> bool {
+        self.section == Some(section)
+    }
+
+    /// What can be set before it is loaded, in the order of the constants.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let symbols = self.elf.symbols.iter();
+        let ours = symbols.filter(|s| self.is_constants(s.section) && s.kind == OBJECT && s.is_global);
+        let mut all: Vec<Parameter> =
+            ours.filter_map(|s| Parameter::read(s.name, s.start, s.size, &self.constants)).collect();
+        all.sort_by_key(|p| p.place);
+        all
+    }
+
+    /// Sets parameters by name.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`].
+    pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), Error> {
+        let all = self.parameters();
+        let wrong = |why: String| Error::Parameter { why };
+        for &(name, value) in values {
+            let found = all.iter().find(|p| p.name == name).ok_or_else(|| {
+                let known: Vec<&str> = all.iter().map(|p| p.name.as_str()).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                wrong(format!("{} has no parameter `{name}`; it has: {known}", self.name))
+            })?;
+            if value > found.most {
+                return Err(wrong(format!("{}: `{name}` is at most {}, not {value}", self.name, found.most)));
+            }
+            found.write(value, &mut self.constants);
+        }
+        Ok(())
+    }
+}
+
+/// The parameters that a description of constants tells of, with their values in `bytes`.
+pub fn described(types: &Btf<'_>, bytes: &[u8]) -> Vec<Parameter> {
+    let section = types.find(CONSTANTS, DATASEC).and_then(|n| types.get(n));
+    let entries = section.map_or(&[][..], |s| s.rest).chunks_exact(12);
+    let parameter = |entry: &[u8]| {
+        let variable = types.get(bytes::u32(entry, 0)?).filter(|t| t.kind == VAR)?;
+        let is_global = bytes::u32(variable.rest, 0)? == 1;
+        let (start, size) = (bytes::u32(entry, 4)? as usize, bytes::u32(entry, 8)? as usize);
+        is_global.then(|| Parameter::read(types.name(&variable), start, size, bytes))?
+    };
+    entries.filter_map(parameter).collect()
+}

@@ -1,0 +1,144 @@
+//! An object's instructions, filled in for the running kernel: members of its structs, its functions, the map
+//! of the constants.
+
+use super::Opened;
+use super::btf::{self, Btf};
+use super::elf::{self, Relocation};
+use super::field::{self, Load, Way};
+use super::instruction::{
+    CALL, Instruction, LOAD_64, PSEUDO_CALL, PSEUDO_KFUNC_CALL, PSEUDO_MAP_VALUE, SIZE,
+};
+use crate::Error;
+use std::collections::BTreeMap;
+
+/// Relocations of eBPF (Documentation/bpf/llvm_reloc.rst).
+const R_BPF_64_64: u32 = 1;
+const R_BPF_64_32: u32 = 10;
+
+/// A place in the object's instructions: section, and bytes from its start.
+pub type At = (usize, usize);
+
+/// The instructions of all sections.
+pub struct Code {
+    /// By the numbers of the sections; empty where there are none.
+    pub sections: Vec<Vec<u8>>,
+    /// Calls of other functions of the object.
+    pub calls: BTreeMap<At, At>,
+    /// Members that the kernel lacks. A program may ask first, so that alone is no error.
+    pub lacks: Vec<String>,
+}
+
+impl Code {
+    /// Fills in all instructions. `constants` is the map's descriptor.
+    ///
+    /// # Errors
+    /// [`Error::Object`]; [`Error::Kernel`] where a function is missing.
+    pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, Error> {
+        let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
+        let sections = object.elf.sections.iter().map(instructions).collect();
+        let mut code = Code { sections, calls: BTreeMap::new(), lacks: Vec::new() };
+        code.fill_members(object, kernel)?;
+        for section in 0..code.sections.len() {
+            if code.sections[section].is_empty() {
+                continue;
+            }
+            code.find_calls(section);
+            for relocation in object.elf.relocations(section) {
+                code.fill_symbol(object, kernel, constants, section, &relocation)?;
+            }
+        }
+        Ok(code)
+    }
+
+    fn instruction(&mut self, section: usize, at: usize) -> Result<Instruction<'_>, Error> {
+        let found = self.sections.get_mut(section).and_then(|code| Instruction::at(code, at));
+        found.ok_or_else(|| Error::object("it speaks of an instruction that it does not have"))
+    }
+
+    fn fill_members(&mut self, object: &Opened<'_>, kernel: &Btf<'_>) -> Result<(), Error> {
+        let mut roots = BTreeMap::new();
+        for access in &object.ext.accesses {
+            let way = Way::read(&object.types, access.root, access.path)
+                .ok_or_else(|| Error::object("it reads a member that its own types lack"))?;
+            let found = roots.entry(access.root).or_insert_with(|| way.candidates(kernel));
+            let answer = field::answer(&way, &object.types, kernel, found, access.what);
+            let mut instruction = self.instruction(access.section, access.at)?;
+            let before = field::before(&way, &object.types, access.what);
+            if before.is_some() && instruction.filled() != before {
+                return Err(Error::object(format!("an instruction does not read {way}, as it should")));
+            }
+            let filled = answer.is_some_and(|answer| {
+                let fits = match (answer.load, instruction.access_size()) {
+                    (Load::AsIs, _) | (_, None) => true,
+                    (Load::Resized(size), Some(_)) => instruction.set_access_size(size),
+                    (Load::Impossible, Some(_)) => false,
+                };
+                fits && instruction.fill(answer.value)
+            });
+            if !filled {
+                instruction.forbid();
+                self.lacks.push(way.to_string());
+            }
+        }
+        self.lacks.sort();
+        self.lacks.dedup();
+        Ok(())
+    }
+
+    /// Calls within a section, which the compiler has filled in.
+    fn find_calls(&mut self, section: usize) {
+        let code = &mut self.sections[section];
+        for at in (0..code.len()).step_by(SIZE) {
+            let Some(instruction) = Instruction::at(code, at) else { break };
+            if instruction.code() == CALL && instruction.source() == PSEUDO_CALL {
+                let target = target(at + SIZE, instruction.number());
+                self.calls.insert((section, at), (section, target));
+            }
+        }
+    }
+
+    fn fill_symbol(
+        &mut self,
+        object: &Opened<'_>,
+        kernel: &Btf<'_>,
+        constants: i32,
+        section: usize,
+        relocation: &Relocation,
+    ) -> Result<(), Error> {
+        let symbol = object.elf.symbols.get(relocation.symbol);
+        let symbol = symbol.ok_or_else(|| Error::object("it speaks of a symbol that it does not have"))?;
+        let mut instruction = self.instruction(section, relocation.at)?;
+        match (relocation.kind, instruction.code()) {
+            (R_BPF_64_32, CALL) if symbol.section == 0 => {
+                let function = kernel.find(symbol.name, btf::FUNC);
+                let function = function.ok_or_else(|| Error::Kernel {
+                    why: format!("this kernel has no function {}, which {} calls", symbol.name, object.name),
+                })?;
+                instruction.set_source(PSEUDO_KFUNC_CALL);
+                instruction.set_number(function);
+                self.calls.remove(&(section, relocation.at));
+            }
+            (R_BPF_64_32, CALL) => {
+                let target = (symbol.section, target(symbol.start.wrapping_add(SIZE), instruction.number()));
+                self.calls.insert((section, relocation.at), target);
+            }
+            (R_BPF_64_64, LOAD_64) if object.is_constants(symbol.section) => {
+                let place = (symbol.start as u32).wrapping_add(instruction.number());
+                instruction.set_source(PSEUDO_MAP_VALUE);
+                if !instruction.set_numbers(constants as u32, place) {
+                    return Err(Error::object("its code ends within an instruction"));
+                }
+            }
+            _ => {
+                let why = format!("{} cannot be filled in: only constants and functions can", symbol.name);
+                return Err(Error::object(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// So many instructions (which may be negative) behind a place.
+fn target(behind: usize, instructions: u32) -> usize {
+    behind.wrapping_add_signed(instructions as i32 as isize * SIZE as isize)
+}
