@@ -78,7 +78,7 @@ impl Collector {
         }
     }
 
-    /// The summary at the end of the run.
+    /// The summary of the run, which came to `end`.
     pub fn finish(
         mut self,
         name: &str,
@@ -86,9 +86,8 @@ impl Collector {
         flows: &Flows,
         network: &Network,
         only: Option<usize>,
-        sampled: bool,
+        end: Time,
     ) -> Outcome {
-        let end = Time::ZERO + scenario.duration;
         let limits = Limits::new(scenario, only);
         let host = |i: u32| scenario.hosts[i as usize].name.clone();
         let mut summary = Vec::new();
@@ -131,14 +130,14 @@ impl Collector {
         let variant = Variant {
             name: name.into(),
             clock: Clock::Sim,
-            duration_s: scenario.duration.as_secs_f64(),
+            duration_s: end.as_secs_f64(),
             limit_mbps: limits.all,
             flows: summary,
             elements: elements.collect(),
             path: Some(scenario::outline(scenario)),
             ..Variant::default()
         };
-        if !sampled {
+        if scenario.sample.is_zero() {
             return Outcome::new(variant, vec![], vec![]);
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
