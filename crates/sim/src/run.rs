@@ -327,7 +327,7 @@ impl Run<'_> {
                 let way = &mut self.network.ways[way as usize];
                 for (i, now, packet) in way.chain.drain_seen() {
                     let (from, to) = self.flows.ends_of(packet.flow);
-                    tap.stage(Passage { now, stage: &way.stages[i], packet: &packet, from, to });
+                    tap.stage(Passage { now, stage: &way.elements[i], packet: &packet, from, to });
                 }
             }
             let wake = self.network.ways[way as usize].chain.next_wake();
