@@ -11,8 +11,6 @@ mod inventory;
 mod lab;
 mod load;
 mod output;
-mod parallel;
-mod plan;
 mod problem;
 mod progress;
 mod provenance;

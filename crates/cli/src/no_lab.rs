@@ -3,10 +3,7 @@
 use scenario::Scenario;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
 use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicBool;
-use units::Time;
 
 #[derive(Debug)]
 pub struct Error;
@@ -23,24 +20,6 @@ impl Error {
     pub fn command_code(&self) -> Option<i32> {
         None
     }
-}
-
-pub struct Captures {
-    pub hosts: Vec<File>,
-    pub stages: Vec<File>,
-}
-
-pub struct Options<'a> {
-    pub seed: u64,
-    pub only_flow: Option<usize>,
-    pub progress: Option<&'a mut dyn FnMut(Time)>,
-    pub notice: Option<&'a mut dyn FnMut(&str)>,
-    pub pcap: Option<Captures>,
-    pub stop: Option<&'a AtomicBool>,
-}
-
-pub fn run(_: &str, _: &Scenario, _: Options) -> Result<result::Outcome, Error> {
-    Err(Error)
 }
 
 pub struct Serve {

@@ -2,6 +2,7 @@
 
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
+use experiment::Failure;
 use scenario::ScenarioError;
 use std::fmt;
 use std::io;
@@ -30,6 +31,16 @@ impl From<kernel_cc::Error> for Problem {
 }
 
 impl Problem {
+    /// A run's; its captures were to lie in `folder`.
+    pub fn of_run(failure: Failure, folder: String) -> Problem {
+        match failure {
+            Failure::Capture(e) => Problem::Io(folder, e),
+            #[cfg(target_os = "linux")]
+            Failure::Lab(e) => Problem::Lab(Box::new(e)),
+            other => Problem::Usage(other.to_string()),
+        }
+    }
+
     /// 2; for a command that did not start what shells say: 127 or 126; 1 for what is not loaded.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -1,51 +1,15 @@
 //! How far the work is: a bar on the terminal once it takes more than a second; and what the terminal is like.
 
+use experiment::Progress;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Style;
+use result::Clock;
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use units::{Span, Time};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A bar of bytes is told of every packet and looks at the clock instead.
 const REDRAW: Duration = Duration::from_millis(100);
-
-/// What the runs have told of themselves.
-pub struct Progress {
-    /// Each run's simulated time so far and in all, nanoseconds.
-    runs: Vec<(AtomicU64, u64)>,
-    finished: AtomicUsize,
-}
-
-impl Progress {
-    /// Of runs with these lengths.
-    pub fn new(lengths: impl Iterator<Item = Span>) -> Progress {
-        let runs = lengths.map(|s| (AtomicU64::new(0), s.as_nanos())).collect();
-        Progress { runs, finished: AtomicUsize::new(0) }
-    }
-
-    /// Run `i` is at `now`.
-    pub fn at(&self, i: usize, now: Time) {
-        let (done, length) = &self.runs[i];
-        done.store(now.as_nanos().min(*length), Ordering::Relaxed);
-    }
-
-    /// Run `i` is over.
-    pub fn finish(&self, i: usize) {
-        let (done, length) = &self.runs[i];
-        done.store(*length, Ordering::Relaxed);
-        self.finished.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Simulated so far and in all, milliseconds.
-    fn sums(&self) -> (u64, u64) {
-        let ms = |ns: u64| ns / 1_000_000;
-        self.runs
-            .iter()
-            .fold((0, 0), |(done, all), (d, a)| (done + ms(d.load(Ordering::Relaxed)), all + ms(*a)))
-    }
-}
 
 /// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no.
 pub fn terminal() -> Style {
@@ -73,14 +37,12 @@ impl Bar {
         Bar { wanted: wanted && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
     }
 
-    /// Shows `progress` as it is now.
-    pub fn show(&mut self, progress: &Progress) {
-        if !self.wanted || self.since.elapsed() < PATIENCE {
-            return;
+    /// Shows how far the runs are.
+    fn runs(&mut self, progress: &Progress) {
+        if self.wanted && self.since.elapsed() >= PATIENCE {
+            let what = format!("{} of {} runs", progress.finished, progress.runs);
+            self.draw(what, progress.played_ms, Some(progress.duration_ms));
         }
-        let (done, all) = progress.sums();
-        let (finished, runs) = (progress.finished.load(Ordering::Relaxed), progress.runs.len());
-        self.draw(format!("{finished} of {runs} runs"), done, Some(all));
     }
 
     /// Shows that `done` bytes of `all` are read; `None` where that is not known, as of a pipe.
@@ -118,18 +80,30 @@ impl Bar {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The bar of an experiment's runs: one for each clock, after each other.
+pub struct RunsBar {
+    wanted: bool,
+    bar: Bar,
+    clock: Option<Clock>,
+}
 
-    #[test]
-    fn runs_add_up_and_never_overshoot() {
-        let progress = Progress::new([Span::from_secs(1), Span::from_secs(3)].into_iter());
-        assert_eq!(progress.sums(), (0, 4000));
-        progress.at(0, Time::ZERO + Span::from_millis(400));
-        progress.at(1, Time::ZERO + Span::from_secs(5));
-        assert_eq!(progress.sums(), (3400, 4000));
-        progress.finish(0);
-        assert_eq!((progress.sums(), progress.finished.load(Ordering::Relaxed)), ((4000, 4000), 1));
+impl RunsBar {
+    /// As [`Bar::new`].
+    pub fn new(wanted: bool) -> RunsBar {
+        RunsBar { wanted, bar: Bar::new(wanted), clock: None }
+    }
+
+    /// Shows `progress` as it is now.
+    pub fn show(&mut self, progress: &Progress) {
+        if self.clock.is_some_and(|clock| clock != progress.clock) {
+            std::mem::replace(&mut self.bar, Bar::new(self.wanted)).clear();
+        }
+        self.clock = Some(progress.clock);
+        self.bar.runs(progress);
+    }
+
+    /// Takes the bar away.
+    pub fn clear(self) {
+        self.bar.clear();
     }
 }

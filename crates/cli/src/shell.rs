@@ -4,7 +4,6 @@ use crate::args::ShellArgs;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
-use crate::plan::choose;
 use crate::problem::Problem;
 use lab::{Serve, ShellOptions};
 use scenario::Scenario;
@@ -20,7 +19,8 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, Problem> {
     }
     let (_, mut experiment) = load(&args.scenario, &args.set)?;
     let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
-    choose(&mut experiment, args.variant.as_slice())?;
+    let chosen = experiment::choose(&mut experiment, args.variant.as_slice());
+    chosen.map_err(|e| Problem::Usage(format!("--variant: {e}")))?;
     let variant = experiment.variants.remove(0);
     let scenario = &variant.scenario;
     if args.variant.is_none() && names.len() > 1 {

@@ -1,9 +1,8 @@
 //! Packets as captures, one file for each host.
 
-#[cfg(not(target_os = "linux"))]
-use crate::lab;
 use crate::output::file_name;
 use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;
 use sim::{Passage, Tap};
@@ -11,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use transport::Segment;
 use units::Time;
 
@@ -21,12 +20,39 @@ const WINDOW_SCALE: u8 = 7;
 const SERVER_PORT: u16 = 5201;
 const CLIENT_PORT: u16 = 40_000;
 
+/// A folder with a folder for each run's captures.
+pub struct Folders<'a> {
+    /// The folder that holds them all.
+    pub folder: &'a Path,
+    /// Whether what left each stage is wanted too.
+    pub stages: bool,
+}
+
+impl Folders<'_> {
+    /// The folder of the run with this label.
+    pub fn of(&self, label: &str) -> PathBuf {
+        self.folder.join(file_name(label))
+    }
+}
+
+impl CaptureSink for Folders<'_> {
+    fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>> {
+        let tap = PcapTap::create(&self.of(run.label), &run.variant.scenario, self.stages)?;
+        Ok(Some(Box::new(tap)))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn on_kernel(&self, run: &Captured<'_>) -> io::Result<Option<lab::Captures>> {
+        captures(&self.of(run.label), &run.variant.scenario, self.stages).map(Some)
+    }
+}
+
 /// Writes what each host sends and receives to `<host>.pcap`.
 ///
 /// Host number n is 10.0.0.0 + n + 1. Sequence numbers are relative: a SYN has 0, the first byte
 /// of data 1. The hosts' clocks agree.
 /// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
-pub struct PcapTap {
+struct PcapTap {
     /// Empty where they are not wanted.
     stages: BTreeMap<String, PcapWriter<BufWriter<File>>>,
     files: Vec<PcapWriter<BufWriter<File>>>,
@@ -37,7 +63,7 @@ pub struct PcapTap {
 
 impl PcapTap {
     /// Creates `folder` and in it a file for each host.
-    pub fn create(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<PcapTap> {
+    fn create(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<PcapTap> {
         fs::create_dir_all(folder)?;
         let file = |name: &str| PcapWriter::new(BufWriter::new(create(folder, name)?));
         let names = if stages { stage_names(scenario) } else { Vec::new() };
@@ -48,17 +74,6 @@ impl PcapTap {
             mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
             failed: None,
         })
-    }
-
-    /// Writes what is buffered; the first error of all that happened.
-    pub fn finish(self) -> io::Result<()> {
-        match self.failed {
-            Some(e) => Err(e),
-            None => {
-                let stages = self.stages.into_values();
-                self.files.into_iter().chain(stages).try_for_each(|f| f.finish().map(drop))
-            }
-        }
     }
 
     fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Frame {
@@ -121,6 +136,18 @@ impl Tap for PcapTap {
     }
 }
 
+impl CaptureTap for PcapTap {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        match self.failed {
+            Some(e) => Err(e),
+            None => {
+                let stages = self.stages.into_values();
+                self.files.into_iter().chain(stages).try_for_each(|f| f.finish().map(drop))
+            }
+        }
+    }
+}
+
 /// All stages, named as the result's elements and in their order.
 fn stage_names(scenario: &Scenario) -> Vec<String> {
     let mut names = Vec::new();
@@ -137,7 +164,8 @@ fn create(folder: &Path, name: &str) -> io::Result<File> {
 }
 
 /// The same files for a run on the kernel.
-pub fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<lab::Captures> {
+#[cfg(target_os = "linux")]
+fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<lab::Captures> {
     fs::create_dir_all(folder)?;
     let files = |names: Vec<String>| -> io::Result<Vec<File>> {
         names.iter().map(|name| create(folder, name)).collect()

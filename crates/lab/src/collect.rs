@@ -2,16 +2,13 @@
 
 use crate::engine::{self, Punctuality};
 use crate::host;
-use crate::plan::Plan;
-use result::{Clock, Flow, FlowSeries, Outcome, Variant};
-use scenario::{Limits, Scenario};
+use crate::plan::{Flow, Plan};
+use chains::{Tally, Whole};
+use result::{Clock, FlowSeries, Outcome};
+use scenario::Scenario;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use units::{Span, Time};
-
-fn mbps(bytes: u64, span: Span) -> f64 {
-    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
-}
+use units::Time;
 
 /// Summary and series, in the scenario's order.
 pub fn outcome(
@@ -23,47 +20,13 @@ pub fn outcome(
     hosts: Vec<host::Report>,
 ) -> Outcome {
     let end = Time::ZERO + scenario.duration;
-    let host = |i: usize| scenario.hosts[i].name.clone();
-    let limits = Limits::new(scenario, only_flow);
-    let mut flows = Vec::new();
-    for f in &plan.flows {
-        let delivered = f.delivered.load(Relaxed);
-        let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
-        let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
-        if rtt_ms.max > 0.0 {
-            rtt_ms.min = rtt_ms.min.min(min);
-        }
-        flows.push(Flow {
-            name: f.name.clone(),
-            from: host(f.from),
-            to: host(f.to),
-            cc: f.cc.clone(),
-            goodput_mbps: mbps(delivered, f.measured(end)),
-            sent_packets: f.sent.load(Relaxed),
-            retransmitted_packets: f.retransmitted.load(Relaxed),
-            rtt_ms,
-            timeouts: f.timeouts.load(Relaxed),
-            delivered_bytes: delivered,
-            completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
-            lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
-            mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
-            limit_mbps: limits.flows.get(f.of).copied().flatten(),
-            ..Flow::default()
-        });
-    }
+    let tallies = plan.flows.iter().map(|f| tally(f, end)).collect();
     let mut series: Vec<_> = hosts.into_iter().flat_map(|h| h.series).collect();
     series.sort_by_key(|(flow, _)| *flow);
     let sampled = !scenario.sample.is_zero();
-    let variant = Variant {
-        name: name.into(),
-        clock: Clock::Kernel,
-        duration_s: scenario.duration.as_secs_f64(),
-        flows,
-        elements: engine.elements,
-        limit_mbps: limits.all,
-        path: Some(scenario::outline(scenario)),
-        ..Variant::default()
-    };
+    let duration = scenario.duration;
+    let whole = Whole { name, clock: Clock::Kernel, scenario, only_flow, duration };
+    let variant = chains::variant(whole, tallies, engine.elements);
     let series = series.into_iter().map(|(flow, s)| {
         let resent = engine.resent.remove(&flow).unwrap_or_default();
         FlowSeries { resent, ..s }
@@ -71,6 +34,29 @@ pub fn outcome(
     let (flow_series, element_series) =
         if sampled { (series.collect(), engine.series) } else { (vec![], vec![]) };
     Outcome::new(variant, flow_series, element_series)
+}
+
+/// What was counted of a flow by the run's `end`.
+fn tally(f: &Flow, end: Time) -> Tally {
+    let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
+    let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
+    if rtt_ms.max > 0.0 {
+        rtt_ms.min = rtt_ms.min.min(min);
+    }
+    Tally {
+        name: f.name.clone(),
+        of: f.of,
+        cc: f.cc.clone(),
+        delivered_bytes: f.delivered.load(Relaxed),
+        measured: f.measured(end),
+        rtt_ms,
+        sent_packets: f.sent.load(Relaxed),
+        retransmitted_packets: f.retransmitted.load(Relaxed),
+        timeouts: f.timeouts.load(Relaxed),
+        completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
+        lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
+        mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
+    }
 }
 
 /// What is worth telling of the emulation.

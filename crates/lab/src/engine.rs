@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::resent::Watch;
 use crate::sys;
 use crate::wire::{self, Pool, VIRTIO, Wire};
-use path::{Chain, Outbox, Packet};
+use path::{Outbox, Packet};
 use result::{Element, ElementSeries, Histogram, Resent};
 use scenario::Scenario;
 use std::collections::BTreeMap;
@@ -42,15 +42,11 @@ const PAUSE: Duration = Duration::from_micros(20);
 /// The longest sleep: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
 
-/// One direction of a link.
+/// One direction of a link, between two devices.
 struct Way {
-    name: String,
-    kinds: Vec<&'static str>,
-    /// Hosts at both ends.
-    hosts: [usize; 2],
+    along: chains::Way<Wire>,
     /// Number of its first element among all.
     first: usize,
-    chain: Chain<Wire>,
     /// Where its packets come from, and where they go.
     from: RawFd,
     to: RawFd,
@@ -121,30 +117,21 @@ impl<'a> Engine<'a> {
         recorder: Option<Recorder>,
     ) -> Engine<'a> {
         let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
+        let fds = network.tuns.iter().map(|ends| ends.each_ref().map(AsRawFd::as_raw_fd));
+        // Forward and backward, as the ways come.
+        let fds = fds.flat_map(|[a, b]| [[a, b], [b, a]]);
         let (mut ways, mut first) = (Vec::new(), 0);
-        for (link, [a, b]) in scenario.links.iter().zip(&network.tuns) {
-            let (a, b) = (a.as_raw_fd(), b.as_raw_fd());
-            let [m, n] = link.between;
-            let directions =
-                [("forward", &link.forward, a, b, [m, n]), ("backward", &link.backward, b, a, [n, m])];
-            for (direction, stages, from, to, hosts) in directions {
-                let name = format!("{}.{direction}", link.name);
-                let mut chain = Chain::default();
-                for s in stages {
-                    chain.push(s.name.clone(), s.stage.build(seed, &format!("{name}.{}", s.name)));
-                }
-                if watched {
-                    chain.watch();
-                }
-                let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-                ways.push(Way { name, kinds, hosts, first, chain, from, to, partial: BTreeMap::new() });
-                first += stages.len();
+        for (mut along, [from, to]) in chains::ways(scenario, seed).into_iter().zip(fds) {
+            if watched {
+                along.chain.watch();
             }
+            let elements = along.elements.len();
+            ways.push(Way { along, first, from, to, partial: BTreeMap::new() });
+            first += elements;
         }
-        let series = ways.iter().flat_map(|w| scenario::element_series(&w.name, &w.chain));
         Engine {
             plan,
-            series: series.collect(),
+            series: chains::element_series(ways.iter().map(|w| &w.along)),
             ways,
             clock,
             end: Some(Time::ZERO + scenario.duration),
@@ -189,7 +176,7 @@ impl<'a> Engine<'a> {
             }
             self.wake(now);
             self.sample(now);
-            let wake = self.ways.iter().fold(None, |t, w| earliest(t, w.chain.next_wake()));
+            let wake = self.ways.iter().fold(None, |t, w| earliest(t, w.along.chain.next_wake()));
             let wake = earliest(wake, self.end);
             let wake = earliest(wake, self.sample.map(|_| self.next_sample));
             if windows != self.windows {
@@ -214,12 +201,11 @@ impl<'a> Engine<'a> {
         }
         for way in 0..self.ways.len() {
             let now = self.now();
-            self.ways[way].chain.catch_up(self.end.unwrap_or(now), &mut self.outbox);
+            self.ways[way].along.chain.catch_up(self.end.unwrap_or(now), &mut self.outbox);
             self.deliver(way);
         }
         self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
-        let elements = self.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
-        let elements = elements.collect();
+        let elements = chains::elements(self.ways.iter().map(|w| &w.along));
         let resent = self.watch.map(Watch::finish).unwrap_or_default();
         Ok(Report { elements, series: self.series, resent, punctuality: self.punctuality })
     }
@@ -232,8 +218,8 @@ impl<'a> Engine<'a> {
 
     fn wake(&mut self, now: Time) {
         for way in 0..self.ways.len() {
-            if self.ways[way].chain.next_wake().is_some_and(|t| t <= now) {
-                self.ways[way].chain.handle_wake(now, &mut self.outbox);
+            if self.ways[way].along.chain.next_wake().is_some_and(|t| t <= now) {
+                self.ways[way].along.chain.handle_wake(now, &mut self.outbox);
                 self.deliver(way);
             }
         }
@@ -251,13 +237,13 @@ impl<'a> Engine<'a> {
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);
-            self.note_sent(now, self.ways[way].hosts[0], &batch);
+            self.note_sent(now, self.ways[way].along.hosts[0], &batch);
             for packet in batch.drain(..) {
-                self.ways[way].chain.handle_packet(now, packet, &mut self.outbox);
+                self.ways[way].along.chain.handle_packet(now, packet, &mut self.outbox);
             }
             self.batch = batch;
             self.deliver(way);
-            if self.ways.iter().any(|w| w.chain.next_wake().is_some_and(|t| t <= now)) {
+            if self.ways.iter().any(|w| w.along.chain.next_wake().is_some_and(|t| t <= now)) {
                 break;
             }
         }
@@ -280,7 +266,7 @@ impl<'a> Engine<'a> {
     fn deliver(&mut self, way: usize) {
         let w = &mut self.ways[way];
         if let Some(recorder) = &mut self.recorder {
-            for (i, due, packet) in w.chain.drain_seen() {
+            for (i, due, packet) in w.along.chain.drain_seen() {
                 recorder.stage(due, w.first + i, packet.body.ip());
             }
         }
@@ -306,7 +292,7 @@ impl<'a> Engine<'a> {
             }
             wire::write_marks(&mut packet);
             if let Some(recorder) = &mut self.recorder {
-                recorder.host(now, w.hosts[1], packet.body.ip());
+                recorder.host(now, w.along.hosts[1], packet.body.ip());
             }
             let frame = &packet.body.0;
             if dense {
@@ -338,7 +324,7 @@ impl<'a> Engine<'a> {
             if let Some(icmp) = wire::too_big(packet.body.ip(), mtu) {
                 p.refused += u64::from(sys::write(w.from, &icmp).is_err());
                 if let Some(recorder) = &mut self.recorder {
-                    recorder.host(now, w.hosts[0], &icmp[VIRTIO..]);
+                    recorder.host(now, w.along.hosts[0], &icmp[VIRTIO..]);
                 }
             }
             self.pool.give(packet.body);
@@ -352,18 +338,13 @@ impl<'a> Engine<'a> {
             return;
         }
         for way in 0..self.ways.len() {
-            self.ways[way].chain.catch_up(now, &mut self.outbox);
+            self.ways[way].along.chain.catch_up(now, &mut self.outbox);
             self.deliver(way);
         }
         // Woken too late for several: they are all as it is now.
         while self.next_sample <= now {
-            let mut series = self.series.iter_mut();
-            for way in &self.ways {
-                for i in 0..way.chain.len() {
-                    let Some(s) = series.next() else { break };
-                    scenario::sample_element(s, self.next_sample, &way.chain, i, now);
-                }
-            }
+            let ways = self.ways.iter().map(|w| &w.along);
+            chains::sample(&mut self.series, ways, self.next_sample, now);
             self.next_sample += interval;
         }
     }

@@ -14,7 +14,6 @@ mod de;
 mod error;
 mod file;
 mod limits;
-mod outline;
 mod overrides;
 mod parse;
 mod route;
@@ -25,7 +24,6 @@ mod tree;
 
 pub use error::{Cause, ScenarioError};
 pub use limits::Limits;
-pub use outline::{element_series, elements, outline, sample_element};
 pub use parse::MAX_BYTES;
 pub use route::Hop;
 pub use schema::schema;

@@ -1,9 +1,10 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
-use crate::flows::{Flows, Kind};
+use crate::flows::{Flow, Flows, Kind};
 use crate::network::Network;
-use result::{Clock, ElementSeries, Flow, FlowPoint, FlowSeries, Histogram, Outcome, Resent, Variant};
-use scenario::{Limits, Scenario};
+use chains::{Tally, Whole};
+use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent};
+use scenario::Scenario;
 use transport::Sender;
 use units::{Span, Time};
 
@@ -12,11 +13,6 @@ pub struct Collector {
     pub rtts: Vec<Histogram>,
     flows: Vec<FlowSeries>,
     elements: Vec<ElementSeries>,
-}
-
-/// Mbit/s of `bytes` in `span`.
-fn mbps(bytes: u64, span: Span) -> f64 {
-    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
 }
 
 /// Mbit/s of bytes per second.
@@ -30,11 +26,10 @@ fn millis(s: Option<Span>) -> f64 {
 
 impl Collector {
     pub fn new(flows: &Flows, network: &Network) -> Collector {
-        let elements = network.ways.iter().flat_map(|w| scenario::element_series(&w.name, &w.chain));
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
-            elements: elements.collect(),
+            elements: chains::element_series(network.ways.iter()),
         }
     }
 
@@ -69,16 +64,10 @@ impl Collector {
                 state: if flow.started { tx.state_name() } else { "" },
             });
         }
-        let mut at = self.elements.iter_mut();
-        for way in &network.ways {
-            for i in 0..way.chain.len() {
-                let Some(series) = at.next() else { return };
-                scenario::sample_element(series, now, &way.chain, i, now);
-            }
-        }
+        chains::sample(&mut self.elements, network.ways.iter(), now, now);
     }
 
-    /// The summary at the end of the run.
+    /// The summary of the run, which came to `end`.
     pub fn finish(
         mut self,
         name: &str,
@@ -86,59 +75,17 @@ impl Collector {
         flows: &Flows,
         network: &Network,
         only: Option<usize>,
-        sampled: bool,
+        end: Time,
     ) -> Outcome {
-        let end = Time::ZERO + scenario.duration;
-        let limits = Limits::new(scenario, only);
-        let host = |i: u32| scenario.hosts[i as usize].name.clone();
-        let mut summary = Vec::new();
-        for (flow, rtts) in flows.flows.iter().zip(&self.rtts) {
-            let delivered = flows.delivered(flow);
-            let mut f = Flow {
-                name: flow.name.clone(),
-                from: host(flow.from),
-                to: host(flow.to),
-                cc: flow.cc.clone(),
-                goodput_mbps: mbps(delivered, flows.measured(flow, end)),
-                rtt_ms: rtts.summary(),
-                delivered_bytes: delivered,
-                limit_mbps: limits.flows.get(flow.of as usize).copied().flatten(),
-                ..Flow::default()
-            };
-            match &flow.kind {
-                Kind::Udp(u) => {
-                    f.sent_packets = u.source.sent;
-                    f.lost_packets = Some(network.lost[u.number as usize]);
-                }
-                Kind::Tcp(t) => {
-                    for leg in t.legs.clone() {
-                        for side in 0..2 {
-                            let s = &flows.ends[2 * leg as usize + side].tx.stats;
-                            f.sent_packets += s.sent;
-                            f.retransmitted_packets += s.retransmitted;
-                            f.timeouts += s.timeouts;
-                        }
-                    }
-                    let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
-                    f.lost_packets = Some(network.lost[ends].iter().sum());
-                    f.mss_bytes = Some(flows.first_sender(t).s.mss);
-                    f.completed = t.app.counts_exchanges().then_some(t.app.completed);
-                }
-            }
-            summary.push(f);
-        }
-        let elements = network.ways.iter().flat_map(|w| scenario::elements(&w.name, &w.kinds, &w.chain));
-        let variant = Variant {
-            name: name.into(),
-            clock: Clock::Sim,
-            duration_s: scenario.duration.as_secs_f64(),
-            limit_mbps: limits.all,
-            flows: summary,
-            elements: elements.collect(),
-            path: Some(scenario::outline(scenario)),
-            ..Variant::default()
-        };
-        if !sampled {
+        let duration = end.since(Time::ZERO);
+        let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
+        let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
+            let measured = flows.measured(flow, end);
+            Tally { rtt_ms: rtts.summary(), measured, ..tally(flows, flow, network) }
+        });
+        let elements = chains::elements(network.ways.iter());
+        let variant = chains::variant(whole, tallies.collect(), elements);
+        if scenario.sample.is_zero() {
             return Outcome::new(variant, vec![], vec![]);
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
@@ -148,6 +95,35 @@ impl Collector {
         }
         Outcome::new(variant, self.flows, self.elements)
     }
+}
+
+/// What was counted of a flow.
+fn tally(flows: &Flows, flow: &Flow, network: &Network) -> Tally {
+    let mut tally = Tally {
+        name: flow.name.clone(),
+        of: flow.of as usize,
+        cc: flow.cc.clone(),
+        delivered_bytes: flows.delivered(flow),
+        ..Tally::default()
+    };
+    match &flow.kind {
+        Kind::Udp(u) => {
+            tally.sent_packets = u.source.sent;
+            tally.lost_packets = Some(network.lost[u.number as usize]);
+        }
+        Kind::Tcp(t) => {
+            let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
+            for end in &flows.ends[ends.clone()] {
+                tally.sent_packets += end.tx.stats.sent;
+                tally.retransmitted_packets += end.tx.stats.retransmitted;
+                tally.timeouts += end.tx.stats.timeouts;
+            }
+            tally.lost_packets = Some(network.lost[ends].iter().sum());
+            tally.mss_bytes = Some(flows.first_sender(t).s.mss);
+            tally.completed = t.app.counts_exchanges().then_some(t.app.completed);
+        }
+    }
+    tally
 }
 
 fn resent(tx: &Sender) -> Vec<Resent> {

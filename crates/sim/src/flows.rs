@@ -39,7 +39,6 @@ pub struct Flow {
     /// Which of the scenario's flows it is (one of).
     pub of: u32,
     pub from: u32,
-    pub to: u32,
     pub cc: String,
     pub dscp: u8,
     pub start: Time,
@@ -168,7 +167,6 @@ impl Builder<'_> {
             name,
             of,
             from: f.from as u32,
-            to: f.to as u32,
             cc,
             dscp: f.dscp,
             start,

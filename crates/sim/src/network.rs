@@ -1,7 +1,8 @@
 //! Hosts and what joins them: one chain of elements for each direction of each link, and who sends
 //! where. Routing is by destination, along the fewest links.
 
-use path::{Chain, Outbox, Packet};
+use chains::Way;
+use path::{Outbox, Packet};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::Segment;
@@ -16,19 +17,9 @@ pub struct Arrival {
     pub packet: Packet<Segment>,
 }
 
-/// One direction of a link.
-pub struct Way {
-    pub name: String,
-    /// Full names of its stages.
-    pub stages: Vec<String>,
-    pub kinds: Vec<&'static str>,
-    pub chain: Chain<Segment>,
-    pub to: u32,
-}
-
 /// The topology.
 pub struct Network {
-    pub ways: Vec<Way>,
+    pub ways: Vec<Way<Segment>>,
     /// For each host and destination the way to take; `u32::MAX` where there is none.
     next: Vec<u32>,
     hosts: usize,
@@ -55,22 +46,8 @@ pub struct Network {
 
 impl Network {
     pub fn new(scenario: &Scenario, seed: u64) -> Network {
-        let mut ways = Vec::new();
-        for link in &scenario.links {
-            let [a, b] = link.between;
-            for (direction, stages, to) in [("forward", &link.forward, b), ("backward", &link.backward, a)] {
-                let name = format!("{}.{direction}", link.name);
-                let mut chain = Chain::default();
-                let full: Vec<String> = stages.iter().map(|s| format!("{name}.{}", s.name)).collect();
-                for (s, full) in stages.iter().zip(&full) {
-                    chain.push(s.name.clone(), s.stage.build(seed, full));
-                }
-                let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-                ways.push(Way { name, stages: full, kinds, chain, to: to as u32 });
-            }
-        }
         Network {
-            ways,
+            ways: chains::ways(scenario, seed),
             next: vec![u32::MAX; scenario.hosts.len() * scenario.hosts.len()],
             hosts: scenario.hosts.len(),
             destination: Vec::new(),
@@ -115,7 +92,7 @@ impl Network {
         self.ways[way as usize].chain.handle_wake(now, &mut self.outbox);
         std::mem::swap(batch, &mut self.outbox.sent);
         self.collect(way);
-        self.ways[way as usize].to
+        self.ways[way as usize].hosts[1] as u32
     }
 
     /// Brings all elements up to `now`, for their gauges.
@@ -128,7 +105,7 @@ impl Network {
 
     #[inline]
     fn collect(&mut self, way: u32) {
-        let host = self.ways[way as usize].to;
+        let host = self.ways[way as usize].hosts[1] as u32;
         if !self.outbox.is_empty() {
             for (_, packet) in self.outbox.sent.drain(..) {
                 self.arrivals.push_back(Arrival { host, packet });

@@ -7,6 +7,7 @@ use crate::network::{Arrival, Network};
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
+use std::ops::ControlFlow;
 use transport::{Segment, Side, Tcp};
 use units::{Span, Time};
 
@@ -74,8 +75,8 @@ pub struct Options<'a> {
     pub only_flow: Option<usize>,
     /// Sees every packet.
     pub tap: Option<&'a mut dyn Tap>,
-    /// Is told the virtual time now and then.
-    pub progress: Option<&'a mut dyn FnMut(Time)>,
+    /// Is told the virtual time now and then; `Break` ends the run there.
+    pub progress: Option<&'a mut dyn FnMut(Time) -> ControlFlow<()>>,
 }
 
 /// Events between two reports of progress.
@@ -99,7 +100,8 @@ pub(crate) struct Run<'a> {
     options: Options<'a>,
 }
 
-/// Runs one variant of a scenario in virtual time.
+/// Runs one variant of a scenario in virtual time. The outcome of a run that [`Options::progress`] ended is that
+/// of the time played, which its `duration_s` tells.
 pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let cabled = crate::cable::lay(scenario);
     let scenario = cabled.as_ref().unwrap_or(scenario);
@@ -138,14 +140,14 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
         options,
     };
     run.begin(sampled);
-    run.play(Time::ZERO + scenario.duration, scenario.sample);
+    let end = run.play(Time::ZERO + scenario.duration, scenario.sample);
     let only = run.options.only_flow;
     let Run { collector, flows, network, next_id, .. } = run;
     if cfg!(debug_assertions) {
         network.check(next_id);
         flows.ends.iter().for_each(Tcp::check);
     }
-    collector.finish(variant, scenario, &flows, &network, only, sampled)
+    collector.finish(variant, scenario, &flows, &network, only, end)
 }
 
 impl Run<'_> {
@@ -165,7 +167,8 @@ impl Run<'_> {
         }
     }
 
-    fn play(&mut self, end: Time, sample: Span) {
+    /// Plays until `end`, or until the caller has it end; the time it came to.
+    fn play(&mut self, mut end: Time, sample: Span) -> Time {
         let sampler = self.network.ways.len() as u32;
         let mut events = 0u64;
         loop {
@@ -204,13 +207,16 @@ impl Run<'_> {
             events += 1;
             if events % REPORT_EVERY == 0
                 && let Some(report) = &mut self.options.progress
+                && report(at).is_break()
             {
-                report(at);
+                end = at;
+                break;
             }
         }
         self.now = end;
         self.network.catch_up(end);
         self.settle();
+        end
     }
 
     fn wake_far(&mut self, owner: u32) {
@@ -321,7 +327,7 @@ impl Run<'_> {
                 let way = &mut self.network.ways[way as usize];
                 for (i, now, packet) in way.chain.drain_seen() {
                     let (from, to) = self.flows.ends_of(packet.flow);
-                    tap.stage(Passage { now, stage: &way.stages[i], packet: &packet, from, to });
+                    tap.stage(Passage { now, stage: &way.elements[i], packet: &packet, from, to });
                 }
             }
             let wake = self.network.ways[way as usize].chain.next_wake();

@@ -1,7 +1,8 @@
 //! What results tell of a scenario's path.
 
+use chains::topology;
 use result::Topology;
-use scenario::{Experiment, outline};
+use scenario::Experiment;
 
 const TEXT: &str = r#"
 [links.wan]
@@ -22,18 +23,18 @@ from = "office"
 to = "server"
 "#;
 
-fn topology() -> Topology {
+fn example() -> Topology {
     let mut read = |name: &str| match name {
         "up.trace" => Ok("0s 10Mbit/s\n1s 5Mbit/s\n".to_string()),
         _ => Ok("1ms\n2ms\n".to_string()),
     };
     let file = Experiment::parse_with("t.toml", TEXT, &[], &mut read).unwrap_or_else(|e| panic!("{e}"));
-    outline(&file.variants[0].scenario)
+    topology(&file.variants[0].scenario)
 }
 
 #[test]
 fn settings_are_spelt_as_in_a_scenario() {
-    let t = topology();
+    let t = example();
     assert_eq!(t.hosts, ["office", "dc", "server"]);
     let [wan, lan] = t.links.as_slice() else { panic!("{t:?}") };
     assert_eq!((wan.name.as_str(), wan.between.join("-")), ("wan", "office-dc".to_string()));

@@ -1,16 +1,13 @@
-//! What a result tells of a scenario's path, and of the elements built from it: one place for the simulator
-//! and the lab.
+//! A scenario's path as a result tells it.
 
-use crate::{NamedStage, Scenario};
-use path::Chain;
+use result::Topology;
 use result::topology::{Link, Relay, Stage};
-use result::{DelaySummary, Element, ElementSeries, Topology};
+use scenario::{NamedStage, Scenario};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use units::Time;
 
 /// The scenario's hosts, links and relays as a result tells them.
-pub fn outline(scenario: &Scenario) -> Topology {
+pub fn topology(scenario: &Scenario) -> Topology {
     let host = |i: usize| scenario.hosts[i].name.clone();
     let links = scenario.links.iter().map(|link| Link {
         name: link.name.clone(),
@@ -62,41 +59,4 @@ fn spell(key: &str, value: &Value, settings: &mut BTreeMap<String, String>) {
             settings.insert(key.into(), other.to_string());
         }
     }
-}
-
-/// What a run's summary says of one direction of a link: the elements of `chain`, which are of these
-/// `kinds`; `way` is `link.direction`.
-pub fn elements<B>(way: &str, kinds: &[&str], chain: &Chain<B>) -> impl Iterator<Item = Element> {
-    chain.names().zip(kinds).enumerate().map(move |(i, (name, kind))| {
-        let a = chain.account(i);
-        debug_assert!(a.balances(), "{way}.{name}: {a:?}");
-        Element {
-            name: format!("{way}.{name}"),
-            kind: (*kind).into(),
-            passed_packets: a.passed,
-            dropped_packets: a.dropped,
-            marked_packets: a.marked,
-            max_queue_packets: a.max_queue,
-            delay_ms: DelaySummary {
-                mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
-                max: a.delay_max.as_millis_f64(),
-            },
-        }
-    })
-}
-
-/// Time series of one direction's elements, named as in [`elements`], without a row.
-pub fn element_series<B>(way: &str, chain: &Chain<B>) -> impl Iterator<Item = ElementSeries> {
-    chain.names().map(move |name| ElementSeries { name: format!("{way}.{name}"), ..ElementSeries::default() })
-}
-
-/// Adds to `series` a row of the chain's element `i` for the time `t`; the chain has caught up to `now`.
-pub fn sample_element<B>(series: &mut ElementSeries, t: Time, chain: &Chain<B>, i: usize, now: Time) {
-    let (gauge, account) = (chain.gauge(i, now), chain.account(i));
-    series.time_s.push(t.as_secs_f64());
-    series.queue_packets.push(gauge.queue_packets);
-    series.queue_bytes.push(gauge.queue_bytes);
-    series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-    series.dropped.push(account.dropped);
-    series.marked.push(account.marked);
 }

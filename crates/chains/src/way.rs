@@ -1,0 +1,89 @@
+//! One direction of a link: a chain of elements, and what results say of them.
+
+use path::{Body, Chain};
+use result::{DelaySummary, Element, ElementSeries};
+use scenario::Scenario;
+use units::Time;
+
+/// One direction of a link.
+pub struct Way<B> {
+    /// `link.forward` or `link.backward`.
+    pub name: String,
+    /// Names of its elements as results have them, `link.forward.stage`, in the order packets pass them.
+    pub elements: Vec<String>,
+    /// Their kinds, as scenarios write them.
+    pub kinds: Vec<&'static str>,
+    /// The elements.
+    pub chain: Chain<B>,
+    /// The hosts it leads from and to, as the scenario's indexes.
+    pub hosts: [usize; 2],
+}
+
+/// The scenario's links, in their order, of each the way forward and the way back. An element's random stream is
+/// that of the run's `seed` and its name.
+pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Way<B>> {
+    let mut ways = Vec::new();
+    for link in &scenario.links {
+        let [a, b] = link.between;
+        for (direction, stages, hosts) in
+            [("forward", &link.forward, [a, b]), ("backward", &link.backward, [b, a])]
+        {
+            let name = format!("{}.{direction}", link.name);
+            let elements: Vec<String> = stages.iter().map(|s| format!("{name}.{}", s.name)).collect();
+            let mut chain = Chain::default();
+            for (stage, element) in stages.iter().zip(&elements) {
+                chain.push(stage.name.clone(), stage.stage.build(seed, element));
+            }
+            let kinds = stages.iter().map(|s| s.stage.kind()).collect();
+            ways.push(Way { name, elements, kinds, chain, hosts });
+        }
+    }
+    ways
+}
+
+/// What a run's summary says of the elements of all `ways`.
+pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a Way<B>>) -> Vec<Element> {
+    ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
+}
+
+fn element<B>(way: &Way<B>, i: usize) -> Element {
+    let a = way.chain.account(i);
+    debug_assert!(a.balances(), "{}: {a:?}", way.elements[i]);
+    Element {
+        name: way.elements[i].clone(),
+        kind: way.kinds[i].into(),
+        passed_packets: a.passed,
+        dropped_packets: a.dropped,
+        marked_packets: a.marked,
+        max_queue_packets: a.max_queue,
+        delay_ms: DelaySummary {
+            mean: a.delay_sum.as_millis_f64() / a.passed.max(1) as f64,
+            max: a.delay_max.as_millis_f64(),
+        },
+    }
+}
+
+/// Their time series, in the same order, without a row.
+pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a Way<B>>) -> Vec<ElementSeries> {
+    let named = |name: &String| ElementSeries { name: name.clone(), ..ElementSeries::default() };
+    ways.flat_map(|way| way.elements.iter().map(named)).collect()
+}
+
+/// Adds a row for the time `t` to the series of each element of `ways`, which have caught up to `now`.
+pub fn sample<'a, B: 'a>(
+    series: &mut [ElementSeries],
+    ways: impl Iterator<Item = &'a Way<B>>,
+    t: Time,
+    now: Time,
+) {
+    let elements = ways.flat_map(|way| (0..way.chain.len()).map(move |i| (&way.chain, i)));
+    for (series, (chain, i)) in series.iter_mut().zip(elements) {
+        let (gauge, account) = (chain.gauge(i, now), chain.account(i));
+        series.time_s.push(t.as_secs_f64());
+        series.queue_packets.push(gauge.queue_packets);
+        series.queue_bytes.push(gauge.queue_bytes);
+        series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
+        series.dropped.push(account.dropped);
+        series.marked.push(account.marked);
+    }
+}

@@ -1,0 +1,89 @@
+//! Ways and their elements' books, and the summary of a run.
+
+use chains::{Tally, Way, Whole, element_series, elements, sample, variant, ways};
+use path::{Ecn, Outbox, Packet};
+use result::Clock;
+use scenario::{Experiment, Scenario};
+use units::{Span, Time};
+
+const TEXT: &str = r#"
+duration = "4s"
+[links.wan]
+between = ["a", "b"]
+forward = [{ kind = "policer", rate = "8Mbit/s", burst = "3000B" }, { kind = "delay", delay = "10ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[links.lan]
+between = ["c", "b"]
+backward = [{ kind = "link", rate = "20Mbit/s" }]
+[flows.f]
+from = "a"
+to = "c"
+count = 2
+"#;
+
+fn scenario() -> Scenario {
+    Experiment::parse("t.toml", TEXT, &[]).unwrap().variants.remove(0).scenario
+}
+
+fn packet(id: u64) -> Packet<()> {
+    Packet { id, size: 1500, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
+}
+
+#[test]
+fn links_lead_forward_and_back_and_their_elements_keep_books() {
+    let mut ways: Vec<Way<()>> = ways(&scenario(), 1);
+    let leads: Vec<(&str, [usize; 2])> = ways.iter().map(|w| (&w.name[..], w.hosts)).collect();
+    let wanted = [
+        ("wan.forward", [0, 1]),
+        ("wan.backward", [1, 0]),
+        ("lan.forward", [2, 1]),
+        ("lan.backward", [1, 2]),
+    ];
+    assert_eq!(leads, wanted);
+    let mut series = element_series(ways.iter());
+    let (now, mut out) = (Time::ZERO, Outbox::default());
+    for id in 0..5 {
+        ways[0].chain.handle_packet(now, packet(id), &mut out);
+    }
+    sample(&mut series, ways.iter(), now, now);
+    let all = elements(ways.iter());
+    let names: Vec<(&str, &str)> = all.iter().map(|e| (&e.name[..], &e.kind[..])).collect();
+    let kinds = ["policer", "delay", "delay", "link"];
+    let wanted = ["wan.forward.policer", "wan.forward.delay", "wan.backward.delay", "lan.backward.link"];
+    assert_eq!(names, wanted.into_iter().zip(kinds).collect::<Vec<_>>());
+    // Two packets are in the bucket.
+    assert_eq!((all[0].passed_packets, all[0].dropped_packets), (2, 3));
+    let named: Vec<&str> = series.iter().map(|s| &s.name[..]).collect();
+    assert_eq!(named, wanted);
+    assert_eq!((&series[0].dropped[..], &series[0].tokens_bytes[..]), (&[3][..], &[0.0][..]));
+    assert!(series[1].tokens_bytes[0].is_nan(), "a delay has no bucket");
+}
+
+#[test]
+fn a_summary_has_rates_limits_and_names() {
+    let scenario = scenario();
+    let tally = |name: &str, delivered_bytes| Tally {
+        name: name.into(),
+        cc: "reno".into(),
+        delivered_bytes,
+        measured: Span::from_secs(2),
+        lost_packets: Some(3),
+        ..Tally::default()
+    };
+    let whole = |clock| {
+        let duration = scenario.duration;
+        let whole = Whole { name: "v", clock, scenario: &scenario, only_flow: None, duration };
+        variant(whole, vec![tally("f-1", 1_000_000), tally("f-2", 0)], Vec::new())
+    };
+    let v = whole(Clock::Kernel);
+    assert_eq!((v.name.as_str(), v.clock, v.duration_s, v.limit_mbps), ("v", Clock::Kernel, 4.0, Some(8.0)));
+    let f = &v.flows[0];
+    assert_eq!((f.from.as_str(), f.to.as_str(), f.cc.as_str()), ("a", "c", "reno"));
+    assert_eq!((f.goodput_mbps, v.flows[1].goodput_mbps), (4.0, 0.0));
+    assert_eq!((f.limit_mbps, f.lost_packets, f.mss_bytes), (Some(8.0), Some(3), None));
+    assert_eq!(v.path.as_ref().map(|p| p.links.len()), Some(2));
+    // Whoever counted: the same but for who it was.
+    let mut simulated = whole(Clock::Sim);
+    simulated.clock = Clock::Kernel;
+    assert_eq!(simulated, v);
+}

@@ -1,0 +1,32 @@
+//! Runs an experiment: every variant of a scenario, on each clock, as often as asked, on all cores. What comes of it
+//! stays in memory; nothing is printed, and no file is written but by who is given as [`CaptureSink`].
+//!
+//! What to call, in this order:
+//!
+//! 1. [`choose`], where not all variants of the [`scenario::Experiment`] are wanted;
+//! 2. [`Order`]: the clocks, how many repeats, their seeds, how many threads;
+//! 3. [`run`], with [`Hooks`]: who is told how far it is and may end it, and who takes captures;
+//! 4. of the [`Outcomes`]: [`Outcomes::is_complete`] or what failed, then [`Outcomes::run`] for the summary that
+//!    tables, reports and JSON are made of, and [`Outcomes::variants`] for the time series of each repeat.
+//!
+//! What was finished is kept when another run fails or the caller ends it. A run is known by its [`Job`];
+//! [`simulate`] is one run alone, in virtual time. On the kernel runs follow each other, since two in real time
+//! would disturb each other; in virtual time as many run at once as there are threads, and the results are the same
+//! however many those are.
+//!
+//! Builds for wasm32: there the runs follow each other on the caller's thread, and there is no kernel.
+
+mod failure;
+mod one;
+mod order;
+mod outcomes;
+mod parallel;
+mod progress;
+mod run;
+
+pub use failure::{FailedRun, Failure};
+pub use one::{CaptureSink, CaptureTap, Captured, simulate};
+pub use order::{Job, Order, UnknownVariant, choose};
+pub use outcomes::{Notice, Outcomes, VariantOutcomes};
+pub use progress::Progress;
+pub use run::{Hooks, run};

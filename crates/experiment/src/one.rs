@@ -1,0 +1,146 @@
+//! One run of one variant.
+
+use crate::{Failure, Job};
+use result::{Clock, Outcome};
+use scenario::Variant;
+use std::io;
+use std::ops::ControlFlow;
+use units::Time;
+
+/// Takes captures of runs: the caller's, who alone knows where they go.
+pub trait CaptureSink: Sync {
+    /// What looks on while a run is simulated; `None` where this one is not captured.
+    ///
+    /// # Errors
+    /// It cannot be begun; the run then fails with [`Failure::Capture`].
+    fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>>;
+
+    /// The files that a run on the kernel is written to; `None` where it is not captured.
+    ///
+    /// # Errors
+    /// As above.
+    #[cfg(target_os = "linux")]
+    fn on_kernel(&self, run: &Captured<'_>) -> io::Result<Option<lab::Captures>>;
+}
+
+/// A run that is about to begin, as a [`CaptureSink`] sees it.
+pub struct Captured<'a> {
+    /// Which of the experiment's runs.
+    pub job: &'a Job,
+    /// What it is called, as in [`crate::Order::label`].
+    pub label: &'a str,
+    /// What it runs.
+    pub variant: &'a Variant,
+}
+
+/// Looks on while a run is simulated, and ends what it wrote when the run is over.
+pub trait CaptureTap: sim::Tap {
+    /// The run is over. Not called for a run that the caller ended.
+    ///
+    /// # Errors
+    /// The first that happened at any time.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// How a run ended.
+pub(crate) enum Ended {
+    Done(Box<Outcome>),
+    Failed(Failure),
+    /// Before its time, or before it began, because the caller or another run's failure ended it.
+    Stopped,
+}
+
+/// Simulates one variant with this seed: all of its flows, or the one with this index alone. `progress` is told
+/// the virtual time now and then; its `Break` ends the run, which then has no outcome.
+pub fn simulate(
+    variant: &Variant,
+    seed: u64,
+    only_flow: Option<usize>,
+    tap: Option<&mut dyn sim::Tap>,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Option<Outcome> {
+    let mut ended = false;
+    let mut watched = |now| {
+        let told = progress(now);
+        ended |= told.is_break();
+        told
+    };
+    let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
+    let options = sim::Options { seed, only_flow, tap, progress: Some(&mut watched) };
+    let outcome = sim::run(&variant.name, &variant.scenario, options);
+    (!ended).then_some(outcome)
+}
+
+/// One run of an experiment, with what it needs.
+pub(crate) struct One<'a> {
+    pub run: Captured<'a>,
+    pub captures: Option<&'a dyn CaptureSink>,
+}
+
+impl One<'_> {
+    /// Plays it; what the lab has to tell goes to `notice`.
+    pub fn play(
+        &self,
+        progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+        notice: &mut dyn FnMut(&str),
+    ) -> Ended {
+        match self.run.job.clock {
+            Clock::Sim => self.simulate(progress).unwrap_or_else(|e| Ended::Failed(Failure::Capture(e))),
+            Clock::Kernel => self.on_kernel(progress, notice).unwrap_or_else(Ended::Failed),
+        }
+    }
+
+    fn simulate(&self, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> io::Result<Ended> {
+        let mut tap = match self.captures {
+            Some(captures) => captures.simulated(&self.run)?,
+            None => None,
+        };
+        let seen = tap.as_deref_mut().map(|tap| tap as &mut dyn sim::Tap);
+        let Captured { job, variant, .. } = self.run;
+        let Some(outcome) = simulate(variant, job.seed, job.flow, seen, progress) else {
+            return Ok(Ended::Stopped);
+        };
+        tap.map_or(Ok(()), CaptureTap::finish)?;
+        Ok(Ended::Done(Box::new(outcome)))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn on_kernel(
+        &self,
+        progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Ended, Failure> {
+        use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+        let pcap = self.captures.map(|captures| captures.on_kernel(&self.run)).transpose();
+        let pcap = pcap.map_err(Failure::Capture)?.flatten();
+        let stop = AtomicBool::new(false);
+        let mut watched = |now| {
+            if progress(now).is_break() {
+                stop.store(true, Relaxed);
+            }
+        };
+        let Captured { job, variant, .. } = self.run;
+        let options = lab::Options {
+            seed: job.seed,
+            only_flow: job.flow,
+            progress: Some(&mut watched),
+            notice: Some(notice),
+            pcap,
+            stop: Some(&stop),
+        };
+        match lab::run(&variant.name, &variant.scenario, options) {
+            Ok(outcome) => Ok(Ended::Done(Box::new(outcome))),
+            Err(lab::Error::Stopped) => Ok(Ended::Stopped),
+            Err(e) => Err(Failure::Lab(e)),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn on_kernel(
+        &self,
+        _: &mut dyn FnMut(Time) -> ControlFlow<()>,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Ended, Failure> {
+        Err(Failure::NoLab)
+    }
+}

@@ -1,0 +1,128 @@
+//! What came of an experiment.
+
+use crate::{FailedRun, Job, Order};
+use result::{Clock, Outcome, Run, SCHEMA, combine, concat};
+use scenario::Experiment;
+
+/// Everything that an experiment yielded, be it whole or not.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// The experiment's name.
+    pub scenario: String,
+    /// What it says it is about.
+    pub description: String,
+    /// The first variant's first seed; 0 of an experiment without variants.
+    pub seed: u64,
+    /// Each variant once for each clock: variant by variant, in it clock by clock, as ordered. Also those without
+    /// any finished repeat.
+    pub variants: Vec<VariantOutcomes>,
+    /// Finished runs of single flows (`one_at_a_time`) whose repeat lacks another flow's run, in order.
+    pub apart: Vec<(Job, Outcome)>,
+    /// Runs that failed, in order.
+    pub failed: Vec<FailedRun>,
+    /// Runs that were not begun, or ended by the caller or by another's failure, in order.
+    pub stopped: Vec<Job>,
+    /// What the kernel's runs had to tell of the emulation.
+    pub notices: Vec<Notice>,
+}
+
+/// A variant on one clock.
+#[derive(Clone, Debug)]
+pub struct VariantOutcomes {
+    /// The variant's name.
+    pub variant: String,
+    /// What drove it.
+    pub clock: Clock,
+    /// Which of its repeats are finished, from 0, in order.
+    pub repeats: Vec<u32>,
+    /// The seed of each.
+    pub seeds: Vec<u64>,
+    /// What each yielded. Flows measured one at a time stand side by side in it ([`result::concat`]).
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Something a user may want to know of a run on the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The variant's name.
+    pub variant: String,
+    /// A sentence.
+    pub text: String,
+}
+
+impl Outcomes {
+    /// Whether every run that was ordered has its result.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty() && self.stopped.is_empty()
+    }
+
+    /// The summary: of each variant and clock the means over its finished repeats. Those that have none are left
+    /// out.
+    pub fn run(&self) -> Run {
+        let finished = self.variants.iter().filter(|v| !v.outcomes.is_empty());
+        let summaries = finished.map(|v| combine(&v.outcomes, &v.seeds));
+        Run {
+            schema: SCHEMA.into(),
+            scenario: self.scenario.clone(),
+            description: self.description.clone(),
+            seed: self.seed,
+            variants: summaries.collect(),
+        }
+    }
+
+    /// Nothing yet of what was ordered.
+    pub(crate) fn none(experiment: &Experiment, order: &Order) -> Outcomes {
+        let clocks = |name: &String| {
+            let of = |&clock| VariantOutcomes {
+                variant: name.clone(),
+                clock,
+                repeats: Vec::new(),
+                seeds: Vec::new(),
+                outcomes: Vec::new(),
+            };
+            order.clocks.iter().map(of).collect::<Vec<_>>()
+        };
+        Outcomes {
+            scenario: experiment.name.clone(),
+            description: experiment.description.clone(),
+            seed: experiment.variants.first().map_or(0, |v| order.seeds(v)[0]),
+            variants: experiment.variants.iter().flat_map(|v| clocks(&v.name)).collect(),
+            apart: Vec::new(),
+            failed: Vec::new(),
+            stopped: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Takes in what was finished on the clock with index `clock` of `clocks`: runs in order, of which those of
+    /// single flows follow each other.
+    pub(crate) fn gather(
+        &mut self,
+        experiment: &Experiment,
+        (clock, clocks): (usize, usize),
+        done: Vec<(Job, Outcome)>,
+    ) {
+        let mut done = done.into_iter().peekable();
+        while let Some((job, outcome)) = done.next() {
+            let flows = &experiment.variants[job.variant].scenario.flows;
+            let outcome = if job.flow.is_some() {
+                let mut parts = vec![(job, outcome)];
+                let same = |next: &Job| (next.variant, next.repeat) == (job.variant, job.repeat);
+                while let Some(part) = done.next_if(|(next, _)| same(next)) {
+                    parts.push(part);
+                }
+                if parts.len() < flows.len() {
+                    self.apart.extend(parts);
+                    continue;
+                }
+                concat(flows.iter().map(|f| f.name.clone()).zip(parts.into_iter().map(|p| p.1)).collect())
+            } else {
+                outcome
+            };
+            let variant = &mut self.variants[job.variant * clocks + clock];
+            variant.repeats.push(job.repeat);
+            variant.seeds.push(job.seed);
+            variant.outcomes.push(outcome);
+        }
+    }
+}

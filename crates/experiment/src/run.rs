@@ -1,0 +1,111 @@
+//! All runs of an experiment.
+
+use crate::one::{Captured, Ended, One};
+use crate::parallel::{cores, in_parallel};
+use crate::progress::Gauge;
+use crate::{CaptureSink, FailedRun, Job, Notice, Order, Outcomes, Progress};
+use result::Clock;
+use scenario::Experiment;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// What the caller has a hand in while runs are under way.
+#[derive(Default)]
+pub struct Hooks<'a> {
+    /// Is told how far the runs are, ten times a second and after each, on the caller's thread. `Break` ends the
+    /// experiment: runs that are under way end within moments and have no outcome, no other begins.
+    pub progress: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    /// Takes captures; without it nothing is captured.
+    pub captures: Option<&'a dyn CaptureSink>,
+}
+
+/// Runs all that is ordered and returns when it is over. Same experiment, order and simulator: the same outcomes,
+/// whatever the number of threads.
+///
+/// Nothing here fails as a whole: see [`Outcomes::failed`] and [`Outcomes::stopped`].
+pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outcomes {
+    let mut outcomes = Outcomes::none(experiment, order);
+    let stop = AtomicBool::new(false);
+    for (index, &clock) in order.clocks.iter().enumerate() {
+        let jobs = order.jobs_on(clock, experiment);
+        let player =
+            Player { experiment, order, captures: hooks.captures, stop: &stop, told: Mutex::default() };
+        let ended = player.play(clock, &jobs, &mut hooks.progress);
+        outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let mut done = Vec::new();
+        for (job, ended) in jobs.into_iter().zip(ended) {
+            match ended {
+                Ended::Done(outcome) => done.push((job, *outcome)),
+                Ended::Stopped => outcomes.stopped.push(job),
+                Ended::Failed(failure) => {
+                    let variant = experiment.variants[job.variant].name.clone();
+                    outcomes.failed.push(FailedRun { job, variant, failure });
+                }
+            }
+        }
+        outcomes.gather(experiment, (index, order.clocks.len()), done);
+    }
+    outcomes
+}
+
+/// Plays the runs of one clock.
+struct Player<'a> {
+    experiment: &'a Experiment,
+    order: &'a Order,
+    captures: Option<&'a dyn CaptureSink>,
+    /// Set when no more run is to begin and those under way are to end.
+    stop: &'a AtomicBool,
+    told: Mutex<Vec<Notice>>,
+}
+
+impl Player<'_> {
+    fn play(
+        &self,
+        clock: Clock,
+        jobs: &[Job],
+        progress: &mut Option<&mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    ) -> Vec<Ended> {
+        let variants = &self.experiment.variants;
+        let gauge = Gauge::new(clock, jobs.iter().map(|j| variants[j.variant].scenario.duration));
+        // Two runs in real time at once would disturb each other.
+        let threads =
+            if clock == Clock::Kernel { 1 } else { self.order.threads.map_or_else(cores, usize::from) };
+        // Runs under way when another fails are played to their end.
+        let failed = AtomicBool::new(false);
+        let work = |i: usize, pulse: &mut dyn FnMut()| {
+            if self.stop.load(Relaxed) || failed.load(Relaxed) {
+                return Ended::Stopped;
+            }
+            let ended = self.one(&jobs[i], &mut |now| {
+                gauge.at(i, now);
+                pulse();
+                if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            gauge.finish(i);
+            failed.fetch_or(matches!(ended, Ended::Failed(_)) && !self.order.keep_going, Relaxed);
+            ended
+        };
+        let tick = || {
+            if let Some(progress) = progress
+                && progress(&gauge.read()).is_break()
+            {
+                self.stop.store(true, Relaxed);
+            }
+        };
+        let ended = in_parallel(jobs.len(), threads, work, tick);
+        self.stop.fetch_or(failed.into_inner(), Relaxed);
+        ended
+    }
+
+    fn one(&self, job: &Job, progress: &mut dyn FnMut(units::Time) -> ControlFlow<()>) -> Ended {
+        let variant = &self.experiment.variants[job.variant];
+        let label = self.order.label(self.experiment, job);
+        let run = Captured { job, label: &label, variant };
+        let mut notice = |text: &str| {
+            let notice = Notice { variant: variant.name.clone(), text: text.into() };
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        };
+        One { run, captures: self.captures }.play(progress, &mut notice)
+    }
+}
