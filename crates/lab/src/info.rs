@@ -7,14 +7,15 @@ use crate::sys::Socket;
 pub struct Info {
     pub ca_state: u8,
     pub cwnd: u32,
-    pub ssthresh: u32,
+    /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
+    pub ssthresh: Option<u32>,
     pub inflight: u32,
     /// Smoothed RTT, µs; 0 before the first sample.
     pub rtt_us: u32,
     /// Smallest RTT, µs.
     pub min_rtt_us: u32,
-    /// Bytes per second.
-    pub pacing_rate: u64,
+    /// Bytes per second; `None` for no limit (all ones).
+    pub pacing_rate: Option<u64>,
     /// Payload of a full segment.
     pub snd_mss: u32,
     /// Of the end that opened, the SYN counts too.
@@ -75,11 +76,11 @@ impl Info {
         Info {
             ca_state: b[1],
             cwnd: u32(80),
-            ssthresh: if u32(76) >= i32::MAX as u32 { u32::MAX } else { u32(76) },
+            ssthresh: Some(u32(76)).filter(|&n| n < i32::MAX as u32),
             inflight: (unacked + retrans).saturating_sub(sacked + lost),
             rtt_us: u32(68),
             min_rtt_us: u32(148),
-            pacing_rate: u64(104),
+            pacing_rate: Some(u64(104)).filter(|&rate| rate != u64::MAX),
             snd_mss: u32(16),
             bytes_acked: u64(120),
             bytes_received: u64(128),
@@ -117,7 +118,7 @@ impl Info {
             (1, _) => "disorder",
             (2, _) => "cwr",
             (3, _) => "recovery",
-            _ if self.cwnd < self.ssthresh => "slow start",
+            _ if self.ssthresh.is_none_or(|most| self.cwnd < most) => "slow start",
             _ => "avoidance",
         }
     }

@@ -4,7 +4,7 @@
 use crate::{NamedStage, Scenario};
 use path::Chain;
 use result::topology::{Link, Relay, Stage};
-use result::{DelaySummary, Element, ElementSeries, Topology};
+use result::{DelaySummary, Element, ElementPoint, ElementSeries, Topology};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use units::Time;
@@ -93,10 +93,12 @@ pub fn element_series<B>(way: &str, chain: &Chain<B>) -> impl Iterator<Item = El
 /// Adds to `series` a row of the chain's element `i` for the time `t`; the chain has caught up to `now`.
 pub fn sample_element<B>(series: &mut ElementSeries, t: Time, chain: &Chain<B>, i: usize, now: Time) {
     let (gauge, account) = (chain.gauge(i, now), chain.account(i));
-    series.time_s.push(t.as_secs_f64());
-    series.queue_packets.push(gauge.queue_packets);
-    series.queue_bytes.push(gauge.queue_bytes);
-    series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-    series.dropped.push(account.dropped);
-    series.marked.push(account.marked);
+    series.push(ElementPoint {
+        time_s: t.as_secs_f64(),
+        queue_packets: gauge.queue_packets,
+        queue_bytes: gauge.queue_bytes,
+        tokens_bytes: gauge.tokens_bytes.map(|n| n as f64),
+        dropped: account.dropped,
+        marked: account.marked,
+    });
 }
