@@ -41,6 +41,7 @@ pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
         pacing_gain: info.bbr.map(|b| b.pacing_gain as f64 / 256.0),
         cwnd_gain: info.bbr.map(|b| b.cwnd_gain as f64 / 256.0),
         round: None, // the kernel does not tell
+        delivery_rate_mbps: info.delivery_rate.map(mbps),
         state: if begun { info.state() } else { "" },
     });
 }

@@ -61,6 +61,7 @@ fn a_clean_link_carries_its_rate() {
     assert!(s.cwnd.last() > s.cwnd.first() && s.states.iter().any(|s| s == "slow start"));
     assert!(s.pacing_mbps.iter().all(Option::is_none), "CUBIC is not paced unless the stack says so");
     assert!(o.element_series[0].queue_packets.iter().any(|&q| q > 0));
+    near(s.delivery_rate_mbps.last().copied().flatten().expect("a rate"), 20.0 * 1448.0 / 1500.0, 0.05);
 }
 
 /// What left a second time, as the path saw it, is what the kernel counted; its counters are the series'.

@@ -60,6 +60,9 @@ columns! {
         cwnd_gain: Option<f64>, Factor Gauge Both;
         /// round trips it counted; null as above
         round: Option<u64>, Rounds Total Sim;
+        /// rate at which the path delivered of late, as the sender measured it (`tcpi_delivery_rate`); null before the
+        /// first sample
+        delivery_rate_mbps: Option<f64>, Mbps Gauge Both;
     }
 }
 

@@ -62,6 +62,7 @@ impl Collector {
                 pacing_gain: model.pacing_gain,
                 cwnd_gain: model.cwnd_gain,
                 round: model.round,
+                delivery_rate_mbps: tx.delivery_rate().map(rate),
                 state: if flow.started { tx.state_name() } else { "" },
             });
         }

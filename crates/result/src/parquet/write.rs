@@ -139,6 +139,7 @@ mod tests {
                 pacing_gain: Some(1.25),
                 cwnd_gain: Some(2.0),
                 round: (i > 0).then_some(i),
+                delivery_rate_mbps: (i > 0).then_some(18.5),
                 state: ["slow start", "avoidance"][i as usize % 2],
                 ..FlowPoint::default()
             });
@@ -181,11 +182,11 @@ mod tests {
         assert_eq!(rows.len(), 6);
         assert_eq!(
             row(0),
-            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null "slow start""#
+            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null null "slow start""#
         );
         assert_eq!(
             row(4),
-            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 "avoidance""#
+            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 18.5 "avoidance""#
         );
     }
 
