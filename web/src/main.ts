@@ -11,7 +11,7 @@
 // #plots                       section; data-columns=1|2; .toolbar button[data-zoom=in|out|left|right|whole]
 // #range                       data-from, data-to: seconds in view
 // .plots-head[data-side]       heads of the columns; .picker: choice of flows where there are more than 8
-// figure.plot[data-kind=throughput|rtt|cwnd|queue|drops|states|sequence][data-side=a|b]
+// figure.plot[data-kind=throughput|rates|rtt|cwnd|queue|drops|states|sequence][data-side=a|b]
 //   .canvas#plot-KIND-SIDE     focusable; data-drawn="true" once drawn, for data-from..data-to seconds; data-points: times drawn; data-exact: whether they are
 //                              all samples in view; data-bin: seconds of a bin, 0 where there is none
 //   .legend output[data-series][data-value]  a curve's value at the cursor, full precision ("" unknown); series is

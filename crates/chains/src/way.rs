@@ -1,7 +1,7 @@
 //! One direction of a link: a chain of elements, and what results say of them.
 
 use path::{Body, Chain};
-use result::{DelaySummary, Element, ElementSeries};
+use result::{DelaySummary, Element, ElementPoint, ElementSeries};
 use scenario::Scenario;
 use units::Time;
 
@@ -79,11 +79,13 @@ pub fn sample<'a, B: 'a>(
     let elements = ways.flat_map(|way| (0..way.chain.len()).map(move |i| (&way.chain, i)));
     for (series, (chain, i)) in series.iter_mut().zip(elements) {
         let (gauge, account) = (chain.gauge(i, now), chain.account(i));
-        series.time_s.push(t.as_secs_f64());
-        series.queue_packets.push(gauge.queue_packets);
-        series.queue_bytes.push(gauge.queue_bytes);
-        series.tokens_bytes.push(gauge.tokens_bytes.map_or(f64::NAN, |n| n as f64));
-        series.dropped.push(account.dropped);
-        series.marked.push(account.marked);
+        series.push(ElementPoint {
+            time_s: t.as_secs_f64(),
+            queue_packets: gauge.queue_packets,
+            queue_bytes: gauge.queue_bytes,
+            tokens_bytes: gauge.tokens_bytes.map(|n| n as f64),
+            dropped: account.dropped,
+            marked: account.marked,
+        });
     }
 }

@@ -7,7 +7,9 @@
 use crate::Error;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{ElementSeries, FlowSeries, Outcome, Resent, Run, SCHEMA, read_json, to_json};
+use result::{
+    Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, SCHEMA, read_json, to_json,
+};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -120,6 +122,14 @@ impl Bytes {
         self.0.extend_from_slice(&(all.len() as u64).to_ne_bytes());
         all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
     }
+    fn cells(&mut self, cells: Cells) {
+        match cells {
+            Cells::Int(all) => self.numbers(all, u64::to_ne_bytes),
+            Cells::IntOrNull(all) => self.numbers(all, |n| option(n.map(u64::to_ne_bytes))),
+            Cells::Real(all) => self.numbers(all, f64::to_ne_bytes),
+            Cells::RealOrNull(all) => self.numbers(all, |x| option(x.map(f64::to_ne_bytes))),
+        }
+    }
     fn text(&mut self, text: &str) {
         self.numbers(text.as_bytes(), |b| [b]);
     }
@@ -127,6 +137,21 @@ impl Bytes {
         self.numbers(&[texts.len() as u64], u64::to_ne_bytes);
         texts.iter().for_each(|t| self.text(t.as_ref()));
     }
+}
+
+/// A number that may be unknown: its bytes, after them whether it is known.
+fn option(number: Option<[u8; 8]>) -> [u8; 9] {
+    let mut bytes = [0; 9];
+    if let Some(number) = number {
+        bytes[..8].copy_from_slice(&number);
+        bytes[8] = 1;
+    }
+    bytes
+}
+
+/// What [`option`] made bytes of.
+fn known(bytes: [u8; 9]) -> Option<[u8; 8]> {
+    bytes.first_chunk().copied().filter(|_| bytes[8] == 1)
 }
 
 struct Parts<'a>(&'a [u8]);
@@ -138,6 +163,15 @@ impl Parts<'_> {
         let (mine, rest) = rest.split_at_checked(len)?;
         self.0 = rest;
         Some(mine.chunks_exact(N).filter_map(|c| c.first_chunk()).map(|c| number(*c)).collect())
+    }
+    fn cells(&mut self, cells: CellsMut) -> Option<()> {
+        match cells {
+            CellsMut::Int(to) => *to = self.numbers(u64::from_ne_bytes)?,
+            CellsMut::IntOrNull(to) => *to = self.numbers(|b| known(b).map(u64::from_ne_bytes))?,
+            CellsMut::Real(to) => *to = self.numbers(f64::from_ne_bytes)?,
+            CellsMut::RealOrNull(to) => *to = self.numbers(|b| known(b).map(f64::from_ne_bytes))?,
+        }
+        Some(())
     }
     fn count(&mut self) -> Option<u64> {
         self.numbers(u64::from_ne_bytes)?.first().copied()
@@ -250,22 +284,7 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
     b.numbers(&[o.flow_series.len() as u64], u64::to_ne_bytes);
     for s in &o.flow_series {
         b.text(&s.name);
-        b.numbers(&s.time_s, f64::to_ne_bytes);
-        b.numbers(&s.delivered_bytes, u64::to_ne_bytes);
-        b.numbers(&s.cwnd, u32::to_ne_bytes);
-        b.numbers(&s.ssthresh, u32::to_ne_bytes);
-        b.numbers(&s.inflight, u32::to_ne_bytes);
-        b.numbers(&s.srtt_ms, f64::to_ne_bytes);
-        b.numbers(&s.rtt_ms, f64::to_ne_bytes);
-        b.numbers(&s.pacing_mbps, f64::to_ne_bytes);
-        b.numbers(&s.retransmitted, u64::to_ne_bytes);
-        b.numbers(&s.sent_bytes, u64::to_ne_bytes);
-        b.numbers(&s.acked_bytes, u64::to_ne_bytes);
-        b.numbers(&s.btl_bw_mbps, f64::to_ne_bytes);
-        b.numbers(&s.rt_prop_ms, f64::to_ne_bytes);
-        b.numbers(&s.pacing_gain, f64::to_ne_bytes);
-        b.numbers(&s.cwnd_gain, f64::to_ne_bytes);
-        b.numbers(&s.round, u64::to_ne_bytes);
+        s.cells().for_each(|(_, cells)| b.cells(cells));
         b.numbers(&s.state, |b| [b]);
         b.texts(&s.states);
         b.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_ne_bytes);
@@ -275,12 +294,7 @@ fn put_outcome(b: &mut Bytes, o: &Outcome) {
     b.numbers(&[o.element_series.len() as u64], u64::to_ne_bytes);
     for s in &o.element_series {
         b.text(&s.name);
-        b.numbers(&s.time_s, f64::to_ne_bytes);
-        b.numbers(&s.queue_packets, u64::to_ne_bytes);
-        b.numbers(&s.queue_bytes, u64::to_ne_bytes);
-        b.numbers(&s.tokens_bytes, f64::to_ne_bytes);
-        b.numbers(&s.dropped, u64::to_ne_bytes);
-        b.numbers(&s.marked, u64::to_ne_bytes);
+        s.cells().for_each(|(_, cells)| b.cells(cells));
     }
 }
 
@@ -288,49 +302,21 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
     let variant = read_json(&p.text()?).ok()?.variants.pop()?;
     let mut o = Outcome { variant, ..Outcome::default() };
     for _ in 0..p.count()? {
-        o.flow_series.push(FlowSeries {
-            name: p.text()?,
-            time_s: p.numbers(f64::from_ne_bytes)?,
-            delivered_bytes: p.numbers(u64::from_ne_bytes)?,
-            cwnd: p.numbers(u32::from_ne_bytes)?,
-            ssthresh: p.numbers(u32::from_ne_bytes)?,
-            inflight: p.numbers(u32::from_ne_bytes)?,
-            srtt_ms: p.numbers(f64::from_ne_bytes)?,
-            rtt_ms: p.numbers(f64::from_ne_bytes)?,
-            pacing_mbps: p.numbers(f64::from_ne_bytes)?,
-            retransmitted: p.numbers(u64::from_ne_bytes)?,
-            sent_bytes: p.numbers(u64::from_ne_bytes)?,
-            acked_bytes: p.numbers(u64::from_ne_bytes)?,
-            btl_bw_mbps: p.numbers(f64::from_ne_bytes)?,
-            rt_prop_ms: p.numbers(f64::from_ne_bytes)?,
-            pacing_gain: p.numbers(f64::from_ne_bytes)?,
-            cwnd_gain: p.numbers(f64::from_ne_bytes)?,
-            round: p.numbers(u64::from_ne_bytes)?,
-            state: p.numbers(|[b]| b)?,
-            states: p.texts()?,
-            resent: {
-                let times = p.numbers(f64::from_ne_bytes)?;
-                let bytes = p.numbers(u64::from_ne_bytes)?;
-                let lens = p.numbers(u32::from_ne_bytes)?;
-                let places = bytes.into_iter().zip(lens);
-                times
-                    .into_iter()
-                    .zip(places)
-                    .map(|(time_s, (byte, len))| Resent { time_s, byte, len })
-                    .collect()
-            },
-        });
+        let mut s = FlowSeries::new(&p.text()?);
+        s.cells_mut().try_for_each(|(_, cells)| p.cells(cells))?;
+        s.state = p.numbers(|[b]| b)?;
+        s.states = p.texts()?;
+        let times = p.numbers(f64::from_ne_bytes)?;
+        let bytes = p.numbers(u64::from_ne_bytes)?;
+        let lens = p.numbers(u32::from_ne_bytes)?;
+        let places = times.into_iter().zip(bytes).zip(lens);
+        s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
+        o.flow_series.push(s);
     }
     for _ in 0..p.count()? {
-        o.element_series.push(ElementSeries {
-            name: p.text()?,
-            time_s: p.numbers(f64::from_ne_bytes)?,
-            queue_packets: p.numbers(u64::from_ne_bytes)?,
-            queue_bytes: p.numbers(u64::from_ne_bytes)?,
-            tokens_bytes: p.numbers(f64::from_ne_bytes)?,
-            dropped: p.numbers(u64::from_ne_bytes)?,
-            marked: p.numbers(u64::from_ne_bytes)?,
-        });
+        let mut s = ElementSeries { name: p.text()?, ..ElementSeries::default() };
+        s.cells_mut().try_for_each(|(_, cells)| p.cells(cells))?;
+        o.element_series.push(s);
     }
     Some(o)
 }
@@ -338,6 +324,7 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::{ElementPoint, FlowPoint};
 
     #[test]
     fn what_the_child_tells_arrives() {
@@ -345,14 +332,17 @@ mod tests {
         let (mut reading, mut writing) = (File::from(reading), File::from(writing));
         let mut o = Outcome::default();
         o.variant.name = "v".into();
-        o.flow_series.push(FlowSeries {
-            name: "f".into(),
-            time_s: vec![0.0, 0.5],
-            state: vec![0, 1],
-            states: vec!["slow start".into(), "avoidance".into()],
-            ..FlowSeries::default()
-        });
-        o.element_series.push(ElementSeries { name: "e".into(), dropped: vec![3], ..Default::default() });
+        let mut flow = FlowSeries::new("f");
+        for (time_s, ssthresh, rtt_ms, state) in
+            [(0.0, None, None, "slow start"), (0.5, Some(7), Some(30.5), "avoidance")]
+        {
+            flow.push(FlowPoint { time_s, ssthresh, rtt_ms, state, ..FlowPoint::default() });
+        }
+        flow.resent = vec![Resent { time_s: 0.25, byte: 1448, len: 1448 }];
+        o.flow_series.push(flow);
+        let mut element = ElementSeries { name: "e".into(), ..ElementSeries::default() };
+        element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });
+        o.element_series.push(element);
         let error = Error::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
         let said = error.to_string();
         for m in [

@@ -7,14 +7,17 @@ use crate::sys::Socket;
 pub struct Info {
     pub ca_state: u8,
     pub cwnd: u32,
-    pub ssthresh: u32,
+    /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
+    pub ssthresh: Option<u32>,
     pub inflight: u32,
     /// Smoothed RTT, µs; 0 before the first sample.
     pub rtt_us: u32,
     /// Smallest RTT, µs.
     pub min_rtt_us: u32,
-    /// Bytes per second.
-    pub pacing_rate: u64,
+    /// Bytes per second; `None` for no limit (all ones).
+    pub pacing_rate: Option<u64>,
+    /// Bytes per second (kernel 4.9 and later); `None` before the first sample.
+    pub delivery_rate: Option<u64>,
     /// Payload of a full segment.
     pub snd_mss: u32,
     /// Of the end that opened, the SYN counts too.
@@ -75,11 +78,12 @@ impl Info {
         Info {
             ca_state: b[1],
             cwnd: u32(80),
-            ssthresh: if u32(76) >= i32::MAX as u32 { u32::MAX } else { u32(76) },
+            ssthresh: Some(u32(76)).filter(|&n| n < i32::MAX as u32),
             inflight: (unacked + retrans).saturating_sub(sacked + lost),
             rtt_us: u32(68),
             min_rtt_us: u32(148),
-            pacing_rate: u64(104),
+            pacing_rate: Some(u64(104)).filter(|&rate| rate != u64::MAX),
+            delivery_rate: Some(u64(160)).filter(|&rate| rate > 0),
             snd_mss: u32(16),
             bytes_acked: u64(120),
             bytes_received: u64(128),
@@ -117,7 +121,7 @@ impl Info {
             (1, _) => "disorder",
             (2, _) => "cwr",
             (3, _) => "recovery",
-            _ if self.cwnd < self.ssthresh => "slow start",
+            _ if self.ssthresh.is_none_or(|most| self.cwnd < most) => "slow start",
             _ => "avoidance",
         }
     }
@@ -133,5 +137,49 @@ impl Bbr {
             pacing_gain: at(12)?,
             cwnd_gain: at(16)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// `struct tcp_info` (include/uapi/linux/tcp.h), names without their `tcpi_`.
+    #[repr(C)]
+    struct TcpInfo {
+        state_to_options: [u8; 6],
+        wscales: u8,
+        /// Bit 0: `delivery_rate_app_limited`.
+        app_limited: u8,
+        rto_to_retrans: [u32; 8],
+        fackets_to_rcv_ssthresh: [u32; 7],
+        rtt: u32,
+        rttvar_to_total_retrans: [u32; 8],
+        pacing_rate: u64,
+        max_pacing_rate: u64,
+        bytes_acked: u64,
+        bytes_received: u64,
+        segs_out_to_notsent_bytes: [u32; 3],
+        min_rtt: u32,
+        data_segs_in_and_out: [u32; 2],
+        delivery_rate: u64,
+    }
+
+    #[test]
+    fn rates_are_read_where_the_header_has_them() {
+        let mut bytes = [0; size_of::<TcpInfo>()];
+        assert_eq!(Info::parse(&bytes).delivery_rate, None, "no sample yet");
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        put(offset_of!(TcpInfo, pacing_rate), u64::MAX);
+        put(offset_of!(TcpInfo, bytes_acked), 1448);
+        put(offset_of!(TcpInfo, delivery_rate), 2_500_000);
+        let info = Info::parse(&bytes);
+        assert_eq!((info.delivery_rate, info.pacing_rate, info.bytes_acked), (Some(2_500_000), None, 1448));
+        assert_eq!(
+            Info::parse(&bytes[..offset_of!(TcpInfo, delivery_rate)]).delivery_rate,
+            None,
+            "Linux 4.8"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! One point of a flow's time series, whoever's its sockets are.
 
-use crate::info::{Bbr, Info};
+use crate::info::Info;
 use result::{FlowPoint, FlowSeries};
 use units::Time;
 
@@ -22,27 +22,31 @@ pub struct Point {
 pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
     let begun = p.info.is_some();
     let info = p.info.unwrap_or_default();
-    let rtt = if info.rtt_us > 0 { info.rtt_us as f64 / 1e3 } else { f64::NAN };
+    let rtt_ms = (info.rtt_us > 0).then(|| info.rtt_us as f64 / 1e3);
     let idle = if p.udp { 0 } else { p.initial_window };
-    let rate = (p.paced && info.pacing_rate != u64::MAX).then_some(info.pacing_rate as f64 * 8e-6);
-    let of_bbr = |get: fn(Bbr) -> f64| info.bbr.map_or(f64::NAN, get);
     s.push(FlowPoint {
         time_s: t.as_secs_f64(),
         delivered_bytes: p.delivered,
-        cwnd: if begun { info.cwnd } else { idle },
-        ssthresh: if begun { info.ssthresh } else { u32::MAX },
-        inflight: info.inflight,
-        srtt_ms: rtt,
-        rtt_ms: rtt,
-        pacing_mbps: rate.unwrap_or(f64::NAN),
+        cwnd: if begun { info.cwnd } else { idle }.into(),
+        ssthresh: info.ssthresh.map(u64::from),
+        inflight: info.inflight.into(),
+        srtt_ms: rtt_ms,
+        rtt_ms,
+        pacing_mbps: info.pacing_rate.filter(|_| p.paced).map(mbps),
         retransmitted: p.retransmitted,
         sent_bytes: info.sent_once(),
         acked_bytes: info.payload_acked(p.opened),
-        btl_bw_mbps: of_bbr(|b| b.bw as f64 * 8e-6),
-        rt_prop_ms: of_bbr(|b| b.min_rtt_us as f64 / 1e3),
-        pacing_gain: of_bbr(|b| b.pacing_gain as f64 / 256.0),
-        cwnd_gain: of_bbr(|b| b.cwnd_gain as f64 / 256.0),
-        round: u64::MAX, // the kernel does not tell
+        btl_bw_mbps: info.bbr.map(|b| mbps(b.bw)),
+        rt_prop_ms: info.bbr.map(|b| b.min_rtt_us as f64 / 1e3),
+        pacing_gain: info.bbr.map(|b| b.pacing_gain as f64 / 256.0),
+        cwnd_gain: info.bbr.map(|b| b.cwnd_gain as f64 / 256.0),
+        round: None, // the kernel does not tell
+        delivery_rate_mbps: info.delivery_rate.map(mbps),
         state: if begun { info.state() } else { "" },
     });
+}
+
+/// Mbit/s of bytes per second.
+fn mbps(bytes_per_second: u64) -> f64 {
+    bytes_per_second as f64 * 8e-6
 }

@@ -4,8 +4,8 @@
 use report::plot::{Drawing, Input, KINDS, Kind, Lang, Look, Theme, compare, draw};
 use result::topology::{Link, Stage};
 use result::{
-    Element, ElementSeries, Estimate, Flow, FlowPoint, FlowSeries, Repeats, Resent, RttSummary, Topology,
-    Variant,
+    Element, ElementPoint, ElementSeries, Estimate, Flow, FlowPoint, FlowSeries, Repeats, Resent, RttSummary,
+    Topology, Variant,
 };
 use roxmltree::{Document, Node};
 
@@ -42,9 +42,9 @@ fn flow(name: &str) -> FlowSeries {
             delivered_bytes: bytes,
             sent_bytes: bytes + 20_000,
             acked_bytes: bytes,
-            cwnd: 10 + i % 10,
-            inflight: 8 + i % 10,
-            rtt_ms: if i == 0 { f64::NAN } else { [20.0, 40.0][usize::from(i > 50)] },
+            cwnd: u64::from(10 + i % 10),
+            inflight: u64::from(8 + i % 10),
+            rtt_ms: (i > 0).then(|| [20.0, 40.0][usize::from(i > 50)]),
             state,
             ..FlowPoint::default()
         });
@@ -69,16 +69,18 @@ fn case(flows: usize) -> Case {
         rtt_ms: RttSummary { min: 20.0, mean: 30.0, p50: 20.0, p95: 40.0, p99: 40.0, max: 40.0 },
         ..Flow::default()
     };
-    let time_s: Vec<f64> = (0..=100).map(|i| f64::from(i) / 10.0).collect();
-    let elements = vec![ElementSeries {
-        name: "wan.forward.policer".into(),
-        queue_packets: (0..=100).map(|i| i % 5).collect(),
-        queue_bytes: (0..=100).map(|i| i % 5 * 1500).collect(),
-        tokens_bytes: (0..=100).map(|i| f64::from(i % 10) * 1000.0).collect(),
-        dropped: (0..=100).map(|i| i / 10).collect(),
-        marked: vec![0; 101],
-        time_s,
-    }];
+    let mut policer = ElementSeries { name: "wan.forward.policer".into(), ..ElementSeries::default() };
+    for i in 0..=100 {
+        policer.push(ElementPoint {
+            time_s: i as f64 / 10.0,
+            queue_packets: i % 5,
+            queue_bytes: i % 5 * 1500,
+            tokens_bytes: Some((i % 10) as f64 * 1000.0),
+            dropped: i / 10,
+            marked: 0,
+        });
+    }
+    let elements = vec![policer];
     let stage = |kind: &str, settings: &[(&str, &str)]| Stage {
         name: kind.into(),
         kind: kind.into(),
@@ -408,9 +410,9 @@ fn a_million_samples_are_a_small_file() {
             delivered_bytes: u64::from(i) * 10,
             sent_bytes: u64::from(i) * 10 + u64::from(noise),
             acked_bytes: u64::from(i) * 10,
-            cwnd: 10 + noise,
-            inflight: noise,
-            rtt_ms: 20.0 + f64::from(noise) / 100.0,
+            cwnd: u64::from(10 + noise),
+            inflight: u64::from(noise),
+            rtt_ms: Some(20.0 + f64::from(noise) / 100.0),
             state: if noise % 3 == 0 { "avoidance" } else { "recovery" },
             ..FlowPoint::default()
         });

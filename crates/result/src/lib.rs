@@ -4,6 +4,7 @@
 //! The `parquet` feature adds the module that writes and reads series as Parquet; without it this crate builds for
 //! wasm32. The `schema` feature adds the JSON Schema.
 
+mod column;
 mod combine;
 pub mod diagnosis;
 mod histogram;
@@ -16,6 +17,7 @@ mod schema;
 mod series;
 pub mod topology;
 
+pub use column::{Cells, CellsMut, Clocks, Column, Columns, Growth, Kind, Unit};
 pub use combine::{combine, concat, estimate};
 pub use diagnosis::{Cause, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
@@ -26,5 +28,5 @@ pub use model::{
 };
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema};
-pub use series::{ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
+pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
 pub use topology::Topology;

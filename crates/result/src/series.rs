@@ -1,55 +1,69 @@
-//! Time series of flows and elements, a column each, and the timeline of a flow's states.
+//! Time series of flows and elements: their columns, declared once, and the timeline of a flow's states.
 
 use crate::StateTime;
+use crate::column::columns;
 
-/// One flow's time series, a column each, all of `time_s`'s length.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct FlowSeries {
-    /// The flow's name.
-    pub name: String,
-    /// Seconds since the run began.
-    pub time_s: Vec<f64>,
-    /// Payload bytes delivered so far.
-    pub delivered_bytes: Vec<u64>,
-    /// Congestion window, packets.
-    pub cwnd: Vec<u32>,
-    /// Slow-start threshold, packets; `u32::MAX` = none.
-    pub ssthresh: Vec<u32>,
-    /// Packets in flight.
-    pub inflight: Vec<u32>,
-    /// Smoothed RTT, ms; NaN before the first sample.
-    pub srtt_ms: Vec<f64>,
-    /// The last RTT sample, ms; NaN before the first.
-    pub rtt_ms: Vec<f64>,
-    /// Pacing rate, Mbit/s; NaN when not paced.
-    pub pacing_mbps: Vec<f64>,
-    /// Retransmissions so far.
-    pub retransmitted: Vec<u64>,
-    /// Payload bytes sent so far, each counted once (SND.NXT); of the first connection where there are relays,
-    /// as all but `delivered_bytes`. Where a program opened several at once, of the one that carries most among
-    /// those that are open, and so may fall.
-    pub sent_bytes: Vec<u64>,
-    /// Payload bytes acknowledged so far (SND.UNA).
-    pub acked_bytes: Vec<u64>,
-    /// Bottleneck bandwidth estimate, Mbit/s; NaN where the congestion control keeps none.
-    pub btl_bw_mbps: Vec<f64>,
-    /// Its estimate of the round-trip propagation time, ms; NaN as above.
-    pub rt_prop_ms: Vec<f64>,
-    /// Its pacing gain; NaN as above.
-    pub pacing_gain: Vec<f64>,
-    /// Its cwnd gain; NaN as above.
-    pub cwnd_gain: Vec<f64>,
-    /// Round trips it counted; `u64::MAX` where it counts none or the kernel does not tell.
-    pub round: Vec<u64>,
-    /// Index into `states`.
-    pub state: Vec<u8>,
-    /// Names of states, in order of first appearance: the congestion control's own state where it
-    /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
-    pub states: Vec<String>,
-    /// What was sent again, in the order of time; not a column: as many as there were. Of the connection that
-    /// carried most, where a program opened several; none where the path cannot tell the program's packets by
-    /// their port, as `lost_packets` is unknown then.
-    pub resent: Vec<Resent>,
+columns! {
+    /// One flow's time series, a column each, all of `time_s`'s length. With relays of the flow's first connection, but
+    /// for `delivered_bytes`. Where a program opened several at once, of the one that carries most among those that are
+    /// open, so that totals may fall.
+    pub struct FlowSeries {
+        /// The flow's name.
+        pub name: String,
+        /// The state in each row: index into `states`.
+        pub state: Vec<u8>,
+        /// Names of states, in order of first appearance: the congestion control's own state where it
+        /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
+        pub states: Vec<String>,
+        /// What was sent again, in the order of time; not a column: as many as there were. Of the connection that
+        /// carried most, where a program opened several; none where the path cannot tell the program's packets by
+        /// their port, as `lost_packets` is unknown then.
+        pub resent: Vec<Resent>,
+    }
+
+    /// A flow at one moment: a row of [`FlowSeries`].
+    pub struct FlowPoint {
+        /// The state's name; empty for datagrams and before the flow begins.
+        pub state: &'static str,
+    }
+
+    columns {
+        /// since the run began
+        time_s: f64, Seconds Gauge Both;
+        /// payload delivered
+        delivered_bytes: u64, Bytes Total Both;
+        /// congestion window
+        cwnd: u64, Packets Gauge Both;
+        /// slow-start threshold; null: none
+        ssthresh: Option<u64>, Packets Gauge Both;
+        /// in flight
+        inflight: u64, Packets Gauge Both;
+        /// smoothed RTT; null before the first sample
+        srtt_ms: Option<f64>, Millis Gauge Both;
+        /// the last RTT sample; null before the first
+        rtt_ms: Option<f64>, Millis Gauge Both;
+        /// pacing rate; null when not paced
+        pacing_mbps: Option<f64>, Mbps Gauge Both;
+        /// retransmissions
+        retransmitted: u64, Packets Total Both;
+        /// payload sent, each byte counted once (SND.NXT)
+        sent_bytes: u64, Bytes Total Both;
+        /// payload acknowledged (SND.UNA)
+        acked_bytes: u64, Bytes Total Both;
+        /// bottleneck bandwidth estimate; null where the congestion control has none
+        btl_bw_mbps: Option<f64>, Mbps Gauge Both;
+        /// round-trip propagation estimate; null as above
+        rt_prop_ms: Option<f64>, Millis Gauge Both;
+        /// the congestion control's pacing gain; null as above
+        pacing_gain: Option<f64>, Factor Gauge Both;
+        /// its cwnd gain; null as above
+        cwnd_gain: Option<f64>, Factor Gauge Both;
+        /// round trips it counted; null as above
+        round: Option<u64>, Rounds Total Sim;
+        /// rate at which the path delivered of late, as the sender measured it (`tcpi_delivery_rate`); null before the
+        /// first sample
+        delivery_rate_mbps: Option<f64>, Mbps Gauge Both;
+    }
 }
 
 /// A retransmission as the path saw it.
@@ -63,86 +77,36 @@ pub struct Resent {
     pub len: u32,
 }
 
-/// One element's time series, a column each.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct ElementSeries {
-    /// The element's name.
-    pub name: String,
-    /// Seconds since the run began.
-    pub time_s: Vec<f64>,
-    /// Packets queued.
-    pub queue_packets: Vec<u64>,
-    /// Bytes queued.
-    pub queue_bytes: Vec<u64>,
-    /// Tokens in the bucket, bytes; NaN where there is no bucket.
-    pub tokens_bytes: Vec<f64>,
-    /// Packets dropped so far.
-    pub dropped: Vec<u64>,
-    /// Packets marked so far (ECN CE or DSCP).
-    pub marked: Vec<u64>,
+columns! {
+    /// One element's time series, a column each.
+    pub struct ElementSeries {
+        /// The element's name.
+        pub name: String,
+    }
+
+    /// An element at one moment: a row of [`ElementSeries`].
+    pub struct ElementPoint {}
+
+    columns {
+        /// since the run began
+        time_s: f64, Seconds Gauge Both;
+        /// queued
+        queue_packets: u64, Packets Gauge Both;
+        /// queued
+        queue_bytes: u64, Bytes Gauge Both;
+        /// tokens in the bucket; null without a bucket
+        tokens_bytes: Option<f64>, Bytes Gauge Both;
+        /// dropped
+        dropped: u64, Packets Total Both;
+        /// marked (ECN CE or DSCP)
+        marked: u64, Packets Total Both;
+    }
 }
 
-/// A flow at one moment; the columns of [`FlowSeries`].
-#[derive(Clone, Copy, Debug)]
-pub struct FlowPoint {
-    /// Seconds since the run began.
-    pub time_s: f64,
-    /// Payload bytes delivered so far.
-    pub delivered_bytes: u64,
-    /// Packets.
-    pub cwnd: u32,
-    /// Packets; `u32::MAX` = none.
-    pub ssthresh: u32,
-    /// Packets.
-    pub inflight: u32,
-    /// Smoothed; NaN before the first sample.
-    pub srtt_ms: f64,
-    /// The last sample; NaN before the first.
-    pub rtt_ms: f64,
-    /// NaN when not paced.
-    pub pacing_mbps: f64,
-    /// Packets so far.
-    pub retransmitted: u64,
-    /// Payload bytes so far, each once.
-    pub sent_bytes: u64,
-    /// Payload bytes so far.
-    pub acked_bytes: u64,
-    /// NaN where the congestion control has no model, as all down to `round`.
-    pub btl_bw_mbps: f64,
-    /// Round-trip propagation estimate.
-    pub rt_prop_ms: f64,
-    /// Its pacing gain.
-    pub pacing_gain: f64,
-    /// Its cwnd gain.
-    pub cwnd_gain: f64,
-    /// `u64::MAX` for none.
-    pub round: u64,
-    /// The state's name; empty for datagrams and before the flow begins.
-    pub state: &'static str,
-}
-
-impl Default for FlowPoint {
-    /// Nothing known.
-    fn default() -> FlowPoint {
-        FlowPoint {
-            time_s: 0.0,
-            delivered_bytes: 0,
-            cwnd: 0,
-            ssthresh: u32::MAX,
-            inflight: 0,
-            srtt_ms: f64::NAN,
-            rtt_ms: f64::NAN,
-            pacing_mbps: f64::NAN,
-            retransmitted: 0,
-            sent_bytes: 0,
-            acked_bytes: 0,
-            btl_bw_mbps: f64::NAN,
-            rt_prop_ms: f64::NAN,
-            pacing_gain: f64::NAN,
-            cwnd_gain: f64::NAN,
-            round: u64::MAX,
-            state: "",
-        }
+impl ElementSeries {
+    /// Adds a row.
+    pub fn push(&mut self, point: ElementPoint) {
+        self.push_cells(&point);
     }
 }
 
@@ -164,25 +128,10 @@ impl FlowSeries {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, p: FlowPoint) {
-        self.time_s.push(p.time_s);
-        self.delivered_bytes.push(p.delivered_bytes);
-        self.cwnd.push(p.cwnd);
-        self.ssthresh.push(p.ssthresh);
-        self.inflight.push(p.inflight);
-        self.srtt_ms.push(p.srtt_ms);
-        self.rtt_ms.push(p.rtt_ms);
-        self.pacing_mbps.push(p.pacing_mbps);
-        self.retransmitted.push(p.retransmitted);
-        self.sent_bytes.push(p.sent_bytes);
-        self.acked_bytes.push(p.acked_bytes);
-        self.btl_bw_mbps.push(p.btl_bw_mbps);
-        self.rt_prop_ms.push(p.rt_prop_ms);
-        self.pacing_gain.push(p.pacing_gain);
-        self.cwnd_gain.push(p.cwnd_gain);
-        self.round.push(p.round);
-        let at = self.states.iter().position(|s| s == p.state).unwrap_or_else(|| {
-            self.states.push(p.state.into());
+    pub fn push(&mut self, point: FlowPoint) {
+        self.push_cells(&point);
+        let at = self.states.iter().position(|s| s == point.state).unwrap_or_else(|| {
+            self.states.push(point.state.into());
             self.states.len() - 1
         });
         self.state.push(at as u8);

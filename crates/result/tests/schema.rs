@@ -1,7 +1,8 @@
 //! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
 //! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
 
-use result::parquet::{CAPTURE_FILES, FILES, File, Kind};
+use result::parquet::{CAPTURE_FILES, FILES, File};
+use result::{Clocks, Column, Growth, Kind, Unit};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -83,6 +84,33 @@ fn keys(root: &Value, name: &str, schema: &Value) -> String {
     text
 }
 
+/// A table of a file's columns; with their units where they are declared with one.
+fn columns(all: &[Column]) -> String {
+    let units = all.iter().any(|c| c.unit.is_some());
+    let unit = |text: &str| if units { format!(" {text} |") } else { String::new() };
+    let rule = if units { "---|" } else { "" };
+    let mut text = format!("\n| column | type |{} meaning |\n|---|---|{rule}---|\n", unit("unit"));
+    for column in all {
+        let kind = match column.kind {
+            Kind::Text | Kind::TextOrNull => "string",
+            Kind::Int | Kind::IntOrNull => "int64",
+            Kind::Real | Kind::RealOrNull => "double",
+        };
+        let null = if column.kind.nullable() { ", nullable" } else { "" };
+        let clocks = match column.clocks {
+            Clocks::Both => "",
+            Clocks::Sim => "; null on the kernel",
+            Clocks::Kernel => "; null on the simulator",
+        };
+        let about = column.about.to_string() + clocks;
+        assert_eq!(column.kind.nullable(), about.contains("null"), "{}", column.name);
+        let so_far = if column.growth == Growth::Total { " so far" } else { "" };
+        let unit = unit(&(column.unit.map_or("", Unit::symbol).to_string() + so_far));
+        text += &format!("| `{}` | {kind}{null} |{unit} {about} |\n", column.name);
+    }
+    text
+}
+
 /// An object's tables of keys, those of what it holds, and of the files beside it.
 fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     let root: Value = serde_json::from_str(schema).unwrap();
@@ -95,17 +123,7 @@ fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     }
     for file in files {
         text += &format!("\n## `{}`\n\nA row is {}.\n", file.name, file.about);
-        text += "\n| column | type | meaning |\n|---|---|---|\n";
-        for column in file.columns {
-            let kind = match column.kind {
-                Kind::Text | Kind::TextOrNull => "string",
-                Kind::Int | Kind::IntOrNull => "int64",
-                Kind::Real | Kind::RealOrNull => "double",
-            };
-            let null = if column.kind.nullable() { ", nullable" } else { "" };
-            assert_eq!(column.kind.nullable(), column.about.contains("null"), "{}", column.name);
-            text += &format!("| `{}` | {kind}{null} | {} |\n", column.name, column.about);
-        }
+        text += &columns(file.columns);
     }
     text
 }

@@ -4,7 +4,8 @@ use result::parquet::{
     Origin, Sampled, Series, SeriesError, read_series, write_elements, write_flows, write_retransmissions,
 };
 use result::{
-    Clock, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Outcome, Resent, Run, SCHEMA, Variant,
+    CellsMut, Clock, Columns, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Outcome, Resent, Run,
+    SCHEMA, Variant,
 };
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -21,12 +22,31 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % below
     }
 
-    /// A number, or now and then NaN or a rare one.
+    /// A number, now and then a rare one.
     fn real(&mut self) -> f64 {
         match self.roll(5) {
-            0 => f64::NAN,
-            1 => [0.0, -0.0, f64::INFINITY, f64::MIN_POSITIVE, 5e-324][self.roll(5) as usize],
+            0 => [0.0, -0.0, f64::INFINITY, f64::MIN_POSITIVE, 5e-324][self.roll(5) as usize],
             _ => self.roll(1 << 50) as f64 / 3.0,
+        }
+    }
+
+    /// Fills every column of a series with `rows` rows: time goes on, the rest is anything, or unknown where that may
+    /// be.
+    fn fill(&mut self, rows: u64, series: &mut impl Columns) {
+        for (column, cells) in series.cells_mut() {
+            match cells {
+                CellsMut::Real(to) if column.name == "time_s" => {
+                    to.extend((0..rows).map(|i| i as f64 / 100.0))
+                }
+                CellsMut::Int(to) => to.extend((0..rows).map(|_| self.roll(1 << 60))),
+                CellsMut::IntOrNull(to) => {
+                    to.extend((0..rows).map(|_| (self.roll(3) > 0).then(|| self.roll(1 << 32))))
+                }
+                CellsMut::Real(to) => to.extend((0..rows).map(|_| self.real())),
+                CellsMut::RealOrNull(to) => {
+                    to.extend((0..rows).map(|_| (self.roll(5) > 0).then(|| self.real())))
+                }
+            }
         }
     }
 }
@@ -34,28 +54,12 @@ impl Dice {
 const STATES: [&str; 4] = ["", "slow start", "avoidance", "PROBE_BW"];
 
 fn flow(name: &str, rows: u64, dice: &mut Dice) -> FlowSeries {
-    let mut s = FlowSeries::new(name);
-    for i in 0..rows {
-        s.push(FlowPoint {
-            time_s: i as f64 / 100.0,
-            delivered_bytes: dice.roll(1 << 60),
-            cwnd: dice.roll(1 << 32) as u32,
-            ssthresh: if dice.roll(3) == 0 { u32::MAX } else { dice.roll(1 << 32) as u32 },
-            inflight: dice.roll(1000) as u32,
-            srtt_ms: dice.real(),
-            rtt_ms: dice.real(),
-            pacing_mbps: f64::NAN,
-            retransmitted: i / 7,
-            sent_bytes: i * 1448,
-            acked_bytes: i64::MAX as u64,
-            btl_bw_mbps: dice.real(),
-            rt_prop_ms: 30.0,
-            pacing_gain: dice.real(),
-            cwnd_gain: dice.real(),
-            round: if i % 3 == 0 { u64::MAX } else { i },
-            state: STATES[dice.roll(4) as usize],
-        });
+    let mut states = FlowSeries::default();
+    for _ in 0..rows {
+        states.push(FlowPoint { state: STATES[dice.roll(4) as usize], ..FlowPoint::default() });
     }
+    let mut s = FlowSeries { state: states.state, states: states.states, ..FlowSeries::new(name) };
+    dice.fill(rows, &mut s);
     let resent =
         |i| Resent { time_s: i as f64 / 50.0, byte: dice.roll(1 << 40), len: 1 + dice.roll(1448) as u32 };
     s.resent = (0..rows / 3).map(resent).collect();
@@ -63,16 +67,9 @@ fn flow(name: &str, rows: u64, dice: &mut Dice) -> FlowSeries {
 }
 
 fn element(name: &str, rows: u64, dice: &mut Dice) -> ElementSeries {
-    let mut counts = |below| (0..rows).map(|_| dice.roll(below)).collect();
-    ElementSeries {
-        name: name.into(),
-        time_s: (0..rows).map(|i| i as f64 / 100.0).collect(),
-        queue_packets: counts(100),
-        queue_bytes: counts(1 << 40),
-        dropped: counts(2),
-        marked: vec![0; rows as usize],
-        tokens_bytes: (0..rows).map(|_| dice.real()).collect(),
-    }
+    let mut s = ElementSeries { name: name.into(), ..ElementSeries::default() };
+    dice.fill(rows, &mut s);
+    s
 }
 
 fn outcome(name: &str, clock: Clock, rows: [u64; 3], seed: u64) -> Outcome {
@@ -112,7 +109,7 @@ fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<Series>, SeriesError> {
     read_series(&files[0], &files[1], Some(&files[2]), run)
 }
 
-/// Everything of them, NaN by its bits: `Debug` writes doubles so that they read back.
+/// Everything of them, to the last bit: `Debug` writes doubles so that they read back.
 fn text(series: &[Series]) -> String {
     format!("{series:?}")
 }

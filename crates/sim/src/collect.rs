@@ -16,12 +16,8 @@ pub struct Collector {
 }
 
 /// Mbit/s of bytes per second.
-fn rate(bytes_per_second: Option<u64>) -> f64 {
-    bytes_per_second.map_or(f64::NAN, |r| r as f64 * 8e-6)
-}
-
-fn millis(s: Option<Span>) -> f64 {
-    s.map_or(f64::NAN, Span::as_millis_f64)
+fn rate(bytes_per_second: u64) -> f64 {
+    bytes_per_second as f64 * 8e-6
 }
 
 impl Collector {
@@ -47,20 +43,21 @@ impl Collector {
             series.push(FlowPoint {
                 time_s: t,
                 delivered_bytes,
-                cwnd: tx.w.cwnd,
-                ssthresh: tx.w.ssthresh,
-                inflight: tx.in_flight(),
-                srtt_ms: millis(tx.rtt.smoothed()),
-                rtt_ms: millis(tx.last_rtt),
-                pacing_mbps: rate(Some(tx.w.pacing_rate).filter(|&r| tx.w.pacing && r != u64::MAX)),
+                cwnd: tx.w.cwnd.into(),
+                ssthresh: (tx.w.ssthresh != u32::MAX).then_some(tx.w.ssthresh.into()),
+                inflight: tx.in_flight().into(),
+                srtt_ms: tx.rtt.smoothed().map(Span::as_millis_f64),
+                rtt_ms: tx.last_rtt.map(Span::as_millis_f64),
+                pacing_mbps: (tx.w.pacing && tx.w.pacing_rate != u64::MAX).then(|| rate(tx.w.pacing_rate)),
                 retransmitted: tx.stats.retransmitted,
                 sent_bytes: tx.s.snd_nxt,
                 acked_bytes: tx.s.snd_una,
-                btl_bw_mbps: rate(model.btl_bw),
-                rt_prop_ms: millis(model.rt_prop),
-                pacing_gain: model.pacing_gain.unwrap_or(f64::NAN),
-                cwnd_gain: model.cwnd_gain.unwrap_or(f64::NAN),
-                round: model.round.unwrap_or(u64::MAX),
+                btl_bw_mbps: model.btl_bw.map(rate),
+                rt_prop_ms: model.rt_prop.map(Span::as_millis_f64),
+                pacing_gain: model.pacing_gain,
+                cwnd_gain: model.cwnd_gain,
+                round: model.round,
+                delivery_rate_mbps: tx.delivery_rate().map(rate),
                 state: if flow.started { tx.state_name() } else { "" },
             });
         }

@@ -67,3 +67,21 @@ fn vegas_keeps_alpha_to_beta_packets_in_the_queue() {
         assert_eq!(link.dropped_packets, 0);
     }
 }
+
+/// What a sender measures behind a busy link is the link's rate, whichever the control; nothing is known before the
+/// first ACK, or of datagrams.
+#[test]
+fn the_delivery_rate_of_a_busy_link_is_its_rate() {
+    let link = "{ kind = \"link\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 100 } }";
+    // BBR lets the queue run empty now and then.
+    for (cc, percent) in [("cubic", 1.0), ("bbr", 3.0)] {
+        let o = run(&path("duration = \"5s\"\nsample = \"10ms\"", link, 20.0, &bulk(cc)));
+        let rates = &series(&o, "f").delivery_rate_mbps;
+        assert_eq!((rates[0], rates[1]), (None, None), "{cc}: half a round trip");
+        let last: Vec<f64> = rates[200..].iter().map(|rate| rate.expect("a rate")).collect();
+        close(cc, mean(last.iter().copied()), 20.0 * 1448.0 / 1500.0, percent);
+    }
+    let udp = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n";
+    let o = run(&path("duration = \"1s\"\nsample = \"10ms\"", link, 20.0, udp));
+    assert!(series(&o, "f").delivery_rate_mbps.iter().all(Option::is_none));
+}

@@ -5,9 +5,10 @@
 //! Open/Disorder/CWR/Recovery/Loss with PRR and undo, [`rack`] marks losses by time, [`timers`] the
 //! RTO and the tail loss probe, [`output`] decides what leaves when, [`rfc`] replaces loss marking for
 //! stacks that only count duplicate ACKs, [`sack`] reads SACK blocks, [`usage`] judges how much of the
-//! window was used, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
+//! window was used, [`delivery`] holds the rate that is told, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
 
 mod ack;
+mod delivery;
 mod mtu;
 mod output;
 mod rack;
@@ -121,6 +122,7 @@ pub struct Sender {
     pub rtt: Rtt,
     /// The newest RTT sample.
     pub last_rtt: Option<Span>,
+    delivery: delivery::Delivery,
     /// Set by a sample until [`Sender::take_rtt`].
     rtt_is_new: bool,
     /// Counters.
@@ -206,6 +208,7 @@ impl Sender {
             board: Scoreboard::new(limits.mss),
             rtt: Rtt::new(linux, limits.rto_min),
             last_rtt: None,
+            delivery: delivery::Delivery::default(),
             rtt_is_new: false,
             stats: SendStats::default(),
             again: None,
@@ -332,6 +335,11 @@ impl Sender {
                 own => own,
             },
         }
+    }
+
+    /// The rate at which the path delivered of late, bytes per second (`tcpi_delivery_rate`); `None` before a sample.
+    pub fn delivery_rate(&self) -> Option<u64> {
+        self.delivery.rate(self.s.mss)
     }
 
     /// What the controller tells of its model of the path.

@@ -259,7 +259,8 @@ pub fn seen(
         let (c, s, opens) = (&connections[n / 2], &series[n / 2], n.is_multiple_of(2));
         let at = Time::from_nanos((s.time_s[i] * 1e9) as u64);
         let state = s.states.get(usize::from(s.state[i])).map_or("", String::as_str);
-        let info = opens.then_some((s.cwnd[i], s.inflight[i], matches!(state, "recovery" | "loss")));
+        let info =
+            opens.then(|| (s.cwnd[i] as u32, s.inflight[i] as u32, matches!(state, "recovery" | "loss")));
         let left = |t: Time| {
             let before = sent[n].partition_point(|s| s.0 <= t);
             before.checked_sub(1).map_or(0, |i| sent[n][i].1)

@@ -22,7 +22,7 @@ impl Outcome {
     /// Of one run. The RTTs are those of the time series, the same for simulator and kernel.
     pub fn of(run: &result::Outcome) -> Outcome {
         let series = run.flow_series.iter().flat_map(|s| &s.srtt_ms);
-        let rtts: Vec<f64> = series.copied().filter(|r| !r.is_nan()).collect();
+        let rtts: Vec<f64> = series.flatten().copied().collect();
         Outcome {
             goodput: run.variant.total_goodput_mbps,
             spread: 1.0,

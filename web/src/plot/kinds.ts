@@ -10,7 +10,7 @@ import { sequence } from "./sequence";
 import { numbers } from "./csv";
 import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, Track } from "./track";
 
-export const KINDS = ["throughput", "rtt", "cwnd", "queue", "drops", "states", "sequence"] as const;
+export const KINDS = ["throughput", "rates", "rtt", "cwnd", "queue", "drops", "states", "sequence"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** A flow with its series and the colour it has in every plot. */
@@ -30,7 +30,8 @@ export interface Source {
 /** Elements whose curves fit in one plot. */
 const MOST_ELEMENTS = 8;
 
-export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : `plot.${kind}`);
+/** Plots that `longfat plot` draws too share its titles, whose letters its fonts have. */
+export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : kind === "rates" ? "ui.title.rates" : `plot.${kind}`);
 
 /** The flows of a variant that have a series, coloured by their place in the variant. */
 export function shownFlows(v: Variant, data: Data): Shown[] {
@@ -43,6 +44,9 @@ export function shownFlows(v: Variant, data: Data): Shown[] {
 
 const has = (s: { columns: Record<string, { rows: number }> }, name: string): boolean =>
   (s.columns[name]?.rows ?? 0) > 1 && "time_s" in s.columns;
+
+/** The flow's columns that are rates: their names end with the unit. */
+const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
 
 /** Elements that `worth` says something of, those with most of it first. */
 function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
@@ -67,7 +71,9 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
   const flows = data.series.flows;
   switch (kind) {
     case "throughput":
-      return flows.some((f) => has(f, "delivered_bytes"));
+      return flows.some((f) => has(f, "time_s"));
+    case "rates":
+      return flows.some((f) => rateColumns(f).length > 0);
     case "rtt":
       return flows.some((f) => has(f, "rtt_ms"));
     case "cwnd":
@@ -149,6 +155,20 @@ function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampl
     const { name } = f.flow;
     return [{ kind: "sampled", id: `${name} ${column}`, label: name, color: f.color, width: 1.25, axis: "left", factor: 1, samples: s, ...look } as Sampled];
   });
+}
+
+/** How the columns of one flow are told apart, in turn. */
+const DASHES: Partial<Sampled>[] = [{}, { dash: [6, 3] }, { dash: [2, 3] }, { dash: [8, 3, 2, 3] }];
+
+/** What senders measure and set: every rate among the columns, whatever it is called. */
+function rates({ variant: v, data, flows }: Source): Plot {
+  const columns = [...new Set(flows.flatMap((f) => rateColumns(f.series)))].sort();
+  const plot = empty(t("plot.axis.mbps"), () =>
+    columnsOf(flows.flatMap((f) => columns.map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
+  );
+  plot.tracks = columns.flatMap((c, i) => perFlow(data, flows, c, { part: c, ...DASHES[i % DASHES.length] }));
+  plot.levels = v.limit_mbps !== undefined ? [rateLevel(v.limit_mbps, palette().limit)] : ownLimits(flows);
+  return plot;
 }
 
 function rtt({ data, flows }: Source): Plot {
@@ -242,6 +262,6 @@ function states({ data, flows }: Source): Plot {
 
 /** Builds a plot: decodes the columns it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {
-  const make = { throughput, rtt, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
+  const make = { throughput, rates, rtt, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
   return make[kind](source);
 }

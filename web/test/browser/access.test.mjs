@@ -75,7 +75,7 @@ test("the tabulator reaches everything, shows where it is, and comes out again",
     assert.ok(met.length < 200, "no way out");
     assert.deepEqual(met.filter((m) => m.includes("WITHOUT")), []);
     const wanted = ["lang-en", "lang-zh", "theme-auto", "theme-light", "theme-dark", "print", "row 0", "zoom in", "zoom out", "zoom whole"];
-    for (const kind of ["throughput", "rtt", "cwnd", "queue", "drops", "states", "sequence"]) {
+    for (const kind of ["throughput", "rates", "rtt", "cwnd", "queue", "drops", "states", "sequence"]) {
       for (const side of ["a", "b"]) {
         wanted.push(`${kind}-${side}:plot-${kind}-${side}`, `${kind}-${side}:save csv`, `${kind}-${side}:save png`);
       }

@@ -15,6 +15,7 @@ async function expected(dir, variant) {
   const any = (list, column) => list.some((e) => e[column].some((x) => x > 0));
   return {
     throughput: flows.size > 0,
+    rates: [...flows.values()].some((f) => Object.keys(f).some((c) => c.endsWith("_mbps") && f[c].some((x) => x !== null))),
     rtt: any([...flows.values()], "rtt_ms"),
     cwnd: tcp,
     queue: any(elements, "queue_packets") || elements.some((e) => e.tokens_bytes.some((x) => x !== null)),

@@ -6,7 +6,7 @@ import { along, columns, random, result, rowAt } from "./tables.mjs";
 
 withBrowser();
 
-/** What the page keeps of a value: milliseconds to the microsecond, whole bytes. */
+/** What the page keeps of a value: milliseconds to the microsecond, whole bytes; rates to the kilobit per second. */
 const HALF = { rtt_ms: 0.5e-3, tokens_bytes: 0.5e-3, delivered: 1e-9 };
 
 /** The readouts of one side: kind, time, bin and the values by series. */
@@ -55,7 +55,7 @@ function compare({ kind, time, bin, values }, flows, elements, end, where) {
       const row = rowAt(s.time_s, time);
       const truth = row < 0 ? null : s[column][row];
       const factor = { tokens_bytes: 1e-3, sent_bytes: 1e-6, acked_bytes: 1e-6 }[column] ?? 1;
-      near(value, truth === null ? null : truth * factor, HALF[column] ?? 0, at);
+      near(value, truth === null ? null : truth * factor, HALF[column] ?? (column.endsWith("_mbps") ? 0.5e-3 : 0), at);
     }
     assert.ok(text.trim().length > 0, at);
   }

@@ -47,8 +47,8 @@ test("every word the page says is in the table, in both languages", () => {
   assert.ok(said.length > 60);
   for (const key of said) assert.ok(key in strings, `${key} is missing`);
   // Keys put together from parts.
-  const kinds = ["throughput", "rtt", "cwnd", "queue", "drops", "states", "sequence"];
-  for (const k of kinds) assert.ok(`ui.none.${k}` in strings && `plot.${k}` in strings, k);
+  const kinds = ["throughput", "rates", "rtt", "cwnd", "queue", "drops", "states", "sequence"];
+  for (const k of kinds) assert.ok(`ui.none.${k}` in strings && (`plot.${k}` in strings || `ui.title.${k}` in strings), k);
   for (const [, key] of code.matchAll(/^ *\{? ?key: "(\w+)",/gm)) assert.ok(`ui.col.${key}` in strings, `ui.col.${key}`);
   for (const key of ["in", "out", "left", "right", "whole"]) assert.ok(`ui.zoom.${key}` in strings, key);
   // And nothing is kept that nobody says.

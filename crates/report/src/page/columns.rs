@@ -7,7 +7,7 @@
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use result::{ElementSeries, FlowSeries};
+use result::{Cells, ElementSeries, FlowSeries, Growth, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -80,27 +80,11 @@ pub(crate) fn packed(bytes: &[u8]) -> String {
 
 fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
     let mut c = Sheet::new(out);
-    c.reals("time_s", &s.time_s, MICRO, 2);
-    c.counts("delivered_bytes", s.delivered_bytes.iter().copied());
-    c.counts("cwnd", s.cwnd.iter().map(|&n| n as u64));
-    c.counts("inflight", s.inflight.iter().map(|&n| n as u64));
-    let threshold = |&n: &u32| (n != u32::MAX).then_some(n as i64);
-    c.put("ssthresh", 1, 1, s.ssthresh.iter().map(threshold));
-    c.reals("srtt_ms", &s.srtt_ms, MILLI, 1);
-    c.reals("rtt_ms", &s.rtt_ms, MILLI, 1);
-    c.reals("pacing_mbps", &s.pacing_mbps, MILLI, 1);
-    c.counts("retransmitted", s.retransmitted.iter().copied());
-    // Nothing but zeros of datagrams, and of results from before these were counted.
-    if s.sent_bytes.iter().any(|&bytes| bytes > 0) {
-        c.counts("sent_bytes", s.sent_bytes.iter().copied());
-        c.counts("acked_bytes", s.acked_bytes.iter().copied());
-    }
-    c.reals("btl_bw_mbps", &s.btl_bw_mbps, MILLI, 1);
-    c.reals("rt_prop_ms", &s.rt_prop_ms, MILLI, 1);
+    c.series(s);
     c.counts("state", s.state.iter().map(|&n| n as u64));
     let columns = c.columns;
     let mut c = Sheet::new(out);
-    c.reals("time_s", &s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), MICRO, 1);
+    c.reals("time_s", s.resent.iter().map(|r| Some(r.time_s)), MICRO, 1);
     c.counts("byte", s.resent.iter().map(|r| r.byte));
     c.counts("len", s.resent.iter().map(|r| r.len as u64));
     Flow { name: s.name.clone(), states: s.states.clone(), columns, resent: c.columns }
@@ -108,13 +92,17 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
 
 fn element(out: &mut Vec<u8>, s: &ElementSeries) -> Element {
     let mut c = Sheet::new(out);
-    c.reals("time_s", &s.time_s, MICRO, 2);
-    c.counts("queue_packets", s.queue_packets.iter().copied());
-    c.counts("queue_bytes", s.queue_bytes.iter().copied());
-    c.reals("tokens_bytes", &s.tokens_bytes, 1, 1);
-    c.counts("dropped", s.dropped.iter().copied());
-    c.counts("marked", s.marked.iter().copied());
+    c.series(s);
     Element { name: s.name.clone(), columns: c.columns }
+}
+
+/// What is kept of a double of this unit: values are whole multiples of 1 / this.
+fn per(unit: Option<Unit>) -> u32 {
+    match unit {
+        Some(Unit::Seconds) => MICRO,
+        Some(Unit::Millis | Unit::Mbps | Unit::Factor) => MILLI,
+        Some(Unit::Bytes | Unit::Packets | Unit::Rounds) | None => 1,
+    }
 }
 
 /// Columns being written.
@@ -129,10 +117,32 @@ impl<'a> Sheet<'a> {
         Sheet { out, columns: Columns::new() }
     }
 
+    /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of datagrams.
+    fn series(&mut self, series: &impl result::Columns) {
+        for (column, cells) in series.cells() {
+            let name = column.name;
+            // Time ticks evenly.
+            let order = if column.unit == Some(Unit::Seconds) { 2 } else { 1 };
+            match cells {
+                Cells::Int(all) if column.growth == Growth::Total && all.iter().all(|&n| n == 0) => {}
+                Cells::Int(all) => self.counts(name, all.iter().copied()),
+                Cells::IntOrNull(all) => self.put(name, 1, order, all.iter().map(|n| n.map(|n| n as i64))),
+                Cells::Real(all) => self.reals(name, all.iter().map(|&x| Some(x)), per(column.unit), order),
+                Cells::RealOrNull(all) => self.reals(name, all.iter().copied(), per(column.unit), order),
+            }
+        }
+    }
+
     /// What is not finite is null.
-    fn reals(&mut self, name: &'static str, values: &[f64], per: u32, order: u8) {
-        let whole = |&x: &f64| x.is_finite().then(|| (x * per as f64).round() as i64);
-        self.put(name, per, order, values.iter().map(whole));
+    fn reals(
+        &mut self,
+        name: &'static str,
+        values: impl Iterator<Item = Option<f64>> + Clone,
+        per: u32,
+        order: u8,
+    ) {
+        let whole = |x: f64| x.is_finite().then(|| (x * per as f64).round() as i64);
+        self.put(name, per, order, values.map(|x| x.and_then(whole)));
     }
 
     pub(crate) fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64> + Clone) {
@@ -268,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let mut s = FlowSeries::new("f");
-        let rtts = [f64::NAN, 30.125, 29.5, f64::NAN, 1234.567];
+        let rtts = [None, Some(30.125), Some(29.5), None, Some(1234.567)];
         let bytes = [0, 1_448, 1_448, 9_007_199_254_740_991, 5];
         for i in 0..5 {
             s.push(FlowPoint {
@@ -276,7 +286,7 @@ mod tests {
                 delivered_bytes: bytes[i],
                 rtt_ms: rtts[i],
                 sent_bytes: i as u64,
-                ssthresh: if i < 2 { u32::MAX } else { 7 },
+                ssthresh: (i >= 2).then_some(7),
                 ..FlowPoint::default()
             });
         }
@@ -289,7 +299,7 @@ mod tests {
         let column = |name| decode(&blob, &flow.columns[name]);
         assert_eq!(column("time_s"), [0.0, 0.01, 0.02, 0.03, 0.04]);
         assert_eq!(column("delivered_bytes"), bytes.map(|b| b as f64));
-        assert_eq!(format!("{:?}", column("rtt_ms")), format!("{rtts:?}"));
+        assert_eq!(format!("{:?}", column("rtt_ms")), "[NaN, 30.125, 29.5, NaN, 1234.567]");
         assert_eq!(format!("{:?}", column("ssthresh")), "[NaN, NaN, 7.0, 7.0, 7.0]");
         assert!(!flow.columns.contains_key("pacing_mbps"), "null throughout");
         assert_eq!(column("sent_bytes"), [0.0, 1.0, 2.0, 3.0, 4.0]);
@@ -306,7 +316,7 @@ mod tests {
     fn even_clocks_cost_a_byte_a_row_before_deflate() {
         let mut out = Vec::new();
         let times: Vec<f64> = (0..1000).map(|i| i as f64 * 0.01).collect();
-        Sheet::new(&mut out).reals("time_s", &times, MICRO, 2);
+        Sheet::new(&mut out).reals("time_s", times.iter().map(|&t| Some(t)), MICRO, 2);
         assert!(out.len() < 1_010, "{}", out.len());
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
 }
 
 /// From when the flow began.
-fn points(s: &FlowSeries, values: &[u32]) -> Vec<Point> {
+fn points(s: &FlowSeries, values: &[u64]) -> Vec<Point> {
     let rows = s.time_s.iter().zip(values).enumerate().filter(|&(row, _)| pick::begun(s, row));
-    rows.map(|(_, (&t, &v))| (t, f64::from(v))).collect()
+    rows.map(|(_, (&t, &v))| (t, v as f64)).collect()
 }
 
 /// The bandwidth-delay product in full packets, of the limit that all flows meet and the shortest round

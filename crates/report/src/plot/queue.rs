@@ -11,7 +11,7 @@ fn longest(e: &ElementSeries) -> u64 {
 }
 
 fn has_tokens(e: &ElementSeries) -> bool {
-    e.tokens_bytes.iter().any(|v| v.is_finite())
+    e.tokens_bytes.iter().any(Option::is_some)
 }
 
 pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
@@ -33,7 +33,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let mut chart = Chart { end, left: left.into(), right: right.into(), values, ..Chart::default() };
     // Buckets first: what is drawn later lies on top.
     for &(element, color) in picked.iter().filter(|(e, _)| has_tokens(e)) {
-        let kilobytes = element.tokens_bytes.iter().map(|b| b / 1e3);
+        let kilobytes = element.tokens_bytes.iter().map(|b| b.map_or(f64::NAN, |b| b / 1e3));
         let faint = Pen::dashed(color.toward(look.colors().ground, 0.4), 1.0);
         let pen = if queued { faint } else { Pen::new(color, 1.3) };
         chart.lines.push(Line { points: over_time(element, kilobytes), pen, side });

@@ -7,7 +7,7 @@ use super::{Input, Look, pick};
 
 pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let end = end(input)?;
-    let (picked, rest) = pick::flows(input, look.colors(), |s| s.rtt_ms.iter().any(|v| v.is_finite()));
+    let (picked, rest) = pick::flows(input, look.colors(), |s| s.rtt_ms.iter().any(Option::is_some));
     if picked.is_empty() {
         return None;
     }
@@ -16,7 +16,9 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     for flow in &picked {
         let s = flow.series;
         let pen = Pen::new(flow.color, 1.3);
-        chart.lines.push(Line::new(s.time_s.iter().copied().zip(s.rtt_ms.iter().copied()).collect(), pen));
+        // NaN is a gap in a line.
+        let rtts = s.rtt_ms.iter().map(|rtt| rtt.unwrap_or(f64::NAN));
+        chart.lines.push(Line::new(s.time_s.iter().copied().zip(rtts).collect(), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));

@@ -1,8 +1,8 @@
 //! Series read back from a result's folder.
 
-use super::columns::{Column, ELEMENTS, FLOWS, RETRANSMISSIONS};
+use super::columns::{Column, ELEMENTS, FLOWS, Kind, RETRANSMISSIONS};
 use super::table::{SeriesError, Table};
-use crate::{ElementSeries, FlowSeries, Resent, Run, Variant};
+use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Run, Variant};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -100,7 +100,7 @@ impl<'a> Group<'a> {
     fn new<S>(table: &'a Table, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
         let texts = |name| table.texts(group, table.column(name));
         let [variants, clocks, names] = [texts("variant")?, texts("clock")?, texts("name")?];
-        let repeats: Vec<u64> = table.counts(group, table.column("repeat"), 0)?;
+        let repeats: Vec<u64> = table.known(group, table.column("repeat"))?;
         let key = |row: usize| (variants.0[row], clocks.0[row], names.0[row], repeats[row]);
         let (mut stretches, mut begin) = (Vec::new(), 0);
         for row in 1..=repeats.len() {
@@ -119,52 +119,34 @@ impl<'a> Group<'a> {
         Ok(Group { table, group, stretches })
     }
 
-    /// Appends each stretch's rows of a column to the series' own; `absent` for every row where the file lacks it.
-    fn spread<S, T: Clone>(
-        &self,
-        slots: &mut Slots<S>,
-        name: &str,
-        absent: T,
-        read: impl FnOnce(&Column) -> Result<Vec<T>, SeriesError>,
-        of: fn(&mut S) -> &mut Vec<T>,
-    ) -> Result<(), SeriesError> {
-        let column = self.table.column(name);
-        let values = self.table.has(column).then(|| read(column)).transpose()?;
-        for stretch in &self.stretches {
-            let series = of(&mut slots.all[stretch.of]);
-            match &values {
-                Some(values) => series.extend_from_slice(&values[stretch.rows.clone()]),
-                None => series.extend(std::iter::repeat_n(absent.clone(), stretch.rows.len())),
+    /// Appends each stretch's rows of the series' columns, the time apart; where the file lacks one, what is unknown
+    /// or 0.
+    fn spread<S: Columns>(&self, slots: &mut Slots<S>) -> Result<(), SeriesError> {
+        for (place, column) in S::COLUMNS.iter().enumerate().skip(1) {
+            let read = self.read(column)?;
+            for stretch in &self.stretches {
+                let cells = slots.all[stretch.of].cells_mut().nth(place);
+                if let Some((_, cells)) = cells {
+                    read.append(cells, stretch.rows.clone());
+                }
             }
         }
         Ok(())
     }
 
-    fn reals<S>(
-        &self,
-        slots: &mut Slots<S>,
-        name: &str,
-        of: fn(&mut S) -> &mut Vec<f64>,
-    ) -> Result<(), SeriesError> {
-        self.spread(slots, name, f64::NAN, |c| self.table.reals(self.group, c), of)
-    }
-
-    /// Counts, `null` where there is none.
-    fn counts<S, T: TryFrom<i64> + Copy + Default>(
-        &self,
-        slots: &mut Slots<S>,
-        name: &str,
-        null: Option<T>,
-        of: fn(&mut S) -> &mut Vec<T>,
-    ) -> Result<(), SeriesError> {
-        let absent = null.unwrap_or_default();
-        self.spread(slots, name, absent, |c| self.table.counts(self.group, c, absent), of)
+    fn read(&self, column: &Column) -> Result<Read, SeriesError> {
+        Ok(match column.kind {
+            _ if !self.table.has(column) => Read::Absent,
+            Kind::Real | Kind::RealOrNull => Read::Reals(self.table.reals(self.group, column)?),
+            _ => Read::Ints(self.table.counts(self.group, column)?),
+        })
     }
 
     /// Times, which are numbers and do not fall within a series.
     fn times(&self, after: impl Fn(usize) -> f64) -> Result<Vec<f64>, SeriesError> {
         let column = self.table.column("time_s");
         let times = self.table.reals(self.group, column)?;
+        let times: Vec<f64> = times.into_iter().map(|t| t.unwrap_or(f64::NAN)).collect();
         for stretch in &self.stretches {
             let mut last = after(stretch.of);
             for &t in &times[stretch.rows.clone()] {
@@ -178,6 +160,30 @@ impl<'a> Group<'a> {
     }
 }
 
+/// A column's cells of a row group.
+enum Read {
+    Ints(Vec<Option<u64>>),
+    Reals(Vec<Option<f64>>),
+    /// The file has no such column.
+    Absent,
+}
+
+impl Read {
+    /// Appends `rows`. A column of one kind is read as such: the two agree.
+    fn append(&self, cells: CellsMut, rows: Range<usize>) {
+        match (cells, self) {
+            (CellsMut::Int(to), Read::Ints(all)) => to.extend(all[rows].iter().map(|n| n.unwrap_or(0))),
+            (CellsMut::IntOrNull(to), Read::Ints(all)) => to.extend_from_slice(&all[rows]),
+            (CellsMut::Real(to), Read::Reals(all)) => to.extend(all[rows].iter().map(|x| x.unwrap_or(0.0))),
+            (CellsMut::RealOrNull(to), Read::Reals(all)) => to.extend_from_slice(&all[rows]),
+            (CellsMut::Int(to), _) => to.extend(rows.map(|_| 0)),
+            (CellsMut::IntOrNull(to), _) => to.extend(rows.map(|_| None)),
+            (CellsMut::Real(to), _) => to.extend(rows.map(|_| 0.0)),
+            (CellsMut::RealOrNull(to), _) => to.extend(rows.map(|_| None)),
+        }
+    }
+}
+
 fn last(times: &[f64]) -> f64 {
     times.last().copied().unwrap_or(f64::NEG_INFINITY)
 }
@@ -186,22 +192,10 @@ fn read_flows(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), Series
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
-        g.spread(slots, "time_s", 0.0, |_| Ok(times), |s| &mut s.time_s)?;
-        g.counts(slots, "delivered_bytes", None, |s| &mut s.delivered_bytes)?;
-        g.counts(slots, "cwnd", None, |s| &mut s.cwnd)?;
-        g.counts(slots, "ssthresh", Some(u32::MAX), |s| &mut s.ssthresh)?;
-        g.counts(slots, "inflight", None, |s| &mut s.inflight)?;
-        g.reals(slots, "srtt_ms", |s| &mut s.srtt_ms)?;
-        g.reals(slots, "rtt_ms", |s| &mut s.rtt_ms)?;
-        g.reals(slots, "pacing_mbps", |s| &mut s.pacing_mbps)?;
-        g.counts(slots, "retransmitted", None, |s| &mut s.retransmitted)?;
-        g.counts(slots, "sent_bytes", None, |s| &mut s.sent_bytes)?;
-        g.counts(slots, "acked_bytes", None, |s| &mut s.acked_bytes)?;
-        g.reals(slots, "btl_bw_mbps", |s| &mut s.btl_bw_mbps)?;
-        g.reals(slots, "rt_prop_ms", |s| &mut s.rt_prop_ms)?;
-        g.reals(slots, "pacing_gain", |s| &mut s.pacing_gain)?;
-        g.reals(slots, "cwnd_gain", |s| &mut s.cwnd_gain)?;
-        g.counts(slots, "round", Some(u64::MAX), |s| &mut s.round)?;
+        for stretch in &g.stretches {
+            slots.all[stretch.of].time_s.extend_from_slice(&times[stretch.rows.clone()]);
+        }
+        g.spread(slots)?;
         read_states(&g, slots)?;
     }
     Ok(())
@@ -241,12 +235,10 @@ fn read_elements(table: &Table, slots: &mut Slots<ElementSeries>) -> Result<(), 
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
-        g.spread(slots, "time_s", 0.0, |_| Ok(times), |s| &mut s.time_s)?;
-        g.counts(slots, "queue_packets", None, |s| &mut s.queue_packets)?;
-        g.counts(slots, "queue_bytes", None, |s| &mut s.queue_bytes)?;
-        g.reals(slots, "tokens_bytes", |s| &mut s.tokens_bytes)?;
-        g.counts(slots, "dropped", None, |s| &mut s.dropped)?;
-        g.counts(slots, "marked", None, |s| &mut s.marked)?;
+        for stretch in &g.stretches {
+            slots.all[stretch.of].time_s.extend_from_slice(&times[stretch.rows.clone()]);
+        }
+        g.spread(slots)?;
     }
     Ok(())
 }
@@ -255,8 +247,8 @@ fn read_resent(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), Serie
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| slots.all[of].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;
-        let bytes: Vec<u64> = table.counts(group, table.column("byte"), 0)?;
-        let lens: Vec<u32> = table.counts(group, table.column("bytes"), 0)?;
+        let bytes: Vec<u64> = table.known(group, table.column("byte"))?;
+        let lens: Vec<u32> = table.known(group, table.column("bytes"))?;
         for stretch in &g.stretches {
             let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i] };
             slots.all[stretch.of].resent.extend(stretch.rows.clone().map(row));

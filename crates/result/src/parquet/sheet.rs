@@ -1,6 +1,7 @@
 //! A Parquet file being written, row group by row group.
 
 use super::columns::{Column as Spec, File, Kind};
+use crate::column::Cells;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -166,11 +167,25 @@ impl Block<'_> {
         }
     }
 
-    /// NaN becomes null where null may be.
     pub fn reals(&mut self, rows: &[f64]) {
+        self.options(rows.iter().map(|&x| Some(x)));
+    }
+
+    /// NaN becomes null where null may be.
+    fn options(&mut self, rows: impl Iterator<Item = Option<f64>>) {
         if let Some(Column { kind, values: Values::Real(values), levels, rows: n }) = self.columns.next() {
-            let rows = rows.iter().map(|&x| (!x.is_nan()).then_some(x));
+            let rows = rows.map(|x| x.filter(|x| !x.is_nan()));
             *n += gather(values, kind.nullable().then_some(levels), rows, f64::NAN);
+        }
+    }
+
+    /// A series' column.
+    pub fn cells(&mut self, cells: Cells) {
+        match cells {
+            Cells::Int(all) => self.ints(all.iter().map(|&n| Some(n as i64))),
+            Cells::IntOrNull(all) => self.ints(all.iter().map(|n| n.map(|n| n as i64))),
+            Cells::Real(all) => self.reals(all),
+            Cells::RealOrNull(all) => self.options(all.iter().copied()),
         }
     }
 

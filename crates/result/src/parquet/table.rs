@@ -160,21 +160,20 @@ impl Table {
         decode(reader, rows, leaf.max_def_level(), take).map_err(wrong)
     }
 
-    /// A group's numbers of a column, `null` where there is none.
+    /// A group's numbers of a column, `None` where there is none.
     ///
     /// # Errors
     /// What does not decode, is out of `T`'s range, or is null where null may not be.
-    pub fn counts<T: TryFrom<i64> + Copy>(
+    pub fn counts<T: TryFrom<i64>>(
         &self,
         group: usize,
         column: &Column,
-        null: T,
-    ) -> Result<Vec<T>, SeriesError> {
+    ) -> Result<Vec<Option<T>>, SeriesError> {
         let mut out = Vec::new();
         self.cells::<Int64Type>(group, column, "64-bit integers", |n| {
             out.push(match n {
-                Some(&n) => T::try_from(n).map_err(|_| format!("has {n}, which is out of range"))?,
-                None if column.kind.nullable() => null,
+                Some(&n) => Some(T::try_from(n).map_err(|_| format!("has {n}, which is out of range"))?),
+                None if column.kind.nullable() => None,
                 None => return Err("has a null".into()),
             });
             Ok(())
@@ -182,11 +181,16 @@ impl Table {
         Ok(out)
     }
 
-    /// A group's doubles of a column, NaN where there is none.
-    pub fn reals(&self, group: usize, column: &Column) -> Result<Vec<f64>, SeriesError> {
+    /// As [`Table::counts`], of a column that is never null.
+    pub fn known<T: TryFrom<i64>>(&self, group: usize, column: &Column) -> Result<Vec<T>, SeriesError> {
+        Ok(self.counts(group, column)?.into_iter().flatten().collect())
+    }
+
+    /// A group's doubles of a column, `None` where there is none.
+    pub fn reals(&self, group: usize, column: &Column) -> Result<Vec<Option<f64>>, SeriesError> {
         let mut out = Vec::new();
         self.cells::<DoubleType>(group, column, "doubles", |x| {
-            out.push(x.copied().unwrap_or(f64::NAN));
+            out.push(x.copied().filter(|x| !x.is_nan()));
             Ok(())
         })?;
         Ok(out)

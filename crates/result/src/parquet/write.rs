@@ -2,7 +2,7 @@
 
 use super::columns::{ELEMENTS, FLOWS, File, RETRANSMISSIONS, STATES};
 use super::sheet::{Block, Sheet, text};
-use crate::{ElementSeries, FlowSeries, Outcome, SCHEMA};
+use crate::{Columns, FlowSeries, Outcome, SCHEMA};
 use parquet::data_type::ByteArray;
 use std::io::{self, Write};
 
@@ -40,23 +40,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
 
 fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
     let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
-    whose(b, run, &s.name);
-    b.reals(&s.time_s);
-    b.ints(s.delivered_bytes.iter().map(|&n| Some(n as i64)));
-    b.ints(s.cwnd.iter().map(|&n| Some(n as i64)));
-    b.ints(s.ssthresh.iter().map(|&n| (n != u32::MAX).then_some(n as i64)));
-    b.ints(s.inflight.iter().map(|&n| Some(n as i64)));
-    b.reals(&s.srtt_ms);
-    b.reals(&s.rtt_ms);
-    b.reals(&s.pacing_mbps);
-    b.ints(s.retransmitted.iter().map(|&n| Some(n as i64)));
-    b.ints(s.sent_bytes.iter().map(|&n| Some(n as i64)));
-    b.ints(s.acked_bytes.iter().map(|&n| Some(n as i64)));
-    b.reals(&s.btl_bw_mbps);
-    b.reals(&s.rt_prop_ms);
-    b.reals(&s.pacing_gain);
-    b.reals(&s.cwnd_gain);
-    b.ints(s.round.iter().map(|&n| (n != u64::MAX).then_some(n as i64)));
+    series_block(b, run, &s.name, s);
     let state = |i: u8| states.get(i as usize).filter(|name| !name.is_empty()).cloned();
     b.texts(s.state.iter().map(|&i| state(i)));
 }
@@ -83,20 +67,10 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
     let mut sheet = sheet(out, ELEMENTS, origin)?;
     for run in runs {
         for series in &run.outcome.element_series {
-            sheet.add(series.time_s.len(), |b| element_block(b, run, series))?;
+            sheet.add(series.time_s.len(), |b| series_block(b, run, &series.name, series))?;
         }
     }
     sheet.close()
-}
-
-fn element_block(b: &mut Block, run: &Sampled, s: &ElementSeries) {
-    whose(b, run, &s.name);
-    b.reals(&s.time_s);
-    b.ints(s.queue_packets.iter().map(|&n| Some(n as i64)));
-    b.ints(s.queue_bytes.iter().map(|&n| Some(n as i64)));
-    b.reals(&s.tokens_bytes);
-    b.ints(s.dropped.iter().map(|&n| Some(n as i64)));
-    b.ints(s.marked.iter().map(|&n| Some(n as i64)));
 }
 
 /// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
@@ -123,6 +97,12 @@ fn sheet<W: Write + Send>(out: W, file: File, origin: Origin) -> io::Result<Shee
     Sheet::create(out, file, &meta, GROUP_ROWS)
 }
 
+/// Whose it is, then its columns.
+fn series_block(b: &mut Block, run: &Sampled, name: &str, series: &impl Columns) {
+    whose(b, run, name);
+    series.cells().for_each(|(_, cells)| b.cells(cells));
+}
+
 /// The first four columns, the same in every row.
 fn whose(b: &mut Block, run: &Sampled, name: &str) {
     b.same_text(&run.outcome.variant.name);
@@ -134,45 +114,46 @@ fn whose(b: &mut Block, run: &Sampled, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Resent, Variant};
+    use crate::{ElementPoint, ElementSeries, FlowPoint, Resent, Variant};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
     fn sampled(rows: usize) -> Outcome {
         let n = rows as u64;
-        let flow = FlowSeries {
-            name: "bulk".into(),
-            time_s: (0..n).map(|i| i as f64 / 10.0).collect(),
-            delivered_bytes: (0..n).map(|i| i * 125_000).collect(),
-            cwnd: vec![10; rows],
-            ssthresh: (0..n).map(|i| if i == 0 { u32::MAX } else { 20 }).collect(),
-            inflight: vec![9; rows],
-            srtt_ms: (0..n).map(|i| if i == 0 { f64::NAN } else { 30.5 }).collect(),
-            rtt_ms: vec![31.0; rows],
-            pacing_mbps: vec![f64::NAN; rows],
-            retransmitted: vec![0; rows],
-            sent_bytes: (0..n).map(|i| i * 2896).collect(),
-            acked_bytes: (0..n).map(|i| i * 1448).collect(),
-            resent: (0..n / 2)
-                .map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448 })
-                .collect(),
-            btl_bw_mbps: vec![20.0; rows],
-            rt_prop_ms: vec![30.0; rows],
-            pacing_gain: vec![1.25; rows],
-            cwnd_gain: vec![2.0; rows],
-            round: (0..n).map(|i| if i == 0 { u64::MAX } else { i }).collect(),
-            state: (0..n).map(|i| (i % 2) as u8).collect(),
-            states: vec!["slow start".into(), "avoidance".into()],
-        };
-        let element = ElementSeries {
-            name: "wan.forward.policer".into(),
-            time_s: flow.time_s.clone(),
-            queue_packets: vec![1; rows],
-            queue_bytes: vec![1500; rows],
-            tokens_bytes: vec![f64::NAN; rows],
-            dropped: vec![2; rows],
-            marked: (0..n).collect(),
-        };
+        let mut flow = FlowSeries::new("bulk");
+        let mut element = ElementSeries { name: "wan.forward.policer".into(), ..ElementSeries::default() };
+        for i in 0..n {
+            let time_s = i as f64 / 10.0;
+            flow.push(FlowPoint {
+                time_s,
+                delivered_bytes: i * 125_000,
+                cwnd: 10,
+                ssthresh: (i > 0).then_some(20),
+                inflight: 9,
+                srtt_ms: (i > 0).then_some(30.5),
+                rtt_ms: Some(31.0),
+                sent_bytes: i * 2896,
+                acked_bytes: i * 1448,
+                btl_bw_mbps: Some(20.0),
+                rt_prop_ms: Some(30.0),
+                pacing_gain: Some(1.25),
+                cwnd_gain: Some(2.0),
+                round: (i > 0).then_some(i),
+                delivery_rate_mbps: (i > 0).then_some(18.5),
+                state: ["slow start", "avoidance"][i as usize % 2],
+                ..FlowPoint::default()
+            });
+            element.push(ElementPoint {
+                time_s,
+                queue_packets: 1,
+                queue_bytes: 1500,
+                dropped: 2,
+                marked: i,
+                ..ElementPoint::default()
+            });
+        }
+        flow.resent =
+            (0..n / 2).map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448 }).collect();
         let variant = Variant { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
     }
@@ -201,11 +182,11 @@ mod tests {
         assert_eq!(rows.len(), 6);
         assert_eq!(
             row(0),
-            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null "slow start""#
+            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null null "slow start""#
         );
         assert_eq!(
             row(4),
-            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 "avoidance""#
+            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 18.5 "avoidance""#
         );
     }
 

@@ -152,6 +152,7 @@ impl Sender {
         let acked_sacked = (self.s.delivered - delivered) as u32;
         let losses = (self.s.lost - lost) as u32;
         let rs = self.rate_sample(&a, acked_sacked, losses);
+        self.delivery.take(&rs);
         self.control(&a, &rs);
         match resend {
             Resend::Nothing => {}
