@@ -13,6 +13,8 @@ setup:
 
 lint:
 	$(CARGO) fmt --all --check
+	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
+	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
 

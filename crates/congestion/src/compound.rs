@@ -35,8 +35,8 @@
 
 use crate::jiffies::micros;
 use crate::reno::{Reno, cong_avoid_ai, slow_start};
-use crate::{CaState, Controller, Probe, Socket, Window};
-use units::Span;
+use crate::{Algorithm, CaState, Controller, Plain, Probe, Socket, Window};
+use units::{Label, Span, Stream};
 
 /// Draft section 2: up to here Reno has the whole window, packets.
 const LOW_WINDOW: u32 = 38;
@@ -148,6 +148,24 @@ fn growth(window: u32) -> u32 {
     let window = window.min(WINDOW_MAX) as u64;
     let root = (window << 16).isqrt(); // 256 root(window)
     ((4 * window * root).isqrt() as u32).saturating_sub(1 << SHIFT)
+}
+
+impl Algorithm for Compound {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("Compound");
+    const ABOUT: &'static str =
+        "Reno and beside it a window ruled by delay (draft-sridharan-tcpm-ctcp-02): Windows 10.";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Compound::new())
+    }
+
+    /// The delay window may go, and grows by the 3/4th power over eight.
+    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
+        let reno = cwnd.saturating_add(acked).saturating_add(1);
+        let power = (reno as u128).pow(3).isqrt().isqrt() as u32;
+        (1, reno.saturating_add(power / 8))
+    }
 }
 
 impl Controller for Compound {

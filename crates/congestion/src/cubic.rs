@@ -25,8 +25,8 @@ use crate::cbrt::cbrt;
 use crate::hystart::{HyStart, delay_of};
 use crate::jiffies::{self, HZ, Jiffies};
 use crate::reno::{cong_avoid_ai, slow_start};
-use crate::{CaState, Controller, Event, Socket, Window};
-use units::Span;
+use crate::{Algorithm, CaState, Controller, Event, Plain, Socket, Window};
+use units::{Label, Span, Stream};
 
 /// beta in 1/1024.
 const BETA: u32 = 717;
@@ -141,6 +141,17 @@ impl Curve {
         if self.tcp_cwnd > cwnd {
             self.cnt = self.cnt.min(cwnd / (self.tcp_cwnd - cwnd));
         }
+    }
+}
+
+impl Algorithm for Cubic {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("CUBIC");
+    const ABOUT: &'static str =
+        "A cubic curve in time around the window of the last loss, with HyStart (RFC 9438): Linux's default.";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Cubic::new())
     }
 }
 

@@ -11,39 +11,47 @@
 //!
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
-//! A controller is made by name with [`make`]; a new one is one file here and one line in
-//! `registry.rs`, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC and
+//! A controller is made by name with [`make`] or, with parameters, by a [`Control`]; a new one is one file and one
+//! line in the registry below, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC and
 //! BBR v1 to recordings of Linux 6.18, call by call.
 
-use units::{Span, Time};
+use units::{Choices, Label, Span, Stream, Time};
 
-mod bbr;
-mod bbr3;
 mod cbrt;
-mod compound;
-mod control;
-mod cubic;
-pub mod hsr;
 mod hystart;
 mod jiffies;
 mod registry;
-mod reno;
-mod tahoe;
-mod vegas;
-mod westwood;
 mod windowed_max;
 
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use compound::Compound;
-pub use control::{Control, Problem};
-pub use cubic::Cubic;
 pub use jiffies::HZ;
-pub use registry::{NAMES, make};
-pub use reno::{Reno, cong_avoid_ai, slow_start};
-pub use tahoe::Tahoe;
-pub use vegas::Vegas;
-pub use westwood::Westwood;
+pub use registry::{Algorithm, Parameters, Plain, Problem};
+pub use reno::{cong_avoid_ai, slow_start};
+
+// The registry of controls: a line each, in the order of the reference. See `registry.rs`.
+registry::controls! {
+    "reno" => reno::Reno,
+    "tahoe" => tahoe::Tahoe,
+    "vegas" => vegas::Vegas,
+    "cubic" => cubic::Cubic,
+    "bbr" => bbr::Bbr,
+    "bbr3" => bbr3::Bbr3,
+    "bbr-hsr" => hsr::BbrHsr,
+    "westwood" => westwood::Westwood,
+    "compound" => compound::Compound,
+}
+
+impl Default for Control {
+    /// Linux's.
+    fn default() -> Control {
+        Control(Chosen::Cubic(Plain {}))
+    }
+}
+
+/// A new controller called `name`; `None` when there is none (see [`NAMES`]). As [`Control::make`] of
+/// [`Control::named`].
+pub fn make(name: &str, seed: u64, stream_name: &str) -> Option<Box<dyn Controller>> {
+    Some(Control::named(name)?.make(seed, stream_name))
+}
 
 /// What the transport lets a controller read: Linux's `tcp_sock`, named as there.
 #[derive(Clone, Debug)]

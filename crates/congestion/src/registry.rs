@@ -1,52 +1,198 @@
-//! The registry: an algorithm is one file in this folder and one line in [`REGISTRY`]. From that
-//! line it can be named in a scenario and inherits the harness in `tests/`.
+//! What the registry of controls in `lib.rs` makes of its lines.
+//!
+//! A new control is one file with a [`Controller`](crate::Controller) that is an [`Algorithm`], and one line
+//! there; scenarios then know it by name with its parameters, it has a chapter in the reference, and it stands in
+//! the tests over all controls, which want its vectors in `vectors/`. (`cargo fmt` does not see modules that a
+//! macro declares; `make lint` formats them by name.)
 
-use crate::{Bbr, Bbr3, Compound, Controller, Cubic, Reno, Tahoe, Vegas, Westwood, hsr};
-use units::Stream;
+use crate::Controller;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+use units::{Choices, Label, Stream};
 
-type Make = fn(Stream) -> Box<dyn Controller>;
+/// What the registry asks of a control, beside its [`Controller`].
+pub trait Algorithm {
+    /// What a scenario may set; [`Plain`] where that is nothing.
+    type Parameters: Parameters;
 
-const REGISTRY: &[(&str, Make)] = &[
-    ("reno", |_| Box::new(Reno::new())),
-    ("tahoe", |_| Box::new(Tahoe::new())),
-    ("vegas", |_| Box::new(Vegas::new())),
-    ("cubic", |_| Box::new(Cubic::new())),
-    ("bbr", |stream| Box::new(Bbr::new(stream))),
-    ("bbr3", |stream| Box::new(Bbr3::new(stream))),
-    ("bbr-hsr", |stream| Box::new(Bbr::hsr(stream, &hsr::Parameters::default()))),
-    ("westwood", |_| Box::new(Westwood::new())),
-    ("compound", |_| Box::new(Compound::new())),
-];
+    /// What people call it: "CUBIC".
+    const LABEL: Label;
 
-const fn names() -> [&'static str; REGISTRY.len()] {
-    let mut names = [""; REGISTRY.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = REGISTRY[i].0;
-        i += 1;
+    /// What it is, for the reference: a sentence.
+    const ABOUT: &'static str;
+
+    /// A controller for a new connection; its random choices come from `random`.
+    fn controller(parameters: &Self::Parameters, random: Stream) -> Box<dyn Controller>;
+
+    /// From where to where an ACK of `acked` packets may take a window of `cwnd`, where the control does not
+    /// own the window. By default it opens it by what was delivered, and one for saved-up credit.
+    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
+        (cwnd, cwnd.saturating_add(acked).saturating_add(1))
     }
-    names
 }
 
-/// Every algorithm's name, as `TCP_CONGESTION` knows it.
-pub const NAMES: &[&str] = &names();
+/// The parameters of a control. What is left out has the default.
+pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + JsonSchema {
+    /// Finds what serde cannot: values out of range.
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
 
-/// A new controller called `name`; `None` when there is none (see [`NAMES`]). Its random choices
-/// come from the stream `stream_name` of the run with `seed`, so give each flow its own name.
-pub fn make(name: &str, seed: u64, stream_name: &str) -> Option<Box<dyn Controller>> {
-    let (_, make) = REGISTRY.iter().find(|(n, _)| *n == name)?;
-    Some(make(Stream::new(seed, stream_name)))
+    /// They as the variables of the live kernel's program of the same name.
+    fn kernel(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Any that pass [`Parameters::check`], for tests.
+    fn draw(choices: &mut Choices) -> Self {
+        let _ = choices;
+        Self::default()
+    }
 }
+
+/// No parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plain {}
+
+impl Parameters for Plain {}
+
+/// A parameter with a value that will not do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The parameter.
+    pub key: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+macro_rules! controls {
+    ($($name:literal => $module:ident::$type:ident,)*) => {
+        $(pub mod $module; pub use $module::$type;)*
+
+        /// Every algorithm's name, as `TCP_CONGESTION` knows it.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        /// A congestion control, one of [`NAMES`], and its parameters.
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub struct Control(Chosen);
+
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        enum Chosen {
+            $($type(<$type as Algorithm>::Parameters),)*
+        }
+
+        impl Control {
+            /// The one called `name`, with the parameters its authors gave it; `None` when there is none.
+            pub fn named(name: &str) -> Option<Control> {
+                match name {
+                    $($name => Some(Control(Chosen::$type(Default::default()))),)*
+                    _ => None,
+                }
+            }
+
+            /// The same with the parameters of `table`; those that are not there are as published.
+            ///
+            /// # Errors
+            /// An unknown key, or a value that cannot be read. Its range is for [`Control::check`] to say.
+            pub fn with<'de, D: serde::Deserializer<'de>>(self, table: D) -> Result<Control, D::Error> {
+                use serde::Deserialize;
+                match self.0 {
+                    $(Chosen::$type(_) => Ok(Control(Chosen::$type(Deserialize::deserialize(table)?))),)*
+                }
+            }
+
+            /// Whether its parameters are in range.
+            pub fn check(&self) -> Result<(), Problem> {
+                match &self.0 { $(Chosen::$type(p) => Parameters::check(p),)* }
+            }
+
+            /// Its name, one of [`NAMES`].
+            pub fn name(&self) -> &'static str {
+                match &self.0 { $(Chosen::$type(_) => $name,)* }
+            }
+
+            /// What people call it.
+            pub fn label(&self) -> Label {
+                match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::LABEL,)* }
+            }
+
+            /// What it is, a sentence.
+            pub fn about(&self) -> &'static str {
+                match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::ABOUT,)* }
+            }
+
+            /// A new controller for one connection; its random choices come from the stream `stream_name` of
+            /// the run with `seed`, so give each flow its own name.
+            pub fn make(&self, seed: u64, stream_name: &str) -> Box<dyn Controller> {
+                let random = Stream::new(seed, stream_name);
+                match &self.0 { $(Chosen::$type(p) => <$type as Algorithm>::controller(p, random),)* }
+            }
+
+            /// Whether it asks for pacing, whatever the host does.
+            pub fn paces(&self) -> bool {
+                let mut window = Window::new(10);
+                self.make(0, "").init(&Socket::default(), &mut window);
+                window.pacing
+            }
+
+            /// Its parameters as the variables of the live kernel's program of the same name.
+            pub fn kernel_parameters(&self) -> Vec<(&'static str, u64)> {
+                match &self.0 { $(Chosen::$type(p) => Parameters::kernel(p),)* }
+            }
+
+            /// The same with any parameters in range, for tests.
+            pub fn draw(self, choices: &mut Choices) -> Control {
+                match self.0 { $(Chosen::$type(_) => Control(Chosen::$type(Parameters::draw(choices))),)* }
+            }
+
+            /// From where to where an ACK may take the window: [`Algorithm::reach`].
+            pub fn reach(&self, cwnd: u32, acked: u32) -> (u32, u32) {
+                match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::reach(cwnd, acked),)* }
+            }
+
+            /// JSON Schemas of the tables that have parameters: name, and schema of the other keys.
+            pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+                use schemars::JsonSchema;
+                let all = [
+                    $(($name, <<$type as Algorithm>::Parameters as JsonSchema>::json_schema(generator)),)*
+                ];
+                let any = |schema: &schemars::Schema| schema.get("properties").is_some();
+                all.into_iter().filter(|(_, schema)| any(schema)).collect()
+            }
+        }
+    };
+}
+pub(crate) use controls;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::{Control, NAMES, make};
 
     #[test]
-    fn every_name_makes_a_controller_of_that_name() {
+    fn a_control_is_known_by_its_name_alone() {
         for name in NAMES {
-            assert_eq!(make(name, 1, "flow").unwrap().name(), *name);
+            let control = Control::named(name).unwrap();
+            assert_eq!((control.name(), control.make(1, "f").name()), (*name, *name));
         }
-        assert!(make("none of them", 1, "flow").is_none());
+        assert!(Control::named("Reno").is_none() && make("none of them", 1, "flow").is_none());
+        assert_eq!(Control::default().name(), "cubic");
+        let paces: Vec<&str> = NAMES.iter().filter(|n| Control::named(n).unwrap().paces()).copied().collect();
+        assert!(paces.iter().all(|n| n.starts_with("bbr")) && paces.len() == 3, "{paces:?}");
+    }
+
+    #[test]
+    fn parameters_are_read_checked_and_used() {
+        let read =
+            |name, text| Control::named(name).unwrap().with(&mut serde_json::Deserializer::from_str(text));
+        let plain = Control::named("bbr-hsr").unwrap();
+        assert_eq!(read("bbr-hsr", "{}").unwrap(), plain);
+        let other = read("bbr-hsr", r#"{"T":"40ms"}"#).unwrap();
+        assert!(other.check().is_ok() && other != plain && other.make(1, "f").name() == "bbr-hsr");
+        assert_eq!(other.kernel_parameters()[1], ("hsr_T_us", 40_000));
+        assert_eq!(read("bbr-hsr", r#"{"T":"0s"}"#).unwrap().check().unwrap_err().key, "T");
+        assert!(read("reno", r#"{"T":"40ms"}"#).is_err() && read("reno", "{}").is_ok());
     }
 }

@@ -12,7 +12,8 @@
 //! | ssthresh = max(FlightSize / 2, 2) | max(cwnd / 2, 2) |
 //! | a full window of ACKs adds one packet | the same, counted in `cwnd_cnt` |
 
-use crate::{Controller, Socket, Window};
+use crate::{Algorithm, Controller, Plain, Socket, Window};
+use units::{Label, Stream};
 
 /// Reno (RFC 5681): no state of its own.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,16 @@ impl Reno {
     /// A new one.
     pub fn new() -> Reno {
         Reno
+    }
+}
+
+impl Algorithm for Reno {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("Reno");
+    const ABOUT: &'static str = "Slow start, then one packet more per round trip; half at a loss (RFC 5681).";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Reno::new())
     }
 }
 

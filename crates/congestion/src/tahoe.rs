@@ -15,7 +15,8 @@
 //! | no ECN; a loss that a tail loss probe repaired | the transport's reduction: cwnd = ssthresh |
 
 use crate::reno::{cong_avoid_ai, slow_start};
-use crate::{CaState, Controller, Socket, Window};
+use crate::{Algorithm, CaState, Controller, Plain, Socket, Window};
+use units::{Label, Stream};
 
 /// Tahoe (Jacobson 1988).
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,17 @@ impl Tahoe {
     /// A new one.
     pub fn new() -> Tahoe {
         Tahoe::default()
+    }
+}
+
+impl Algorithm for Tahoe {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("Tahoe");
+    const ABOUT: &'static str =
+        "Reno without fast recovery: after a loss slow start from one packet (Jacobson 1988).";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Tahoe::new())
     }
 }
 

@@ -22,8 +22,8 @@
 
 use crate::jiffies::micros;
 use crate::reno::{cong_avoid_ai, slow_start};
-use crate::{CaState, Controller, Event, Socket, Window};
-use units::Span;
+use crate::{Algorithm, CaState, Controller, Event, Plain, Socket, Window};
+use units::{Label, Span, Stream};
 
 /// Packets in the queue below which the window grows …
 const ALPHA: u64 = 2;
@@ -101,6 +101,22 @@ fn reno(s: &Socket, w: &mut Window, acked: u32) {
         if acked > 0 {
             cong_avoid_ai(w, w.cwnd, acked);
         }
+    }
+}
+
+impl Algorithm for Vegas {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("Vegas");
+    const ABOUT: &'static str =
+        "Keeps two to four packets of its own in the queue (Brakmo and Peterson 1995).";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Vegas::new())
+    }
+
+    /// It shrinks when too much waits in the queue.
+    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
+        (1, cwnd.saturating_add(acked).saturating_add(1))
     }
 }
 

@@ -28,8 +28,8 @@
 
 use crate::jiffies::{self, HZ, Jiffies};
 use crate::reno::Reno;
-use crate::{AckEvent, Controller, Event, Probe, Socket, Window};
-use units::Span;
+use crate::{AckEvent, Algorithm, Controller, Event, Plain, Probe, Socket, Window};
+use units::{Label, Span, Stream};
 
 /// Shortest sample in ticks: 50 ms in whole ticks.
 const RTT_MIN: u32 = (HZ / 20) as u32;
@@ -122,6 +122,17 @@ impl Westwood {
 /// One step of the filter: 7/8 of the old value and 1/8 of the new one.
 fn low_pass(old: u32, new: u32) -> u32 {
     ((7 * old as u64 + new as u64) >> 3) as u32
+}
+
+impl Algorithm for Westwood {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("Westwood+");
+    const ABOUT: &'static str =
+        "Reno that after a loss keeps what the path was seen to carry (Grieco and Mascolo 2004).";
+
+    fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
+        Box::new(Westwood::new())
+    }
 }
 
 impl Controller for Westwood {

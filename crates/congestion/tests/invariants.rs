@@ -3,10 +3,10 @@
 mod harness;
 
 use congestion::hsr::{Bound, Parameters};
-use congestion::{Bbr, CaState, Controller, LostPacket, NAMES, RateSample, make};
+use congestion::{Bbr, CaState, Control, Controller, LostPacket, NAMES, RateSample, make};
 use harness::{Flow, Subject};
 use proptest::prelude::*;
-use units::{Span, Stream};
+use units::{Choices, Span, Stream};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -103,17 +103,6 @@ fn apply(flow: &mut Flow, op: &Op) {
     }
 }
 
-/// From where to where an ACK may take the window: open it by what it delivers, and one for saved-up
-/// credit. Compound's delay window may also go, and grows by the 3/4th power over eight.
-fn reach(name: &str, before: u32, acked: u32) -> (u32, u32) {
-    let most = before.saturating_add(acked).saturating_add(1);
-    match name {
-        "compound" => (1, most.saturating_add(libm::pow(most as f64, 0.75) as u32 / 8)),
-        "vegas" => (1, most),
-        _ => (before, most),
-    }
-}
-
 /// Runs the list, checks every step, and returns what was decided.
 fn run(name: &str, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
     run_with(make(name, 7, "flow").unwrap(), clamp, ops)
@@ -121,6 +110,7 @@ fn run(name: &str, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
 
 fn run_with(c: Box<dyn Controller>, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
     let name = c.name();
+    let control = Control::named(name).unwrap();
     let mut flow = Flow::with(c);
     flow.start(&vectors::Start::default());
     flow.w.cwnd_clamp = clamp;
@@ -135,7 +125,7 @@ fn run_with(c: Box<dyn Controller>, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u6
             if !flow.c.owns_window() {
                 assert!(w.ssthresh >= 2, "{name}: {op:?} made ssthresh {}", w.ssthresh);
                 if let Op::Ack { acked, .. } = *op {
-                    let (least, most) = reach(name, before, acked);
+                    let (least, most) = control.reach(before, acked);
                     assert!(w.cwnd >= least && w.cwnd <= most, "{name}: {before} to {}", w.cwnd);
                 }
             } else {
@@ -159,6 +149,22 @@ proptest! {
     ) {
         for name in NAMES {
             prop_assert_eq!(run(name, clamp, &ops), run(name, clamp, &ops), "{} replays", name);
+        }
+    }
+
+    /// The same with parameters, of those that have any.
+    #[test]
+    fn whatever_the_parameters(
+        bytes in prop::collection::vec(any::<u8>(), 16),
+        ops in prop::collection::vec(op(), 1..100),
+    ) {
+        for plain in NAMES.iter().filter_map(|name| Control::named(name)) {
+            let control = plain.draw(&mut Choices(&bytes));
+            prop_assert_eq!(control.check(), Ok(()));
+            if control != plain {
+                let once = || run_with(control.make(7, "flow"), u32::MAX, &ops);
+                prop_assert_eq!(once(), once(), "{:?} replays", control);
+            }
         }
     }
 
@@ -189,5 +195,35 @@ fn a_loss_costs_and_an_undo_returns_it() {
         }
         flow.undo();
         assert_eq!(flow.w.cwnd, before, "{name}");
+    }
+}
+
+/// Controls whose tables have parameters are drawn with others than the published ones, and say of each
+/// parameter what it is.
+#[test]
+fn parameters_are_drawn_and_described() {
+    let mut generator = schemars::SchemaGenerator::default();
+    for (name, schema) in Control::schemas(&mut generator) {
+        for (key, of) in schema.get("properties").and_then(|p| p.as_object()).into_iter().flatten() {
+            assert!(of["description"].is_string(), "{name}: {key}");
+        }
+        let plain = Control::named(name).unwrap();
+        let others =
+            (0..100u8).filter(|&n| plain.draw(&mut Choices(&[n, n, 1, n, 1, n, n, 1])) != plain).count();
+        assert!(others > 50, "{name}: {others}");
+    }
+}
+
+#[test]
+fn every_control_says_what_people_call_it_and_what_it_is() {
+    let mut seen: Vec<&str> = Vec::new();
+    for control in NAMES.iter().filter_map(|name| Control::named(name)) {
+        let (label, about) = (control.label(), control.about());
+        for text in [label.en, label.zh] {
+            assert!(!text.is_empty() && text.trim() == text && !text.contains(['{', '}']), "{text:?}");
+        }
+        assert!(about.len() > 20 && about.ends_with('.'), "{}: {about}", control.name());
+        assert!(!seen.contains(&label.en), "{label:?} twice");
+        seen.push(label.en);
     }
 }

@@ -78,7 +78,7 @@ impl Controls {
     /// What the kernel has for a control.
     pub fn find(&self, control: Control) -> InKernel {
         let name = control.name();
-        let paces = kernel_cc::find(name).map_or(name.starts_with("bbr"), |entry| entry.paces);
+        let paces = kernel_cc::find(name).map_or_else(|| control.paces(), |entry| entry.paces);
         let loaded = self.loaded.iter().find(|(c, _)| *c == control);
         let name = loaded.map_or(name, |(_, loaded)| loaded.kernel_name());
         InKernel { name: name.into(), paces }

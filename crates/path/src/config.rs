@@ -2,6 +2,7 @@
 
 use crate::{Body, Element};
 use std::fmt;
+use units::{Choices, Label, Rate};
 
 /// What is wrong with a configuration: the key it concerns and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +32,51 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The configuration of one element: plain data that can be checked and built.
-pub trait Config {
+/// What people call a kind of element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// In a drawing of the path: "policer".
+    pub label: Label,
+    /// One of them, in a sentence: "a policer".
+    pub one: Label,
+    /// The one that dropped packets, in a sentence: "the policer", but "a queue" of a link.
+    pub dropper: Label,
+}
+
+/// What an element allows at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Any rate.
+    None,
+    /// All flows together this rate of IP packets.
+    Shared(Rate),
+    /// Each flow.
+    Each(Rate),
+    /// A rate that changes while the run lasts.
+    Varies,
+}
+
+/// The configuration of one element: plain data that can be checked and built. Its first doc comment says in
+/// the reference what the element is.
+pub trait Config: Sized {
+    /// What people call the element.
+    const WORDS: Words;
+
     /// Finds what serde cannot: values out of range, keys that contradict each other.
     fn check(&self) -> Result<(), Problem>;
 
     /// Builds the element; `seed` and `name` choose its random stream.
     /// Call it only on a configuration that passes [`Config::check`].
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>>;
+
+    /// Some configuration for property tests and fuzzers; most of them valid. Small limits and short times, so
+    /// that a few hundred packets meet them.
+    fn draw(choices: &mut Choices) -> Self;
+
+    /// What it allows at most.
+    fn limit(&self) -> Limit {
+        Limit::None
+    }
 
     /// The file whose text [`Config::load`] still wants, as the user wrote it.
     fn file(&self) -> Option<&str> {
@@ -67,7 +105,7 @@ pub(crate) fn misplaced(key: &str, there: bool, belongs: &str) -> Result<(), Pro
 }
 
 /// `Err` if the rate is zero.
-pub(crate) fn rate_above_zero(key: &str, rate: Option<units::Rate>) -> Result<(), Problem> {
+pub(crate) fn rate_above_zero(key: &str, rate: Option<Rate>) -> Result<(), Problem> {
     if rate.is_some_and(|r| r.as_bps() == 0) {
         return Err(Problem::new(key, "must be above zero (for example \"20Mbit/s\")"));
     }

@@ -1,12 +1,12 @@
 //! A constant delay: no rate, no queue, nothing lost.
 
-use crate::config::{Config, Problem};
+use crate::config::{Config, Problem, Words};
 use crate::link::Link;
 use crate::queue::{Fifo, QueueConfig};
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Span;
+use units::{Choices, Label, Span};
 
 /// A constant delay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,12 @@ pub struct Delay {
 }
 
 impl Config for Delay {
+    const WORDS: Words = Words {
+        label: Label::new("delay", "固定时延 delay"),
+        one: Label::new("a delay", "固定时延"),
+        dropper: Label::new("the delay", "固定时延"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         Ok(())
     }
@@ -25,5 +31,9 @@ impl Config for Delay {
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = QueueConfig::Fifo(Fifo { packets: Some(1), bytes: None });
         Link { rate: None, delay: self.delay, mtu: None, queue }.build(seed, name)
+    }
+
+    fn draw(choices: &mut Choices) -> Delay {
+        Delay { delay: choices.span() }
     }
 }

@@ -26,7 +26,7 @@
 //! nothing that a cell does. The order of packets is kept when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, Problem, misplaced, mtu_of_ip, rate_above_zero};
+use crate::config::{Config, Limit, Problem, Words, misplaced, mtu_of_ip, rate_above_zero};
 use crate::events::{INFINITE, Schedule, Step, Steps};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
@@ -34,7 +34,7 @@ use crate::server::Server;
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Rate, Span};
+use units::{Choices, Label, Rate, Span};
 
 /// A link with handovers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -173,7 +173,18 @@ impl Handover {
     }
 }
 
+/// For tests: no rate so slow that a link of it lasts for thousands of handovers.
+pub(crate) fn fast_rate(choices: &mut Choices) -> Rate {
+    Rate::from_bps(choices.one(&[20_000_000, 1_000_000, 300_000]) + choices.below(3))
+}
+
 impl Config for Handover {
+    const WORDS: Words = Words {
+        label: Label::new("handover", "切换 handover"),
+        one: Label::new("handovers", "切换"),
+        dropper: Label::new("the handovers", "切换"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         let none = self.which()? == Which::Nobody;
         misplaced("failure_lasts", self.failure_lasts.is_some() && none, "handovers that fail")?;
@@ -201,5 +212,39 @@ impl Config for Handover {
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
         Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
+    }
+
+    fn draw(choices: &mut Choices) -> Handover {
+        let (every, fall) = (Span::from_millis(1 + choices.below(30)), choices.span());
+        let listed = choices.coin();
+        let fails = choices.below(4);
+        let rate = |c: &mut Choices| if fails > 0 { fast_rate(c) } else { c.rate() };
+        Handover {
+            failures: (fails == 1).then(|| choices.below(3)),
+            among: (fails == 1).then(|| 2 + choices.below(3)),
+            failed: if fails == 2 { vec![1 + choices.below(3), 3] } else { vec![] },
+            failure_probability: (fails == 3).then(|| choices.probability()),
+            failure_lasts: (fails > 0)
+                .then(|| [Span::from_nanos(choices.below(5)), Span::from_millis(choices.below(9))]),
+            failure_buffer: if fails > 0 { choices.maybe(Buffer::draw) } else { None },
+            fate: (fails > 0 && choices.coin()).then(|| "radio".to_string()),
+            at: if listed { vec![every, every * 3] } else { vec![] },
+            every: (!listed).then_some(every),
+            first: None,
+            lasts: choices.span(),
+            buffer: Buffer::draw(choices),
+            rate: choices.maybe(rate),
+            fall,
+            falling_rate: (!fall.is_zero()).then(|| rate(choices)),
+            extra_delay: choices.span(),
+            extra_for: None,
+            delay: choices.span(),
+            mtu: None,
+            queue: QueueConfig::draw(choices),
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        if self.rate.is_some() || self.falling_rate.is_some() { Limit::Varies } else { Limit::None }
     }
 }

@@ -13,12 +13,12 @@
 //! | a packet no class matches | passes at once (the "direct" queue) | the same |
 
 use crate::bucket::BYTE;
-use crate::config::{Config, Problem, rate_above_zero};
+use crate::config::{Config, Limit, Problem, Words, rate_above_zero};
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Rate, Span, Time, earliest};
+use units::{Bytes, Choices, Label, Rate, Span, Time, earliest};
 
 /// A class of the tree. Those that are no one's parent are leaves and have a queue; a packet goes
 /// to the first leaf of the list all of whose conditions (`flows`, `dscp`, `tunnel`) it meets.
@@ -61,7 +61,26 @@ pub struct Class {
     pub queue: Option<QueueConfig>,
 }
 
-/// A hierarchical shaper.
+impl Class {
+    fn draw(name: &str, parent: Option<&str>, choices: &mut Choices) -> Class {
+        Class {
+            name: name.into(),
+            parent: parent.map(Into::into),
+            rate: choices.rate(),
+            ceil: choices.maybe(|_| Rate::from_bps(2_000_000_000)),
+            burst: choices.maybe(Choices::bytes),
+            cburst: choices.maybe(Choices::bytes),
+            prio: choices.below(3) as u8,
+            quantum: None,
+            flows: vec![],
+            dscp: vec![],
+            tunnel: None,
+            queue: None,
+        }
+    }
+}
+
+/// A tree of shapers that borrow from each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Htb {
@@ -120,6 +139,12 @@ impl Htb {
 }
 
 impl Config for Htb {
+    const WORDS: Words = Words {
+        label: Label::new("htb", "分层整形器 htb"),
+        one: Label::new("a tree of shapers", "分层整形器"),
+        dropper: Label::new("the shapers' queues", "整形器的队列"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         if self.classes.is_empty() {
             return Err(Problem::new("classes", "at least one is needed"));
@@ -160,6 +185,31 @@ impl Config for Htb {
             wake: None,
             account: Account::default(),
         })
+    }
+
+    fn draw(choices: &mut Choices) -> Htb {
+        let mut classes =
+            vec![Class::draw("port", None, choices), Class::draw("inner", Some("port"), choices)];
+        for (i, parent) in ["port", "inner", "inner"].into_iter().enumerate() {
+            let mut leaf = Class::draw(&format!("leaf{i}"), Some(parent), choices);
+            leaf.queue = choices.maybe(QueueConfig::draw);
+            match choices.below(4) {
+                0 => leaf.flows = vec![i as u32, 3],
+                1 => leaf.dscp = vec![10],
+                2 => leaf.tunnel = Some(choices.coin()),
+                _ => {}
+            }
+            classes.push(leaf);
+        }
+        Htb { classes }
+    }
+
+    fn limit(&self) -> Limit {
+        let mut roots = self.classes.iter().filter(|c| c.parent.is_none());
+        match (roots.next(), roots.next()) {
+            (Some(root), None) => Limit::Shared(root.ceil.unwrap_or(root.rate)),
+            _ => Limit::None,
+        }
     }
 }
 

@@ -14,12 +14,12 @@
 //! come to little in order: every packet waits for the slowest of those just before it, and the
 //! delay stays near its top.
 
-use crate::config::{Config, Problem, misplaced};
+use crate::config::{Config, Problem, Words, misplaced};
 use crate::line::Line;
 use crate::{Account, Body, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Span, Stream, Time};
+use units::{Choices, Label, Span, Stream, Time};
 
 /// How delays vary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub enum Distribution {
     Trace,
 }
 
-/// A varying delay.
+/// A delay that varies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Jitter {
@@ -60,6 +60,12 @@ pub struct Jitter {
 }
 
 impl Config for Jitter {
+    const WORDS: Words = Words {
+        label: Label::new("jitter", "抖动 jitter"),
+        one: Label::new("jitter", "抖动"),
+        dropper: Label::new("the jitter", "抖动"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         let trace = self.distribution == Distribution::Trace;
         let here = "distribution = \"trace\"";
@@ -111,6 +117,21 @@ impl Config for Jitter {
             line: Line::new(),
             account: Account::default(),
         })
+    }
+
+    fn draw(choices: &mut Choices) -> Jitter {
+        if choices.below(4) == 3 {
+            let delays = (0..=choices.below(5)).map(|_| choices.span()).collect();
+            return Jitter { distribution: Distribution::Trace, delays, ..Jitter::default() };
+        }
+        Jitter {
+            delay: choices.span(),
+            jitter: Some(choices.span()),
+            distribution: choices.one(&[Distribution::Uniform, Distribution::Normal]),
+            reorder: choices.coin(),
+            every: choices.maybe(|c| Span::from_nanos(1 + c.below(20_000_000))),
+            ..Jitter::default()
+        }
     }
 }
 

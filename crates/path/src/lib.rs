@@ -15,45 +15,44 @@ mod bucket;
 mod cells;
 mod chain;
 mod config;
-mod delay;
-mod disorder;
 mod element;
 mod events;
-mod handover;
-mod htb;
-mod jitter;
 mod line;
-mod link;
-mod loss;
-mod outage;
 mod packet;
-mod policer;
 pub mod queue;
 pub mod radio;
-mod rate_trace;
 mod server;
-mod shaper;
 mod stage;
-mod train;
-mod tunnel;
 
 pub use chain::{Chain, Passage};
-pub use config::{Config, Problem};
-pub use delay::Delay;
-pub use disorder::{Duplicate, Reorder};
+pub use config::{Config, Limit, Problem, Words};
 pub use element::{Account, Cause, Element, Gauge, Outbox};
 pub use events::Step;
-pub use handover::Handover;
-pub use htb::{Class, Htb};
-pub use jitter::{Distribution, Jitter};
-pub use link::Link;
-pub use loss::{Loss, LossModel};
-pub use outage::{Buffer, Outage};
+pub use htb::Class;
+pub use jitter::Distribution;
+pub use loss::LossModel;
+pub use outage::Buffer;
 pub use packet::{Body, Ecn, Fragment, Packet};
-pub use policer::{Action, Meter, Policer};
+pub use policer::{Action, Meter};
 pub use queue::QueueConfig;
-pub use rate_trace::RateTrace;
-pub use shaper::{Refill, Shaper};
-pub use stage::Stage;
-pub use train::Train;
-pub use tunnel::{Overhead, Preset, Tunnel, TunnelEnd};
+pub use shaper::Refill;
+pub use tunnel::{Overhead, Preset};
+
+// The registry of elements: a line each, in the order of the reference. See `stage.rs`.
+stage::stages! {
+    "link" => link::Link,
+    "delay" => delay::Delay,
+    "jitter" => jitter::Jitter,
+    "rate-trace" => rate_trace::RateTrace,
+    "outage" => outage::Outage,
+    "handover" => handover::Handover,
+    "train" => train::Train,
+    "policer" => policer::Policer,
+    "shaper" => shaper::Shaper,
+    "htb" => htb::Htb,
+    "loss" => loss::Loss,
+    "duplicate" => duplicate::Duplicate,
+    "reorder" => reorder::Reorder,
+    "tunnel" => tunnel::Tunnel,
+    "tunnel-end" => tunnel_end::TunnelEnd,
+}

@@ -5,16 +5,16 @@
 //! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
 //! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
 
-use crate::config::{Config, Problem, mtu_of_ip, rate_above_zero};
+use crate::config::{Config, Limit, Problem, Words, mtu_of_ip, rate_above_zero};
 use crate::queue::{Load, QueueConfig};
 use crate::server::{Constant, Server};
 use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Rate, Span, Time};
+use units::{Choices, Label, Rate, Span, Time};
 
-/// A link: queue, rate, propagation delay.
+/// Queue, rate, propagation delay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
@@ -34,6 +34,12 @@ pub struct Link {
 }
 
 impl Config for Link {
+    const WORDS: Words = Words {
+        label: Label::new("link", "链路 link"),
+        one: Label::new("a link", "链路"),
+        dropper: Label::new("a queue", "队列"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         rate_above_zero("rate", self.rate)?;
         mtu_of_ip(self.mtu)?;
@@ -60,6 +66,19 @@ impl Config for Link {
                 Box::new(Server::new(queue, Constant(self.rate), self.delay, self.mtu))
             }
         }
+    }
+
+    fn draw(choices: &mut Choices) -> Link {
+        Link {
+            rate: choices.maybe(Choices::rate),
+            delay: choices.span(),
+            mtu: choices.maybe(|c| 1000 + c.below(1000) as u32),
+            queue: QueueConfig::draw(choices),
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        self.rate.map_or(Limit::None, Limit::Shared)
     }
 }
 

@@ -9,11 +9,11 @@
 //!
 //! Gilbert-Elliott's long-run share of bad is p / (p + r), a bad spell lasts 1 / r packets.
 
-use crate::config::{Config, Problem, misplaced, probability};
+use crate::config::{Config, Problem, Words, misplaced, probability};
 use crate::{Account, Body, Cause, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Stream, Time};
+use units::{Choices, Label, Stream, Time};
 
 /// How packets are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub enum LossModel {
     List,
 }
 
-/// Loss.
+/// Packets lost by chance or by script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Loss {
@@ -60,6 +60,12 @@ pub struct Loss {
 }
 
 impl Config for Loss {
+    const WORDS: Words = Words {
+        label: Label::new("loss", "丢包 loss"),
+        one: Label::new("random loss", "随机丢包"),
+        dropper: Label::new("random loss", "随机丢包"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         let not = |model: LossModel| self.model != model;
         let (bernoulli, gilbert) = (not(LossModel::Bernoulli), not(LossModel::GilbertElliott));
@@ -107,6 +113,24 @@ impl Config for Loss {
             LossModel::List => Chooser::List { packets, next: 0 },
         };
         Box::new(LossElement { chooser, stream: Stream::new(seed, name), account: Account::default() })
+    }
+
+    fn draw(choices: &mut Choices) -> Loss {
+        match choices.below(4) {
+            0 => Loss { probability: Some(choices.probability()), ..Loss::default() },
+            1 => Loss {
+                model: LossModel::GilbertElliott,
+                p: Some(choices.probability()),
+                r: Some(choices.probability()),
+                loss_bad: choices.maybe(Choices::probability),
+                ..Loss::default()
+            },
+            2 => Loss { model: LossModel::Every, every: Some(1 + choices.below(9)), ..Loss::default() },
+            _ => {
+                let packets = (0..=choices.below(5)).map(|_| 1 + choices.below(99)).collect();
+                Loss { model: LossModel::List, packets, ..Loss::default() }
+            }
+        }
     }
 }
 

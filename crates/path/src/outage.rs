@@ -2,14 +2,14 @@
 //! leaves at once, in order, when the outage is over (the next link spaces it). Packets pass
 //! without delay otherwise.
 
-use crate::config::{Config, Problem};
+use crate::config::{Config, Problem, Words};
 use crate::events::Schedule;
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Span, Time};
+use units::{Choices, Label, Span, Time};
 
 /// What becomes of packets that are queued when an outage or a handover begins, or that arrive
 /// while it lasts.
@@ -26,7 +26,13 @@ pub enum Buffer {
     LeftBehind,
 }
 
-/// Outages.
+impl Buffer {
+    pub(crate) fn draw(choices: &mut Choices) -> Buffer {
+        choices.one(&[Buffer::Lost, Buffer::Kept, Buffer::LeftBehind])
+    }
+}
+
+/// Nothing passes for a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
@@ -61,6 +67,12 @@ impl Outage {
 }
 
 impl Config for Outage {
+    const WORDS: Words = Words {
+        label: Label::new("outage", "中断 outage"),
+        one: Label::new("outages", "中断"),
+        dropper: Label::new("the outages", "中断"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         self.schedule().check(self.first.is_some(), Span::ZERO)?;
         if self.lasts.is_zero() {
@@ -75,6 +87,17 @@ impl Config for Outage {
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let gate = OutageGate { schedule: self.schedule(), lost: self.buffer == Buffer::Lost };
         Box::new(Server::new(self.queue.build(seed, name), gate, Span::ZERO, None))
+    }
+
+    fn draw(choices: &mut Choices) -> Outage {
+        Outage {
+            at: vec![],
+            every: Some(Span::from_millis(7 + choices.below(20))),
+            first: choices.maybe(Choices::span),
+            lasts: Span::from_nanos(1 + choices.below(6_000_000)),
+            buffer: choices.one(&[Buffer::Lost, Buffer::Kept]),
+            queue: QueueConfig::draw(choices),
+        }
     }
 }
 

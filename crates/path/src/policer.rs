@@ -10,12 +10,12 @@
 //! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
 
 use crate::bucket::Bucket;
-use crate::config::{Config, Problem, misplaced, rate_above_zero};
+use crate::config::{Config, Limit, Problem, Words, misplaced, rate_above_zero};
 use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::{Bytes, Rate, Time};
+use units::{Bytes, Choices, Label, Rate, Time};
 
 /// Which meter a policer uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ fn drop_it() -> Action {
     Action::Drop
 }
 
-/// A policer.
+/// Token buckets that drop or re-mark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -129,7 +129,25 @@ impl Policer {
     }
 }
 
+impl Policer {
+    /// The rate above which it drops.
+    fn drops_above(&self) -> Option<Rate> {
+        let peak = if self.meter == Meter::Trtcm { self.peak_rate } else { Some(self.rate) };
+        if self.green == Action::Drop {
+            return Some(Rate::from_bps(0));
+        }
+        let yellow = self.yellow == Action::Drop && self.meter != Meter::Single;
+        if yellow { Some(self.rate) } else { peak.filter(|_| self.red == Action::Drop) }
+    }
+}
+
 impl Config for Policer {
+    const WORDS: Words = Words {
+        label: Label::new("policer", "限速器 policer"),
+        one: Label::new("a policer", "限速器"),
+        dropper: Label::new("the policer", "限速器"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         rate_above_zero("rate", Some(self.rate))?;
         let (sr, tr) = (self.meter == Meter::Srtcm, self.meter == Meter::Trtcm);
@@ -162,6 +180,30 @@ impl Config for Policer {
             config: self.clone(),
             account: Account::default(),
         })
+    }
+
+    fn draw(choices: &mut Choices) -> Policer {
+        let meter = choices.one(&[Meter::Single, Meter::Srtcm, Meter::Trtcm]);
+        let action = |c: &mut Choices| c.one(&[Action::Pass, Action::Drop, Action::Dscp(12)]);
+        let rate = choices.rate();
+        let peak_rate = (meter == Meter::Trtcm).then(|| Rate::from_bps(rate.as_bps() * 2));
+        Policer {
+            meter,
+            peak_rate,
+            yellow: action(choices),
+            red: action(choices),
+            aware: choices.coin(),
+            per_flow: choices.coin(),
+            ..Policer::single(rate, choices.maybe(Choices::bytes))
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        match (self.drops_above(), self.per_flow) {
+            (Some(rate), true) => Limit::Each(rate),
+            (Some(rate), false) => Limit::Shared(rate),
+            (None, _) => Limit::None,
+        }
     }
 }
 

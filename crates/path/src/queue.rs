@@ -1,25 +1,16 @@
-//! Queues, usable by every link and shaper: one file each in `queue/`, one line each here.
+//! Queues, usable by every link and shaper: one file each in `queue/`, one line each in `queues!` below.
+//!
+//! A new queue is one file with a configuration that is a [`Discipline`], and one line: it then reads and
+//! writes as `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, and stands in the tests
+//! and fuzzers over all queues.
 
-mod codel;
-mod drr;
-mod fifo;
 mod flows;
-mod fq_codel;
-mod red;
-mod wfq;
-
-pub use codel::CoDel;
-pub use drr::Drr;
-pub use fifo::Fifo;
-pub use fq_codel::FqCoDel;
-pub use red::Red;
-pub use wfq::{Weight, Wfq};
 
 use crate::config::Problem;
 use crate::{Account, Ecn, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Time;
+use units::{Choices, Label, Time};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,51 +66,79 @@ pub(crate) fn mark<B>(packet: &mut Packet<B>, account: &mut Account) -> bool {
     true
 }
 
+/// What the registry asks of a queue's configuration. Its first doc comment says in the reference what the
+/// queue is.
+pub(crate) trait Discipline: Sized {
+    /// The queue.
+    type Queue<B: Send + 'static>: Queue<B> + 'static;
+
+    /// What people call it.
+    const LABEL: Label;
+
+    /// Finds values out of range.
+    fn check(&self) -> Result<(), Problem>;
+
+    /// Builds the queue; `seed` and `name` choose its random stream.
+    fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Self::Queue<B>;
+
+    /// Any valid configuration: small limits and short times, so that a few hundred packets meet them.
+    fn draw(choices: &mut Choices) -> Self;
+}
+
 macro_rules! queues {
-    ($($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)*) => {
+    ($($kind:literal => $module:ident::$type:ident,)*) => {
+        $(pub mod $module; pub use $module::$type;)*
+
         /// A queue's configuration: `{ kind = "fifo", packets = 200 }`.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
+        #[allow(missing_docs)] // each is documented where it is configured
         pub enum QueueConfig {
-            $($(#[$doc])* #[serde(rename = $kind)] $variant($type),)*
+            $(#[serde(rename = $kind)] $type($type),)*
         }
 
         impl QueueConfig {
+            /// Every kind there is, and what people call it.
+            pub const LABELS: &[(&str, Label)] = &[$(($kind, <$type as Discipline>::LABEL)),*];
+
             /// Every kind there is.
             pub const KINDS: &[&str] = &[$($kind),*];
 
             /// This queue's kind.
             pub fn kind(&self) -> &'static str {
-                match self { $(QueueConfig::$variant(_) => $kind,)* }
+                match self { $(QueueConfig::$type(_) => $kind,)* }
             }
 
             /// Finds values out of range.
             pub fn check(&self) -> Result<(), Problem> {
-                match self { $(QueueConfig::$variant(q) => q.check(),)* }
+                match self { $(QueueConfig::$type(q) => q.check(),)* }
             }
 
             /// Builds it; `seed` and `name` choose its random stream.
             pub fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Queue<B>> {
-                match self { $(QueueConfig::$variant(q) => Box::new(q.build(seed, name)),)* }
+                match self { $(QueueConfig::$type(q) => Box::new(q.build(seed, name)),)* }
+            }
+
+            /// Any valid queue, of any kind.
+            pub fn draw(choices: &mut Choices) -> QueueConfig {
+                let kinds = [$(|c: &mut Choices| QueueConfig::$type($type::draw(c))),*];
+                kinds[choices.below(kinds.len() as u64) as usize](choices)
             }
         }
     };
 }
 
 queues! {
-    /// First in, first out; a full queue drops the newcomer.
-    "fifo" => Fifo(Fifo),
-    /// Weighted fair queueing, self-clocked.
-    "wfq" => Wfq(Wfq),
-    /// Deficit round robin.
-    "drr" => Drr(Drr),
-    /// Controlled delay (RFC 8289).
-    "codel" => CoDel(CoDel),
-    /// Flow queueing with CoDel (RFC 8290).
-    "fq-codel" => FqCoDel(FqCoDel),
-    /// Random early detection.
-    "red" => Red(Red),
+    "fifo" => fifo::Fifo,
+    "wfq" => wfq::Wfq,
+    "drr" => drr::Drr,
+    "codel" => codel::CoDel,
+    "fq-codel" => fq_codel::FqCoDel,
+    "red" => red::Red,
+    "pie" => pie::Pie,
 }
+
+pub use wfq::Weight;
 
 impl Default for QueueConfig {
     /// 1000 packets first in, first out: Linux's `txqueuelen`.

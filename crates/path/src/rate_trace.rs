@@ -8,14 +8,14 @@
 //! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
 //! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, Problem, mtu_of_ip};
+use crate::config::{Config, Limit, Problem, Words, mtu_of_ip};
 use crate::events::{Step, Steps};
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Rate, Span, Time};
+use units::{Choices, Label, Rate, Span, Time};
 
 /// A link whose rate follows a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +101,12 @@ fn line(text: &str) -> Option<Line> {
 }
 
 impl Config for RateTrace {
+    const WORDS: Words = Words {
+        label: Label::new("rate-trace", "变速链路 rate-trace"),
+        one: Label::new("a link of varying rate", "变速链路"),
+        dropper: Label::new("a queue", "队列"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         let given = [self.file.is_some(), !self.opportunities.is_empty(), !self.steps.is_empty()];
         match given {
@@ -155,6 +161,32 @@ impl Config for RateTrace {
         }
         let gate = Mahimahi { ms: self.opportunities.clone(), next: 0, left: 0, at: Time::ZERO, fresh: true };
         Box::new(Server::new(queue, gate, self.delay, self.mtu))
+    }
+
+    fn draw(choices: &mut Choices) -> RateTrace {
+        let (delay, queue) = (choices.span(), QueueConfig::draw(choices));
+        let mut trace = RateTrace { delay, queue, ..RateTrace::default() };
+        if choices.coin() {
+            let mut ms = choices.below(3);
+            for _ in 0..=choices.below(6) {
+                trace.opportunities.push(ms);
+                ms += choices.below(4);
+            }
+            trace.opportunities.push(ms + 1);
+            return trace;
+        }
+        let mut at = Span::ZERO;
+        for _ in 0..=choices.below(4) {
+            let rate = if choices.coin() { choices.rate() } else { Rate::from_bps(0) };
+            trace.steps.push(Step { at, rate });
+            at += Span::from_nanos(1 + choices.below(5_000_000));
+        }
+        trace.period = choices.maybe(|_| at);
+        trace
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Varies
     }
 }
 

@@ -10,13 +10,13 @@
 //! The packet that waits for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
 
 use crate::bucket::{BYTE, Bucket};
-use crate::config::{Config, Problem, misplaced, rate_above_zero};
+use crate::config::{Config, Limit, Problem, Words, misplaced, rate_above_zero};
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Choices, Label, Rate, Span, Time};
 
 /// How a shaper's bucket is refilled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub enum Refill {
     Interval,
 }
 
-/// A shaper.
+/// A token bucket that makes packets wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
@@ -88,6 +88,12 @@ impl Shaper {
 }
 
 impl Config for Shaper {
+    const WORDS: Words = Words {
+        label: Label::new("shaper", "整形器 shaper"),
+        one: Label::new("a shaper", "整形器"),
+        dropper: Label::new("the shaper's queue", "整形器的队列"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         rate_above_zero("rate", Some(self.rate))?;
         rate_above_zero("peak_rate", self.peak_rate)?;
@@ -123,6 +129,27 @@ impl Config for Shaper {
                 Box::new(Server::new(queue, gate, Span::ZERO, None))
             }
         }
+    }
+
+    fn draw(choices: &mut Choices) -> Shaper {
+        let mut shaper = Shaper { burst: choices.maybe(Choices::bytes), ..Shaper::new(choices.rate()) };
+        if choices.coin() {
+            shaper.refill = Refill::Interval;
+            shaper.excess_burst = choices.maybe(Choices::bytes);
+        } else {
+            let times = |c: &mut Choices| Rate::from_bps(shaper.rate.as_bps() * (1 + c.below(3)));
+            shaper.peak_rate = choices.maybe(times);
+        }
+        if choices.coin() {
+            shaper.latency = Some(choices.span());
+        } else {
+            shaper.queue = Some(QueueConfig::draw(choices));
+        }
+        shaper
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Shared(self.peak_rate.map_or(self.rate, |peak| peak.min(self.rate)))
     }
 }
 

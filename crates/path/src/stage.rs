@@ -1,56 +1,58 @@
-//! The registry of path elements: one line each.
+//! What the registry of elements in `lib.rs` makes of its lines.
 //!
-//! A new element is one file with a [`Config`] and one line in `stages!`; it then reads and
-//! writes as `{ kind = "…", … }`, has a JSON Schema and stands in every test over all kinds.
+//! A new element is one file with a [`Config`](crate::Config) and one line there; it then reads and writes as
+//! `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, its names on the page and in sentences,
+//! and stands in the tests and fuzzers over all kinds. (`cargo fmt` does not see modules that a macro declares;
+//! `make lint` formats them by name.)
 
-use crate::config::{Config, Problem};
-use crate::{Body, Element};
-use crate::{
-    delay, disorder, handover, htb, jitter, link, loss, outage, policer, rate_trace, shaper, train, tunnel,
-};
-use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor, value::Error as PlainError};
-use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+use serde::{Deserialize, forward_to_deserialize_any};
 
 macro_rules! stages {
-    ($($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)*) => {
+    ($($kind:literal => $module:ident::$type:ident,)*) => {
+        $(pub mod $module; pub use $module::$type;)*
+
         /// One element of a path as a scenario configures it: `{ kind = "link", rate = "20Mbit/s" }`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
-        #[allow(clippy::large_enum_variant)]
+        #[allow(clippy::large_enum_variant, missing_docs)] // each is documented where it is configured
         pub enum Stage {
-            $($(#[$doc])* #[serde(rename = $kind)] $variant($type),)*
+            $(#[serde(rename = $kind)] $type($type),)*
         }
 
         impl Stage {
+            /// Every kind there is, and what people call it.
+            pub const WORDS: &[(&str, Words)] = &[$(($kind, <$type as Config>::WORDS)),*];
+
             /// Every kind there is.
             pub const KINDS: &[&str] = &[$($kind),*];
 
             /// This stage's kind.
             pub fn kind(&self) -> &'static str {
-                match self { $(Stage::$variant(_) => $kind,)* }
+                match self { $(Stage::$type(_) => $kind,)* }
             }
 
             /// Reads a stage of the given kind from a map *without* the key `kind`, so that a
             /// format which knows where it is (TOML) can say where an error is.
-            pub fn deserialize_kind<'de, D: Deserializer<'de>>(
+            pub fn deserialize_kind<'de, D: serde::Deserializer<'de>>(
                 kind: &str,
                 from: D,
             ) -> Result<Stage, D::Error> {
+                use serde::Deserialize;
                 match kind {
-                    $($kind => <$type>::deserialize(from).map(Stage::$variant),)*
-                    _ => Err(de::Error::unknown_variant(kind, Stage::KINDS)),
+                    $($kind => $type::deserialize(from).map(Stage::$type),)*
+                    _ => Err(serde::de::Error::unknown_variant(kind, Stage::KINDS)),
                 }
             }
 
             /// The keys a kind knows; none for an unknown kind.
             pub fn fields(kind: &str) -> &'static [&'static str] {
-                match kind { $($kind => fields::<$type>(),)* _ => &[] }
+                match kind { $($kind => stage::fields::<$type>(),)* _ => &[] }
             }
 
             /// Finds values out of range and keys that contradict each other.
             pub fn check(&self) -> Result<(), Problem> {
-                match self { $(Stage::$variant(config) => config.check(),)* }
+                match self { $(Stage::$type(config) => config.check(),)* }
             }
 
             /// Builds the element. `seed` is the run's, `name` the element's: together they
@@ -60,63 +62,42 @@ macro_rules! stages {
                 seed: u64,
                 name: &str,
             ) -> Box<dyn Element<B>> {
-                match self { $(Stage::$variant(config) => config.build(seed, name),)* }
+                match self { $(Stage::$type(config) => config.build(seed, name),)* }
+            }
+
+            /// Some stage of any kind, for tests; most of them pass [`Stage::check`].
+            pub fn draw(choices: &mut units::Choices) -> Stage {
+                let kinds = [$(|c: &mut units::Choices| Stage::$type($type::draw(c))),*];
+                kinds[choices.below(kinds.len() as u64) as usize](choices)
+            }
+
+            /// What it allows at most.
+            pub fn limit(&self) -> Limit {
+                match self { $(Stage::$type(config) => config.limit(),)* }
             }
 
             /// The file whose text [`Stage::load`] still wants (a trace), as the user wrote it.
             pub fn file(&self) -> Option<&str> {
-                match self { $(Stage::$variant(config) => config.file(),)* }
+                match self { $(Stage::$type(config) => config.file(),)* }
             }
 
             /// Takes the text of [`Stage::file`] in.
             pub fn load(&mut self, text: &str) -> Result<(), Problem> {
-                match self { $(Stage::$variant(config) => config.load(text),)* }
+                match self { $(Stage::$type(config) => config.load(text),)* }
             }
         }
 
         $(impl From<$type> for Stage {
             fn from(config: $type) -> Stage {
-                Stage::$variant(config)
+                Stage::$type(config)
             }
         })*
     };
 }
-
-stages! {
-    /// Queue, rate, propagation delay.
-    "link" => Link(link::Link),
-    /// A constant delay.
-    "delay" => Delay(delay::Delay),
-    /// A delay that varies.
-    "jitter" => Jitter(jitter::Jitter),
-    /// A link whose rate follows a trace.
-    "rate-trace" => RateTrace(rate_trace::RateTrace),
-    /// Nothing passes for a while.
-    "outage" => Outage(outage::Outage),
-    /// A link with handovers.
-    "handover" => Handover(handover::Handover),
-    /// The radio link of a train: cells, handovers, Doppler shift.
-    "train" => Train(train::Train),
-    /// Token buckets that drop or re-mark.
-    "policer" => Policer(policer::Policer),
-    /// A token bucket that makes packets wait.
-    "shaper" => Shaper(shaper::Shaper),
-    /// A tree of shapers that borrow from each other.
-    "htb" => Htb(htb::Htb),
-    /// Packets lost by chance or by script.
-    "loss" => Loss(loss::Loss),
-    /// Packets sent twice.
-    "duplicate" => Duplicate(disorder::Duplicate),
-    /// Packets held back.
-    "reorder" => Reorder(disorder::Reorder),
-    /// A tunnel's entry.
-    "tunnel" => Tunnel(tunnel::Tunnel),
-    /// A tunnel's end.
-    "tunnel-end" => TunnelEnd(tunnel::TunnelEnd),
-}
+pub(crate) use stages;
 
 /// The field names serde's derive hands to a struct's deserializer.
-fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     struct Listen<'a>(&'a mut &'static [&'static str]);
     impl<'de> Deserializer<'de> for Listen<'_> {
         type Error = PlainError;

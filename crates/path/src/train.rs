@@ -30,9 +30,9 @@
 //! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
-use crate::config::{Config, Problem, mtu_of_ip};
+use crate::config::{Config, Problem, Words, mtu_of_ip};
 use crate::events::{Schedule, Step, Steps};
-use crate::handover::FAILURE_LASTS;
+use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
 use crate::radio;
@@ -40,12 +40,12 @@ use crate::server::Server;
 use crate::{Body, Element};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Frequency, Length, Rate, Span, Speed, Stream};
+use units::{Choices, Frequency, Label, Length, Rate, Span, Speed, Stream};
 
 /// Places of a cell.
 const PLACES: u64 = 128;
 
-/// The radio link of a train.
+/// The radio link of a train: cells, handovers, Doppler shift.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Train {
@@ -254,6 +254,12 @@ impl Train {
 }
 
 impl Config for Train {
+    const WORDS: Words = Words {
+        label: Label::new("train", "列车无线 train"),
+        one: Label::new("a train's radio link", "列车无线链路"),
+        dropper: Label::new("the train's radio link", "列车的无线链路"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         if self.rate.as_bps() == 0 {
             return Err(Problem::new("rate", "how much near the mast? (for example \"20Mbit/s\")"));
@@ -296,5 +302,29 @@ impl Config for Train {
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
         Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
+    }
+
+    fn draw(choices: &mut Choices) -> Train {
+        Train {
+            rate: fast_rate(choices),
+            speed: Speed::from_kmh(300 + choices.below(200)),
+            cell: Length::from_mm(14_000 + choices.below(30_000)),
+            start: Length::from_mm(choices.below(14_000)),
+            residual: choices.probability(),
+            edge_snr: choices.one(&[12.0, 0.0, 25.0]),
+            bit_errors: choices.one(&[1e-7, 1e-5]),
+            repeats: choices.below(3) as u32,
+            lasts: Span::from_millis(choices.below(50)),
+            buffer: choices.maybe(Buffer::draw),
+            attempt: Span::from_millis(1 + choices.below(20)),
+            attempt_failure: choices.probability(),
+            overlap: Length::from_m(choices.below(5)),
+            failure_lasts: [Span::ZERO, Span::from_millis(choices.below(99))],
+            failure_buffer: choices.maybe(Buffer::draw),
+            delay: choices.span(),
+            mtu: choices.maybe(|c| 1000 + c.below(1000) as u32),
+            queue: QueueConfig::draw(choices),
+            ..Train::default()
+        }
     }
 }

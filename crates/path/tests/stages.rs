@@ -2,34 +2,77 @@
 
 mod common;
 
-use path::{Problem, Stage};
+use path::{Problem, QueueConfig, Stage};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use units::{Choices, Label, Stream};
 
-/// The least one must write for each kind.
-fn least(kind: &str) -> Value {
-    let mut v = match kind {
-        "delay" => json!({"delay": "1ms"}),
-        "jitter" => json!({"jitter": "1ms"}),
-        "rate-trace" => json!({"steps": [{"at": "0s", "rate": "1Mbit/s"}]}),
-        "outage" | "handover" => json!({"every": "1s", "lasts": "10ms"}),
-        "train" => json!({"rate": "20Mbit/s"}),
-        "policer" | "shaper" => json!({"rate": "20Mbit/s"}),
-        "htb" => json!({"classes": [{"name": "port", "rate": "20Mbit/s"}]}),
-        "loss" | "duplicate" => json!({"probability": 0.01}),
-        "reorder" => json!({"probability": 0.01, "delay": "1ms"}),
-        "tunnel" => json!({"overhead": 24}),
-        _ => json!({}),
-    };
-    v["kind"] = json!(kind);
-    v
+/// So many draws show each kind.
+const DRAWS: u64 = 4000;
+
+fn bytes(seed: u64) -> Vec<u8> {
+    let mut stream = Stream::new(seed, "bytes");
+    (0..400).map(|_| stream.below(256) as u8).collect()
+}
+
+/// Stages of every kind as the property tests and the fuzzer draw them; the valid ones.
+fn drawn() -> BTreeMap<&'static str, Vec<Stage>> {
+    let mut all: BTreeMap<&str, Vec<Stage>> = BTreeMap::new();
+    for seed in 0..DRAWS {
+        let stage = Stage::draw(&mut Choices(&bytes(seed)));
+        if stage.check().is_ok() {
+            all.entry(stage.kind()).or_default().push(stage);
+        }
+    }
+    all
+}
+
+/// A kind that no property test ever meets is as good as untested.
+#[test]
+fn every_kind_is_drawn_and_most_draws_are_valid() {
+    let drawn = drawn();
+    for kind in Stage::KINDS {
+        let valid = drawn.get(kind).map_or(0, Vec::len);
+        let fair = DRAWS as usize / Stage::KINDS.len();
+        assert!(valid > fair / 3, "{kind}: {valid} valid draws of about {fair}");
+    }
+    let mut queues: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 0..DRAWS {
+        let queue = QueueConfig::draw(&mut Choices(&bytes(seed)));
+        queue.check().unwrap_or_else(|e| panic!("{queue:?}: {e}"));
+        *queues.entry(queue.kind()).or_default() += 1;
+    }
+    for kind in QueueConfig::KINDS {
+        assert!(queues.get(kind).is_some_and(|&n| n > DRAWS / 3 / QueueConfig::KINDS.len() as u64), "{kind}");
+    }
+}
+
+#[test]
+fn every_kind_has_names_in_each_language_and_no_two_the_same() {
+    let words =
+        Stage::WORDS.iter().flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
+    let labels: Vec<(&str, Label)> = words.chain(QueueConfig::LABELS.iter().copied()).collect();
+    for (kind, label) in &labels {
+        for text in [label.en, label.zh] {
+            assert!(
+                !text.is_empty() && text.trim() == text && !text.contains(['{', '}']),
+                "{kind}: {text:?}"
+            );
+        }
+    }
+    let of = |pick: fn(&path::Words) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
+    let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
+    for list in [of(|w| w.label).collect(), of(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
+        for (i, a) in list.iter().enumerate() {
+            assert!(list[..i].iter().all(|b| a.en != b.en && a.zh != b.zh), "{a:?} twice");
+        }
+    }
 }
 
 #[test]
 fn every_kind_reads_writes_and_knows_its_keys() {
-    for &kind in Stage::KINDS {
-        let stage: Stage = serde_json::from_value(least(kind)).unwrap();
-        stage.check().unwrap();
-        assert_eq!(stage.kind(), kind);
+    for (kind, stage) in drawn().into_iter().flat_map(|(kind, list)| list.into_iter().map(move |s| (kind, s)))
+    {
         let written = serde_json::to_value(&stage).unwrap();
         assert_eq!(serde_json::from_value::<Stage>(written.clone()).unwrap(), stage);
         for key in written.as_object().unwrap().keys().filter(|k| *k != "kind") {
@@ -111,16 +154,22 @@ fn problems_name_their_key() {
     }
 }
 
-#[test]
-fn the_schema_has_one_branch_per_kind_with_its_constant() {
-    let schema = schemars::schema_for!(Stage).to_value();
+/// One branch a kind, with its constant, and a description of the kind and of each key.
+fn check_schema(schema: &Value, kinds: &[&str]) {
     let branches = schema["oneOf"].as_array().unwrap();
-    assert_eq!(branches.len(), Stage::KINDS.len());
-    for (branch, kind) in branches.iter().zip(Stage::KINDS) {
+    assert_eq!(branches.len(), kinds.len());
+    for (branch, kind) in branches.iter().zip(kinds) {
         assert_eq!(branch["properties"]["kind"]["const"], json!(kind));
-        for field in Stage::fields(kind) {
-            let text = &branch["properties"][field]["description"];
-            assert!(text.is_string(), "{kind}.{field} lacks a description: {branch}");
+        assert!(branch["description"].is_string(), "{kind} lacks a description: {branch}");
+        for (field, schema) in branch["properties"].as_object().unwrap() {
+            let said = field == "kind" || schema["description"].is_string();
+            assert!(said, "{kind}.{field} lacks a description: {branch}");
         }
     }
+}
+
+#[test]
+fn the_schema_says_what_each_kind_and_each_key_is() {
+    check_schema(&schemars::schema_for!(Stage).to_value(), Stage::KINDS);
+    check_schema(&schemars::schema_for!(QueueConfig).to_value(), QueueConfig::KINDS);
 }

@@ -31,12 +31,12 @@ mod window;
 use crate::hsr::{Hsr, Parameters};
 use crate::jiffies::{self, Jiffies, micros};
 use crate::windowed_max::WindowedMax;
-use crate::{CaState, Controller, Event, Probe, RateSample, Socket, Window};
+use crate::{Algorithm, CaState, Controller, Event, Plain, Probe, RateSample, Socket, Window};
 use aggregation::Aggregation;
 use longterm::LongTerm;
 use params::*;
 use startup::FullPipe;
-use units::{Span, Stream, Time};
+use units::{Label, Span, Stream, Time};
 
 /// What BBR is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,6 +140,16 @@ impl Bbr {
             Mode::ProbeBw => (self.cycle_gain(), CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
+    }
+}
+
+impl Algorithm for Bbr {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("BBR");
+    const ABOUT: &'static str = "Version 1: paces at the bottleneck's rate as measured, whatever is lost (draft-cardwell-iccrg-bbr-congestion-control-00).";
+
+    fn controller(_: &Plain, random: Stream) -> Box<dyn Controller> {
+        Box::new(Bbr::new(random))
     }
 }
 

@@ -32,7 +32,7 @@ mod startup;
 mod undo;
 mod window;
 
-use crate::{CaState, Controller, Event, LostPacket, Probe, RateSample, Socket, Window};
+use crate::{Algorithm, CaState, Controller, Event, LostPacket, Plain, Probe, RateSample, Socket, Window};
 use aggregation::Aggregation;
 use bandwidth::{Latest, MaxBw, Rounds};
 use params::*;
@@ -41,7 +41,7 @@ use probe_rtt::MinRtt;
 use shortterm::ShortTerm;
 use startup::{FullBw, Losses};
 use undo::Undo;
-use units::Stream;
+use units::{Label, Stream};
 
 /// What BBR is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +157,17 @@ impl Bbr3 {
         self.check_probe_rtt(s, w, rs);
         self.advance_latest(rs);
         self.bound_bw();
+    }
+}
+
+impl Algorithm for Bbr3 {
+    type Parameters = Plain;
+    const LABEL: Label = Label::same("BBRv3");
+    const ABOUT: &'static str =
+        "Version 3: the same with bounds that losses and ECN set (draft-ietf-ccwg-bbr).";
+
+    fn controller(_: &Plain, random: Stream) -> Box<dyn Controller> {
+        Box::new(Bbr3::new(random))
     }
 }
 

@@ -38,7 +38,9 @@ mod parameters;
 
 pub use parameters::{Bound, Parameters, Problem, Recovery};
 
+use crate::{Algorithm, Bbr, Controller};
 use parameters::Fixed;
+use units::{Label, Stream};
 
 /// Alpha and the fraction of RTT_avg are in 1/1024.
 const FRACTION: u32 = 10;
@@ -46,6 +48,20 @@ const ONE: u64 = 1 << FRACTION;
 
 /// So many RTT samples in a row below T2 end a handover.
 const CALM_SAMPLES: u8 = 3;
+
+/// BBR-HSR: [`Bbr`] with the parts of this folder.
+#[derive(Clone, Copy, Debug)]
+pub struct BbrHsr;
+
+impl Algorithm for BbrHsr {
+    type Parameters = Parameters;
+    const LABEL: Label = Label::same("BBR-HSR");
+    const ABOUT: &'static str = "BBR for high-speed trains: the window follows the present RTT, the bandwidth returns after a handover.";
+
+    fn controller(parameters: &Parameters, random: Stream) -> Box<dyn Controller> {
+        Box::new(Bbr::hsr(random, parameters))
+    }
+}
 
 /// What BBR-HSR remembers beside BBR. Bandwidths are in the unit of its caller.
 #[derive(Clone, Debug)]

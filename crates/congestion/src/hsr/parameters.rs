@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use units::{Rate, Span};
+use units::{Choices, Rate, Span};
 
 /// The largest rate `bw_rec` takes.
 const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
@@ -112,19 +112,20 @@ written!(Recovery, "held", "RateOrHeld");
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
-    /// Weight of the newest RTT in RTT_avg, 1/1024 to 1. Default 0.125.
+    /// Weight of the newest RTT in the average that sizes the window, 1/1024 to 1. Default 0.125.
     pub alpha: f64,
-    /// The most that RTT_est may be, or `"none"`. Default 50 ms.
+    /// The most that the average (`alpha`) counts for, or `"none"`. Default 50 ms.
     #[serde(rename = "T")]
     pub t: Bound,
     /// An RTT above this begins a handover; `"none"` looks for none. Default 1000 ms.
     #[serde(rename = "T1")]
     pub t1: Bound,
-    /// Three RTTs in a row below this end it. Default 80 ms.
+    /// Three RTTs in a row below this end the handover; it must be above the RTT of a path with its
+    /// queue. Default 80 ms.
     #[serde(rename = "T2")]
     pub t2: Span,
-    /// The bandwidth after a handover: `"held"`, that of before, or a rate of payload.
-    /// Default `"held"`.
+    /// What the bandwidth estimate returns to after a handover: `"held"` (the bandwidth of before), or a
+    /// rate of payload. Default `"held"`.
     pub bw_rec: Recovery,
 }
 
@@ -209,10 +210,16 @@ impl Parameters {
             _ => Ok(()),
         }
     }
+}
+
+impl crate::Parameters for Parameters {
+    fn check(&self) -> Result<(), crate::Problem> {
+        Parameters::check(self).map_err(|e| crate::Problem { key: e.key(), message: e.to_string() })
+    }
 
     /// The globals of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
     /// (2^32 - 1 is none), BW_rec in bytes per second (0 is held).
-    pub fn kernel_parameters(&self) -> Vec<(&'static str, u64)> {
+    fn kernel(&self) -> Vec<(&'static str, u64)> {
         let fixed = Fixed::of(self);
         vec![
             ("hsr_alpha", fixed.alpha),
@@ -221,6 +228,17 @@ impl Parameters {
             ("hsr_T2_us", fixed.t2_us.into()),
             ("hsr_bw_rec", fixed.bw_rec.unwrap_or(0)),
         ]
+    }
+
+    fn draw(choices: &mut Choices) -> Parameters {
+        let bound = |c: &mut Choices, ms: u64| c.maybe(|c| Span::from_millis(ms + c.below(100)));
+        Parameters {
+            alpha: choices.one(&[0.125, 1.0, 0.01]),
+            t: bound(choices, 1).map_or(Bound::None, Bound::At),
+            t1: bound(choices, 100).map_or(Bound::None, Bound::At),
+            t2: Span::from_millis(1 + choices.below(100)),
+            bw_rec: choices.maybe(Choices::rate).map_or(Recovery::Held, Recovery::At),
+        }
     }
 }
 
@@ -254,6 +272,7 @@ impl Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Parameters as _;
 
     fn read(text: &str) -> Result<Parameters, String> {
         serde_json::from_str(text).map_err(|e| e.to_string())
@@ -263,7 +282,7 @@ mod tests {
     fn what_is_left_out_is_as_published() {
         assert_eq!(read("{}"), Ok(Parameters::default()));
         assert_eq!(
-            Parameters::default().kernel_parameters(),
+            Parameters::default().kernel(),
             [
                 ("hsr_alpha", 128),
                 ("hsr_T_us", 50_000),
@@ -281,7 +300,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&p).unwrap(), text);
         let none = u64::from(u32::MAX);
         let values = [512, none, 2_000_000, 120_000, 1_000_000];
-        assert!(p.check().is_ok() && p.kernel_parameters().iter().map(|(_, v)| *v).eq(values));
+        assert!(p.check().is_ok() && p.kernel().iter().map(|(_, v)| *v).eq(values));
     }
 
     #[test]

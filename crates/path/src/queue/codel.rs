@@ -8,15 +8,15 @@
 //! | count on re-entry | RFC 8289 section 5.5 (delta within 16 intervals) | the same in Linux |
 //! | "one packet left" | backlog <= largest packet seen, at least 1514 B | Linux: device MTU |
 
-use super::{Load, Queue, at_least_one, mark};
+use super::{Discipline, Load, Queue, at_least_one, mark};
 use crate::config::Problem;
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Span, Time};
+use units::{Choices, Label, Span, Time};
 
-/// CoDel.
+/// Controlled delay (RFC 8289).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CoDel {
@@ -37,15 +37,23 @@ impl Default for CoDel {
     }
 }
 
-impl CoDel {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for CoDel {
+    type Queue<B: Send + 'static> = CoDelQueue<B>;
+    const LABEL: Label = Label::same("CoDel");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         times(self.target, self.interval)
     }
 
-    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> CoDelQueue<B> {
+    fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
         let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
         CoDelQueue { limit: self.packets, law, buffer: Buffer::default(), state: State::default() }
+    }
+
+    fn draw(choices: &mut Choices) -> CoDel {
+        let (target, interval) = (Span::from_micros(500), Span::from_millis(2));
+        CoDel { packets: choices.packets(), target, interval, ecn: choices.coin() }
     }
 }
 

@@ -5,13 +5,13 @@
 //! paper's "buffer stealing" (section 3, after McKenney); Linux `drr` leaves this to its children.
 
 use super::flows::{Flows, Queued};
-use super::{Load, Queue, at_least_one};
+use super::{Discipline, Load, Queue, at_least_one};
 use crate::config::Problem;
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::Time;
+use units::{Choices, Label, Time};
 
 /// Deficit round robin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,13 +29,16 @@ impl Default for Drr {
     }
 }
 
-impl Drr {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for Drr {
+    type Queue<B: Send + 'static> = DrrQueue<B>;
+    const LABEL: Label = Label::same("DRR");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         quantum(self.quantum)
     }
 
-    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> DrrQueue<B> {
+    fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
         DrrQueue {
             limit: self.packets,
             quantum: self.quantum.max(1) as u64,
@@ -43,6 +46,10 @@ impl Drr {
             active: VecDeque::new(),
             in_turn: false,
         }
+    }
+
+    fn draw(choices: &mut Choices) -> Drr {
+        Drr { packets: choices.packets(), quantum: 256 + choices.below(2000) as u32 }
     }
 }
 

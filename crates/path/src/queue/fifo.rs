@@ -1,15 +1,15 @@
 //! First in, first out. A packet that would pass the limit is dropped (tail drop), as Linux
 //! `pfifo` and `bfifo` do; with both limits set, both hold.
 
-use super::{Load, Queue, at_least_one};
+use super::{Discipline, Load, Queue, at_least_one};
 use crate::config::Problem;
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Bytes, Time};
+use units::{Bytes, Choices, Label, Time};
 
-/// First in, first out.
+/// First in, first out; a full queue drops the newcomer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fifo {
@@ -28,14 +28,23 @@ impl Fifo {
         let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
         Load { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
     }
+}
 
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for Fifo {
+    type Queue<B: Send + 'static> = FifoQueue<B>;
+    const LABEL: Label = Label::same("FIFO");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets.unwrap_or(1))?;
         at_least_one("bytes", self.bytes.map_or(1, Bytes::get))
     }
 
-    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> FifoQueue<B> {
+    fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
         FifoQueue { limits: self.limits(), load: Load::default(), packets: VecDeque::new() }
+    }
+
+    fn draw(choices: &mut Choices) -> Fifo {
+        Fifo { packets: choices.maybe(Choices::packets), bytes: choices.maybe(Choices::bytes) }
     }
 }
 

@@ -9,15 +9,15 @@
 
 use super::codel::{Buffer, Law, State, times};
 use super::drr::quantum;
-use super::{Load, Queue, at_least_one};
+use super::{Discipline, Load, Queue, at_least_one};
 use crate::config::Problem;
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Span, Stream, Time};
+use units::{Choices, Label, Span, Stream, Time};
 
-/// FQ-CoDel. Defaults are Linux's.
+/// Flow queueing with CoDel (RFC 8290).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCoDel {
@@ -36,6 +36,7 @@ pub struct FqCoDel {
 }
 
 impl Default for FqCoDel {
+    /// Linux's.
     fn default() -> Self {
         FqCoDel {
             packets: 10_240,
@@ -48,8 +49,11 @@ impl Default for FqCoDel {
     }
 }
 
-impl FqCoDel {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for FqCoDel {
+    type Queue<B: Send + 'static> = FqCoDelQueue<B>;
+    const LABEL: Label = Label::same("FQ-CoDel");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         if !(1..=65_536).contains(&self.flows) {
             return Err(Problem::new("flows", "must be a number from 1 to 65536; 1024 is usual"));
@@ -58,7 +62,7 @@ impl FqCoDel {
         times(self.target, self.interval)
     }
 
-    pub(crate) fn build<B>(&self, seed: u64, name: &str) -> FqCoDelQueue<B> {
+    fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Self::Queue<B> {
         let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
         FqCoDelQueue {
             limit: self.packets,
@@ -69,6 +73,17 @@ impl FqCoDel {
             new: VecDeque::new(),
             old: VecDeque::new(),
             load: Load::default(),
+        }
+    }
+
+    fn draw(choices: &mut Choices) -> FqCoDel {
+        FqCoDel {
+            packets: choices.packets(),
+            flows: 1 + choices.below(8) as u32,
+            target: Span::from_micros(500),
+            interval: Span::from_millis(2),
+            ecn: choices.coin(),
+            ..FqCoDel::default()
         }
     }
 }

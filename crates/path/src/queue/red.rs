@@ -6,13 +6,13 @@
 //! section 7). Drops are spread evenly: p / (1 - count p) (section 7 of the paper). While the
 //! queue is idle the average decays as if small packets had passed at `bandwidth` (tc: the same).
 
-use super::{Load, Queue, at_least_one, mark};
+use super::{Discipline, Load, Queue, at_least_one, mark};
 use crate::config::{Problem, probability};
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Rate, Stream, Time};
+use units::{Choices, Label, Rate, Stream, Time};
 
 /// Random early detection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,8 +53,11 @@ impl Default for Red {
     }
 }
 
-impl Red {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for Red {
+    type Queue<B: Send + 'static> = RedQueue<B>;
+    const LABEL: Label = Label::same("RED");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         probability("max_probability", self.max_probability)?;
         probability("weight", self.weight)?;
@@ -65,7 +68,7 @@ impl Red {
         Ok(())
     }
 
-    pub(crate) fn build<B>(&self, seed: u64, name: &str) -> RedQueue<B> {
+    fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Self::Queue<B> {
         RedQueue {
             config: self.clone(),
             stream: Stream::new(seed, name),
@@ -74,6 +77,18 @@ impl Red {
             average: 0.0,
             since_last: None,
             idle: Some(Time::ZERO),
+        }
+    }
+
+    fn draw(choices: &mut Choices) -> Red {
+        Red {
+            packets: choices.packets(),
+            min: 2,
+            max: 6,
+            weight: choices.one(&[0.5, 0.01]),
+            ecn: choices.coin(),
+            gentle: choices.coin(),
+            ..Red::default()
         }
     }
 }

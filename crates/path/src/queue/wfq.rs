@@ -6,14 +6,14 @@
 //! Departure from Cisco: no congestive discard threshold per flow; weights are the user's.
 
 use super::flows::{Flows, Queued};
-use super::{Load, Queue, at_least_one};
+use super::{Discipline, Load, Queue, at_least_one};
 use crate::config::Problem;
 use crate::{Account, Cause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use units::Time;
+use units::{Choices, Label, Time};
 
 /// A flow's weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct Weight {
     pub weight: u16,
 }
 
-/// Weighted fair queueing.
+/// Weighted fair queueing, self-clocked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wfq {
@@ -42,8 +42,11 @@ impl Default for Wfq {
     }
 }
 
-impl Wfq {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Discipline for Wfq {
+    type Queue<B: Send + 'static> = WfqQueue<B>;
+    const LABEL: Label = Label::same("WFQ");
+
+    fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         if self.weights.iter().any(|w| w.weight == 0) {
             return Err(Problem::new("weights", "a weight must be at least 1"));
@@ -51,7 +54,7 @@ impl Wfq {
         Ok(())
     }
 
-    pub(crate) fn build<B>(&self, _seed: u64, _name: &str) -> WfqQueue<B> {
+    fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
         WfqQueue {
             limit: self.packets,
             weights: self.weights.iter().map(|w| (w.flow, w.weight.max(1))).collect(),
@@ -60,6 +63,11 @@ impl Wfq {
             virtual_time: 0,
             serial: 0,
         }
+    }
+
+    fn draw(choices: &mut Choices) -> Wfq {
+        let weights = vec![Weight { flow: 1, weight: 1 + choices.below(9) as u16 }];
+        Wfq { packets: choices.packets(), weights }
     }
 }
 

@@ -2,7 +2,7 @@
 //! controls.
 
 use super::cc_name;
-use crate::story::noun;
+use crate::story::called;
 use crate::strings::{Lang, fill};
 use crate::summary::Row;
 use crate::table::{clip, printable};
@@ -44,7 +44,7 @@ impl Change {
 
     /// The change and the variant's name.
     pub(crate) fn say(&self, name: &str, lang: Lang) -> String {
-        let kind = |k: &str| noun(&format!("one.{k}"), lang);
+        let kind = |k: &str| called("one", k, lang);
         let say = |key, places: &[(&str, &str)]| {
             let mut all = vec![("name", name)];
             all.extend(places);
@@ -56,20 +56,19 @@ impl Change {
                 say(key, &[("was", &kind(was)), ("is", &kind(is))])
             }
             Change::Set { kind: k, key, was, is } => {
-                let places = [
-                    ("kind", kind(k)),
-                    ("key", printable(key)),
-                    ("was", clip(&printable(was), 40)),
-                    ("is", clip(&printable(is), 40)),
-                ];
-                let text = if key == "queue.kind" { "story.change.queue" } else { "story.change.set" };
+                let of_queue = key == "queue.kind";
+                let value =
+                    |v: &str| if of_queue { called("queue", v, lang) } else { clip(&printable(v), 40) };
+                let places =
+                    [("kind", kind(k)), ("key", printable(key)), ("was", value(was)), ("is", value(is))];
+                let text = if of_queue { "story.change.queue" } else { "story.change.set" };
                 say(text, &places.each_ref().map(|(n, v)| (*n, v.as_str())))
             }
             Change::Added(k) => say("story.change.added", &[("kind", &kind(k))]),
             Change::Removed(k) => say("story.change.removed", &[("kind", &kind(k))]),
             Change::Relay(host) => say("story.change.relay", &[("host", &clip(&printable(host), 40))]),
             Change::Control { was, is } => {
-                say("story.change.cc", &[("was", &cc_name(was)), ("is", &cc_name(is))])
+                say("story.change.cc", &[("was", &cc_name(was, lang)), ("is", &cc_name(is, lang))])
             }
             Change::Several => say("story.change.several", &[]),
         }

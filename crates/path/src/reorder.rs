@@ -1,63 +1,14 @@
-//! Duplication and reordering, each with a probability per packet.
+//! Reordering: each packet is held back with a probability, so that others overtake it; the rest pass at
+//! once.
 
-use crate::config::{Config, Problem, probability};
+use crate::config::{Config, Problem, Words, probability};
 use crate::line::Line;
 use crate::{Account, Body, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Span, Stream, Time};
+use units::{Choices, Label, Span, Stream, Time};
 
-/// Some packets are sent twice; the copy follows at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Duplicate {
-    /// The probability that a packet is duplicated, 0 to 1.
-    pub probability: f64,
-}
-
-impl Config for Duplicate {
-    fn check(&self) -> Result<(), Problem> {
-        probability("probability", self.probability)
-    }
-
-    fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
-        Box::new(DuplicateElement {
-            probability: self.probability,
-            stream: Stream::new(seed, name),
-            account: Account::default(),
-        })
-    }
-}
-
-struct DuplicateElement {
-    probability: f64,
-    stream: Stream,
-    account: Account,
-}
-
-impl<B: Body + Send> Element<B> for DuplicateElement {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
-        self.account.enter();
-        if self.stream.chance(self.probability) {
-            self.account.copies += 1;
-            self.account.held += 1;
-            self.account.send(out, now, now, packet.clone());
-        }
-        self.account.send(out, now, now, packet);
-    }
-
-    fn handle_wake(&mut self, _now: Time, _out: &mut Outbox<B>) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
-
-    fn account(&self) -> Account {
-        self.account
-    }
-}
-
-/// Some packets are held back, so that others overtake them; the rest pass at once.
+/// Packets held back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
@@ -68,6 +19,12 @@ pub struct Reorder {
 }
 
 impl Config for Reorder {
+    const WORDS: Words = Words {
+        label: Label::new("reorder", "乱序 reorder"),
+        one: Label::new("reordering", "乱序"),
+        dropper: Label::new("the reordering", "乱序"),
+    };
+
     fn check(&self) -> Result<(), Problem> {
         probability("probability", self.probability)
     }
@@ -79,6 +36,10 @@ impl Config for Reorder {
             line: Line::new(),
             account: Account::default(),
         })
+    }
+
+    fn draw(choices: &mut Choices) -> Reorder {
+        Reorder { probability: choices.probability(), delay: choices.span() }
     }
 }
 
