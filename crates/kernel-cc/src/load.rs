@@ -58,7 +58,7 @@ impl Opened<'_> {
         }
         let map = bpf::control_map("control", value.len(), plan.wrapped, types.as_fd())
             .map_err(|e| self.failed("making room for it", &e))?;
-        bpf::set(map.as_fd(), &value).map_err(|e| self.taken_or(e, kernel_name))?;
+        bpf::set(map.as_fd(), &value).map_err(|e| taken_or(e, &self.name, kernel_name))?;
         let program = programs.into_iter().next().ok_or_else(|| Error::object("it has no operation"))?;
         Ok(Ready { value: map, program, name: self.name.clone(), kernel_name: kernel_name.into() })
     }
@@ -105,12 +105,9 @@ impl Opened<'_> {
     fn failed(&self, doing: &str, error: &io::Error) -> Error {
         Error::Rejected { name: self.name.clone(), why: format!("{doing}: {error}"), log: String::new() }
     }
-
-    fn taken_or(&self, error: io::Error, kernel_name: &str) -> Error {
-        taken_or(error, &self.name, kernel_name)
-    }
 }
 
+/// Some kernels look at the name when the value is set, others when it is registered.
 fn taken_or(error: io::Error, name: &str, kernel_name: &str) -> Error {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Error::Taken { name: kernel_name.into() };

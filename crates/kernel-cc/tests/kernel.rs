@@ -134,6 +134,37 @@ fn parameters_that_cannot_be_are_refused_by_name() {
     assert!(e.contains("at most 4294967295"), "{e}");
 }
 
+/// Each sees the same free name; who is later takes the next.
+#[test]
+fn threads_that_load_at_once_get_names_of_their_own() {
+    let start = std::sync::Barrier::new(6);
+    let load = || {
+        start.wait();
+        Loaded::of("steady", STEADY, &[]).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let loaded: Vec<Loaded> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(load)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut names: Vec<&str> = loaded.iter().map(Loaded::kernel_name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 6);
+    assert!(names.iter().all(|name| has(name)));
+}
+
+/// A member that no kernel has: the verifier's words name the source line, and the member is told.
+#[test]
+fn what_the_kernel_refuses_is_told_with_its_reasons() {
+    let mut object = STEADY.to_vec();
+    let name = object.windows(10).position(|w| w == b"\0snd_cwnd\0").unwrap(); // `cong_control` sets it
+    object[name + 1] = b'X';
+    let e = Loaded::of("steady", &object, &[]).unwrap_err().to_string();
+    assert!(e.contains("the kernel refused the eBPF program of steady: cong_control: "), "{e}");
+    assert!(e.contains("; ") && e.contains("tp->snd_cwnd"), "{e}");
+    assert!(e.contains("this kernel has no tcp_sock.Xnd_cwnd"), "{e}");
+}
+
 /// Plays the child of [`a_killed_process_leaves_nothing`].
 #[test]
 fn hold_an_instance() {

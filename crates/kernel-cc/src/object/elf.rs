@@ -63,7 +63,9 @@ pub struct Relocation {
 impl<'a> Elf<'a> {
     /// Reads an eBPF object for little-endian machines; `None` for anything else.
     pub fn read(file: &'a [u8]) -> Option<Elf<'a>> {
-        let is_bpf = file.starts_with(b"\x7fELF\x02\x01\x01") && u16(file, 18)? == BPF;
+        let is_bpf = file.starts_with(b"\x7fELF\x02\x01\x01")
+            && u16(file, 18)? == BPF
+            && usize::from(u16(file, 58)?) == HEADER;
         if !is_bpf {
             return None;
         }
