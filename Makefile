@@ -3,9 +3,12 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-experiment
 
-.PHONY: test lint unit web same-bytes wasm parquet browser bench fuzz docs setup netns objects
+.PHONY: test quick lint unit web same-bytes examples wasm parquet browser bench fuzz docs setup netns objects objects
 
-test: setup lint unit web wasm same-bytes parquet browser netns
+test: setup lint unit web wasm same-bytes examples parquet browser netns
+
+# The inner loop: no root, no network, no real seconds.
+quick: lint unit web
 
 # tshark checks our captures; venv and pip read our Parquet files; node and Chromium are for the report page.
 setup:
@@ -16,27 +19,32 @@ lint:
 	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
 	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
+	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
 	PROPTEST_RNG_SEED=20261121 $(CARGO) test --workspace
 
 # The report page: its types, its units, and whether the committed page is what the sources give.
-web: setup
+web:
 	command -v npm >/dev/null || { echo "web: SKIPPED, no npm" >&2; exit 0; }; \
-	cd web && npm run -s check && npm run -s fresh && npm test -s
+	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s check && npm run -s fresh && npm test -s
 
 # The pure crates take time and randomness as arguments: they build where there is neither.
 wasm:
 	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-	$(CARGO) build $(PURE) --target wasm32-unknown-unknown
+	$(CARGO) build $(PURE) --target wasm32-unknown-unknown --config profile.dev.opt-level=0
 
 # Same seed, same bytes: twice, and debug beside release.
 same-bytes:
 	$(CARGO) build -q -p longfat
 	$(CARGO) build -q --release -p longfat
 	sh tests/same-bytes.sh
+
+# What README and docs/ show is what is printed; `python3 tests/examples.py LONGFAT --bless` writes it anew.
+examples:
+	$(CARGO) build -q --release -p longfat
+	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
 # The time series as pandas and others read them.
 parquet:
@@ -62,10 +70,9 @@ bench: setup
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
 KERNEL = longfat-lab longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
-FEATURES = $(KERNEL:%=%/kernel-tests)
+LIVE = kernel shell tools controls cc_kernel live faults
 netns:
-	$(CARGO) test $(KERNEL:%=-p %) --features "$(FEATURES)" --lib --test kernel --test shell --test tools \
-		--test controls --test cc --test cc_kernel --test live --test faults -- --test-threads=1
+	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
 
 # The eBPF programs (crates/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
 objects:
