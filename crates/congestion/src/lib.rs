@@ -38,6 +38,8 @@ registry::controls! {
     "bbr-hsr" => hsr::BbrHsr,
     "westwood" => westwood::Westwood,
     "compound" => compound::Compound,
+    "highspeed" => highspeed::HighSpeed,
+    "illinois" => illinois::Illinois,
 }
 
 impl Default for Control {
