@@ -2,7 +2,7 @@
 
 use crate::{Bbr, Controller, NAMES, hsr, make};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use std::collections::BTreeMap;
 use units::Stream;
 
@@ -88,6 +88,22 @@ impl Control {
     }
 }
 
+/// As a table: its `name`, then every parameter that it has.
+impl Serialize for Control {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Table<'a, P> {
+            name: &'a str,
+            #[serde(flatten)]
+            parameters: P,
+        }
+        match &self.parameters {
+            Parameters::None => Table { name: self.name, parameters: () }.serialize(s),
+            Parameters::Hsr(parameters) => Table { name: self.name, parameters }.serialize(s),
+        }
+    }
+}
+
 impl Parameters {
     /// A table without any key.
     fn none<'de, D: Deserializer<'de>>(table: D) -> Result<Parameters, D::Error> {
@@ -132,5 +148,8 @@ mod tests {
         assert_eq!(other.kernel_parameters()[1], ("hsr_T_us", 40_000));
         assert_eq!(read("bbr-hsr", r#"{"T":"0s"}"#).unwrap().check().unwrap_err().key, "T");
         assert!(read("reno", r#"{"T":"40ms"}"#).is_err() && read("reno", "{}").is_ok());
+        let written = serde_json::to_value(other).unwrap();
+        assert_eq!((&written["name"], &written["T"]), (&"bbr-hsr".into(), &"40ms".into()));
+        assert_eq!(serde_json::to_string(&Control::default()).unwrap(), r#"{"name":"cubic"}"#);
     }
 }
