@@ -21,8 +21,10 @@ fn read(path: &str) -> String {
 /// The crates' folders.
 fn crates() -> Vec<String> {
     let folder = fs::read_dir(root().join("crates")).expect("there are crates");
-    let mut names: Vec<String> =
-        folder.filter_map(|e| e.ok()?.file_name().into_string().ok()).filter(|n| !n.starts_with('.')).collect();
+    let mut names: Vec<String> = folder
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .filter(|n| !n.starts_with('.'))
+        .collect();
     names.sort();
     names
 }
@@ -70,7 +72,8 @@ fn types(text: &str) -> Vec<String> {
     let named = |line: &str| {
         let line = line.trim_start();
         let rest = line.strip_prefix("pub").map_or(line, |rest| {
-            let rest = if rest.starts_with('(') { rest.split_once(')').map_or(rest, |(_, r)| r) } else { rest };
+            let rest =
+                if rest.starts_with('(') { rest.split_once(')').map_or(rest, |(_, r)| r) } else { rest };
             rest.trim_start()
         });
         let (word, rest) = rest.split_once(' ')?;
@@ -118,7 +121,8 @@ fn no_two_types_share_a_name() {
 fn commands() -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_longfat")).arg("--help").output().expect("runs");
     let text = String::from_utf8(help.stdout).expect("UTF-8");
-    let list = text.split("Commands:\n").nth(1).and_then(|t| t.split("\n\n").next()).expect("a list of commands");
+    let list =
+        text.split("Commands:\n").nth(1).and_then(|t| t.split("\n\n").next()).expect("a list of commands");
     let names = list.lines().filter_map(|l| l.split_whitespace().next()).filter(|n| *n != "help");
     names.map(str::to_string).collect()
 }
@@ -139,7 +143,8 @@ fn the_readme_is_short_and_has_every_command_with_a_page_of_its_own() {
 #[test]
 fn the_glossary_can_be_read_at_one_sitting() {
     let text = read("docs/glossary.md");
-    let terms = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| term") && !l.starts_with("|---"));
+    let terms =
+        text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| term") && !l.starts_with("|---"));
     let count = terms.count();
     assert!((10..=MOST_TERMS).contains(&count), "{count} terms");
 }

@@ -7,8 +7,8 @@
 
 use crate::Controller;
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use units::{Choices, Label, Stream};
 
@@ -34,7 +34,7 @@ pub trait Algorithm {
 }
 
 /// The parameters of a control. What is left out has the default.
-pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + JsonSchema {
+pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Serialize + JsonSchema {
     /// Finds what serde cannot: values out of range.
     fn check(&self) -> Result<(), Problem> {
         Ok(())
@@ -53,11 +53,19 @@ pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Js
 }
 
 /// No parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plain {}
 
 impl Parameters for Plain {}
+
+/// A control as a scenario's table has it.
+#[derive(Serialize)]
+pub(crate) struct Table<'a, P> {
+    pub name: &'a str,
+    #[serde(flatten)]
+    pub parameters: &'a P,
+}
 
 /// A parameter with a value that will not do.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +90,15 @@ macro_rules! controls {
         #[derive(Clone, Copy, PartialEq, Debug)]
         enum Chosen {
             $($type(<$type as Algorithm>::Parameters),)*
+        }
+
+        /// As a table: its `name`, then every parameter that it has.
+        impl serde::Serialize for Control {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                match &self.0 {
+                    $(Chosen::$type(parameters) => registry::Table { name: $name, parameters }.serialize(s),)*
+                }
+            }
         }
 
         impl Control {
@@ -194,5 +211,8 @@ mod tests {
         assert_eq!(other.kernel_parameters()[1], ("hsr_T_us", 40_000));
         assert_eq!(read("bbr-hsr", r#"{"T":"0s"}"#).unwrap().check().unwrap_err().key, "T");
         assert!(read("reno", r#"{"T":"40ms"}"#).is_err() && read("reno", "{}").is_ok());
+        let written = serde_json::to_value(other).unwrap();
+        assert_eq!((&written["name"], &written["T"]), (&"bbr-hsr".into(), &"40ms".into()));
+        assert_eq!(serde_json::to_string(&Control::default()).unwrap(), r#"{"name":"cubic"}"#);
     }
 }

@@ -3,7 +3,8 @@
 //! [`Experiment::parse`] reads a TOML text and gives one checked [`Scenario`] per variant, in
 //! which names have become indexes and every default is filled in. What is wrong is told as a
 //! [`ScenarioError`]: file, line, column, key, and what would be right. `docs/scenario.md`
-//! describes the keys; [`schema`] is the same for editors.
+//! describes the keys; [`schema`] is the same for editors. [`Experiment::to_toml`] and [`Scenario::to_toml`] write
+//! such a text, which reads back to the same.
 //!
 //! A variant, and each `--set`, is a list of overrides of the parsed TOML, made before
 //! it is read, so that an override means exactly what the same text in the file would.
@@ -21,6 +22,7 @@ mod schema;
 mod stage;
 mod tool;
 mod tree;
+mod write;
 
 pub use error::{Cause, ScenarioError};
 pub use limits::Limits;

@@ -17,14 +17,20 @@ pub(crate) const MOST: usize = 100;
 
 /// The names of a direction's stages: their own, or their kind's, made unique by a number.
 pub(crate) fn names(stages: &[Node]) -> Vec<String> {
+    let text = |n: &'_ Node, key| n.get(key).and_then(Node::as_text).map(str::to_string);
     let stages = &stages[..stages.len().min(MOST)];
-    let own = |n: &Node| n.get("name").and_then(Node::as_text).map(str::to_string);
-    let mut taken: BTreeSet<String> = stages.iter().filter_map(own).collect();
-    let mut name = |stage: &Node| {
-        if let Some(name) = own(stage) {
-            return name;
+    let told: Vec<_> = stages.iter().map(|n| (text(n, "name"), text(n, "kind"))).collect();
+    let told = told.iter().map(|(name, kind)| (name.as_deref(), kind.as_deref().unwrap_or("stage")));
+    made_up(&told.collect::<Vec<_>>())
+}
+
+/// [`names`] of stages that have these names of their own, if any, and kinds.
+pub(crate) fn made_up(stages: &[(Option<&str>, &str)]) -> Vec<String> {
+    let mut taken: BTreeSet<String> = stages.iter().filter_map(|(own, _)| own.map(str::to_string)).collect();
+    let mut name = |&(own, kind): &(Option<&str>, &str)| {
+        if let Some(name) = own {
+            return name.to_string();
         }
-        let kind = stage.get("kind").and_then(Node::as_text).unwrap_or("stage");
         let mut name = kind.to_string();
         let mut n = 1;
         while !taken.insert(name.clone()) {

@@ -1,0 +1,42 @@
+//! A scenario as a file: commented TOML that reads back to the same scenario.
+//!
+//! What has its default is left out; quantities are written as their types print them, which is exact; comments are
+//! the doc strings that [`crate::schema`] and `docs/scenario.md` are made of. A stage whose content came from a file
+//! names that file.
+//!
+//! Meant for what the parser can yield: hosts in the order in which links name them, values in range.
+
+mod docs;
+mod document;
+mod lean;
+mod tree;
+mod value;
+mod variants;
+
+use crate::{Experiment, Scenario};
+use document::Document;
+
+impl Scenario {
+    /// The scenario as the text of a file without variants.
+    pub fn to_toml(&self) -> String {
+        let mut document = Document::default();
+        document.scenario(&tree::of(self), "");
+        document.text
+    }
+}
+
+impl Experiment {
+    /// The experiment as the text of a file: the first variant's scenario, and what the others change of it.
+    pub fn to_toml(&self) -> String {
+        let mut document = Document::default();
+        let trees: Vec<_> = self.variants.iter().map(|v| tree::of(&v.scenario)).collect();
+        let Some(base) = trees.first() else { return document.text };
+        document.scenario(base, &self.description);
+        if self.variants.len() > 1 || self.variants[0].name != "default" {
+            for (variant, tree) in self.variants.iter().zip(&trees) {
+                document.variant(&variant.name, &variants::overrides(base, tree));
+            }
+        }
+        document.text
+    }
+}

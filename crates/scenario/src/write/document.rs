@@ -1,0 +1,116 @@
+//! The text of a file, section by section.
+
+use super::docs;
+use super::tree::Tree;
+use super::value::{Table, Value, get, spell_key};
+
+/// The widest comment.
+const WIDTH: usize = 100;
+
+/// A file as it is written.
+#[derive(Default)]
+pub(crate) struct Document {
+    pub text: String,
+    /// Whether variants have begun.
+    varied: bool,
+}
+
+impl Document {
+    /// The file but for its variants.
+    pub fn scenario(&mut self, tree: &Tree, description: &str) {
+        self.comment("", &docs::file());
+        self.comment("", "Every key: docs/scenario.md.");
+        self.text += "\n";
+        for (key, value) in &tree.run {
+            if *value == Value::Bool(false) {
+                continue; // the default of all switches
+            }
+            self.entry(key, value);
+            self.text.pop();
+            self.text += &format!("  # {}\n", docs::key(key));
+            if key == "name" && !description.is_empty() {
+                self.entry("description", &Value::text(description));
+            }
+        }
+        for (section, definition, table) in [
+            ("hosts", "Host", &tree.hosts),
+            ("links", "Link", &tree.links),
+            ("relays", "Relay", &tree.relays),
+            ("flows", "Flow", &tree.flows),
+        ] {
+            for (name, value) in table {
+                self.text += "\n";
+                self.comment("", &docs::section(definition));
+                self.header(section, name);
+                value.as_table().into_iter().flatten().for_each(|(key, value)| self.entry(key, value));
+            }
+        }
+    }
+
+    /// A variant and what it changes, by path.
+    pub fn variant(&mut self, name: &str, overrides: &Table) {
+        self.text += "\n";
+        if !self.varied {
+            self.comment("", &docs::key("variants"));
+        }
+        self.varied = true;
+        self.header("variants", name);
+        overrides.iter().for_each(|(path, value)| self.entry(path, value));
+    }
+
+    fn header(&mut self, section: &str, name: &str) {
+        self.text += &format!("[{section}.");
+        spell_key(name, &mut self.text);
+        self.text += "]\n";
+    }
+
+    /// A key and its value: of an application with what it is, of a list of stages a line each.
+    fn entry(&mut self, key: &str, value: &Value) {
+        let kind = value.as_table().filter(|_| key == "app").and_then(|t| get(t, "kind"));
+        if let Some(Value::Text(kind)) = kind {
+            self.comment("", &docs::kind("App", kind));
+        }
+        spell_key(key, &mut self.text);
+        self.text += " = ";
+        match value {
+            Value::List(list) if list.iter().any(|v| kind_of(v).is_some()) => self.stages(list),
+            other => other.spell(&mut self.text),
+        }
+        self.text += "\n";
+    }
+
+    fn stages(&mut self, list: &[Value]) {
+        const INDENT: &str = "    ";
+        self.text += "[\n";
+        for stage in list {
+            self.comment(INDENT, &docs::kind("Stage", kind_of(stage).unwrap_or_default()));
+            self.text += INDENT;
+            stage.spell(&mut self.text);
+            self.text += ",\n";
+        }
+        self.text += "]";
+    }
+
+    /// A comment, in lines that are not too wide; nothing where there is nothing to say.
+    fn comment(&mut self, indent: &str, says: &str) {
+        let mut line = String::new();
+        for word in says.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDTH {
+                self.text += &format!("{indent}#{line}\n");
+                line.clear();
+            }
+            line += " ";
+            line += word;
+        }
+        if !line.is_empty() {
+            self.text += &format!("{indent}#{line}\n");
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> Option<&str> {
+    match get(value.as_table()?, "kind")? {
+        Value::Text(kind) => Some(kind),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! Values without what says no more than the defaults do.
+
+use super::value::{Table, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Lists longer than this are not looked into: their entries have no defaults worth the time.
+const LONG: usize = 100;
+
+/// `data` as a table without the keys that it is the same without.
+pub(crate) fn lean<T: Serialize + DeserializeOwned + PartialEq>(data: &T) -> Table {
+    prune(Value::of(data), &|value| {
+        serde_json::to_value(value).and_then(serde_json::from_value::<T>).is_ok_and(|read| read == *data)
+    })
+}
+
+/// The table without each key after whose removal `same` still holds.
+pub(crate) fn prune(value: Value, same: &dyn Fn(&Value) -> bool) -> Table {
+    let mut whole = value;
+    visit(&mut Vec::new(), &mut whole, same);
+    if let Value::Table(table) = whole { table } else { Table::new() }
+}
+
+/// Tries each key at and below the place `at` of `whole`, outer ones first.
+fn visit(at: &mut Vec<usize>, whole: &mut Value, same: &dyn Fn(&Value) -> bool) {
+    let mut i = 0;
+    loop {
+        at.push(i);
+        match removed(whole, at) {
+            Some(without) if same(&without) => *whole = without,
+            Some(_) => {
+                visit(at, whole, same);
+                i += 1;
+            }
+            None if child(whole, at).is_some() => {
+                visit(at, whole, same);
+                i += 1;
+            }
+            None => {
+                at.pop();
+                return;
+            }
+        }
+        at.pop();
+    }
+}
+
+/// The value at a path of positions.
+fn child<'v>(value: &'v Value, at: &[usize]) -> Option<&'v Value> {
+    at.iter().try_fold(value, |value, &i| match value {
+        Value::Table(table) => table.get(i).map(|(_, v)| v),
+        Value::List(list) if list.len() <= LONG => list.get(i),
+        _ => None,
+    })
+}
+
+/// `whole` without the key at a path of positions; `None` where that is no key of a table.
+fn removed(whole: &Value, at: &[usize]) -> Option<Value> {
+    let (&last, parents) = at.split_last()?;
+    let Some(Value::Table(table)) = child(whole, parents) else { return None };
+    table.get(last)?;
+    let mut without = whole.clone();
+    let parent = parents.iter().try_fold(&mut without, |value, &i| match value {
+        Value::Table(table) => table.get_mut(i).map(|(_, v)| v),
+        Value::List(list) => list.get_mut(i),
+        _ => None,
+    })?;
+    if let Value::Table(table) = parent {
+        table.remove(last);
+    }
+    Some(without)
+}

@@ -1,0 +1,208 @@
+//! Values with their keys in order, made of anything that serde can write, and spelt as TOML.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A value of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i128),
+    Float(f64),
+    Bool(bool),
+    List(Vec<Value>),
+    Table(Table),
+    /// Nothing: a key that is left out.
+    Absent,
+}
+
+/// Keys in their order.
+pub(crate) type Table = Vec<(String, Value)>;
+
+/// The entry `key` of a table.
+pub(crate) fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Value> {
+    table.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+}
+
+impl Value {
+    /// Of plain data, with keys in the order of its declaration and without those that have no value.
+    pub fn of(data: &impl Serialize) -> Value {
+        // By way of a text: that keeps the order, which a tree of serde_json's may not.
+        let text = serde_json::to_string(data).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or(Value::Absent)
+    }
+
+    pub fn text(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    pub fn as_table(&self) -> Option<&Table> {
+        if let Value::Table(table) = self { Some(table) } else { None }
+    }
+
+    /// Adds the value as TOML, in one line.
+    pub fn spell(&self, out: &mut String) {
+        match self {
+            Value::Text(text) => quote(text, out),
+            Value::Integer(n) => *out += &n.to_string(),
+            // Its shortest form that reads back, always with a point or an exponent.
+            Value::Float(x) => *out += &format!("{x:?}"),
+            Value::Bool(b) => *out += if *b { "true" } else { "false" },
+            Value::List(list) => {
+                *out += "[";
+                for (i, value) in list.iter().enumerate() {
+                    *out += if i > 0 { ", " } else { "" };
+                    value.spell(out);
+                }
+                *out += "]";
+            }
+            Value::Table(table) if table.is_empty() => *out += "{}",
+            Value::Table(table) => {
+                *out += "{ ";
+                for (i, (key, value)) in table.iter().enumerate() {
+                    *out += if i > 0 { ", " } else { "" };
+                    spell_key(key, out);
+                    *out += " = ";
+                    value.spell(out);
+                }
+                *out += " }";
+            }
+            Value::Absent => {}
+        }
+    }
+}
+
+/// Adds a key, in quotes where TOML wants them.
+pub(crate) fn spell_key(key: &str, out: &mut String) {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !key.is_empty() && key.chars().all(bare) {
+        *out += key;
+    } else {
+        quote(key, out);
+    }
+}
+
+/// Adds a basic string (toml.io, "String").
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => *out += "\\\"",
+            '\\' => *out += "\\\\",
+            '\n' => *out += "\\n",
+            '\t' => *out += "\\t",
+            '\r' => *out += "\\r",
+            c if c.is_control() => *out += &format!("\\u{:04X}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Text(text) => s.serialize_str(text),
+            Value::Integer(n) => match u64::try_from(*n) {
+                Ok(n) => s.serialize_u64(n),
+                Err(_) => s.serialize_i64(*n as i64),
+            },
+            Value::Float(x) => s.serialize_f64(*x),
+            Value::Bool(b) => s.serialize_bool(*b),
+            Value::List(list) => s.collect_seq(list),
+            Value::Table(table) => s.collect_map(table.iter().map(|(k, v)| (k, v))),
+            Value::Absent => s.serialize_unit(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Value, D::Error> {
+        d.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::Bool(b))
+    }
+    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+        Ok(Value::Integer(n.into()))
+    }
+    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        Ok(Value::Integer(n.into()))
+    }
+    fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
+        Ok(Value::Float(x))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::text(text))
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Absent)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut table = Table::new();
+        while let Some((key, value)) = map.next_entry()? {
+            if value != Value::Absent {
+                table.push((key, value));
+            }
+        }
+        Ok(Value::Table(table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelt(value: &Value) -> String {
+        let mut out = String::new();
+        value.spell(&mut out);
+        out
+    }
+
+    #[test]
+    fn values_are_spelt_as_toml() {
+        let table = vec![
+            ("a".to_string(), Value::Integer(u64::MAX.into())),
+            ("b.c".to_string(), Value::List(vec![Value::Float(1.0), Value::Float(1e-9)])),
+            ("ü".to_string(), Value::Bool(false)),
+            ("t".to_string(), Value::text("a\"b\\c\nd\u{7f}é")),
+            ("none".to_string(), Value::Table(vec![])),
+        ];
+        let text = spelt(&Value::Table(table.clone()));
+        let wanted = "{ a = 18446744073709551615, \"b.c\" = [1.0, 1e-9], \"ü\" = false, \
+                      t = \"a\\\"b\\\\c\\nd\\u007Fé\", none = {} }";
+        assert_eq!(text, wanted);
+        let read = toml::de::DeValue::parse(&text).unwrap();
+        let read = read.get_ref().as_table().unwrap();
+        assert_eq!(read.get("t").unwrap().get_ref().as_str(), Some("a\"b\\c\nd\u{7f}é"));
+    }
+
+    #[test]
+    fn keys_keep_their_order() {
+        #[derive(Serialize)]
+        struct Data {
+            z: u8,
+            a: Option<u8>,
+            m: &'static str,
+        }
+        let data = Data { z: 1, a: None, m: "x" };
+        assert_eq!(spelt(&Value::of(&data)), "{ z = 1, m = \"x\" }");
+    }
+}

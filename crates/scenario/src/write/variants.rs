@@ -1,0 +1,149 @@
+//! What one scenario changes of another, as a variant's overrides.
+
+use super::tree::Tree;
+use super::value::{Table, Value, get};
+use crate::address::quote;
+use crate::stage;
+
+/// The overrides that make `tree` of `base`, in an order in which they can be applied.
+pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
+    let mut out = Overrides::default();
+    for (key, value) in &tree.run {
+        if get(&base.run, key) != Some(value) {
+            out.set(&[key], value.clone());
+        }
+    }
+    out.named("links", &base.links, &tree.links);
+    out.hosts(base, tree);
+    out.named("relays", &base.relays, &tree.relays);
+    out.named("flows", &base.flows, &tree.flows);
+    out.0
+}
+
+#[derive(Default)]
+struct Overrides(Table);
+
+fn names(table: &Table) -> Vec<&str> {
+    table.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// Whether `some` are among `all` in the same order.
+fn in_order(some: &[&str], all: &[&str]) -> bool {
+    let mut rest = all.iter();
+    some.iter().all(|name| rest.any(|other| other == name))
+}
+
+impl Overrides {
+    fn set(&mut self, path: &[&str], value: Value) {
+        let steps: Vec<String> = path.iter().map(|step| quote(step)).collect();
+        self.0.push((steps.join("."), value));
+    }
+
+    /// Stacks; the whole table where links name other hosts.
+    fn hosts(&mut self, base: &Tree, tree: &Tree) {
+        if base.linked != tree.linked {
+            if base.hosts != tree.hosts {
+                self.set(&["hosts"], Value::Table(tree.hosts.clone()));
+            }
+            return;
+        }
+        for host in &tree.linked {
+            let stack = |of: &Tree| get(&of.hosts, host)?.as_table().and_then(|t| get(t, "stack")).cloned();
+            let (old, new) = (stack(base), stack(tree));
+            if old != new {
+                self.set(&["hosts", host, "stack"], new.unwrap_or(Value::Table(Table::new())));
+            }
+        }
+    }
+
+    /// Links, relays or flows. The whole table where names cannot be added at the end or, of flows, left out.
+    fn named(&mut self, section: &str, base: &Table, tree: &Table) {
+        let (old, new) = (names(base), names(tree));
+        let fewer = section == "flows" && in_order(&new, &old);
+        if !new.starts_with(&old) && !fewer {
+            return self.set(&[section], Value::Table(tree.clone()));
+        }
+        for (name, value) in base {
+            match get(tree, name) {
+                None => self.set(&[section, name, "enabled"], Value::Bool(false)),
+                Some(other) => self.table(&[section, name], value, other),
+            }
+        }
+        for (name, value) in tree.iter().filter(|(name, _)| get(base, name).is_none()) {
+            self.set(&[section, name], value.clone());
+        }
+    }
+
+    /// The keys that differ between two tables; the whole table where one vanishes that has no default to write.
+    fn table(&mut self, path: &[&str], old: &Value, new: &Value) {
+        let (Some(before), Some(after)) = (old.as_table(), new.as_table()) else { return };
+        let vanished = before.iter().map(|(key, _)| key.as_str()).filter(|key| get(after, key).is_none());
+        let Some(defaults) = vanished.map(|key| Some((key, default(path, key)?))).collect::<Option<Vec<_>>>()
+        else {
+            return self.set(path, new.clone());
+        };
+        for (key, value) in after.iter().filter(|(key, value)| get(before, key) != Some(value)) {
+            let at = [path, &[key]].concat();
+            match get(before, key) {
+                Some(old) if is_way(&at) => self.stages(&at, old, value),
+                _ => self.set(&at, value.clone()),
+            }
+        }
+        for (key, value) in defaults {
+            self.set(&[path, &[key]].concat(), value);
+        }
+    }
+
+    /// The stages that differ; the whole list where there are others.
+    fn stages(&mut self, path: &[&str], old: &Value, new: &Value) {
+        let (Value::List(before), Value::List(after)) = (old, new) else { return };
+        let called = stage_names(before);
+        if called != stage_names(after) {
+            return self.set(path, new.clone());
+        }
+        for ((name, old), new) in called.iter().zip(before).zip(after) {
+            let kind = |stage: &Value| stage.as_table().and_then(|t| get(t, "kind")).cloned();
+            let path = [path, &[name.as_str()]].concat();
+            if old == new {
+                continue;
+            } else if kind(old) == kind(new) {
+                self.table(&path, old, new);
+            } else {
+                self.set(&path, nameless(new));
+            }
+        }
+    }
+}
+
+/// Whether this is the path of a link's list of stages.
+fn is_way(path: &[&str]) -> bool {
+    matches!(path, ["links", _, "forward" | "backward"])
+}
+
+/// What a key means when it is left out, where that can be written.
+fn default(table: &[&str], key: &str) -> Option<Value> {
+    match (table, key) {
+        (["links", _], "forward" | "backward") | (["flows", _], "via") => Some(Value::List(Vec::new())),
+        (["flows", _], "start" | "stagger") => Some(Value::text("0s")),
+        (["flows", _], "count") => Some(Value::Integer(1)),
+        (["flows", _], "dscp") => Some(Value::Integer(0)),
+        _ => None,
+    }
+}
+
+/// A stage without its name: one that takes another's place takes its name.
+fn nameless(stage: &Value) -> Value {
+    let table = stage.as_table().into_iter().flatten();
+    Value::Table(table.filter(|(key, _)| key != "name").cloned().collect())
+}
+
+/// The names that the parser gives these stages.
+fn stage_names(stages: &[Value]) -> Vec<String> {
+    let text = |stage: &'_ Value, key| match stage.as_table().and_then(|t| get(t, key)) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let told: Vec<_> =
+        stages.iter().map(|s| (text(s, "name"), text(s, "kind").unwrap_or_default())).collect();
+    stage::made_up(&told.iter().map(|(name, kind)| (name.as_deref(), kind.as_str())).collect::<Vec<_>>())
+}
