@@ -12,13 +12,13 @@ const page = join(here, "../crates/report/assets/page.html");
 /** Without data; a page that grows beyond it needs a reason. */
 const MOST_BYTES = 160_000;
 
-/** Of the shared table only what the page shows. */
+/** Of the shared tables only what the page shows. */
 export const strings = {
   name: "strings",
   setup(b) {
-    b.onLoad({ filter: /strings\.json$/ }, async ({ path }) => {
+    b.onLoad({ filter: /(strings|names)\.json$/ }, async ({ path }) => {
       const all = Object.entries(JSON.parse(await readFile(path, "utf8")));
-      const own = all.filter(([key]) => /^(ui|plot|diag\.(page|cause|kind))\./.test(key));
+      const own = all.filter(([key]) => /^(ui|plot|diag\.(page|cause|kind)|name\.element)\./.test(key));
       return { contents: JSON.stringify(Object.fromEntries(own)), loader: "json" };
     });
   },

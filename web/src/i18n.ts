@@ -1,9 +1,10 @@
-// Words in the page's language, from the table that Rust shares.
+// Words in the page's language, from the tables that Rust shares.
 
+import names from "../../crates/report/names.json";
 import table from "../../crates/report/strings.json";
 import type { Lang } from "./model";
 
-const strings: Record<string, Record<Lang, string>> = table;
+const strings: Record<string, Record<Lang, string>> = { ...table, ...names };
 let current: Lang = "en";
 
 export const lang = (): Lang => current;

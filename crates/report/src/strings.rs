@@ -1,4 +1,6 @@
-//! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too.
+//! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too. Beside it
+//! `names.json`, what people call elements, queues and congestion controls: made of what their own files say
+//! (`tests/names.rs`).
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -34,7 +36,12 @@ impl Lang {
 fn table() -> &'static BTreeMap<String, Entry> {
     static TABLE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        serde_json::from_str(include_str!("../strings.json")).expect("strings.json is a table of strings")
+        let read = |text| -> BTreeMap<String, Entry> {
+            serde_json::from_str(text).expect("strings.json and names.json are tables of strings")
+        };
+        let mut all = read(include_str!("../strings.json"));
+        all.extend(read(include_str!("../names.json")));
+        all
     })
 }
 

@@ -16,7 +16,7 @@ function stage(s: StageView): HTMLElement {
   const head = h(
     "div",
     { class: "stage-head" },
-    h("b", {}, known(`ui.kind.${s.stage.kind}`) ?? s.stage.kind),
+    h("b", {}, known(`name.element.${s.stage.kind}`) ?? s.stage.kind),
     s.stage.name !== s.stage.kind && name(s.stage.name),
     s.differs && h("span", { class: "differs" }, t("ui.differs")),
   );

@@ -34,6 +34,21 @@ test("ticks tell neighbours apart and no more", () => {
   assert.deepEqual(n.ticks([0, 12_500, 25_000]), ["0", "12.5k", "25.0k"]);
 });
 
+test("elements are called what their registry calls them", () => {
+  const names = JSON.parse(readFileSync(new URL("../crates/report/names.json", ROOT), "utf8"));
+  const elements = Object.entries(names).filter(([k]) => k.startsWith("name.element."));
+  assert.ok(elements.length >= 15);
+  const page = readFileSync(new URL("../crates/report/assets/page.html", ROOT), "utf8");
+  for (const [key, words] of elements) {
+    assert.ok(words.en.trim() && words.zh.trim(), key);
+    assert.ok(page.includes(`"${key}":`) && page.includes(words.zh), `the built page does not know ${key}`);
+  }
+  // The page has no list of kinds of its own.
+  const code = sources.join("\n");
+  assert.ok(code.includes("known(`name.element.${"));
+  for (const [key] of elements.filter(([k]) => k.includes("-"))) assert.ok(!code.includes(`"${key.split(".").pop()}"`), key);
+});
+
 test("every word the page says is in the table, in both languages", () => {
   const strings = JSON.parse(readFileSync(new URL("../crates/report/strings.json", ROOT), "utf8"));
   const own = Object.entries(strings).filter(([k]) => /^(ui|plot|diag\.(page|cause|kind))\./.test(k));

@@ -2,7 +2,7 @@
 //! controls.
 
 use super::cc_name;
-use crate::story::noun;
+use crate::story::called;
 use crate::strings::{Lang, fill};
 use crate::summary::Row;
 use crate::table::{clip, printable};
@@ -44,7 +44,7 @@ impl Change {
 
     /// The change and the variant's name.
     pub(crate) fn say(&self, name: &str, lang: Lang) -> String {
-        let kind = |k: &str| noun(&format!("one.{k}"), lang);
+        let kind = |k: &str| called("one", k, lang);
         let say = |key, places: &[(&str, &str)]| {
             let mut all = vec![("name", name)];
             all.extend(places);
@@ -69,7 +69,7 @@ impl Change {
             Change::Removed(k) => say("story.change.removed", &[("kind", &kind(k))]),
             Change::Relay(host) => say("story.change.relay", &[("host", &clip(&printable(host), 40))]),
             Change::Control { was, is } => {
-                say("story.change.cc", &[("was", &cc_name(was)), ("is", &cc_name(is))])
+                say("story.change.cc", &[("was", &cc_name(was, lang)), ("is", &cc_name(is, lang))])
             }
             Change::Several => say("story.change.several", &[]),
         }

@@ -134,7 +134,7 @@ fn carries(subject: &Named, lang: Lang) -> String {
 fn facts(row: &Row, lang: Lang) -> Vec<String> {
     let mut list = Vec::new();
     if let Some((kind, share)) = dropper(row).filter(|d| d.1 >= 0.0005) {
-        let what = noun(kind, lang);
+        let what = called("dropper", kind, lang);
         list.push(fill("story.dropped", lang, &[("what", &what), ("share", &percent(share))]));
     }
     list.extend(time_lost(row, lang));
@@ -179,7 +179,7 @@ fn time_lost(row: &Row, lang: Lang) -> Option<String> {
         ccs.iter().map(|&cc| (cc, of(cc))).max_by(|a, b| a.1.total_cmp(&b.1))
     };
     let say = |key, (cc, share): (&str, f64)| {
-        fill(key, lang, &[("cc", &cc_name(cc)), ("share", &whole(share * 100.0))])
+        fill(key, lang, &[("cc", &cc_name(cc, lang)), ("share", &whole(share * 100.0))])
     };
     if let Some(waiting) = worst(&|f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= 0.03) {
         return Some(say("story.waited", waiting));
@@ -204,23 +204,23 @@ fn agreement(all: &[Named], clock: Clock, lang: Lang) -> Option<String> {
     Some(fill("story.clocks", lang, &[("share", &percent(off)), ("name", &name)]))
 }
 
-/// A kind of element as the sentence calls it; an unknown one by its own name.
-fn noun(kind: &str, lang: Lang) -> String {
-    find(&format!("story.noun.{kind}"), lang).map_or_else(|| clip(&printable(kind), 40), Into::into)
+/// What people call it: `what` is a part of `names.json`. What has no name there is called by its own.
+fn called(what: &str, name: &str, lang: Lang) -> String {
+    find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
 }
 
-/// A congestion control as papers write it.
-pub(crate) fn cc_name(cc: &str) -> String {
-    match cc {
-        "cubic" | "bbr" | "bbr-hsr" => cc.to_uppercase(),
-        "bbr3" => "BBRv3".into(),
-        "westwood" => "Westwood+".into(),
-        "udp" => "UDP".into(),
-        _ => {
+/// A congestion control as papers write it; one that only the kernel has with a capital letter.
+pub(crate) fn cc_name(cc: &str, lang: Lang) -> String {
+    if cc == "udp" {
+        return "UDP".into();
+    }
+    find(&format!("name.control.{cc}"), lang).map_or_else(
+        || {
             let mut letters = cc.chars();
             letters.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + letters.as_str())
-        }
-    }
+        },
+        Into::into,
+    )
 }
 
 /// A ratio for reading: two digits.
