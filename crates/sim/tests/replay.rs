@@ -91,9 +91,7 @@ fn stage() -> impl Strategy<Value = String> {
     let queue = prop_oneof![
         (1u32..200).prop_map(|n| format!("{{ kind = \"fifo\", packets = {n} }}")),
         Just("{ kind = \"codel\", ecn = true }".to_string()),
-        Just("{ kind = \"fq-codel\" }".to_string()),
-        Just("{ kind = \"red\" }".to_string()),
-        Just("{ kind = \"drr\" }".to_string()),
+        prop::sample::select(path::QueueConfig::KINDS).prop_map(|kind| format!("{{ kind = \"{kind}\" }}")),
     ];
     prop_oneof![
         (100u32..100_000, 0u32..60, queue, any::<bool>()).prop_map(|(rate, delay, queue, small)| {
@@ -156,7 +154,7 @@ fn stack() -> impl Strategy<Value = String> {
 
 fn world() -> impl Strategy<Value = String> {
     let stages = || prop::collection::vec(stage(), 0..4).prop_map(|s| s.join(", "));
-    let cc = prop::sample::select(congestion_names());
+    let cc = prop::sample::select(congestion::NAMES);
     let flow = (app(), cc, any::<bool>(), 1u32..4);
     (stack(), stack(), stages(), stages(), stages(), prop::collection::vec(flow, 1..4)).prop_map(
         |(a, b, there, back, more, flows)| {
@@ -172,10 +170,6 @@ fn world() -> impl Strategy<Value = String> {
             text
         },
     )
-}
-
-fn congestion_names() -> Vec<&'static str> {
-    vec!["reno", "cubic", "bbr"]
 }
 
 proptest! {
