@@ -56,13 +56,12 @@ impl Change {
                 say(key, &[("was", &kind(was)), ("is", &kind(is))])
             }
             Change::Set { kind: k, key, was, is } => {
-                let places = [
-                    ("kind", kind(k)),
-                    ("key", printable(key)),
-                    ("was", clip(&printable(was), 40)),
-                    ("is", clip(&printable(is), 40)),
-                ];
-                let text = if key == "queue.kind" { "story.change.queue" } else { "story.change.set" };
+                let of_queue = key == "queue.kind";
+                let value =
+                    |v: &str| if of_queue { called("queue", v, lang) } else { clip(&printable(v), 40) };
+                let places =
+                    [("kind", kind(k)), ("key", printable(key)), ("was", value(was)), ("is", value(is))];
+                let text = if of_queue { "story.change.queue" } else { "story.change.set" };
                 say(text, &places.each_ref().map(|(n, v)| (*n, v.as_str())))
             }
             Change::Added(k) => say("story.change.added", &[("kind", &kind(k))]),

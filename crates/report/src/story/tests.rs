@@ -161,7 +161,7 @@ fn settings_and_relays_are_told_as_such() {
     let fifo = queue(&a, &[("queue.kind", "fifo"), ("queue.packets", "100")]);
     let fair = queue(&variant("f", "policer", "cubic", 8.0, 31.0, 20), &[("queue.kind", "fq-codel")]);
     let told = tell(vec![fifo, fair], Lang::En);
-    assert!(told.contains("a policer whose queue is fq-codel instead of fifo (“f”)"), "{told}");
+    assert!(told.contains("a policer whose queue is FQ-CoDel instead of FIFO (“f”)"), "{told}");
     let mut c = variant("c", "policer", "cubic", 8.0, 31.0, 20);
     c.path.as_mut().unwrap().relays = vec![result::topology::Relay { name: "r".into(), host: "edge".into() }];
     assert!(tell(vec![a, c], Lang::En).contains("a relay at edge (“c”) carries 2.0 times"), "relay");
