@@ -5,7 +5,7 @@ use units::{Bytes, Rate, Span};
 /// A path and its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// `police`, `shape`, `clean`, `loss`, `wfq` or `fq-codel`; `jitter` (20 ms more or less, packet by packet),
+    /// `police`, `shape`, `clean`, `loss`; a kind of queue (a link with it); `jitter` (20 ms more or less, packet by packet),
     /// `handover` (every 2.5 s, for 100 ms everything waits) or `failed-handover` (every 4 s nothing passes
     /// for 1 s, and what waited is lost).
     pub path: String,
@@ -13,7 +13,7 @@ pub struct Cell {
     pub rate: Rate,
     /// Its bucket; 0 for a link.
     pub burst: Bytes,
-    /// Packets its queue holds; 0 for a policer.
+    /// Packets its queue holds; 0 for a policer, and for a queue of the size it has by itself.
     pub queue: u64,
     /// Base round-trip time.
     pub rtt: Span,
@@ -93,10 +93,14 @@ impl Cell {
             "shape" => {
                 format!("{{ kind = \"shaper\", rate = \"{rate}\", burst = \"{burst}\", queue = {fifo} }}")
             }
-            "wfq" => link(&format!("{{ kind = \"wfq\", packets = {queue} }}")),
-            "fq-codel" => link("{ kind = \"fq-codel\" }"),
             "handover" => handover("every = \"2.5s\", lasts = \"100ms\", buffer = \"kept\""),
             "failed-handover" => handover("every = \"4s\", lasts = \"1s\""),
+            kind if path::QueueConfig::KINDS.contains(&kind) && *queue == 0 => {
+                link(&format!("{{ kind = \"{kind}\" }}"))
+            }
+            kind if path::QueueConfig::KINDS.contains(&kind) => {
+                link(&format!("{{ kind = \"{kind}\", packets = {queue} }}"))
+            }
             _ => link(&fifo),
         };
         let delay = match self.path.as_str() {

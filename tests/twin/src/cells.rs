@@ -1,5 +1,5 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
-//! [grid|moving|ebpf|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
+//! [grid|moving|ebpf|others|queues|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
 //! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
 //! random loss.
 
@@ -13,6 +13,8 @@ fn main() -> ExitCode {
         "grid" => grid::cells(),
         "moving" => grid::moving(),
         "ebpf" => grid::ebpf(),
+        "others" => grid::others(),
+        "queues" => grid::queues(),
         "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
         "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
         other => return usage(&format!("unknown set {other}")),
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(why: &str) -> ExitCode {
-    eprintln!("{why}: cells list|sim|kernel [grid|moving|ebpf|shared|exact] [RUNS] [TEXT]");
+    eprintln!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|shared|exact] [RUNS] [TEXT]");
     ExitCode::from(2)
 }
 

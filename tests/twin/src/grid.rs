@@ -3,7 +3,8 @@
 //! Eight paths × three congestion controls × three cells each. Over those three the RTTs are 5, 30
 //! and 140 ms; rates and numbers of flows turn with path and control, so that every pair of two occurs.
 //! The paths of what moves come on top, and for each control that the kernel has from longfat alone
-//! ([`EBPF`]) two cells of every path but two policers.
+//! ([`EBPF`]) two cells of every path but two policers. Every other control of the registry has those too, and
+//! every queue nine cells, so that a new one is measured as soon as somebody does ([`others`], [`queues`]).
 
 use crate::Cell;
 use crate::cell::{JITTER_RTT, SECONDS};
@@ -46,10 +47,26 @@ fn of(paths: std::ops::Range<usize>) -> Vec<Cell> {
 
 /// The 54 cells of longfat's own programs, 18 each.
 pub fn ebpf() -> Vec<Cell> {
+    EBPF.iter().enumerate().flat_map(|(c, cc)| eighteen(c, cc)).collect()
+}
+
+/// The same 18 cells of each control of the registry that is in no other set; a kernel has some of them.
+pub fn others() -> Vec<Cell> {
+    let known = |cc: &&&str| CONTROLS.contains(cc) || EBPF.contains(cc);
+    congestion::NAMES.iter().filter(|cc| !known(cc)).flat_map(|cc| eighteen(0, cc)).collect()
+}
+
+fn eighteen(c: usize, cc: &str) -> Vec<Cell> {
+    let two = |path: usize| [(path + c) % 3, (path + c + 1) % 3].map(|k| cell(path, c, cc, k));
+    (2..STILL + MOVING.len()).flat_map(two).collect()
+}
+
+/// A link with each queue there is, as it is when nothing is said of it: nine cells each.
+pub fn queues() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (c, cc) in EBPF.iter().enumerate() {
-        for path in 2..STILL + MOVING.len() {
-            cells.extend([(path + c) % 3, (path + c + 1) % 3].map(|k| cell(path, c, cc, k)));
+    for kind in path::QueueConfig::KINDS {
+        for (c, cc) in CONTROLS.iter().enumerate() {
+            cells.extend((0..3).map(|k| Cell { path: kind.to_string(), queue: 0, ..cell(6, c, cc, k) }));
         }
     }
     cells
@@ -109,6 +126,25 @@ mod tests {
         assert_eq!(lines(moving()).len(), 27);
         for cc in EBPF {
             assert_eq!(lines(ebpf().into_iter().filter(|c| c.cc == cc).collect()).len(), 18, "{cc}");
+        }
+    }
+
+    #[test]
+    fn what_is_registered_has_cells_that_are_scenarios() {
+        let all: Vec<Cell> = [cells(), moving(), ebpf(), others(), queues()].concat();
+        for cc in congestion::NAMES {
+            assert!(all.iter().filter(|c| c.cc == *cc).count() >= 18, "{cc}");
+        }
+        for kind in path::QueueConfig::KINDS {
+            assert!(all.iter().filter(|c| c.path == *kind).count() >= 9, "{kind}");
+        }
+        let lines: BTreeSet<String> = all.iter().map(Cell::line).collect();
+        assert_eq!(lines.len(), all.len(), "no cell twice");
+        for cell in all {
+            let text = cell.scenario();
+            if let Err(e) = scenario::Experiment::parse("cell.toml", &text, &[]) {
+                panic!("{}", e.render());
+            }
         }
     }
 }

@@ -147,6 +147,11 @@ fn print() -> Result<(), String> {
     for cc in twin::grid::EBPF {
         sets.push((cc, simulate(recorded::ebpf(cc))?));
     }
+    for (name, rows) in [("Other controls", recorded::others()), ("Queues", recorded::queues())] {
+        if !rows.is_empty() {
+            sets.push((name, simulate(rows)?));
+        }
+    }
     let seeded = |cells: Vec<(Cell, Outcome)>| cells.into_iter().map(|c| (c, SEEDS)).collect();
     let (clock, exact) = (simulate(seeded(recorded::wall_clock()))?, simulate(seeded(recorded::exact()))?);
     print!("{HEAD}");

@@ -6,8 +6,13 @@ use std::process::ExitCode;
 use twin::pair::{Pair, QUEUES, Share, pairs, recorded};
 
 const HEAD: &str = include_str!("../fairness-head.md");
-/// What the kernel has, some of it from longfat.
-const KERNEL: [&str; 6] = ["reno", "cubic", "bbr", "bbr-hsr", "westwood", "compound"];
+/// The controls that this kernel has, and those that longfat has for it.
+fn in_kernel() -> Vec<&'static str> {
+    let kernel = kernel_cc::Kernel::now();
+    let has = |name: &&&str| kernel.has(name) || kernel_cc::find(name).is_some();
+    congestion::NAMES.iter().filter(has).copied().collect()
+}
+
 /// Runs simulated of each pair.
 const RUNS: u64 = 3;
 
@@ -39,7 +44,7 @@ fn shard(text: Option<&String>) -> Option<(usize, usize)> {
 
 fn measure((k, n): (usize, usize)) -> Result<(), String> {
     println!("a,b,queue,run,a_mbps,b_mbps,jain,wait_ms");
-    for pair in pairs(&KERNEL).iter().skip(k - 1).step_by(n) {
+    for pair in pairs(&in_kernel()).iter().skip(k - 1).step_by(n) {
         let share = pair.measure(1).map_err(|e| format!("{}: {e}", pair.line()))?;
         let Share { a, b, wait_ms } = share;
         println!("{},1,{a:.3},{b:.3},{:.4},{wait_ms:.2}", pair.line(), share.jain());

@@ -67,6 +67,16 @@ pub fn ebpf(cc: &str) -> Vec<(Row, u64)> {
     lab(&grid::ebpf().into_iter().filter(|c| c.cc == cc).collect::<Vec<_>>())
 }
 
+/// The cells of the registry's other controls, as far as they were measured.
+pub fn others() -> Vec<(Row, u64)> {
+    lab(&grid::others())
+}
+
+/// The cells of each queue, as far as they were measured.
+pub fn queues() -> Vec<(Row, u64)> {
+    lab(&grid::queues())
+}
+
 /// What was measured of these cells.
 fn lab(wanted: &[Cell]) -> Vec<(Row, u64)> {
     let mut cells: Vec<(Cell, Vec<Outcome>)> = Vec::new();
