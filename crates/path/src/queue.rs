@@ -135,6 +135,7 @@ queues! {
     "codel" => codel::CoDel,
     "fq-codel" => fq_codel::FqCoDel,
     "red" => red::Red,
+    "pie" => pie::Pie,
 }
 
 pub use wfq::Weight;
