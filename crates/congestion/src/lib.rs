@@ -38,6 +38,7 @@ registry::controls! {
     "bbr-hsr" => hsr::BbrHsr,
     "westwood" => westwood::Westwood,
     "compound" => compound::Compound,
+    "highspeed" => highspeed::HighSpeed,
 }
 
 impl Default for Control {
