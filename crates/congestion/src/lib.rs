@@ -39,6 +39,7 @@ registry::controls! {
     "westwood" => westwood::Westwood,
     "compound" => compound::Compound,
     "highspeed" => highspeed::HighSpeed,
+    "illinois" => illinois::Illinois,
 }
 
 impl Default for Control {
