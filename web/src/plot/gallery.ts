@@ -11,7 +11,8 @@ import type { Gallery } from "./section";
 function source(state: Runs, entry: Entry): Source {
   const data = entry.data!;
   const picked = state.flows.get(entry) ?? defaultFlows(entry.variant);
-  return { variant: entry.variant, data, flows: shownFlows(entry.variant, data).filter((f) => picked.has(f.flow.name)) };
+  const { variant, figures } = entry;
+  return { variant, figures, data, flows: shownFlows(variant, figures, data).filter((f) => picked.has(f.flow.name)) };
 }
 
 export const variants = (state: Runs): Gallery<Entry> => ({
