@@ -27,6 +27,8 @@ export interface Source {
   data: Data;
   /** Those that plots draw. */
   flows: Shown[];
+  /** Names of all columns that are rates, of any variant: each has its own kind of line in all of them. */
+  rates: string[];
 }
 
 /** Elements whose curves fit in one plot. */
@@ -48,7 +50,7 @@ const has = (s: { columns: Record<string, { rows: number }> }, name: string): bo
   (s.columns[name]?.rows ?? 0) > 1 && "time_s" in s.columns;
 
 /** The flow's columns that are rates: their names end with the unit. */
-const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
+export const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
 
 /** Elements that `worth` says something of, those with most of it first. */
 function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
@@ -165,12 +167,14 @@ function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampl
 const DASHES: Partial<Sampled>[] = [{}, { dash: [6, 3] }, { dash: [2, 3] }, { dash: [8, 3, 2, 3] }];
 
 /** What senders measure and set: every rate among the columns, whatever it is called. */
-function rates({ figures, data, flows }: Source): Plot {
-  const columns = [...new Set(flows.flatMap((f) => rateColumns(f.series)))].sort();
-  const plot = empty(t("plot.axis.mbps"), () =>
+function rates({ figures, data, flows, rates: columns }: Source): Plot {
+  const plot = empty(t("ui.axis.rate"), () =>
     columnsOf(flows.flatMap((f) => columns.map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
-  plot.tracks = columns.flatMap((c, i) => perFlow(data, flows, c, { part: c, ...DASHES[i % DASHES.length] }));
+  plot.tracks = columns.flatMap((c, i) => {
+    const line = i % DASHES.length;
+    return perFlow(data, flows, c, { part: t(`ui.line.${line}`, { name: c }), ...DASHES[line] });
+  });
   plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
   return plot;
 }
