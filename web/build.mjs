@@ -1,14 +1,17 @@
 // Builds the report page: crates/report/assets/page.html, which Rust fills in.
-//   node build.mjs           writes it
-//   node build.mjs --check   fails when the committed file is not what the sources give
+//   node build.mjs           writes it, and src/types.ts, the types of its data
+//   node build.mjs --check   fails when a committed file is not what its sources give
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { types } from "./types.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../crates/report/assets/page.html");
+/** Types of the page's data, made of the JSON Schemas. */
+const generated = join(here, "src/types.ts");
 /** Without data; a page that grows beyond it needs a reason. */
 const MOST_BYTES = 160_000;
 
@@ -70,19 +73,20 @@ export async function html() {
 `;
 }
 
+/** Writes a file that is made of others, or with --check holds it against them. */
+async function put(file, text) {
+  if (!process.argv.includes("--check")) return writeFile(file, text);
+  const committed = await readFile(file, "utf8").catch(() => "");
+  if (committed !== text) throw new Error(`${relative(process.cwd(), file)} is not what its sources give: npm run build, and commit`);
+}
+
 async function main() {
+  // Before the bundle, which the types are part of.
+  await put(generated, await types());
   const text = await html();
   const bytes = Buffer.byteLength(text);
   if (bytes > MOST_BYTES) throw new Error(`the page has ${bytes} bytes, more than ${MOST_BYTES}`);
-  if (process.argv.includes("--check")) {
-    const committed = await readFile(page, "utf8").catch(() => "");
-    if (committed !== text) {
-      throw new Error(`${relative(process.cwd(), page)} is not what web/src gives: npm run build, and commit`);
-    }
-    return;
-  }
-  await mkdir(dirname(page), { recursive: true });
-  await writeFile(page, text);
+  await put(page, text);
   console.log(`${relative(process.cwd(), page)}: ${bytes} bytes`);
 }
 

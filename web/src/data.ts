@@ -1,12 +1,10 @@
 // A variant's series, or a flow's packets: inflated when first asked for, each column decoded when first drawn.
 
 import { decode, inflate, unbase64 } from "./decode";
-import type { Column, FlowSeries, Series } from "./model";
+import type { Column, FlowSeries, Series, Table as Columns } from "./model";
 
 /** Something with columns. */
-export interface Table {
-  columns: Record<string, Column>;
-}
+export type Table = Pick<Columns, "columns">;
 
 export class Data<S extends { blob: string } = Series> {
   private bytes: Uint8Array | null = null;

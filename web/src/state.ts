@@ -1,7 +1,7 @@
 // What the reader looks at: variants or flows, range of time, cursor. Parts of the page listen to what concerns them.
 
 import { Data } from "./data";
-import type { Page, Result, Series, Variant } from "./model";
+import type { Page, Result, Series, Variant, VariantFigures } from "./model";
 
 /** What plots are of. */
 export interface Subject {
@@ -24,6 +24,7 @@ export interface Blob {
 export interface Entry extends Subject {
   result: Result;
   variant: Variant;
+  figures: VariantFigures;
   data: Data | null;
 }
 
@@ -139,7 +140,7 @@ export class Runs extends State<Entry> {
   constructor(readonly page: Page) {
     const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
     const entries = page.results
-      .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, data: data(result.series[i]) })))
+      .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: data(result.series[i]) })))
       .map((e, index) => ({ ...e, index, name: e.variant.name, of: e.result.run.scenario, span: { from: 0, to: e.variant.duration_s } }));
     // What the story is about, the subject first; else whatever comes first.
     const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));

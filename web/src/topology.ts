@@ -1,21 +1,12 @@
 // The path as rows of hosts and links, with what each stage did; and what differs from another path.
 
-import type { Element, Flow, Link, Stage, Topology, Variant } from "./model";
-
-export interface StageStats {
-  /** Of what came, 0 to 1. */
-  dropShare: number;
-  dropped: number;
-  queue: number;
-}
+import type { Flow, Link, Stage, StageFigures, Topology, Variant, VariantFigures } from "./model";
 
 export interface StageView {
   stage: Stage;
   /** `link.direction.stage`. */
   id: string;
-  stats: StageStats | null;
-  /** Dropped more packets than any other. */
-  worst: boolean;
+  stats: StageFigures | null;
   /** Not the same in the path compared with. */
   differs: boolean;
 }
@@ -34,24 +25,6 @@ export interface LinkView {
 export type Line = LinkView[];
 
 type Hop = { link: Link; reversed: boolean };
-
-/** Sums over `element` and each `element@flow`. */
-export function statsById(elements: Element[]): Map<string, StageStats> {
-  const sums = new Map<string, { passed: number; dropped: number; queue: number }>();
-  for (const e of elements) {
-    const id = e.name.split("@")[0];
-    const s = sums.get(id) ?? { passed: 0, dropped: 0, queue: 0 };
-    s.passed += e.passed_packets;
-    s.dropped += e.dropped_packets;
-    s.queue = Math.max(s.queue, e.max_queue_packets);
-    sums.set(id, s);
-  }
-  const stats = new Map<string, StageStats>();
-  for (const [id, { passed, dropped, queue }] of sums) {
-    stats.set(id, { dropped, queue, dropShare: dropped > 0 ? dropped / (passed + dropped) : 0 });
-  }
-  return stats;
-}
 
 /** The hops of the shortest way between two hosts. */
 function way(links: Link[], from: string, to: string): Hop[] {
@@ -105,16 +78,12 @@ function stagesById(path: Topology): Map<string, string> {
 }
 
 /** The variant's path in lines; stages unlike those of `first` are marked. */
-export function layout(v: Variant, path: Topology, first: Topology | null): { used: Line[]; unused: Line[] } {
-  const stats = statsById(v.elements);
-  const most = Math.max(0, ...[...stats.values()].map((s) => s.dropped));
+export function layout(v: Variant, figures: VariantFigures, path: Topology, first: Topology | null): { used: Line[]; unused: Line[] } {
   const known = first ? stagesById(first) : null;
   const stages = (link: Link, direction: "forward" | "backward"): StageView[] =>
     link[direction].map((stage) => {
       const id = `${link.name}.${direction}.${stage.name}`;
-      const own = stats.get(id) ?? null;
-      const worst = most > 0 && own?.dropped === most;
-      return { stage, id, stats: own, worst, differs: known !== null && known.get(id) !== spelt(stage) };
+      return { stage, id, stats: figures.stages[id] ?? null, differs: known !== null && known.get(id) !== spelt(stage) };
     });
   const view = ({ link, reversed }: Hop): LinkView => {
     const [left, right] = reversed ? [link.between[1], link.between[0]] : link.between;

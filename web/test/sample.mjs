@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { fill, series } from "./encode.mjs";
+import { facts, figures } from "./figures.mjs";
 
 const TEMPLATE = fileURLToPath(new URL("../../crates/report/assets/page.html", import.meta.url));
 
@@ -199,7 +200,8 @@ export function page(variants, more = {}) {
     description: "Four TCP uploads through 20 Mbit/s: policer, shaper with FIFO, shaper with WFQ, with and without a UDP flood",
     variants: variants.map((v) => v.variant), ...more,
   };
-  return { page: { format: "longfat-report/1", longfat: "0.1.0", lang: "en", story: STORY, results: [{ label: "policer-or-shaper", run, series: list }] }, blobs };
+  const result = { label: "policer-or-shaper", run, figures: run.variants.map(figures), series: list };
+  return { page: { format: "longfat-report/1", longfat: "0.1.0", lang: "en", story: STORY, facts: facts(run), results: [result] }, blobs };
 }
 
 export const HOSTILE = ["</script><script>alert(1)</script>", `"'><img src=x onerror=alert(1)>`, "\u202egnol eman\u202c 'quoted'", "x".repeat(10_000), "=cmd|' /C calc'!A0"];

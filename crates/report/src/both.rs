@@ -1,13 +1,13 @@
 //! The table of a run on both clocks: simulator, kernel, and the ratio of the two.
 
+use crate::figures::{Figures, Row, rows};
 use crate::number::{count, millis, short};
 use crate::style::{Style, Tone};
-use crate::summary::{Row, rows};
 use crate::table::{Cell, Column, printable, render};
-use result::{Clock, Flow, Run, Variant};
+use result::{Clock, Run, Variant};
 
-/// What happened on each clock.
-type Pair<'a> = (Row<'a>, Row<'a>);
+/// A row on the simulator's clock, and the figures of each clock.
+type Pair<'a> = (Row<'a>, [Figures; 2]);
 
 /// A ratio further from 1 than this is worth a look.
 const FAR: f64 = 0.10;
@@ -32,7 +32,8 @@ fn pairs(run: &Run) -> Vec<Pair<'_>> {
         let same =
             |k: &Row| k.variant.name == s.variant.name && k.flow.map(|f| &f.name) == s.flow.map(|f| &f.name);
         if let Some(at) = kernel.iter().position(same) {
-            pairs.push((s, kernel.remove(at)));
+            let figures = [s.figures(), kernel.remove(at).figures()];
+            pairs.push((s, figures));
         }
     }
     pairs
@@ -57,26 +58,26 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     if pairs.iter().any(|p| p.0.flow.is_some()) {
         add(["flow", ""], 0, &|p| p.0.flow.map_or_else(Cell::default, |f| printable(&f.name).into()));
     }
-    add(["Mbit/s", "sim"], 255, &|p| short(p.0.goodput()).into());
-    add(["", "kernel"], 254, &|p| short(p.1.goodput()).into());
-    add(["", "ratio"], 253, &|p| ratio(p.0.goodput(), p.1.goodput()));
-    let rtt = |r: &Row| r.rtt(|f: &Flow| f.rtt_ms.mean);
-    let shown = |x: Option<f64>| -> Cell { x.map_or("–".into(), millis).into() };
-    add(["RTT ms", "sim"], 90, &|p| shown(rtt(&p.0)));
-    add(["", "kernel"], 89, &|p| shown(rtt(&p.1)));
-    add(["", "ratio"], 88, &|p| ratio(rtt(&p.0).unwrap_or(f64::NAN), rtt(&p.1).unwrap_or(f64::NAN)));
-    let resent = |r: &Row| r.sum(|f| f.retransmitted_packets);
-    add(["resent", "sim"], 80, &|p| count(resent(&p.0)).into());
-    add(["", "kernel"], 79, &|p| count(resent(&p.1)).into());
-    add(["RTO", "sim"], 70, &|p| count(p.0.sum(|f| f.timeouts)).into());
-    add(["", "kernel"], 69, &|p| count(p.1.sum(|f| f.timeouts)).into());
+    let goodput = |f: &Figures| f.goodput_mbps.unwrap_or(f64::NAN);
+    add(["Mbit/s", "sim"], 255, &|p| short(goodput(&p.1[0])).into());
+    add(["", "kernel"], 254, &|p| short(goodput(&p.1[1])).into());
+    add(["", "ratio"], 253, &|p| ratio(goodput(&p.1[0]), goodput(&p.1[1])));
+    let rtt = |f: &Figures| f.rtt_mean_ms.unwrap_or(f64::NAN);
+    let shown = |f: &Figures| -> Cell { f.rtt_mean_ms.map_or("–".into(), millis).into() };
+    add(["RTT ms", "sim"], 90, &|p| shown(&p.1[0]));
+    add(["", "kernel"], 89, &|p| shown(&p.1[1]));
+    add(["", "ratio"], 88, &|p| ratio(rtt(&p.1[0]), rtt(&p.1[1])));
+    add(["resent", "sim"], 80, &|p| count(p.1[0].resent).into());
+    add(["", "kernel"], 79, &|p| count(p.1[1].resent).into());
+    add(["RTO", "sim"], 70, &|p| count(p.1[0].timeouts).into());
+    add(["", "kernel"], 69, &|p| count(p.1[1].timeouts).into());
     render(columns, style)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{RttSummary, SCHEMA};
+    use result::{Flow, RttSummary, SCHEMA};
 
     #[test]
     fn each_variant_has_a_row_with_both_clocks_and_their_ratio() {

@@ -3,11 +3,14 @@
 
 mod both;
 pub mod diagnosis;
+pub mod figures;
 mod flows;
 mod markup;
 mod number;
 mod page;
 pub mod plot;
+#[cfg(test)]
+mod schema;
 mod spark;
 mod story;
 mod strings;

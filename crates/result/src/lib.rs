@@ -27,6 +27,6 @@ pub use model::{
     StateTime, Variant, jain,
 };
 #[cfg(feature = "schema")]
-pub use schema::{diagnosis_schema, schema};
+pub use schema::{diagnosis_schema, schema, schema_of};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
 pub use topology::Topology;

@@ -7,21 +7,26 @@ use serde_json::Value;
 
 /// The JSON Schema (draft 7) of a result, as indented JSON; it is what `docs/result.schema.json` holds.
 pub fn schema() -> String {
-    of::<Run>()
+    text::<Run>()
 }
 
 /// The same of a diagnosis: `docs/diagnosis.schema.json`.
 pub fn diagnosis_schema() -> String {
-    of::<Diagnosis>()
+    text::<Diagnosis>()
 }
 
-fn of<T: JsonSchema>() -> String {
+/// The JSON Schema (draft 7) of what is written of `T`, with keys in order.
+pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().for_serialize();
     let mut value = Value::from(settings.into_generator().into_root_schema_for::<T>());
     plain(&mut value);
     // Whatever order this build of serde_json keeps.
     value.sort_all_objects();
-    format!("{value:#}\n")
+    value
+}
+
+fn text<T: JsonSchema>() -> String {
+    format!("{:#}\n", schema_of::<T>())
 }
 
 /// Doc comments link to Rust items; readers of the schema see their names.

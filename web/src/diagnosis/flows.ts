@@ -6,7 +6,7 @@ import { bytes, count, millis, percent, seconds, short } from "../number";
 import type { State } from "../state";
 import { stateColor } from "../theme";
 import { choose, clickable, keys, mark, type Line } from "../view/pick";
-import { lost, share, type DiagnosisPage, type FlowEntry } from "./model";
+import type { DiagnosisPage, FlowEntry } from "./model";
 
 interface Column {
   id: string;
@@ -25,10 +25,10 @@ const COLUMNS: Column[] = [
   { id: "rate", by: (e) => m(e).goodput_mbps, cell: (e) => short(m(e).goodput_mbps) },
   { id: "bytes", by: (e) => m(e).bytes, cell: (e) => bytes(m(e).bytes) },
   { id: "rtt", by: (e) => m(e).rtt_ms.p50, cell: (e) => (m(e).rtt_ms.max > 0 ? `${millis(m(e).rtt_ms.p50)} / ${millis(m(e).rtt_ms.p95)}` : null) },
-  { id: "lost", by: (e) => lost(e.flow) ?? -1, cell: (e) => { const x = lost(e.flow); return x === null ? null : percent(x); } },
+  { id: "lost", by: (e) => e.flow.figures.lost ?? -1, cell: ({ flow: { figures } }) => (figures.lost === undefined ? null : percent(figures.lost)) },
   { id: "resent", by: (e) => m(e).retransmitted_packets, cell: (e) => count(m(e).retransmitted_packets) },
   { id: "cause", text: true, by: (e) => causeName(e.flow.cause), cell: (e) => cause(e.flow.cause) },
-  { id: "share", by: (e) => share(e.flow, e.flow.cause), cell: (e) => (share(e.flow, e.flow.cause) * 100).toFixed(0) },
+  { id: "share", by: (e) => e.flow.figures.cause_share, cell: (e) => (e.flow.figures.cause_share * 100).toFixed(0) },
   { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps ?? -1, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${short(e.limiter.rate_mbps)}` : null) },
   { id: "cc", text: true, by: (e) => e.flow.cc.name, cell: (e) => name(e.flow.cc.name) },
   { id: "start", by: (e) => e.flow.start_s, cell: (e) => seconds(Number(e.flow.start_s.toFixed(2))) },

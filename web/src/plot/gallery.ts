@@ -3,7 +3,7 @@
 import { h, name } from "../dom";
 import { t } from "../i18n";
 import type { Entry, Runs } from "../state";
-import { KINDS, plotOf, present, shownFlows, titleKey, type Kind, type Source } from "./kinds";
+import { KINDS, plotOf, present, rateColumns, shownFlows, titleKey, type Kind, type Source } from "./kinds";
 import { defaultFlows, picker } from "./picker";
 import type { Gallery } from "./section";
 
@@ -11,7 +11,9 @@ import type { Gallery } from "./section";
 function source(state: Runs, entry: Entry): Source {
   const data = entry.data!;
   const picked = state.flows.get(entry) ?? defaultFlows(entry.variant);
-  return { variant: entry.variant, data, flows: shownFlows(entry.variant, data).filter((f) => picked.has(f.flow.name)) };
+  const { variant, figures } = entry;
+  const rates = new Set(state.entries.flatMap((e) => e.data?.series.flows.flatMap(rateColumns) ?? []));
+  return { variant, figures, data, rates: [...rates].sort(), flows: shownFlows(variant, figures, data).filter((f) => picked.has(f.flow.name)) };
 }
 
 export const variants = (state: Runs): Gallery<Entry> => ({

@@ -2,7 +2,7 @@
 
 import type { Data } from "../data";
 import { t } from "../i18n";
-import { isUdp, type ElementSeries, type Flow, type FlowSeries, type Variant } from "../model";
+import type { ElementSeries, Figures, Flow, FlowSeries, Variant, VariantFigures } from "../model";
 import { short } from "../number";
 import { faint, flowColor, palette } from "../theme";
 import { ribbons, statesCsv } from "./states";
@@ -16,15 +16,19 @@ export type Kind = (typeof KINDS)[number];
 /** A flow with its series and the colour it has in every plot. */
 export interface Shown {
   flow: Flow;
+  figures: Figures;
   series: FlowSeries;
   color: string;
 }
 
 export interface Source {
   variant: Variant;
+  figures: VariantFigures;
   data: Data;
   /** Those that plots draw. */
   flows: Shown[];
+  /** Names of all columns that are rates, of any variant: each has its own kind of line in all of them. */
+  rates: string[];
 }
 
 /** Elements whose curves fit in one plot. */
@@ -34,11 +38,11 @@ const MOST_ELEMENTS = 8;
 export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : kind === "rates" ? "ui.title.rates" : `plot.${kind}`);
 
 /** The flows of a variant that have a series, coloured by their place in the variant. */
-export function shownFlows(v: Variant, data: Data): Shown[] {
+export function shownFlows(v: Variant, figures: VariantFigures, data: Data): Shown[] {
   const byName = new Map(data.series.flows.map((s) => [s.name, s]));
   return v.flows.flatMap((flow, i) => {
     const series = byName.get(flow.name);
-    return series ? [{ flow, series, color: flowColor(i) }] : [];
+    return series ? [{ flow, figures: figures.flows[i], series, color: flowColor(i) }] : [];
   });
 }
 
@@ -46,7 +50,7 @@ const has = (s: { columns: Record<string, { rows: number }> }, name: string): bo
   (s.columns[name]?.rows ?? 0) > 1 && "time_s" in s.columns;
 
 /** The flow's columns that are rates: their names end with the unit. */
-const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
+export const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
 
 /** Elements that `worth` says something of, those with most of it first. */
 function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
@@ -121,17 +125,19 @@ function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
 
 const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
 
-/** Each flow's own limit in its colour, those that are alike once. */
-function ownLimits(flows: Shown[]): Level[] {
-  const limits = flows.map((f) => rateLevel(f.flow.limit_mbps ?? 0, f.color));
-  return limits.filter((l, i) => l.value > 0 && limits.findIndex((o) => o.value === l.value) === i);
+/** The level of all flows; where they have none in common each flow's own in its colour, those that are alike once. */
+export function levels(all: Figures, flows: Shown[], key: "common_limit_mbps" | "bdp_packets", level: (value: number, color: string) => Level): Level[] {
+  const common = all[key];
+  if (common !== undefined) return [level(common, palette().limit)];
+  const own = flows.map((f) => level(f.figures[key] ?? 0, f.color));
+  return own.filter((l, i) => l.value > 0 && own.findIndex((o) => o.label === l.label) === i);
 }
 
-function throughput({ variant: v, data, flows }: Source): Plot {
+function throughput({ variant: v, figures, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.mbps"), () =>
     columnsOf(everyone.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])),
   );
-  const everyone = shownFlows(v, data);
+  const everyone = shownFlows(v, figures, data);
   const track = (id: string, label: string, color: string, width: number, parts: Samples[]): Binned => ({
     kind: "binned", id, label, color, width, axis: "left", factor: 8e-6, parts, as: "rate", end: v.duration_s,
   });
@@ -143,7 +149,7 @@ function throughput({ variant: v, data, flows }: Source): Plot {
     plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
   }
   for (const f of flows) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
-  plot.levels = v.limit_mbps !== undefined ? [rateLevel(v.limit_mbps, palette().limit)] : ownLimits(flows);
+  plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
   return plot;
 }
 
@@ -161,13 +167,15 @@ function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampl
 const DASHES: Partial<Sampled>[] = [{}, { dash: [6, 3] }, { dash: [2, 3] }, { dash: [8, 3, 2, 3] }];
 
 /** What senders measure and set: every rate among the columns, whatever it is called. */
-function rates({ variant: v, data, flows }: Source): Plot {
-  const columns = [...new Set(flows.flatMap((f) => rateColumns(f.series)))].sort();
-  const plot = empty(t("plot.axis.mbps"), () =>
+function rates({ figures, data, flows, rates: columns }: Source): Plot {
+  const plot = empty(t("ui.axis.rate"), () =>
     columnsOf(flows.flatMap((f) => columns.map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
-  plot.tracks = columns.flatMap((c, i) => perFlow(data, flows, c, { part: c, ...DASHES[i % DASHES.length] }));
-  plot.levels = v.limit_mbps !== undefined ? [rateLevel(v.limit_mbps, palette().limit)] : ownLimits(flows);
+  plot.tracks = columns.flatMap((c, i) => {
+    const line = i % DASHES.length;
+    return perFlow(data, flows, c, { part: t(`ui.line.${line}`, { name: c }), ...DASHES[line] });
+  });
+  plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
   return plot;
 }
 
@@ -177,25 +185,10 @@ function rtt({ data, flows }: Source): Plot {
   return plot;
 }
 
-/** The bandwidth-delay product in packets: what the path holds without a queue. */
-export function bdp(limitMbps: number, rttMs: number, mssBytes: number): number {
-  return (limitMbps * 1e6) / 8 * (rttMs / 1e3) / (mssBytes + 40);
-}
+/** The bandwidth-delay product: what the path holds without a queue. */
+export const bdpLevel = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });
 
-/** Of the limit that all flows meet, and the shortest round trip of any; else of each flow's own limit. */
-export function bdpLevels(v: Variant, flows: Flow[]): Level[] {
-  const tcp = flows.filter((f) => !isUdp(f) && f.rtt_ms.min > 0 && f.mss_bytes);
-  const level = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });
-  if (!tcp.length) return [];
-  if (v.limit_mbps !== undefined) {
-    const rtt = Math.min(...tcp.map((f) => f.rtt_ms.min));
-    return [level(bdp(v.limit_mbps, rtt, Math.max(...tcp.map((f) => f.mss_bytes ?? 0))), palette().limit)];
-  }
-  const own = tcp.map((f) => level(bdp(f.limit_mbps ?? 0, f.rtt_ms.min, f.mss_bytes ?? 0), flowColor(v.flows.indexOf(f))));
-  return own.filter((l, i) => l.value > 0 && own.findIndex((o) => o.label === l.label) === i);
-}
-
-function cwnd({ variant: v, data, flows }: Source): Plot {
+function cwnd({ figures, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.window"), () =>
     columnsOf(flows.flatMap((f) => ["cwnd", "inflight"].map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
@@ -203,7 +196,7 @@ function cwnd({ variant: v, data, flows }: Source): Plot {
   const behind = flows.map((f) => ({ ...f, color: faint(f.color) }));
   plot.tracks.push(...perFlow(data, behind, "inflight", { width: 1, part: t("ui.inflight") }));
   plot.tracks.push(...perFlow(data, flows, "cwnd", { width: 1.5, part: t("ui.cwnd") }));
-  plot.levels = bdpLevels(v, flows.map((f) => f.flow));
+  plot.levels = levels(figures.all, flows, "bdp_packets", bdpLevel);
   return plot;
 }
 

@@ -158,7 +158,7 @@ export class Panel {
       if (k.part) parts.add(k.part);
       return value;
     });
-    if (parts.size > 1) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
+    if (parts.size > 0) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
     for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
     const seen = new Set<string>();
     for (const m of plot.marks) {

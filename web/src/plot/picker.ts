@@ -19,7 +19,7 @@ export function defaultFlows(v: Variant): Set<string> {
 
 /** A list to choose from; nothing where all are drawn anyway. */
 export function picker(state: Runs, entry: Entry, data: Data): HTMLElement | null {
-  const all = shownFlows(entry.variant, data);
+  const all = shownFlows(entry.variant, entry.figures, data);
   if (all.length <= MOST_FLOWS) return null;
   const chosen = new Set(state.flows.get(entry) ?? defaultFlows(entry.variant));
   const list = all.map(({ flow }) => {

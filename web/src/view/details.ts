@@ -2,12 +2,11 @@
 
 import { h, name } from "../dom";
 import { state as stateName, t } from "../i18n";
-import type { Flow } from "../model";
+import type { Figures, Flow } from "../model";
 import { count, percent } from "../number";
-import { flowSummary, type Summary } from "../rows";
 import type { Entry } from "../state";
 import { stateColor } from "../theme";
-import { bar, goodputText, rttText } from "./table";
+import { bar, goodputText, lostText, rttText, shareText } from "./table";
 
 /** A flow's states as a striped bar and in words. */
 const states = (flow: Flow): HTMLElement | null =>
@@ -48,19 +47,18 @@ export function recolor(root: ParentNode): void {
 export function details(entry: Entry): HTMLElement {
   const v = entry.variant;
   const most = Math.max(1e-9, ...v.flows.map((f) => f.goodput_mbps));
-  const sums = new Map(v.flows.map((f) => [f, flowSummary(v, f)]));
-  const of = (f: Flow): Summary => sums.get(f)!;
-  const share = (x: number | null) => (x === null ? null : (x * 100).toFixed(0));
+  const figures = new Map(v.flows.map((f, i) => [f, entry.figures.flows[i]]));
+  const of = (f: Flow): Figures => figures.get(f)!;
   const fields: Field[] = [
     { key: "flow", cell: (f) => name(f.name) },
     { key: "cc", cell: (f) => name(f.cc) },
     { key: "way", cell: (f) => h("span", { class: "way" }, name(f.from), " → ", name(f.to)) },
     { key: "goodput", cell: (f) => h("span", { class: "barred" }, goodputText(of(f)), bar(f.goodput_mbps / most)) },
-    { key: "share", cell: (f) => share(of(f).share) },
-    { key: "lost", cell: (f) => { const x = of(f).lost; return x === null ? null : percent(x); } },
+    { key: "share", cell: (f) => shareText(of(f)) },
+    { key: "lost", cell: (f) => lostText(of(f)) },
     { key: "resent", cell: (f) => count(f.retransmitted_packets) },
     { key: "rto", cell: (f) => h("span", { class: f.timeouts > 0 ? "bad" : "" }, count(f.timeouts)) },
-    { key: "rtt", cell: (f) => (of(f).p50 === null ? null : rttText(of(f))) },
+    { key: "rtt", cell: (f) => rttText(of(f)) },
     { key: "completed", cell: (f) => (f.completed === undefined ? null : count(f.completed)) },
     { key: "waiting", cell: (f) => (f.timeout_wait === undefined ? null : percent(f.timeout_wait)) },
     { key: "states", cell: states },

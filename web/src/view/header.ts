@@ -55,18 +55,13 @@ export const factLine = (list: [string, string | number | null][]): HTMLElement 
 
 /** The facts of how it was run. */
 function facts(state: Runs): HTMLElement {
-  const variants = state.entries.map((e) => e.variant);
-  const clocks = distinct(variants.map((v) => t(`ui.clock.${v.clock}`))).join(", ");
-  const seeds = distinct(state.page.results.map((r) => r.run.seed)).join(", ");
-  const durations = variants.map((v) => v.duration_s);
-  const [least, most] = [Math.min(...durations), Math.max(...durations)];
+  const { clocks, seeds, duration_s: [least, most], variants, repeats } = state.page.facts;
   const span = least === most ? seconds(most) : `${seconds(least)}–${seconds(most)}`;
-  const repeats = Math.max(0, ...variants.map((v) => v.repeats?.n ?? 0));
   return factLine([
-    [t("ui.clock"), clocks],
+    [t("ui.clock"), clocks.map((c) => t(`ui.clock.${c}`)).join(", ")],
     [t("ui.duration"), `${span} s`],
-    [t("ui.seed"), seeds],
-    [t("ui.variants"), variants.length],
+    [t("ui.seed"), seeds.join(", ")],
+    [t("ui.variants"), variants],
     [t("ui.repeats"), repeats > 1 ? repeats : null],
   ]);
 }

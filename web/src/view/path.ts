@@ -12,7 +12,7 @@ const MOST_LINES = 6;
 
 function stage(s: StageView): HTMLElement {
   const { main, rest } = ranked(s.stage);
-  const stats = s.stats && (s.stats.dropped > 0 || s.stats.queue > 0);
+  const stats = s.stats && (s.stats.dropped > 0 || s.stats.max_queue > 0);
   const head = h(
     "div",
     { class: "stage-head" },
@@ -24,7 +24,7 @@ function stage(s: StageView): HTMLElement {
     list.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, name(value))));
   const el = h(
     "li",
-    { class: "stage", "data-stage": s.id, "data-worst": s.worst, "data-differs": s.differs },
+    { class: "stage", "data-stage": s.id, "data-worst": s.stats?.worst === true, "data-differs": s.differs },
     head,
     main.length > 0 && h("dl", { class: "settings" }, ...settings(main)),
     rest.length > 0 &&
@@ -36,14 +36,14 @@ function stage(s: StageView): HTMLElement {
       ),
   );
   if (stats && s.stats) {
-    const { dropped, dropShare, queue } = s.stats;
+    const { dropped, drop_share, max_queue } = s.stats;
     el.append(
       h(
         "p",
         { class: "stage-stats" },
         dropped > 0 &&
-          h("span", { class: "dropped" }, t("ui.stage.drops", { n: count(dropped), share: percent(dropShare) })),
-        queue > 0 && h("span", {}, t("ui.stage.queue", { n: count(queue) })),
+          h("span", { class: "dropped" }, t("ui.stage.drops", { n: count(dropped), share: percent(drop_share) })),
+        max_queue > 0 && h("span", {}, t("ui.stage.queue", { n: count(max_queue) })),
       ),
     );
   }
@@ -88,7 +88,7 @@ function row(line: Line, path: Topology): HTMLElement {
 function drawing(entry: Entry, first: Entry): HTMLElement[] {
   const path = entry.variant.path;
   if (!path) return [h("p", { class: "none" }, t("ui.path.none"))];
-  const { used, unused } = layout(entry.variant, path, entry === first ? null : (first.variant.path ?? null));
+  const { used, unused } = layout(entry.variant, entry.figures, path, entry === first ? null : (first.variant.path ?? null));
   // Where there is no flow at all, what there is shall be seen.
   const [shown, idle] = used.length ? [used, unused] : [unused, []];
   const fold = (lines: Line[], words: string): HTMLElement | null =>

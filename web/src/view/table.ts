@@ -2,8 +2,8 @@
 
 import { button, h, name } from "../dom";
 import { known, t } from "../i18n";
+import type { Figures } from "../model";
 import { alike, count, millis, percent, range, short } from "../number";
-import { flowSummary, summary, type Summary } from "../rows";
 import type { Entry, Runs } from "../state";
 import { details } from "./details";
 import { choose, clickable, keys, mark, type Line } from "./pick";
@@ -17,7 +17,7 @@ interface Column {
 
 interface Row {
   entry: Entry;
-  s: Summary;
+  s: Figures;
 }
 
 /** Longest bars: the most of all rows. */
@@ -39,16 +39,21 @@ export function bar(part: number, more = 0): HTMLElement {
   return el;
 }
 
-const or = <T>(x: T | null, f: (x: T) => string): string => (x === null ? "–" : f(x));
+/** What is known in words; null for what is absent. */
+const words = <T>(x: T | undefined, f: (x: T) => string): string | null => (x === undefined ? null : f(x));
 
-export function goodputText(s: Summary): string {
-  if (s.goodput === null) return "–";
-  const mean = short(s.goodput);
-  return s.interval ? `${mean} ±${alike(s.interval.ci95, mean)}` : mean;
+export function goodputText(s: Figures): string {
+  if (s.goodput_mbps === undefined) return "–";
+  const mean = short(s.goodput_mbps);
+  return s.ci95_mbps === undefined ? mean : `${mean} ±${alike(s.ci95_mbps, mean)}`;
 }
 
-export const rttText = (s: Summary): string =>
-  s.p50 === null || s.p95 === null ? "–" : `${millis(s.p50)} / ${millis(s.p95)}`;
+export const rttText = (s: Figures): string | null =>
+  s.rtt_p50_ms === undefined || s.rtt_p95_ms === undefined ? null : `${millis(s.rtt_p50_ms)} / ${millis(s.rtt_p95_ms)}`;
+
+export const shareText = (s: Figures): string | null => words(s.share, (x) => (x * 100).toFixed(0));
+
+export const lostText = (s: Figures): string | null => words(s.lost, percent);
 
 function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
   const withBar = (text: string, b: HTMLElement | null) => h("span", { class: "barred" }, text, b);
@@ -63,23 +68,23 @@ function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
     { key: "cc", text: true, cell: (r) => name(r.s.cc) },
     {
       key: "goodput",
-      cell: ({ s }) => withBar(goodputText(s), s.goodput === null ? null : bar(s.goodput / scale.goodput)),
+      cell: ({ s }) => withBar(goodputText(s), s.goodput_mbps === undefined ? null : bar(s.goodput_mbps / scale.goodput)),
     },
-    { key: "share", cell: ({ s }) => (s.share === null ? null : `${(s.share * 100).toFixed(0)}`) },
-    { key: "each", cell: ({ s }) => s.each && range(...s.each) },
-    { key: "jain", cell: ({ s }) => (s.jain === null ? null : s.jain.toFixed(3)) },
-    { key: "lost", cell: ({ s }) => (s.lost === null ? null : percent(s.lost)) },
+    { key: "share", cell: ({ s }) => shareText(s) },
+    { key: "each", cell: ({ s }) => (s.each_mbps && s.flows > 1 ? range(...s.each_mbps) : null) },
+    { key: "jain", cell: ({ s }) => words(s.jain_index, (x) => x.toFixed(3)) },
+    { key: "lost", cell: ({ s }) => lostText(s) },
     { key: "resent", cell: ({ s }) => count(s.resent) },
     { key: "rto", cell: ({ s }) => h("span", { class: s.timeouts > 0 ? "bad" : "" }, count(s.timeouts)) },
     {
       key: "rtt",
-      cell: ({ s }) =>
-        s.p50 === null || s.p95 === null
-          ? null
-          : withBar(rttText(s), bar(s.p50 / scale.rtt, s.p95 / scale.rtt)),
+      cell: ({ s }) => {
+        const text = rttText(s);
+        return text && withBar(text, bar((s.rtt_p50_ms ?? 0) / scale.rtt, (s.rtt_p95_ms ?? 0) / scale.rtt));
+      },
     },
-    { key: "drops", cell: ({ s }) => or(s.drops, count) },
-    { key: "queue", cell: ({ s }) => or(s.queue, count) },
+    { key: "drops", cell: ({ s }) => words(s.dropped, count) },
+    { key: "queue", cell: ({ s }) => words(s.max_queue, count) },
   ];
   // A column in which nothing is known says nothing.
   return all.filter((c): c is Column => c !== false && rows.some((r) => ![null, "–", ""].includes(c.cell(r) as string | null)));
@@ -123,13 +128,11 @@ function line(state: Runs, row: Row, cols: Column[], body: HTMLElement): Line<En
 }
 
 export function table(state: Runs): HTMLElement {
-  const rows: Row[] = state.entries.map((entry) => ({ entry, s: summary(entry.variant) }));
-  const everything = rows.concat(
-    rows.flatMap(({ entry }) => entry.variant.flows.map((f) => ({ entry, s: flowSummary(entry.variant, f) }))),
-  );
+  const rows: Row[] = state.entries.map((entry) => ({ entry, s: entry.figures.all }));
+  const everything = state.entries.flatMap(({ figures }) => [figures.all, ...figures.flows]);
   const scale = {
-    goodput: Math.max(1e-9, ...rows.map((r) => r.s.goodput ?? 0)),
-    rtt: everything.reduce((most, r) => Math.max(most, r.s.p95 ?? 0), 1e-9),
+    goodput: Math.max(1e-9, ...rows.map((r) => r.s.goodput_mbps ?? 0)),
+    rtt: everything.reduce((most, s) => Math.max(most, s.rtt_p95_ms ?? 0), 1e-9),
   };
   const cols = columns(rows, scale, state.page.results.length > 1);
   const body = h("tbody", { role: "rowgroup" });

@@ -2,21 +2,22 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { figures } from "../figures.mjs";
 import { page, variant } from "../sample.mjs";
 import { load } from "./load.mjs";
 
-const m = await load("topology.ts", "rows.ts", "state.ts", "plot/gestures.ts", "plot/states.ts", "plot/kinds.ts");
+const m = await load("topology.ts", "state.ts", "plot/gestures.ts", "plot/states.ts", "plot/kinds.ts");
 
 const policer = variant("policer", { duration: 4 }).variant;
 const shaper = variant("shaper", { duration: 4, shaper: true }).variant;
 
 test("the path is one line of links in the flow's direction", () => {
-  const { used: lines, unused } = m.layout(policer, policer.path, null);
+  const { used: lines, unused } = m.layout(policer, figures(policer), policer.path, null);
   assert.equal(unused.length, 0);
   assert.equal(lines.length, 1);
   assert.deepEqual(lines[0].map((l) => [l.left, l.right]), [["client", "router"], ["router", "server"]]);
   const download = { ...policer, flows: [{ ...policer.flows[0], from: "server", to: "client" }] };
-  const back = m.layout(download, policer.path, null).used[0];
+  const back = m.layout(download, figures(download), policer.path, null).used[0];
   assert.deepEqual(back.map((l) => [l.left, l.right]), [["server", "router"], ["router", "client"]]);
   assert.deepEqual(back[0].there.map((s) => s.id), ["wan.backward.delay"]);
 });
@@ -25,39 +26,23 @@ test("a dumbbell's links are each drawn once", () => {
   const link = (a, b) => ({ name: `${a}${b}`, between: [a, b], forward: [], backward: [] });
   const path = { hosts: ["a", "b", "r", "s"], links: [link("a", "r"), link("b", "r"), link("r", "s"), link("x", "y")] };
   const flow = (from, to) => ({ ...policer.flows[0], from, to });
-  const { used, unused } = m.layout({ ...policer, flows: [flow("a", "s"), flow("b", "s"), flow("z", "s")] }, path, null);
+  const { used, unused } = m.layout({ ...policer, flows: [flow("a", "s"), flow("b", "s"), flow("z", "s")] }, figures(policer), path, null);
   const names = (lines) => lines.map((l) => l.map((x) => x.name));
   assert.deepEqual([names(used), names(unused)], [[["ar", "rs"], ["br"]], [["xy"]]]);
 });
 
 test("stages carry their drops, the worst is marked, and so is what differs", () => {
   const dropped = { ...policer, elements: policer.elements.map((e) => (e.kind === "policer" ? { ...e, passed_packets: 90, dropped_packets: 10 } : e)) };
-  const stages = m.layout(dropped, policer.path, shaper.path).used.flat().flatMap((l) => [...l.there, ...l.back]);
-  assert.deepEqual(stages.filter((s) => s.worst).map((s) => s.id), ["wan.forward.limiter"]);
+  const stages = m.layout(dropped, figures(dropped), policer.path, shaper.path).used.flat().flatMap((l) => [...l.there, ...l.back]);
+  assert.deepEqual(stages.filter((s) => s.stats?.worst).map((s) => s.id), ["wan.forward.limiter"]);
   assert.deepEqual(stages.filter((s) => s.differs).map((s) => s.id), ["wan.forward.limiter"]);
-  assert.equal(stages.find((s) => s.worst).stats.dropShare, 0.1);
-});
-
-test("elements of flows measured alone are summed", () => {
-  const e = { kind: "link", passed_packets: 10, dropped_packets: 1, max_queue_packets: 5 };
-  const stats = m.statsById([{ ...e, name: "l.forward.link@a" }, { ...e, name: "l.forward.link@b", max_queue_packets: 9 }]);
-  assert.deepEqual(stats.get("l.forward.link"), { dropped: 2, queue: 9, dropShare: 2 / 22 });
-});
-
-test("a variant's row sums as the terminal's does", () => {
-  const flow = (sent, p50, more = {}) => ({ ...policer.flows[0], cc: "cubic", goodput_mbps: 2, sent_packets: sent, rtt_ms: { p50, p95: p50 * 2, max: 99 }, lost_packets: 1, ...more });
-  const v = { ...policer, flows: [flow(10, 10), flow(30, 50), flow(100, 7, { cc: "udp", goodput_mbps: 30 })], limit_mbps: 40, total_goodput_mbps: 34, elements: [] };
-  const s = m.summary(v);
-  assert.equal(s.p50, (10 * 10 + 30 * 50) / 40, "weighted by packets, datagrams left out");
-  assert.deepEqual([s.share, s.lost, s.each, s.drops, s.cc], [34 / 40, 3 / 140, [2, 2], null, "cubic, udp"]);
-  const alone = m.summary({ ...v, one_at_a_time: true });
-  assert.deepEqual([alone.goodput, alone.share, alone.jain], [null, null, null]);
+  assert.equal(stages.find((s) => s.stats?.worst).stats.drop_share, 0.1);
 });
 
 test("what the story is about is shown first", () => {
   const variants = [policer, { ...policer, name: "other" }, { ...policer, name: "third" }];
   const shown = (about) => {
-    const results = [{ label: "r", run: { variants }, series: [] }];
+    const results = [{ label: "r", run: { variants }, figures: [], series: [] }];
     const state = new m.Runs({ story: { en: "", zh: "", about }, results });
     return state.shown().map((e) => e.index);
   };
@@ -88,11 +73,9 @@ test("a timeout shows in its pixel, however short; else the state that lasted lo
   assert.deepEqual([m.stateAt(r, 0.5), m.stateAt(r, 2.2), m.stateFrom(r, 4.4), m.stateAt(r, 99)], ["", "recovery", "loss", "recovery"]);
 });
 
-test("the BDP in packets", () => {
-  assert.equal(m.bdp(20, 30, 1460), 50);
-  const flows = [{ ...policer.flows[0], rtt_ms: { min: 60 } }, { ...policer.flows[0], rtt_ms: { min: 30 } }, { ...policer.flows[0], cc: "udp", rtt_ms: { min: 1 } }];
-  assert.deepEqual(m.bdpLevels({ ...policer, flows, limit_mbps: 20 }, flows).map((l) => l.value), [50]);
-  const { limit_mbps, ...own } = { ...policer, flows };
-  flows.forEach((f) => (f.limit_mbps = 20));
-  assert.deepEqual(m.bdpLevels(own, flows).map((l) => l.value), [100, 50]);
+test("a level is that of all flows, or each flow's own, those that are alike once", () => {
+  const flow = (bdp_packets, color) => ({ figures: { bdp_packets }, color });
+  const values = (all, flows) => m.levels(all, flows, "bdp_packets", m.bdpLevel).map((l) => l.value);
+  assert.deepEqual(values({ bdp_packets: 50 }, [flow(1, "a"), flow(2, "b")]), [50]);
+  assert.deepEqual(values({}, [flow(100, "a"), flow(50, "b"), flow(100.2, "c"), flow(undefined, "d")]), [100, 50]);
 });

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// Where a flow's columns are in its blob.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Packets {
     /// Id of the script element.
     blob: String,
@@ -25,8 +26,11 @@ pub(super) struct Packets {
     late: bool,
 }
 
+/// Columns of one length.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Table {
+    /// By name.
     columns: Columns,
 }
 

@@ -3,8 +3,9 @@
 mod cause;
 mod encode;
 mod facts;
+mod figures;
 mod notes;
-mod page;
+pub(crate) mod page;
 mod rows;
 mod table;
 mod told;

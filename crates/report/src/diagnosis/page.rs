@@ -1,6 +1,7 @@
 //! The page of a diagnosis: the same file as a result's (`crate::page`), with other data.
 
 use super::encode::{Packets, encode};
+use super::figures::FlowFigures;
 use super::rows::Rows;
 use super::{notes, told};
 use crate::markup::escaped;
@@ -17,48 +18,80 @@ const MOST_FLOWS: usize = 300;
 /// Kinds of packets by number.
 const KINDS: [Kind; 6] = [Kind::Ack, Kind::Data, Kind::Fast, Kind::Timeout, Kind::Probe, Kind::Reordered];
 
+/// The data of the page of a capture.
 #[derive(Serialize)]
-struct Page<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "CapturePage"))]
+pub(crate) struct Page<'a> {
+    /// `longfat-diagnosis/1`.
     format: &'static str,
+    /// Version of longfat.
     longfat: &'static str,
-    lang: &'static str,
+    /// The language to open in.
+    lang: Lang,
+    /// The capture.
     capture: &'a CaptureInfo,
+    /// What limits flows on the path.
     limiters: &'a [Limiter],
+    /// Names of packets' kinds, by number.
     kinds: [&'static str; KINDS.len()],
+    /// Names of causes, by number.
     causes: [&'static str; Cause::ALL.len()],
+    /// What is said of groups of flows.
     told: Both<Vec<Told>>,
+    /// What should be known of the capture.
     notes: Both<Vec<String>>,
+    /// Most bytes first.
     flows: Vec<Flow>,
     /// Flows that are not here.
     more: usize,
 }
 
+/// In both languages.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
 struct Both<T> {
+    /// English.
     en: T,
+    /// Chinese.
     zh: T,
 }
 
+/// What is said of a group of flows.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Told {
+    /// A sentence or two.
     text: String,
+    /// The evidence, a short line each.
     facts: Vec<String>,
     /// Numbers of the flows it is about; none of the sentence on the rest.
     flows: Vec<u32>,
+    /// Their main cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
 }
 
+/// A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "CaptureFlow"))]
 struct Flow {
     #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "FlowDiagnosis"))]
     diagnosis: serde_json::Value,
+    /// What tables say of it.
+    figures: FlowFigures,
+    /// Its timeline.
     ribbon: Ribbon,
+    /// Null beyond the flows with most bytes.
     packets: Option<Packets>,
 }
 
 /// The timeline: from each moment on a cause holds; the last moment is the end.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Ribbon {
     /// Seconds.
     at: Vec<f64>,
@@ -79,13 +112,14 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
             blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
             packets
         });
-        Flow { diagnosis: without_timeline(f), ribbon: ribbon(&f.timeline), packets }
+        let figures = FlowFigures::of(f);
+        Flow { diagnosis: without_timeline(f), figures, ribbon: ribbon(&f.timeline), packets }
     };
     let flows = d.flows.iter().take(MOST_FLOWS).map(&mut flow).collect();
     let page = Page {
         format: "longfat-diagnosis/1",
         longfat: env!("CARGO_PKG_VERSION"),
-        lang: lang.code(),
+        lang,
         capture: &d.capture,
         limiters: &d.limiters,
         kinds: KINDS.map(Kind::name),

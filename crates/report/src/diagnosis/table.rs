@@ -1,5 +1,6 @@
 //! The table of flows, two lines each, so that all of it fits 80 columns.
 
+use super::figures::FlowFigures;
 use super::words::{cause as cause_name, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, text};
@@ -46,17 +47,13 @@ fn rtt(f: &FlowDiagnosis) -> String {
 }
 
 fn lost(f: &FlowDiagnosis) -> String {
-    let m = &f.measures;
-    match m.data_packets {
-        0 => "–".into(),
-        all => percent((m.lost_up + m.lost_down) as f64 / all as f64),
-    }
+    FlowFigures::of(f).lost.map_or_else(|| "–".into(), percent)
 }
 
 /// The main cause, and after it the greatest of the others.
 fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
     let found = match place {
-        0 => Some((f.cause, f.share(f.cause))),
+        0 => Some((f.cause, FlowFigures::of(f).cause_share)),
         _ => f.causes.iter().find(|c| c.cause != f.cause && c.share >= WORTH).map(|c| (c.cause, c.share)),
     };
     found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_name(c, lang), share(part)))

@@ -12,13 +12,19 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Where a column is in the blob, and how to read it.
+/// Where a column is in the inflated blob, and how to read it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Column {
+    /// Its first byte.
     at: usize,
+    /// How many values.
     rows: usize,
+    /// A value is an integer divided by this.
     per: u32,
+    /// What is stored: differences (1), or differences of differences (2).
     order: u8,
+    /// Some values are null.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     nulls: bool,
 }
@@ -27,26 +33,41 @@ pub(crate) type Columns = BTreeMap<&'static str, Column>;
 
 /// A flow's columns.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "FlowSeries"))]
 pub(crate) struct Flow {
+    /// The flow's name.
     name: String,
+    /// Names of the states that the column `state` counts.
     states: Vec<String>,
+    /// By name.
     columns: Columns,
+    /// What was sent again: `time_s`, `byte`, `len`.
     resent: Columns,
 }
 
 /// An element's columns.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ElementSeries"))]
 pub(crate) struct Element {
+    /// The element's name.
     name: String,
+    /// By name.
     columns: Columns,
 }
 
 /// The directory of one variant's series; the bytes are elsewhere, under `blob`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Series {
+    /// Id of the script element that holds the columns.
     blob: String,
+    /// Inflated.
     bytes: usize,
+    /// Of flows.
     flows: Vec<Flow>,
+    /// Of elements.
     elements: Vec<Element>,
 }
 

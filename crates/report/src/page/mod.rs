@@ -6,10 +6,11 @@
 pub(crate) mod columns;
 
 use crate::both::{has_both, label};
+use crate::figures::VariantFigures;
 use crate::markup::escaped;
 use crate::story::story;
 use crate::strings::Lang;
-use result::{ElementSeries, FlowSeries, Outcome, Run};
+use result::{Clock, ElementSeries, FlowSeries, Outcome, Run};
 use serde::Serialize;
 
 /// The page as `web/build.mjs` leaves it.
@@ -52,26 +53,95 @@ impl<'a> Series<'a> {
     }
 }
 
+/// The data of the page of results.
 #[derive(Serialize)]
-struct Page<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Page"))]
+pub(crate) struct Page<'a> {
+    /// `longfat-report/1`.
     format: &'static str,
+    /// Version of longfat.
     longfat: &'static str,
-    lang: &'static str,
+    /// The language to open in.
+    lang: Lang,
+    /// The sentence on top.
     story: Story,
+    /// How everything was run.
+    facts: Facts,
+    /// Results in the order they were given.
     results: Vec<Entry<'a>>,
 }
 
+/// The sentence on top.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Story {
+    /// English.
     en: String,
+    /// Chinese.
     zh: String,
+    /// The variants it is about, the subject first, as result and variant.
     about: Vec<[usize; 2]>,
 }
 
+/// How the variants of all results were run.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Facts {
+    /// Each once.
+    clocks: Vec<Clock>,
+    /// Each once.
+    seeds: Vec<u64>,
+    /// The shortest and the longest, seconds; 0 without any.
+    duration_s: [f64; 2],
+    /// How many.
+    variants: usize,
+    /// The most that any was repeated; 0 for none.
+    repeats: usize,
+}
+
+impl Facts {
+    fn of(runs: &[(&str, &Run)]) -> Facts {
+        let mut facts = Facts {
+            clocks: vec![],
+            seeds: vec![],
+            duration_s: [f64::INFINITY, 0.0],
+            variants: 0,
+            repeats: 0,
+        };
+        for (_, run) in runs {
+            if !facts.seeds.contains(&run.seed) {
+                facts.seeds.push(run.seed);
+            }
+            for variant in &run.variants {
+                if !facts.clocks.contains(&variant.clock) {
+                    facts.clocks.push(variant.clock);
+                }
+                let [least, most] = facts.duration_s;
+                facts.duration_s = [least.min(variant.duration_s), most.max(variant.duration_s)];
+                facts.variants += 1;
+                facts.repeats = facts.repeats.max(variant.repeats.as_ref().map_or(0, |r| r.n));
+            }
+        }
+        if facts.variants == 0 {
+            facts.duration_s = [0.0; 2];
+        }
+        facts
+    }
+}
+
+/// A result on the page.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Result"))]
 struct Entry<'a> {
+    /// What to call it beside others.
     label: &'a str,
+    /// The summary.
     run: &'a Run,
+    /// What tables say of each variant, in the order of `run.variants`.
+    figures: Vec<VariantFigures>,
+    /// Each variant's series, in that order; null where nothing was sampled.
     series: Vec<Option<columns::Series>>,
 }
 
@@ -88,7 +158,8 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
             blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
             Some(directory)
         });
-        Entry { label: shown.label, run: shown.run, series: series.collect() }
+        let figures = shown.run.variants.iter().map(VariantFigures::of).collect();
+        Entry { label: shown.label, run: shown.run, figures, series: series.collect() }
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
@@ -97,8 +168,9 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
     let page = Page {
         format: "longfat-report/1",
         longfat: env!("CARGO_PKG_VERSION"),
-        lang: lang.code(),
+        lang,
         story: told,
+        facts: Facts::of(&runs),
         results: results_of,
     };
     let title: Vec<&str> = runs.iter().map(|r| r.1.scenario.as_str()).collect();

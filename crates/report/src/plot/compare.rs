@@ -6,8 +6,8 @@ use super::font;
 use super::frame::{Item, MARGIN, SLACK, SMALL, Swatch, TEXT, frame};
 use super::scale::Scale;
 use super::{Input, Look};
+use crate::figures::{Row, rows_of};
 use crate::number::{alike, millis, short};
-use crate::summary::{Row, rows_of};
 
 /// Px from row to row, and of a bar.
 const ROW: f64 = 27.0;

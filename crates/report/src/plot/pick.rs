@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::palette::{Color, Palette};
-use result::{ElementSeries, Flow, FlowSeries, Variant};
+use result::{ElementSeries, Flow, FlowSeries};
 
 /// As many as the palette has colours.
 pub(super) const MOST: usize = 8;
@@ -71,14 +71,6 @@ pub(super) fn elements<'a>(
 /// Whether the flow had begun at a row: datagrams have no states and count as begun.
 pub(super) fn begun(series: &FlowSeries, row: usize) -> bool {
     !series.state_name(row).is_empty() || series.states.iter().all(String::is_empty)
-}
-
-/// The limit, Mbit/s: the one that all flows meet together, or that each, measured alone, met for itself.
-pub(super) fn limit(variant: &Variant) -> Option<f64> {
-    let alone = variant.one_at_a_time || variant.flows.len() == 1;
-    let first = variant.flows.first()?.limit_mbps.filter(|_| alone);
-    let each = first.filter(|_| variant.flows.iter().all(|f| f.limit_mbps == first));
-    variant.limit_mbps.or(each)
 }
 
 #[cfg(test)]

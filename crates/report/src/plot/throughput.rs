@@ -5,6 +5,7 @@ use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::scale::{nice, round};
 use super::{Input, Look, pick};
+use crate::figures::common_limit;
 use crate::spark::goodput;
 use result::FlowSeries;
 
@@ -52,7 +53,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         chart.lines.push(Line::new(total(input.flows.iter().map(rates), count, middle), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), look.text("plot.total")));
     }
-    if let Some(limit) = pick::limit(input.variant) {
+    if let Some(limit) = common_limit(input.variant) {
         chart.level(limit, look.fill("plot.limit", &[("rate", &round(limit))]), look);
     }
     Some(chart.draw(look.text("plot.throughput"), input.label, look))

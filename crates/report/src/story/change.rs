@@ -2,9 +2,9 @@
 //! controls.
 
 use super::cc_name;
+use crate::figures::Row;
 use crate::story::called;
 use crate::strings::{Lang, fill};
-use crate::summary::Row;
 use crate::table::{clip, printable};
 use result::Variant;
 use result::topology::Stage;

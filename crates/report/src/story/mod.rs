@@ -8,9 +8,9 @@
 mod change;
 mod remedy;
 
+use crate::figures::{Row, rows};
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, find};
-use crate::summary::{Row, rows};
 use crate::table::{clip, printable};
 use remedy::remedies;
 use result::{Clock, Flow, Run};

@@ -2,9 +2,9 @@
 
 use super::change::{Change, change};
 use super::{ALIKE, GAIN, Named, goodput, lost, quoted, rtt, times, whole};
+use crate::figures::Row;
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill};
-use crate::summary::Row;
 
 /// Another variant, and what it changes of the subject.
 pub(super) struct Remedy<'a, 'b> {

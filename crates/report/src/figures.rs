@@ -1,0 +1,347 @@
+//! The figures of tables and levels: what the terminal prints, the page shows and plots draw is computed here alone.
+//! How a number is spelt is `crate::number`'s, and the page's own where it speaks another language.
+
+use result::Run;
+use result::{Element, Estimate, Flow, Variant};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What tables say of a variant, or of one of its flows. What is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Figures {
+    /// Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput_mbps: Option<f64>,
+    /// Half the width of its 95 % confidence interval, of several repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95_mbps: Option<f64>,
+    /// Goodput as a share of the tightest limit, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Flows compared: the TCP flows, or all where there is none.
+    pub flows: usize,
+    /// Their goodputs, least and most, Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each_mbps: Option<[f64; 2]>,
+    /// Jain's fairness index, of several flows that shared the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jain_index: Option<f64>,
+    /// Share of data packets that the path dropped, 0 to 1, where every flow knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<f64>,
+    /// Retransmissions.
+    pub resent: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Median RTT, ms, averaged over the flows compared, each weighing as many packets as it sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_p50_ms: Option<f64>,
+    /// 95th percentile, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_p95_ms: Option<f64>,
+    /// Mean, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_mean_ms: Option<f64>,
+    /// Packets that elements dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
+    /// The longest queue of any element, packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_queue: Option<u64>,
+    /// The rate that all flows meet together, or each for itself where they were measured one at a time, Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common_limit_mbps: Option<f64>,
+    /// The bandwidth-delay product of that rate and the shortest round trip, in full packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bdp_packets: Option<f64>,
+    /// Congestion controls, each once.
+    pub cc: String,
+}
+
+/// What one stage of the path did, over all runs of a variant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StageFigures {
+    /// Packets dropped.
+    pub dropped: u64,
+    /// The same as a share of what came, 0 to 1.
+    pub drop_share: f64,
+    /// The longest queue, packets.
+    pub max_queue: u64,
+    /// Dropped more than any other stage.
+    pub worst: bool,
+}
+
+/// A variant's figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VariantFigures {
+    /// Of all flows.
+    pub all: Figures,
+    /// Of each, in the variant's order.
+    pub flows: Vec<Figures>,
+    /// Of each stage, by `link.direction.stage`.
+    pub stages: BTreeMap<String, StageFigures>,
+}
+
+impl VariantFigures {
+    /// Of a variant.
+    pub fn of(variant: &Variant) -> VariantFigures {
+        let of = |flow| Row { variant, flow }.figures();
+        let flows = variant.flows.iter().map(|flow| of(Some(flow))).collect();
+        VariantFigures { all: of(None), flows, stages: stages(&variant.elements) }
+    }
+}
+
+/// Sums over `element` and each `element@flow`.
+fn stages(elements: &[Element]) -> BTreeMap<String, StageFigures> {
+    let mut passed: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut stages: BTreeMap<String, StageFigures> = BTreeMap::new();
+    for e in elements {
+        let id = e.name.split('@').next().unwrap_or_default();
+        let stage = stages.entry(id.into()).or_default();
+        stage.dropped += e.dropped_packets;
+        stage.max_queue = stage.max_queue.max(e.max_queue_packets);
+        *passed.entry(id).or_default() += e.passed_packets;
+    }
+    let most = stages.values().map(|s| s.dropped).max().unwrap_or(0);
+    for (id, stage) in &mut stages {
+        let came = passed[id.as_str()] + stage.dropped;
+        stage.drop_share = if stage.dropped > 0 { stage.dropped as f64 / came as f64 } else { 0.0 };
+        stage.worst = most > 0 && stage.dropped == most;
+    }
+    stages
+}
+
+/// Bytes of TCP and IP headers in a packet of the bandwidth-delay product.
+const HEADERS: f64 = 40.0;
+
+/// The limit, Mbit/s: the one that all flows meet together, or that each, measured alone, met for itself.
+pub(crate) fn common_limit(variant: &Variant) -> Option<f64> {
+    let alone = variant.one_at_a_time || variant.flows.len() == 1;
+    let first = variant.flows.first()?.limit_mbps.filter(|_| alone);
+    let each = first.filter(|_| variant.flows.iter().all(|f| f.limit_mbps == first));
+    variant.limit_mbps.or(each)
+}
+
+/// The bandwidth-delay product in full packets, of a limit in Mbit/s and the shortest round trip any of `flows` saw;
+/// `None` where that, or the size of a segment, is not known.
+fn bdp<'a>(limit: f64, flows: impl Iterator<Item = &'a Flow> + Clone) -> Option<f64> {
+    // A one-way delay is no round trip.
+    let tcp = flows.filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
+    let rtt_ms = tcp.clone().map(|f| f.rtt_ms.min).min_by(f64::total_cmp)?;
+    let mss = tcp.filter_map(|f| f.mss_bytes).max()?;
+    Some(limit * 1e3 * rtt_ms / 8.0 / (f64::from(mss) + HEADERS))
+}
+
+/// What a row is about.
+pub(crate) struct Row<'a> {
+    pub variant: &'a Variant,
+    /// The one flow, in a variant whose flows were measured one at a time.
+    pub flow: Option<&'a Flow>,
+}
+
+impl<'a> Row<'a> {
+    pub fn flows(&self) -> Vec<&'a Flow> {
+        self.flow.map_or_else(|| self.variant.flows.iter().collect(), |f| vec![f])
+    }
+
+    /// TCP flows, or all when there is none.
+    pub fn compared(&self) -> Vec<&'a Flow> {
+        self.flow.map_or_else(|| self.variant.compared_flows().collect(), |f| vec![f])
+    }
+
+    /// The elements of this row's run: all, or those of the flow's own.
+    pub fn elements(&self) -> Vec<&'a Element> {
+        let all = &self.variant.elements;
+        let Some(flow) = self.flow else { return all.iter().collect() };
+        let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a Element> {
+            all.iter().filter(|e| e.name.rsplit_once('@').is_some_and(|(_, run)| is(run))).collect()
+        };
+        let own = of(&|run| run == flow.name);
+        if own.is_empty() { of(&|run| is_one_of(&flow.name, run)) } else { own }
+    }
+
+    pub fn goodput(&self) -> f64 {
+        self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
+    }
+
+    pub fn interval(&self) -> Option<Estimate> {
+        match self.flow {
+            Some(flow) => flow.repeats.map(|r| r.goodput_mbps),
+            None => self.variant.repeats.as_ref().map(|r| r.total_goodput_mbps),
+        }
+    }
+
+    /// The tightest limit it meets, Mbit/s.
+    pub fn limit(&self) -> Option<f64> {
+        self.flow.and_then(|f| f.limit_mbps).or(self.variant.limit_mbps)
+    }
+
+    fn sum(&self, f: impl Fn(&Flow) -> u64) -> u64 {
+        self.flows().into_iter().map(f).sum()
+    }
+
+    /// The share of data packets that the path dropped, where every flow knows it.
+    fn lost(&self) -> Option<f64> {
+        let lost: u64 = self.flows().iter().map(|f| f.lost_packets).sum::<Option<u64>>()?;
+        let sent = self.sum(|f| f.sent_packets);
+        (sent > 0).then(|| lost as f64 / sent as f64)
+    }
+
+    /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
+    pub fn rtt(&self, quantile: impl Fn(&Flow) -> f64) -> Option<f64> {
+        let flows: Vec<&Flow> = self.compared().into_iter().filter(|f| f.rtt_ms.max > 0.0).collect();
+        let weight: f64 = flows.iter().map(|f| f.sent_packets as f64).sum();
+        let sum: f64 = flows.iter().map(|f| f.sent_packets as f64 * quantile(f)).sum();
+        (weight > 0.0).then(|| sum / weight)
+    }
+
+    /// The flows' goodputs, least and most; of a single flow's row there is none.
+    fn each(&self) -> Option<[f64; 2]> {
+        let goodputs = || self.compared().into_iter().map(|f| f.goodput_mbps);
+        let least = goodputs().fold(f64::INFINITY, f64::min);
+        (self.flow.is_none() && least.is_finite()).then(|| [least, goodputs().fold(0.0, f64::max)])
+    }
+
+    /// Everything that tables say of it.
+    pub fn figures(&self) -> Figures {
+        let (variant, flows, elements) = (self.variant, self.compared().len(), self.elements());
+        // Flows measured one at a time never shared the path: their sum says nothing.
+        let together = self.flow.is_some() || !variant.one_at_a_time;
+        let goodput_mbps = (together || variant.flows.len() < 2).then(|| self.goodput());
+        let limit = self.limit().filter(|&limit| limit > 0.0);
+        Figures {
+            goodput_mbps,
+            ci95_mbps: goodput_mbps.and(self.interval()).map(|e| e.ci95),
+            share: goodput_mbps.zip(limit).map(|(goodput, limit)| goodput / limit),
+            flows,
+            each_mbps: self.each(),
+            jain_index: (self.flow.is_none() && together && flows > 1).then_some(variant.jain_index),
+            lost: self.lost(),
+            resent: self.sum(|f| f.retransmitted_packets),
+            timeouts: self.sum(|f| f.timeouts),
+            rtt_p50_ms: self.rtt(|f| f.rtt_ms.p50),
+            rtt_p95_ms: self.rtt(|f| f.rtt_ms.p95),
+            rtt_mean_ms: self.rtt(|f| f.rtt_ms.mean),
+            dropped: (!elements.is_empty()).then(|| elements.iter().map(|e| e.dropped_packets).sum()),
+            max_queue: elements.iter().map(|e| e.max_queue_packets).max(),
+            common_limit_mbps: match self.flow {
+                Some(_) => self.limit(),
+                None => common_limit(variant),
+            },
+            bdp_packets: match self.flow {
+                Some(flow) => self.limit().and_then(|limit| bdp(limit, [flow].into_iter())),
+                None => common_limit(variant).and_then(|limit| bdp(limit, variant.flows.iter())),
+            },
+            cc: distinct(self.flows().into_iter().map(|f| f.cc.as_str())),
+        }
+    }
+}
+
+/// The different ones of `names`, in their order.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut list: Vec<&str> = Vec::new();
+    for name in names {
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    }
+    list.join(", ")
+}
+
+/// Whether the flow called `name` is one of those that a flow with a count becomes: `flow-1` ….
+fn is_one_of(name: &str, flow: &str) -> bool {
+    let number = name.strip_prefix(flow).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
+    run.variants.iter().flat_map(rows_of).collect()
+}
+
+/// One row, or one for each flow where they were measured one at a time.
+pub(crate) fn rows_of(variant: &Variant) -> Vec<Row<'_>> {
+    if variant.one_at_a_time && !variant.flows.is_empty() {
+        variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }).collect()
+    } else {
+        vec![Row { variant, flow: None }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::RttSummary;
+
+    fn flow(cc: &str, sent_packets: u64, p50: f64) -> Flow {
+        let rtt_ms = RttSummary { min: p50 / 2.0, p50, p95: p50 * 2.0, max: 99.0, ..RttSummary::default() };
+        let (goodput_mbps, lost_packets, mss_bytes) = (2.0, Some(1), Some(1460));
+        Flow { cc: cc.into(), sent_packets, rtt_ms, goodput_mbps, lost_packets, mss_bytes, ..Flow::default() }
+    }
+
+    #[test]
+    fn a_variants_figures() {
+        let flows = vec![flow("cubic", 10, 10.0), flow("cubic", 30, 50.0), flow("udp", 100, 7.0)];
+        let (limit_mbps, total_goodput_mbps) = (Some(40.0), 34.0);
+        let mut v = Variant { flows, limit_mbps, total_goodput_mbps, jain_index: 0.9, ..Variant::default() };
+        let f = VariantFigures::of(&v);
+        // Weighted by packets; datagrams, whose RTT is a delay, left out.
+        assert_eq!(f.all.rtt_p50_ms, Some((10.0 * 10.0 + 30.0 * 50.0) / 40.0));
+        assert_eq!((f.all.share, f.all.lost), (Some(34.0 / 40.0), Some(3.0 / 140.0)));
+        assert_eq!((f.all.flows, f.all.each_mbps, f.all.jain_index), (2, Some([2.0, 2.0]), Some(0.9)));
+        assert_eq!((f.all.dropped, f.all.max_queue, f.all.cc.as_str()), (None, None, "cubic, udp"));
+        // One flow: its own, against the limit of all; it has no parts.
+        assert_eq!((f.flows[0].goodput_mbps, f.flows[0].share), (Some(2.0), Some(0.05)));
+        assert_eq!(
+            (f.flows[0].each_mbps, f.flows[0].jain_index, f.flows[0].rtt_p50_ms),
+            (None, None, Some(10.0))
+        );
+        v.one_at_a_time = true;
+        let f = VariantFigures::of(&v).all;
+        assert_eq!((f.goodput_mbps, f.share, f.jain_index), (None, None, None));
+        v.flows[1].lost_packets = None;
+        assert_eq!(VariantFigures::of(&v).all.lost, None, "not every flow knows");
+    }
+
+    #[test]
+    fn stages_are_summed_over_the_flows_measured_alone() {
+        let e = |name: &str, max_queue_packets, dropped_packets| Element {
+            name: name.into(),
+            passed_packets: 10,
+            dropped_packets,
+            max_queue_packets,
+            ..Element::default()
+        };
+        let elements =
+            [e("l.forward.link@a", 5, 1), e("l.forward.link@b", 9, 1), e("l.forward.delay@a", 0, 0)];
+        let all = stages(&elements);
+        let link = StageFigures { dropped: 2, drop_share: 2.0 / 22.0, max_queue: 9, worst: true };
+        assert_eq!((all.len(), &all["l.forward.link"]), (2, &link));
+        assert_eq!(all["l.forward.delay"], StageFigures::default());
+    }
+
+    #[test]
+    fn bdp_is_rate_times_delay_in_packets() {
+        let mut variant = Variant {
+            flows: vec![flow("cubic", 1, 60.0), flow("cubic", 1, 120.0)],
+            limit_mbps: Some(20.0),
+            ..Variant::default()
+        };
+        let bdp = |v: &Variant| VariantFigures::of(v).all.bdp_packets;
+        // 20 Mbit/s × 30 ms = 75000 B = 50 × 1500 B.
+        assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9);
+        variant.flows[0].cc = "udp".into();
+        assert!((bdp(&variant).unwrap() - 100.0).abs() < 1e-9, "a one-way delay is no RTT");
+        variant.limit_mbps = None;
+        assert_eq!(bdp(&variant), None);
+        variant.flows.iter_mut().for_each(|f| f.limit_mbps = Some(10.0));
+        variant.one_at_a_time = true;
+        assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9, "each flow alone under the same limit");
+        variant.flows[1].limit_mbps = Some(20.0);
+        assert_eq!(bdp(&variant), None);
+        let own = VariantFigures::of(&variant).flows[1].bdp_packets;
+        assert!((own.unwrap() - 100.0).abs() < 1e-9, "its own limit and round trip");
+    }
+}

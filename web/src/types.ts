@@ -1,0 +1,724 @@
+// Made of the JSON Schemas in docs/ and web/schema/ by web/types.mjs: npm run build.
+
+/** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
+export interface CaptureFlow {
+  /** Main cause: the one with the greatest share. */
+  cause: Cause;
+  /** All causes, greatest first. */
+  causes: CauseShare[];
+  /** The sender's congestion control, as it seems. */
+  cc: Guess;
+  /** How sure, 0 to 1. */
+  confidence: number;
+  /** Number of the connection in the capture. */
+  connection: number;
+  /** From first data to its last ACK, seconds. */
+  duration_s: number;
+  /** What tables say of it. */
+  figures: FlowFigures;
+  /** Sender, `address:port`. */
+  from: string;
+  /** Number within the diagnosis (`FlowDiagnosis::number`); stays the same whatever the order. */
+  id: number;
+  /** Index into `Diagnosis::limiters`. */
+  limiter?: number;
+  /** What was measured. */
+  measures: Measures;
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`, `duplicate-records` (counted once) …. */
+  notes?: string[];
+  /** Null beyond the flows with most bytes. */
+  packets: Packets | null;
+  /** Its timeline. */
+  ribbon: Ribbon;
+  /** First packet, seconds since the capture began. */
+  start_s: number;
+  /** Receiver. */
+  to: string;
+  /** Where the capture sits. */
+  vantage: Vantage;
+}
+
+/** A capture as a whole. */
+export interface CaptureInfo {
+  /** TCP connections. */
+  connections: number;
+  /** Where and why reading ended early; all before it was read. */
+  damage?: Damage;
+  /** Packets that the capture program says it dropped. */
+  dropped?: number;
+  /** Records that stood in the file twice. */
+  duplicate_records: number;
+  /** From first to last record, seconds. */
+  duration_s: number;
+  /** The file's name as given; `-` for standard input. */
+  file: string;
+  /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
+  format: string;
+  /** Later fragments of IP packets, without TCP header. */
+  fragments: number;
+  /** Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`. */
+  links: string[];
+  /** Payload bytes that were acknowledged but are not in the capture. */
+  missed_bytes: number;
+  /** Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …). */
+  other?: Counted[];
+  /** Records read. */
+  packets: number;
+  /** First record, seconds since 1970. */
+  start_s: number;
+  /** Records with TCP. */
+  tcp_packets: number;
+  /** Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …). */
+  tunnels?: Counted[];
+  /** Records with UDP. */
+  udp_packets: number;
+  /** Bytes of the packets on the wire. */
+  wire_bytes: number;
+}
+
+/** The data of the page of a capture. */
+export interface CapturePage {
+  /** The capture. */
+  capture: CaptureInfo;
+  /** Names of causes, by number. */
+  causes: string[];
+  /** Most bytes first. */
+  flows: CaptureFlow[];
+  /** `longfat-diagnosis/1`. */
+  format: string;
+  /** Names of packets' kinds, by number. */
+  kinds: string[];
+  /** The language to open in. */
+  lang: Lang;
+  /** What limits flows on the path. */
+  limiters: Limiter[];
+  /** Version of longfat. */
+  longfat: string;
+  /** Flows that are not here. */
+  more: number;
+  /** What should be known of the capture. */
+  notes: { en: string[]; zh: string[]; };
+  /** What is said of groups of flows. */
+  told: { en: Told[]; zh: Told[]; };
+}
+
+/** What can limit a flow. */
+export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "ack-path" | "unknown";
+
+/** A cause and its share of the flow's time. */
+export interface CauseShare {
+  /** Which. */
+  cause: Cause;
+  /** The same in seconds. */
+  seconds: number;
+  /** Share of the flow's time, 0 to 1; those of a flow add up to 1. */
+  share: number;
+}
+
+/** A stretch of the ribbon: which cause held when. */
+export interface CauseSpan {
+  /** Which. */
+  cause: Cause;
+  /** Seconds since the capture began. */
+  from_s: number;
+  /** Until then. */
+  to_s: number;
+}
+
+/** Which clock drove the run. */
+export type Clock = "sim" | "kernel";
+
+/** Where a column is in the inflated blob, and how to read it. */
+export interface Column {
+  /** Its first byte. */
+  at: number;
+  /** Some values are null. */
+  nulls?: boolean;
+  /** What is stored: differences (1), or differences of differences (2). */
+  order: number;
+  /** A value is an integer divided by this. */
+  per: number;
+  /** How many values. */
+  rows: number;
+}
+
+/** A name and how many. */
+export interface Counted {
+  /** How many. */
+  count: number;
+  /** Of what. */
+  name: string;
+}
+
+/** Damage of a file. */
+export interface Damage {
+  /** Byte offset in the (decompressed) capture. */
+  offset: number;
+  /** What is wrong there. */
+  what: string;
+}
+
+/** Time packets spent inside an element, milliseconds. */
+export interface DelaySummary {
+  /** Largest. */
+  max: number;
+  /** Mean. */
+  mean: number;
+}
+
+/** The diagnosis of a capture. */
+export interface Diagnosis {
+  /** The capture. */
+  capture: CaptureInfo;
+  /** Directions of connections that carried payload, the one with most bytes first. */
+  flows: FlowDiagnosis[];
+  /** Policers, shapers and bottlenecks found; flows refer to them by number. */
+  limiters: Limiter[];
+  /** What this is, and its version. */
+  schema: string;
+}
+
+/** A path element's summary. */
+export interface Element {
+  /** Time inside. */
+  delay_ms: DelaySummary;
+  /** Packets dropped. */
+  dropped_packets: number;
+  /** `policer`, `shaper`, `link` …. */
+  kind: string;
+  /** Packets marked (ECN CE or DSCP). */
+  marked_packets: number;
+  /** The longest queue, packets. */
+  max_queue_packets: number;
+  /** `link.direction.stage`. */
+  name: string;
+  /** Packets handed on. */
+  passed_packets: number;
+}
+
+/** An element's columns. */
+export interface ElementSeries {
+  /** By name. */
+  columns: Record<string, Column>;
+  /** The element's name. */
+  name: string;
+}
+
+/** A mean over repeats with its uncertainty. */
+export interface Estimate {
+  /** Half the width of the 95 % confidence interval: the mean is within ± this (Student's t). */
+  ci95: number;
+  /** Mean. */
+  mean: number;
+}
+
+/** How the variants of all results were run. */
+export interface Facts {
+  /** Each once. */
+  clocks: Clock[];
+  /** The shortest and the longest, seconds; 0 without any. */
+  duration_s: [number, number];
+  /** The most that any was repeated; 0 for none. */
+  repeats: number;
+  /** Each once. */
+  seeds: number[];
+  /** How many. */
+  variants: number;
+}
+
+/** What tables say of a variant, or of one of its flows. What is not known is absent. */
+export interface Figures {
+  /** The bandwidth-delay product of that rate and the shortest round trip, in full packets. */
+  bdp_packets?: number;
+  /** Congestion controls, each once. */
+  cc: string;
+  /** Half the width of its 95 % confidence interval, of several repeats. */
+  ci95_mbps?: number;
+  /** The rate that all flows meet together, or each for itself where they were measured one at a time, Mbit/s. */
+  common_limit_mbps?: number;
+  /** Packets that elements dropped. */
+  dropped?: number;
+  /** Their goodputs, least and most, Mbit/s. */
+  each_mbps?: [number, number];
+  /** Flows compared: the TCP flows, or all where there is none. */
+  flows: number;
+  /** Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing. */
+  goodput_mbps?: number;
+  /** Jain's fairness index, of several flows that shared the path. */
+  jain_index?: number;
+  /** Share of data packets that the path dropped, 0 to 1, where every flow knows it. */
+  lost?: number;
+  /** The longest queue of any element, packets. */
+  max_queue?: number;
+  /** Retransmissions. */
+  resent: number;
+  /** Mean, as above. */
+  rtt_mean_ms?: number;
+  /** Median RTT, ms, averaged over the flows compared, each weighing as many packets as it sent. */
+  rtt_p50_ms?: number;
+  /** 95th percentile, as above. */
+  rtt_p95_ms?: number;
+  /** Goodput as a share of the tightest limit, 0 to 1. */
+  share?: number;
+  /** Retransmission timeouts. */
+  timeouts: number;
+}
+
+/** A flow's summary. */
+export interface Flow {
+  /** Congestion control; `udp` for datagrams. */
+  cc: string;
+  /** Exchanges completed, for `request` flows. */
+  completed?: number;
+  /** Payload bytes delivered. */
+  delivered_bytes: number;
+  /** Sending host. */
+  from: string;
+  /** Payload delivered to the receiving application, Mbit/s, over the flow's own time. */
+  goodput_mbps: number;
+  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `Variant::limit_mbps`. */
+  limit_mbps?: number;
+  /** Data packets the path dropped, where that is known. */
+  lost_packets?: number;
+  /** Payload bytes of a full segment; absent for datagrams and where it is not known. */
+  mss_bytes?: number;
+  /** Its name. */
+  name: string;
+  /** Means and intervals, when the variant was run more than once. */
+  repeats?: FlowRepeats;
+  /** Retransmissions among `sent_packets`. */
+  retransmitted_packets: number;
+  /** Round-trip times, one sample an ACK (for `udp`: one-way delay). */
+  rtt_ms: RttSummary;
+  /** Data packets sent, retransmissions included. */
+  sent_packets: number;
+  /** How long it was in each state, longest first; of the first connection where there are relays, as the time series show it. Absent without time series and for datagrams. */
+  states?: StateTime[];
+  /** Share of the flow's time, 0 to 1, in which nothing moved until a retransmission timeout fired; absent as `states`. */
+  timeout_wait?: number;
+  /** Retransmission timeouts. */
+  timeouts: number;
+  /** Receiving host. */
+  to: string;
+}
+
+/** One direction of one connection. */
+export interface FlowDiagnosis {
+  /** Main cause: the one with the greatest share. */
+  cause: Cause;
+  /** All causes, greatest first. */
+  causes: CauseShare[];
+  /** The sender's congestion control, as it seems. */
+  cc: Guess;
+  /** How sure, 0 to 1. */
+  confidence: number;
+  /** Number of the connection in the capture. */
+  connection: number;
+  /** From first data to its last ACK, seconds. */
+  duration_s: number;
+  /** Sender, `address:port`. */
+  from: string;
+  /** Number within the diagnosis (`FlowDiagnosis::number`); stays the same whatever the order. */
+  id: number;
+  /** Index into `Diagnosis::limiters`. */
+  limiter?: number;
+  /** What was measured. */
+  measures: Measures;
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`, `duplicate-records` (counted once) …. */
+  notes?: string[];
+  /** First packet, seconds since the capture began. */
+  start_s: number;
+  /** Which held when, in the order of time, without gaps, at most a few hundred. */
+  timeline: CauseSpan[];
+  /** Receiver. */
+  to: string;
+  /** Where the capture sits. */
+  vantage: Vantage;
+}
+
+/** What tables say of a flow beyond what was measured. */
+export interface FlowFigures {
+  /** The main cause's share of its time, 0 to 1. */
+  cause_share: number;
+  /** Data packets lost on either side of the capture, 0 to 1; absent without data. */
+  lost?: number;
+}
+
+/** A flow over the repeats. */
+export interface FlowRepeats {
+  /** Goodput, Mbit/s. */
+  goodput_mbps: Estimate;
+  /** Retransmissions. */
+  retransmitted_packets: Estimate;
+  /** Mean RTT, ms. */
+  rtt_mean_ms: Estimate;
+}
+
+/** A flow's columns. */
+export interface FlowSeries {
+  /** By name. */
+  columns: Record<string, Column>;
+  /** The flow's name. */
+  name: string;
+  /** What was sent again: `time_s`, `byte`, `len`. */
+  resent: Record<string, Column>;
+  /** Names of the states that the column `state` counts. */
+  states: string[];
+}
+
+/** A guess with its confidence. */
+export interface Guess {
+  /** 0 to 1. */
+  confidence: number;
+  /** `cubic`, `reno`, `bbr` or `other`. */
+  name: string;
+}
+
+/** A language of the table. */
+export type Lang = "en" | "zh";
+
+/** A rate limit found. */
+export interface Limiter {
+  /** Between sender and capture (`true`) or behind the capture. */
+  before_capture: boolean;
+  /** Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the bucket never ran from full to empty. */
+  burst_bytes?: number;
+  /** How sure, 0 to 1. */
+  confidence: number;
+  /** Numbers (`id`) of the flows through it. */
+  flows: number[];
+  /** What kind. */
+  kind: LimiterKind;
+  /** Share of the packets it dropped, 0 to 1. */
+  lost_share: number;
+  /** Longest queue seen before it, bytes (for shaper and bottleneck). */
+  queue_bytes?: number;
+  /** The same as delay, ms. */
+  queue_ms?: number;
+  /** Rate of IP bytes, Mbit/s. */
+  rate_mbps: number;
+}
+
+/** What kind of limiter. */
+export type LimiterKind = "policer" | "shaper" | "bottleneck";
+
+/** A link: two hosts and what packets meet between them. */
+export interface Link {
+  /** From the second to the first, in the order packets meet them. */
+  backward: Stage[];
+  /** Two hosts' names. */
+  between: [string, string];
+  /** From the first to the second, in the order packets meet them. */
+  forward: Stage[];
+  /** Its name; `name.forward.stage` is an element's. */
+  name: string;
+}
+
+/** What was measured of a flow. */
+export interface Measures {
+  /** ACKs. */
+  acks: number;
+  /** Bandwidth-delay product: greatest delivery rate times least RTT, bytes. */
+  bdp_bytes: number;
+  /** Payload bytes acknowledged (or seen, where no ACKs are). */
+  bytes: number;
+  /** Data packets marked before the capture (CE). */
+  ce: number;
+  /** Data packets on the wire. */
+  data_packets: number;
+  /** Duplicate ACKs. */
+  dup_acks: number;
+  /** ACKs that echo a mark. */
+  ece: number;
+  /** Both ends agreed on ECN. */
+  ecn: boolean;
+  /** Of them in fast recovery. */
+  fast: number;
+  /** Payload acknowledged over the flow's time, Mbit/s. */
+  goodput_mbps: number;
+  /** RTT of the handshake, ms. */
+  handshake_rtt_ms?: number;
+  /** Seconds with nothing outstanding. */
+  idle_s: number;
+  /** Bytes of the largest burst back to back. */
+  largest_burst_bytes: number;
+  /** Packets lost behind it. */
+  lost_down: number;
+  /** Packets lost before the capture. */
+  lost_up: number;
+  /** Greatest delivery rate over a round trip, payload, Mbit/s. */
+  max_delivery_mbps: number;
+  /** Most bytes in flight. */
+  max_inflight_bytes: number;
+  /** Greatest receive window seen, bytes; absent where its scale is not known. */
+  max_window_bytes?: number;
+  /** Mean of bursts, bytes. */
+  mean_burst_bytes: number;
+  /** Mean of each bin's most, bytes. */
+  mean_inflight_bytes: number;
+  /** Payload bytes of a full segment. */
+  mss_bytes: number;
+  /** Packets reordered before the capture. */
+  reordered: number;
+  /** The most by which one was late, ms. */
+  reordered_by_ms: number;
+  /** Retransmitted packets. */
+  retransmitted_packets: number;
+  /** After a timeout. */
+  rto: number;
+  /** RTT of data, end to end. */
+  rtt_ms: RttSummary;
+  /** Needless. */
+  spurious: number;
+  /** Seconds waiting for timeouts. */
+  timeout_s: number;
+  /** Timeouts. */
+  timeouts: number;
+  /** Tail loss probes. */
+  tlp: number;
+  /** Full segments lost again and again while small ones passed. */
+  too_big: number;
+  /** Times the window closed. */
+  zero_windows: number;
+}
+
+/** Where a flow's columns are in its blob. */
+export interface Packets {
+  /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`. */
+  acked: Table;
+  /** Sent again, or late: `time_s`, `byte`, `len`, `kind` (index into `KINDS`). */
+  again: Table;
+  /** Id of the script element. */
+  blob: string;
+  /** Inflated. */
+  bytes: number;
+  /** One of so many packets is here. */
+  every: number;
+  /** The same of what was sent again. */
+  every_again: number;
+  /** The first ones are not. */
+  late: boolean;
+  /** Data: `time_s`, `sent_bytes` (all up to here), `inflight_bytes`. */
+  sent: Table;
+}
+
+/** The data of the page of results. */
+export interface Page {
+  /** How everything was run. */
+  facts: Facts;
+  /** `longfat-report/1`. */
+  format: string;
+  /** The language to open in. */
+  lang: Lang;
+  /** Version of longfat. */
+  longfat: string;
+  /** Results in the order they were given. */
+  results: Result[];
+  /** The sentence on top. */
+  story: Story;
+}
+
+/** Where the capture was taken. */
+export type Place = "sender" | "receiver" | "middle" | "unknown";
+
+/** A split-TCP relay and where it runs. */
+export interface Relay {
+  /** A host's name. */
+  host: string;
+  /** Its name. */
+  name: string;
+}
+
+/** A variant over its repeats, each with a seed of its own. */
+export interface Repeats {
+  /** Jain's fairness index. */
+  jain_index: Estimate;
+  /** How many. */
+  n: number;
+  /** Retransmissions of all flows. */
+  retransmitted_packets: Estimate;
+  /** Mean RTT, ms, averaged over the flows that have one (TCP flows only when there are any). */
+  rtt_mean_ms: Estimate;
+  /** The seeds, in the order of the repeats. */
+  seeds: number[];
+  /** Sum of the flows' goodputs, Mbit/s. */
+  total_goodput_mbps: Estimate;
+}
+
+/** A result on the page. */
+export interface Result {
+  /** What tables say of each variant, in the order of `run.variants`. */
+  figures: VariantFigures[];
+  /** What to call it beside others. */
+  label: string;
+  /** The summary. */
+  run: Run;
+  /** Each variant's series, in that order; null where nothing was sampled. */
+  series: (Series | null)[];
+}
+
+/** The timeline: from each moment on a cause holds; the last moment is the end. */
+export interface Ribbon {
+  /** Seconds. */
+  at: number[];
+  /** Index into `causes`. */
+  cause: number[];
+}
+
+/** Round-trip times in milliseconds; all zero when there was no sample. */
+export interface RttSummary {
+  /** Largest. */
+  max: number;
+  /** Mean. */
+  mean: number;
+  /** Smallest. */
+  min: number;
+  /** Median. */
+  p50: number;
+  /** 95th percentile. */
+  p95: number;
+  /** 99th percentile. */
+  p99: number;
+}
+
+/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `Variant::repeats` and `Flow::repeats`. */
+export interface Run {
+  /** What the scenario says it is about. */
+  description?: string;
+  /** The scenario's name. */
+  scenario: string;
+  /** What this is, and its version. */
+  schema: "longfat-result/1";
+  /** The first repeat's seed. */
+  seed: number;
+  /** Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the simulator's first. */
+  variants: Variant[];
+}
+
+/** The directory of one variant's series; the bytes are elsewhere, under `blob`. */
+export interface Series {
+  /** Id of the script element that holds the columns. */
+  blob: string;
+  /** Inflated. */
+  bytes: number;
+  /** Of elements. */
+  elements: ElementSeries[];
+  /** Of flows. */
+  flows: FlowSeries[];
+}
+
+/** What packets meet at one place of a link. */
+export interface Stage {
+  /** `policer`, `shaper`, `link` …. */
+  kind: string;
+  /** Unique in its direction of its link. */
+  name: string;
+  /** What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
+  settings?: Record<string, string>;
+}
+
+/** What one stage of the path did, over all runs of a variant. */
+export interface StageFigures {
+  /** The same as a share of what came, 0 to 1. */
+  drop_share: number;
+  /** Packets dropped. */
+  dropped: number;
+  /** The longest queue, packets. */
+  max_queue: number;
+  /** Dropped more than any other stage. */
+  worst: boolean;
+}
+
+/** A state of the congestion control and how much of the flow's time it took. */
+export interface StateTime {
+  /** How many times it was entered. */
+  entered: number;
+  /** Share of the flow's time, 0 to 1. */
+  share: number;
+  /** As in `FlowSeries::states`. */
+  state: string;
+}
+
+/** The sentence on top. */
+export interface Story {
+  /** The variants it is about, the subject first, as result and variant. */
+  about: ([number, number])[];
+  /** English. */
+  en: string;
+  /** Chinese. */
+  zh: string;
+}
+
+/** Columns of one length. */
+export interface Table {
+  /** By name. */
+  columns: Record<string, Column>;
+}
+
+/** What is said of a group of flows. */
+export interface Told {
+  /** Their main cause. */
+  cause?: string;
+  /** The evidence, a short line each. */
+  facts: string[];
+  /** Numbers of the flows it is about; none of the sentence on the rest. */
+  flows: number[];
+  /** A sentence or two. */
+  text: string;
+}
+
+/** Hosts and the links between them. */
+export interface Topology {
+  /** Hosts' names, in the scenario's order. */
+  hosts: string[];
+  /** Links, in the scenario's order. */
+  links: Link[];
+  /** Split-TCP relays. */
+  relays?: Relay[];
+}
+
+/** Where in the round trip the capture sits. */
+export interface Vantage {
+  /** Where. */
+  place: Place;
+  /** Least time from the capture to the receiver and back, ms. */
+  to_receiver_ms?: number;
+  /** Least time from the capture to the sender and back, ms. */
+  to_sender_ms?: number;
+}
+
+/** One variant's outcome. */
+export interface Variant {
+  /** Which clock drove it. */
+  clock: Clock;
+  /** Seconds simulated or measured. */
+  duration_s: number;
+  /** Path elements in the order packets pass them. */
+  elements: Element[];
+  /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
+  flows: Flow[];
+  /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any). */
+  jain_index: number;
+  /** The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none, or where it changes. */
+  limit_mbps?: number;
+  /** Its name. */
+  name: string;
+  /** Each flow was measured alone, in a run of its own; elements are named `element@flow`. */
+  one_at_a_time?: boolean;
+  /** What the packets pass; absent where it is not known, as of a capture. */
+  path?: Topology;
+  /** Means and intervals, when the variant was run more than once. */
+  repeats?: Repeats;
+  /** Sum of the flows' goodputs, Mbit/s. */
+  total_goodput_mbps: number;
+}
+
+/** A variant's figures. */
+export interface VariantFigures {
+  /** Of all flows. */
+  all: Figures;
+  /** Of each, in the variant's order. */
+  flows: Figures[];
+  /** Of each stage, by `link.direction.stage`. */
+  stages: Record<string, StageFigures>;
+}

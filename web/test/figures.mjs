@@ -1,0 +1,46 @@
+// Figures of made-up variants, worked out once more: what crates/report/src/figures.rs hands the page.
+
+const sum = (list, of) => list.reduce((s, x) => s + of(x), 0);
+
+/** Keys that are known. */
+const known = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+
+function one(v, flows, total, limit, elements) {
+  const tcp = flows.filter((f) => f.cc !== "udp" && f.rtt_ms.max > 0);
+  const sent = sum(flows, (f) => f.sent_packets);
+  const rtt = (quantile) => (tcp.length ? sum(tcp, (f) => f.sent_packets * f.rtt_ms[quantile]) / sum(tcp, (f) => f.sent_packets) : undefined);
+  const rates = flows.map((f) => f.goodput_mbps);
+  const round = Math.min(...tcp.map((f) => f.rtt_ms.min));
+  const several = flows.length > 1;
+  return known({
+    goodput_mbps: total, share: limit && total / limit, flows: flows.length,
+    each_mbps: several ? [Math.min(...rates), Math.max(...rates)] : undefined, jain_index: several ? v.jain_index : undefined,
+    lost: flows.every((f) => f.lost_packets !== undefined) ? sum(flows, (f) => f.lost_packets) / sent : undefined,
+    resent: sum(flows, (f) => f.retransmitted_packets), timeouts: sum(flows, (f) => f.timeouts),
+    rtt_p50_ms: rtt("p50"), rtt_p95_ms: rtt("p95"), rtt_mean_ms: rtt("mean"),
+    dropped: elements.length ? sum(elements, (e) => e.dropped_packets) : undefined,
+    max_queue: elements.length ? Math.max(...elements.map((e) => e.max_queue_packets)) : undefined,
+    common_limit_mbps: limit, bdp_packets: limit && tcp.length ? (limit * 1e3 * round) / 8 / (tcp[0].mss_bytes + 40) : undefined,
+    cc: [...new Set(flows.map((f) => f.cc))].join(", "),
+  });
+}
+
+/** Of a variant whose elements each have a name of their own. */
+export function figures(v) {
+  const most = Math.max(...v.elements.map((e) => e.dropped_packets));
+  const stage = ({ dropped_packets: dropped, passed_packets, max_queue_packets: max_queue }) => ({
+    dropped, max_queue, drop_share: dropped > 0 ? dropped / (dropped + passed_packets) : 0, worst: most > 0 && dropped === most,
+  });
+  return {
+    all: one(v, v.flows, v.total_goodput_mbps, v.limit_mbps, v.elements),
+    flows: v.flows.map((f) => one(v, [f], f.goodput_mbps, f.limit_mbps ?? v.limit_mbps, [])),
+    stages: Object.fromEntries(v.elements.map((e) => [e.name, stage(e)])),
+  };
+}
+
+/** How the variants of a page's only result were run. */
+export const facts = (run) => ({
+  clocks: [...new Set(run.variants.map((v) => v.clock))], seeds: [run.seed],
+  duration_s: [Math.min(...run.variants.map((v) => v.duration_s)), Math.max(...run.variants.map((v) => v.duration_s))],
+  variants: run.variants.length, repeats: 0,
+});
