@@ -1,7 +1,8 @@
 //! A packet's headers as data, and as the bytes of RFC 791, RFC 9293 and RFC 768.
 
+use crate::{Addr, End, Options, Packet};
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::BitOr;
 use units::Time;
 
@@ -147,6 +148,13 @@ impl fmt::Display for FrameError {
 impl std::error::Error for FrameError {}
 
 impl TcpOptions {
+    /// The SACK blocks that the header has room for.
+    fn fitting(&self) -> &[(u32, u32)] {
+        let before = TcpOptions { sack: Vec::new(), ..*self }.bytes().len();
+        let room = (MOST_OPTIONS - before).saturating_sub(4) / 8;
+        &self.sack[..self.sack.len().min(room)]
+    }
+
     /// The options' bytes, a multiple of four, 40 at most.
     fn bytes(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(MOST_OPTIONS);
@@ -170,8 +178,7 @@ impl TcpOptions {
         if let Some(shift) = self.wscale {
             b.extend([1, 3, 3, shift]);
         }
-        let room = (MOST_OPTIONS - b.len()).saturating_sub(4) / 8;
-        let blocks = &self.sack[..self.sack.len().min(room)];
+        let blocks = if self.sack.is_empty() { &[] } else { self.fitting() };
         if !blocks.is_empty() {
             b.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
             for (start, end) in blocks {
@@ -197,6 +204,76 @@ fn checksum(mut sum: u32) -> u16 {
 }
 
 impl Frame {
+    /// What a reader makes of a TCP segment's headers, as [`Reader`](crate::Reader) does of their bytes; `None` of
+    /// a datagram.
+    pub fn seen(&self) -> Option<Packet> {
+        let Payload::Tcp(tcp) = &self.payload else { return None };
+        let end = |addr: Ipv4Addr, port| End { addr: Addr::v4(addr.octets()), port };
+        let o = &tcp.options;
+        let mut options = Options {
+            mss: o.mss,
+            wscale: o.wscale,
+            sack_ok: o.sack_ok,
+            timestamps: o.timestamps,
+            ..Options::default()
+        };
+        for (block, from) in options.sack.iter_mut().zip(o.fitting()) {
+            *block = *from;
+            options.sacks += 1;
+        }
+        Some(Packet {
+            time: self.time,
+            src: end(self.src, tcp.sport),
+            dst: end(self.dst, tcp.dport),
+            seq: tcp.seq,
+            ack: tcp.ack,
+            flags: tcp.flags,
+            window: tcp.window,
+            len: tcp.payload_len,
+            header: (IP_HEADER + TCP_HEADER + o.bytes().len()) as u16,
+            outside: 0,
+            id: self.id,
+            ttl: self.ttl,
+            ecn: self.ecn,
+            options,
+        })
+    }
+
+    /// A captured TCP packet as IPv4 headers: the reverse of [`Frame::seen`]. Addresses of IPv6 become 0.0.0.0.
+    pub fn of(packet: &Packet) -> Frame {
+        let v4 = |end: End| match end.addr.ip() {
+            IpAddr::V4(addr) => addr,
+            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+        };
+        let o = &packet.options;
+        let options = TcpOptions {
+            mss: o.mss,
+            wscale: o.wscale,
+            sack_ok: o.sack_ok,
+            timestamps: o.timestamps,
+            sack: o.sack_blocks().to_vec(),
+        };
+        Frame {
+            time: packet.time,
+            src: v4(packet.src),
+            dst: v4(packet.dst),
+            id: packet.id,
+            dscp: 0,
+            ecn: packet.ecn,
+            ttl: packet.ttl,
+            payload: Payload::Tcp(TcpFrame {
+                sport: packet.src.port,
+                dport: packet.dst.port,
+                seq: packet.seq,
+                ack: packet.ack,
+                flags: packet.flags,
+                window: packet.window,
+                options,
+                payload_len: packet.len,
+            }),
+        }
+    }
+
     /// The headers' bytes, checksums right for a payload of zeros, and the packet's whole length.
     pub fn headers(&self) -> Result<(Vec<u8>, u32), FrameError> {
         let mut transport = match &self.payload {

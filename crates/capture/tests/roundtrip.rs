@@ -1,7 +1,8 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
-use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use capture::{Batch, Flags, Frame, Payload, PcapWriter, Reader, TcpFrame, TcpOptions, UdpFrame};
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
+use std::io::Cursor;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use units::Time;
@@ -115,6 +116,29 @@ fn read(bytes: &[u8]) -> (Frame, &[u8]) {
         payload,
     };
     (frame, rest)
+}
+
+/// What a frame says that a reader sees is what the reader sees in its bytes.
+#[test]
+fn frames_are_seen_as_they_are_read() {
+    let blocks = vec![(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
+    let many = |timestamps| TcpOptions { timestamps, sack: blocks.clone(), ..Default::default() };
+    let mut frames = story();
+    frames.extend([
+        tcp(130, false, 1, 4345, Flags::ACK, many(None), 0),
+        tcp(131, false, 1, 4345, Flags::ACK, many(Some((1, 2))), 0),
+    ]);
+    let input = Box::new(Cursor::new(pcap(&frames)));
+    let (mut reader, mut batch) = (Reader::from_reader(input, "x").unwrap(), Batch::default());
+    while reader.fill(&mut batch) {}
+    let seen: Vec<_> = frames.iter().filter_map(Frame::seen).collect();
+    assert_eq!((batch.packets.len(), frames.len()), (11, 12), "the datagram is no segment");
+    assert_eq!(batch.packets, seen);
+    assert_eq!(seen.iter().map(|p| p.options.sacks).collect::<Vec<_>>()[9..], [4, 3]);
+    for (packet, frame) in seen.iter().zip(frames.iter().filter(|f| f.seen().is_some())) {
+        let again = Frame { dscp: frame.dscp, ..Frame::of(packet) };
+        assert_eq!(again.headers(), frame.headers());
+    }
 }
 
 fn read_tcp(tcp: &etherparse::TcpSlice) -> TcpFrame {

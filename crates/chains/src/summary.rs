@@ -7,7 +7,7 @@ use units::Span;
 
 /// What a clock has counted of one flow of the result.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct FlowTally {
     /// Its name.
     pub name: String,
     /// Which of the scenario's flows it is (one of).
@@ -50,7 +50,7 @@ pub struct Whole<'a> {
 
 /// The summary of a run, but for what follows from its time series and sums over its flows
 /// ([`result::Outcome::new`]).
-pub fn variant(whole: Whole<'_>, tallies: Vec<Tally>, elements: Vec<Element>) -> Variant {
+pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<Element>) -> Variant {
     let Whole { name, clock, scenario, only_flow, duration } = whole;
     let limits = Limits::new(scenario, only_flow);
     Variant {
@@ -65,7 +65,7 @@ pub fn variant(whole: Whole<'_>, tallies: Vec<Tally>, elements: Vec<Element>) ->
     }
 }
 
-fn flow(scenario: &Scenario, limits: &Limits, tally: Tally) -> Flow {
+fn flow(scenario: &Scenario, limits: &Limits, tally: FlowTally) -> Flow {
     let of = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     Flow {

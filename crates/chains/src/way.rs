@@ -6,7 +6,7 @@ use scenario::Scenario;
 use units::Time;
 
 /// One direction of a link.
-pub struct Way<B> {
+pub struct LinkWay<B> {
     /// `link.forward` or `link.backward`.
     pub name: String,
     /// Names of its elements as results have them, `link.forward.stage`, in the order packets pass them.
@@ -21,7 +21,7 @@ pub struct Way<B> {
 
 /// The scenario's links, in their order, of each the way forward and the way back. An element's random stream is
 /// that of the run's `seed` and its name.
-pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Way<B>> {
+pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<LinkWay<B>> {
     let mut ways = Vec::new();
     for link in &scenario.links {
         let [a, b] = link.between;
@@ -35,18 +35,18 @@ pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Way
                 chain.push(stage.name.clone(), stage.stage.build(seed, element));
             }
             let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-            ways.push(Way { name, elements, kinds, chain, hosts });
+            ways.push(LinkWay { name, elements, kinds, chain, hosts });
         }
     }
     ways
 }
 
 /// What a run's summary says of the elements of all `ways`.
-pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a Way<B>>) -> Vec<Element> {
+pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<Element> {
     ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
 }
 
-fn element<B>(way: &Way<B>, i: usize) -> Element {
+fn element<B>(way: &LinkWay<B>, i: usize) -> Element {
     let a = way.chain.account(i);
     debug_assert!(a.balances(), "{}: {a:?}", way.elements[i]);
     Element {
@@ -64,7 +64,7 @@ fn element<B>(way: &Way<B>, i: usize) -> Element {
 }
 
 /// Their time series, in the same order, without a row.
-pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a Way<B>>) -> Vec<ElementSeries> {
+pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementSeries> {
     let named = |name: &String| ElementSeries { name: name.clone(), ..ElementSeries::default() };
     ways.flat_map(|way| way.elements.iter().map(named)).collect()
 }
@@ -72,7 +72,7 @@ pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a Way<B>>) -> Vec<
 /// Adds a row for the time `t` to the series of each element of `ways`, which have caught up to `now`.
 pub fn sample<'a, B: 'a>(
     series: &mut [ElementSeries],
-    ways: impl Iterator<Item = &'a Way<B>>,
+    ways: impl Iterator<Item = &'a LinkWay<B>>,
     t: Time,
     now: Time,
 ) {

@@ -1,6 +1,6 @@
 //! Ways and their elements' books, and the summary of a run.
 
-use chains::{Tally, Way, Whole, element_series, elements, sample, variant, ways};
+use chains::{FlowTally, LinkWay, Whole, element_series, elements, sample, variant, ways};
 use path::{Ecn, Outbox, Packet};
 use result::Clock;
 use scenario::{Experiment, Scenario};
@@ -31,7 +31,7 @@ fn packet(id: u64) -> Packet<()> {
 
 #[test]
 fn links_lead_forward_and_back_and_their_elements_keep_books() {
-    let mut ways: Vec<Way<()>> = ways(&scenario(), 1);
+    let mut ways: Vec<LinkWay<()>> = ways(&scenario(), 1);
     let leads: Vec<(&str, [usize; 2])> = ways.iter().map(|w| (&w.name[..], w.hosts)).collect();
     let wanted = [
         ("wan.forward", [0, 1]),
@@ -62,13 +62,13 @@ fn links_lead_forward_and_back_and_their_elements_keep_books() {
 #[test]
 fn a_summary_has_rates_limits_and_names() {
     let scenario = scenario();
-    let tally = |name: &str, delivered_bytes| Tally {
+    let tally = |name: &str, delivered_bytes| FlowTally {
         name: name.into(),
         cc: "reno".into(),
         delivered_bytes,
         measured: Span::from_secs(2),
         lost_packets: Some(3),
-        ..Tally::default()
+        ..FlowTally::default()
     };
     let whole = |clock| {
         let duration = scenario.duration;

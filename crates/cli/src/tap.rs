@@ -1,7 +1,7 @@
 //! Packets as captures, one file for each host.
 
 use crate::output::file_name;
-use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use capture::PcapWriter;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;
@@ -9,16 +9,10 @@ use sim::{Passage, Tap};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use transport::Segment;
 use units::Time;
-
-/// The window scale that captures show; Linux announces it for receive buffers of up to 8 MiB.
-const WINDOW_SCALE: u8 = 7;
-/// Port of the side that answers; the side that opens has [`CLIENT_PORT`] and a number on top.
-const SERVER_PORT: u16 = 5201;
-const CLIENT_PORT: u16 = 40_000;
+use wire::Encoder;
 
 /// A folder with a folder for each run's captures.
 pub struct Folders<'a> {
@@ -49,15 +43,13 @@ impl CaptureSink for Folders<'_> {
 
 /// Writes what each host sends and receives to `<host>.pcap`.
 ///
-/// Host number n is 10.0.0.0 + n + 1. Sequence numbers are relative: a SYN has 0, the first byte
-/// of data 1. The hosts' clocks agree.
+/// What packets look like is crate `wire`'s to say. The hosts' clocks agree.
 /// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
 struct PcapTap {
     /// Empty where they are not wanted.
     stages: BTreeMap<String, PcapWriter<BufWriter<File>>>,
     files: Vec<PcapWriter<BufWriter<File>>>,
-    /// The SYN's maximum segment size, for each host.
-    mss: Vec<u16>,
+    encoder: Encoder,
     failed: Option<io::Error>,
 }
 
@@ -71,35 +63,9 @@ impl PcapTap {
         Ok(PcapTap {
             stages: stages.collect::<io::Result<_>>()?,
             files: scenario.hosts.iter().map(|h| file(&h.name)).collect::<io::Result<_>>()?,
-            mss: scenario.hosts.iter().map(|h| h.stack.mss.map_or(1460, |n| n.min(65_495) as u16)).collect(),
+            encoder: Encoder::new(scenario),
             failed: None,
         })
-    }
-
-    fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Frame {
-        let segment = &packet.body;
-        // The simulator numbers ends of connections: even ones open, the next odd one answers.
-        // Datagram flows have a number each, and no flags.
-        let udp = segment.flags == transport::Flags::default();
-        let (connection, opens) =
-            if udp { (packet.flow, true) } else { (packet.flow / 2, packet.flow.is_multiple_of(2)) };
-        let client = CLIENT_PORT.wrapping_add(connection as u16);
-        let (sport, dport) = if opens { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
-        let payload = if udp {
-            Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
-        } else {
-            Payload::Tcp(tcp(segment, sport, dport, self.mss.get(from).copied().unwrap_or(1460)))
-        };
-        Frame {
-            time: now,
-            src: address(from),
-            dst: address(to),
-            id: packet.id as u16,
-            dscp: packet.dscp,
-            ecn: packet.ecn as u8,
-            ttl: 64,
-            payload,
-        }
     }
 }
 
@@ -113,13 +79,10 @@ impl Tap for PcapTap {
         from: usize,
         to: usize,
     ) {
-        // Later fragments hold no TCP header.
-        if self.failed.is_some() || packet.fragment.is_some_and(|f| f.index > 0) {
-            return;
+        let file = self.files.get_mut(host).filter(|_| self.failed.is_none());
+        if let Some((file, frame)) = file.zip(self.encoder.frame(now, packet, from, to)) {
+            self.failed = file.write(&frame).err();
         }
-        let frame = self.frame(now, packet, from, to);
-        let Some(file) = self.files.get_mut(host) else { return };
-        self.failed = file.write(&frame).err();
     }
 
     fn watches_stages(&self) -> bool {
@@ -127,12 +90,10 @@ impl Tap for PcapTap {
     }
 
     fn stage(&mut self, p: Passage<'_>) {
-        if self.failed.is_some() || p.packet.fragment.is_some_and(|f| f.index > 0) {
-            return;
+        let file = self.stages.get_mut(p.stage).filter(|_| self.failed.is_none());
+        if let Some((file, frame)) = file.zip(self.encoder.frame(p.now, p.packet, p.from, p.to)) {
+            self.failed = file.write(&frame).err();
         }
-        let frame = self.frame(p.now, p.packet, p.from, p.to);
-        let Some(file) = self.stages.get_mut(p.stage) else { return };
-        self.failed = file.write(&frame).err();
     }
 }
 
@@ -174,33 +135,4 @@ fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<lab:
         hosts: files(scenario.hosts.iter().map(|h| h.name.clone()).collect())?,
         stages: files(if stages { stage_names(scenario) } else { Vec::new() })?,
     })
-}
-
-fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
-}
-
-/// Stream offsets become sequence numbers modulo 2^32, one up for the SYN (RFC 9293 section 3.4).
-fn tcp(segment: &Segment, sport: u16, dport: u16, mss: u16) -> TcpFrame {
-    let syn = segment.flags.has(transport::Flags::SYN);
-    let ack = segment.flags.has(transport::Flags::ACK);
-    let number = |offset: u64| (offset as u32).wrapping_add(1);
-    let timestamps = (segment.ts_val != 0).then_some((segment.ts_val, segment.ts_ecr));
-    let sack = segment.sack_ranges().map(|(start, end)| (number(start), number(end))).collect();
-    let mut options = TcpOptions { timestamps, sack, ..Default::default() };
-    if syn {
-        options = TcpOptions { mss: Some(mss), wscale: Some(WINDOW_SCALE), sack_ok: true, ..options };
-    }
-    // RFC 7323 section 2.2: a SYN's window is not scaled.
-    let window = if syn { segment.window } else { segment.window >> WINDOW_SCALE };
-    TcpFrame {
-        sport,
-        dport,
-        seq: if syn { 0 } else { number(segment.seq) },
-        ack: if ack { number(segment.ack) } else { 0 },
-        flags: Flags(segment.flags.0),
-        window: window.min(65_535) as u16,
-        options,
-        payload_len: segment.len,
-    }
 }

@@ -1,6 +1,6 @@
 //! What keeps one run of an experiment from a result.
 
-use crate::Job;
+use crate::RunJob;
 use std::fmt;
 use std::io;
 
@@ -45,7 +45,7 @@ impl std::error::Error for Failure {
 #[derive(Debug)]
 pub struct FailedRun {
     /// Which.
-    pub job: Job,
+    pub job: RunJob,
     /// Its variant's name.
     pub variant: String,
     /// Why.

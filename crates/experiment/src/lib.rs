@@ -9,7 +9,7 @@
 //! 4. of the [`Outcomes`]: [`Outcomes::is_complete`] or what failed, then [`Outcomes::run`] for the summary that
 //!    tables, reports and JSON are made of, and [`Outcomes::variants`] for the time series of each repeat.
 //!
-//! What was finished is kept when another run fails or the caller ends it. A run is known by its [`Job`];
+//! What was finished is kept when another run fails or the caller ends it. A run is known by its [`RunJob`];
 //! [`simulate`] is one run alone, in virtual time. On the kernel runs follow each other, since two in real time
 //! would disturb each other; in virtual time as many run at once as there are threads, and the results are the same
 //! however many those are.
@@ -26,7 +26,7 @@ mod run;
 
 pub use failure::{FailedRun, Failure};
 pub use one::{CaptureSink, CaptureTap, Captured, simulate};
-pub use order::{Job, Order, UnknownVariant, choose};
+pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use progress::Progress;
-pub use run::{Hooks, run};
+pub use run::{Hooks, Watcher, run};

@@ -1,6 +1,6 @@
 //! One run of one variant.
 
-use crate::{Failure, Job};
+use crate::{Failure, RunJob};
 use result::{Clock, Outcome};
 use scenario::Variant;
 use std::io;
@@ -26,7 +26,7 @@ pub trait CaptureSink: Sync {
 /// A run that is about to begin, as a [`CaptureSink`] sees it.
 pub struct Captured<'a> {
     /// Which of the experiment's runs.
-    pub job: &'a Job,
+    pub job: &'a RunJob,
     /// What it is called, as in [`crate::Order::label`].
     pub label: &'a str,
     /// What it runs.

@@ -28,7 +28,7 @@ impl Default for Order {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct RunJob {
     /// Index of the variant.
     pub variant: usize,
     /// What drives it.
@@ -49,12 +49,12 @@ impl Order {
     }
 
     /// All runs: clock by clock, in it variant by variant, in that repeat by repeat, in that flow by flow.
-    pub fn jobs(&self, experiment: &Experiment) -> Vec<Job> {
+    pub fn jobs(&self, experiment: &Experiment) -> Vec<RunJob> {
         self.clocks.iter().flat_map(|&clock| self.jobs_on(clock, experiment)).collect()
     }
 
     /// Those on one clock.
-    pub(crate) fn jobs_on(&self, clock: Clock, experiment: &Experiment) -> Vec<Job> {
+    pub(crate) fn jobs_on(&self, clock: Clock, experiment: &Experiment) -> Vec<RunJob> {
         let mut jobs = Vec::new();
         for (variant, v) in experiment.variants.iter().enumerate() {
             let flows = v.scenario.flows.len();
@@ -63,7 +63,7 @@ impl Order {
                 false => vec![None],
             };
             for (&seed, repeat) in self.seeds(v).iter().zip(0..) {
-                jobs.extend(alone.iter().map(|&flow| Job { variant, clock, repeat, flow, seed }));
+                jobs.extend(alone.iter().map(|&flow| RunJob { variant, clock, repeat, flow, seed }));
             }
         }
         jobs
@@ -71,7 +71,7 @@ impl Order {
 
     /// What a run of this order is called, apart from all others of it: `<variant>[-clock][-repeatN][-<flow>]`,
     /// each part only where there are several. Names of a scenario are in it as they are there.
-    pub fn label(&self, experiment: &Experiment, job: &Job) -> String {
+    pub fn label(&self, experiment: &Experiment, job: &RunJob) -> String {
         let variant = &experiment.variants[job.variant];
         let mut label = variant.name.clone();
         if self.clocks.len() > 1 {

@@ -1,6 +1,6 @@
 //! What came of an experiment.
 
-use crate::{FailedRun, Job, Order};
+use crate::{FailedRun, Order, RunJob};
 use result::{Clock, Outcome, Run, SCHEMA, combine, concat};
 use scenario::Experiment;
 
@@ -17,11 +17,11 @@ pub struct Outcomes {
     /// any finished repeat.
     pub variants: Vec<VariantOutcomes>,
     /// Finished runs of single flows (`one_at_a_time`) whose repeat lacks another flow's run, in order.
-    pub apart: Vec<(Job, Outcome)>,
+    pub apart: Vec<(RunJob, Outcome)>,
     /// Runs that failed, in order.
     pub failed: Vec<FailedRun>,
     /// Runs that were not begun, or ended by the caller or by another's failure, in order.
-    pub stopped: Vec<Job>,
+    pub stopped: Vec<RunJob>,
     /// What the kernel's runs had to tell of the emulation.
     pub notices: Vec<Notice>,
 }
@@ -100,14 +100,14 @@ impl Outcomes {
         &mut self,
         experiment: &Experiment,
         (clock, clocks): (usize, usize),
-        done: Vec<(Job, Outcome)>,
+        done: Vec<(RunJob, Outcome)>,
     ) {
         let mut done = done.into_iter().peekable();
         while let Some((job, outcome)) = done.next() {
             let flows = &experiment.variants[job.variant].scenario.flows;
             let outcome = if job.flow.is_some() {
                 let mut parts = vec![(job, outcome)];
-                let same = |next: &Job| (next.variant, next.repeat) == (job.variant, job.repeat);
+                let same = |next: &RunJob| (next.variant, next.repeat) == (job.variant, job.repeat);
                 while let Some(part) = done.next_if(|(next, _)| same(next)) {
                     parts.push(part);
                 }

@@ -20,18 +20,18 @@ pub struct Progress {
 }
 
 /// What the runs on a clock have told of themselves.
-pub(crate) struct Gauge {
+pub(crate) struct RunGauge {
     clock: Clock,
     /// Each run's time so far and in all, nanoseconds.
     runs: Vec<(AtomicU64, u64)>,
     finished: AtomicUsize,
 }
 
-impl Gauge {
+impl RunGauge {
     /// Of runs with these durations.
-    pub fn new(clock: Clock, durations: impl Iterator<Item = Span>) -> Gauge {
+    pub fn new(clock: Clock, durations: impl Iterator<Item = Span>) -> RunGauge {
         let runs = durations.map(|s| (AtomicU64::new(0), s.as_nanos())).collect();
-        Gauge { clock, runs, finished: AtomicUsize::new(0) }
+        RunGauge { clock, runs, finished: AtomicUsize::new(0) }
     }
 
     /// Run `i` is at `now`.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn runs_add_up_and_never_overshoot() {
-        let gauge = Gauge::new(Clock::Sim, [Span::from_secs(1), Span::from_secs(3)].into_iter());
+        let gauge = RunGauge::new(Clock::Sim, [Span::from_secs(1), Span::from_secs(3)].into_iter());
         let sums = || (gauge.read().played_ms, gauge.read().duration_ms);
         assert_eq!(sums(), (0, 4000));
         gauge.at(0, Time::ZERO + Span::from_millis(400));

@@ -2,20 +2,23 @@
 
 use crate::one::{Captured, Ended, One};
 use crate::parallel::{cores, in_parallel};
-use crate::progress::Gauge;
-use crate::{CaptureSink, FailedRun, Job, Notice, Order, Outcomes, Progress};
+use crate::progress::RunGauge;
+use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
 use result::Clock;
 use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+/// Who is told how far the runs are; `Break` ends the experiment.
+pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
 pub struct Hooks<'a> {
     /// Is told how far the runs are, ten times a second and after each, on the caller's thread. `Break` ends the
     /// experiment: runs that are under way end within moments and have no outcome, no other begins.
-    pub progress: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    pub progress: Option<&'a mut Watcher<'a>>,
     /// Takes captures; without it nothing is captured.
     pub captures: Option<&'a dyn CaptureSink>,
 }
@@ -30,7 +33,7 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
     for (index, &clock) in order.clocks.iter().enumerate() {
         let jobs = order.jobs_on(clock, experiment);
         let player =
-            Player { experiment, order, captures: hooks.captures, stop: &stop, told: Mutex::default() };
+            ClockPlayer { experiment, order, captures: hooks.captures, stop: &stop, told: Mutex::default() };
         let ended = player.play(clock, &jobs, &mut hooks.progress);
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
@@ -50,7 +53,7 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
 }
 
 /// Plays the runs of one clock.
-struct Player<'a> {
+struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
     captures: Option<&'a dyn CaptureSink>,
@@ -59,15 +62,10 @@ struct Player<'a> {
     told: Mutex<Vec<Notice>>,
 }
 
-impl Player<'_> {
-    fn play(
-        &self,
-        clock: Clock,
-        jobs: &[Job],
-        progress: &mut Option<&mut dyn FnMut(&Progress) -> ControlFlow<()>>,
-    ) -> Vec<Ended> {
+impl ClockPlayer<'_> {
+    fn play(&self, clock: Clock, jobs: &[RunJob], progress: &mut Option<&mut Watcher<'_>>) -> Vec<Ended> {
         let variants = &self.experiment.variants;
-        let gauge = Gauge::new(clock, jobs.iter().map(|j| variants[j.variant].scenario.duration));
+        let gauge = RunGauge::new(clock, jobs.iter().map(|j| variants[j.variant].scenario.duration));
         // Two runs in real time at once would disturb each other.
         let threads =
             if clock == Clock::Kernel { 1 } else { self.order.threads.map_or_else(cores, usize::from) };
@@ -98,7 +96,7 @@ impl Player<'_> {
         ended
     }
 
-    fn one(&self, job: &Job, progress: &mut dyn FnMut(units::Time) -> ControlFlow<()>) -> Ended {
+    fn one(&self, job: &RunJob, progress: &mut dyn FnMut(units::Time) -> ControlFlow<()>) -> Ended {
         let variant = &self.experiment.variants[job.variant];
         let label = self.order.label(self.experiment, job);
         let run = Captured { job, label: &label, variant };

@@ -3,7 +3,7 @@
 use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::{Flow, Plan};
-use chains::{Tally, Whole};
+use chains::{FlowTally, Whole};
 use result::{Clock, FlowSeries, Outcome};
 use scenario::Scenario;
 use std::sync::PoisonError;
@@ -37,13 +37,13 @@ pub fn outcome(
 }
 
 /// What was counted of a flow by the run's `end`.
-fn tally(f: &Flow, end: Time) -> Tally {
+fn tally(f: &Flow, end: Time) -> FlowTally {
     let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
     let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
     if rtt_ms.max > 0.0 {
         rtt_ms.min = rtt_ms.min.min(min);
     }
-    Tally {
+    FlowTally {
         name: f.name.clone(),
         of: f.of,
         cc: f.cc.clone(),

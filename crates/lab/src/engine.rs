@@ -44,7 +44,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// One direction of a link, between two devices.
 struct Way {
-    along: chains::Way<Wire>,
+    along: chains::LinkWay<Wire>,
     /// Number of its first element among all.
     first: usize,
     /// Where its packets come from, and where they go.

@@ -10,7 +10,6 @@ use path::Stage;
 use scenario::{Link, Scenario};
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use transport::{Profile, Stack};
 
@@ -27,10 +26,7 @@ pub struct Network {
     pub tuns: Vec<[OwnedFd; 2]>,
 }
 
-/// A host's address, the one that captures of the simulator show too.
-pub fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
-}
+pub use scenario::address;
 
 /// The name of a link's device.
 fn device(link: usize) -> String {

@@ -27,7 +27,7 @@ mod write;
 pub use error::{Cause, ScenarioError};
 pub use limits::Limits;
 pub use parse::MAX_BYTES;
-pub use route::Hop;
+pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
 

@@ -1,6 +1,16 @@
 //! Which links a packet takes: those of the shortest chain.
 
 use crate::{Link, Scenario};
+use path::Stage;
+use std::net::Ipv4Addr;
+
+/// IP packets are at most this big where no link says otherwise.
+const MTU: u32 = 1500;
+
+/// A host's address, by its index: on the kernel, and in captures of either clock.
+pub fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
+}
 
 /// One link of a route, and which way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +22,24 @@ pub struct Hop {
 }
 
 impl Scenario {
+    /// The largest IP packet that two hosts know to fit, bytes: of the links next to either end of the route the
+    /// smallest MTU, 1500 at most.
+    pub fn mtu(&self, from: usize, to: usize) -> u32 {
+        let Some(route) = self.route(from, to) else { return MTU };
+        let edges = [route.first(), route.last()];
+        let stages = edges.into_iter().flatten().flat_map(|hop| {
+            let link = &self.links[hop.link];
+            link.forward.iter().chain(&link.backward)
+        });
+        let mtus = stages.filter_map(|s| match &s.stage {
+            Stage::Link(link) => link.mtu,
+            Stage::RateTrace(link) => link.mtu,
+            Stage::Handover(link) => link.mtu,
+            _ => None,
+        });
+        mtus.fold(MTU, u32::min)
+    }
+
     /// The route between two hosts: the fewest links, and among equals those named first.
     /// Empty from a host to itself; `None` where no chain of links leads.
     pub fn route(&self, from: usize, to: usize) -> Option<Vec<Hop>> {

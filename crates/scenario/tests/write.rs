@@ -111,7 +111,7 @@ tool = "sh -c 'echo \"it is\" {{{port}'"
 "flows.f.stagger" = "0s"
 "flows.web.enabled" = false
 "#;
-    let written = holds(&parse(&text).unwrap());
+    let written = holds(&parse(text).unwrap());
     for line in [
         "duration = \"1.5s\"  # How long a run takes, up to 24 h.",
         "description = \"A \\\"quoted\\\" line\"",

@@ -2,7 +2,7 @@
 
 use crate::flows::{Flow, Flows, Kind};
 use crate::network::Network;
-use chains::{Tally, Whole};
+use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent};
 use scenario::Scenario;
 use transport::Sender;
@@ -78,7 +78,7 @@ impl Collector {
         let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
         let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
             let measured = flows.measured(flow, end);
-            Tally { rtt_ms: rtts.summary(), measured, ..tally(flows, flow, network) }
+            FlowTally { rtt_ms: rtts.summary(), measured, ..tally(flows, flow, network) }
         });
         let elements = chains::elements(network.ways.iter());
         let variant = chains::variant(whole, tallies.collect(), elements);
@@ -95,13 +95,13 @@ impl Collector {
 }
 
 /// What was counted of a flow.
-fn tally(flows: &Flows, flow: &Flow, network: &Network) -> Tally {
-    let mut tally = Tally {
+fn tally(flows: &Flows, flow: &Flow, network: &Network) -> FlowTally {
+    let mut tally = FlowTally {
         name: flow.name.clone(),
         of: flow.of as usize,
         cc: flow.cc.clone(),
         delivered_bytes: flows.delivered(flow),
-        ..Tally::default()
+        ..FlowTally::default()
     };
     match &flow.kind {
         Kind::Udp(u) => {

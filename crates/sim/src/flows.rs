@@ -6,8 +6,8 @@ use std::ops::Range;
 use transport::{App, Application, Limits, Sender, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
 
-/// IP packets are at most this big where no first link says otherwise.
-const MTU: u32 = 1500;
+/// Size of a datagram's IP packet where its flow does not say it.
+const DATAGRAM: u32 = 1500;
 
 /// A TCP flow: its legs' connections and its application.
 pub struct TcpFlow {
@@ -68,24 +68,6 @@ pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
     if udp { UDP_HEADER + seg.len } else { seg.ip_bytes() }
 }
 
-/// The smallest MTU of the links next to either end of the route.
-fn mtu_of(scenario: &Scenario, from: usize, to: usize) -> u32 {
-    let Some(route) = scenario.route(from, to) else { return MTU };
-    let edges = [route.first(), route.last()];
-    let stages = edges.into_iter().flatten().flat_map(|hop| {
-        let link = &scenario.links[hop.link];
-        link.forward.iter().chain(&link.backward)
-    });
-    stages
-        .filter_map(|s| match &s.stage {
-            path::Stage::Link(link) => link.mtu,
-            path::Stage::RateTrace(link) => link.mtu,
-            path::Stage::Handover(link) => link.mtu,
-            _ => None,
-        })
-        .fold(MTU, u32::min)
-}
-
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -103,7 +85,7 @@ impl Builder<'_> {
         to: usize,
         pacing: Option<units::Rate>,
     ) {
-        let mtu = mtu_of(self.scenario, from, to);
+        let mtu = self.scenario.mtu(from, to);
         let stack = |h: usize| -> &Stack { &self.scenario.hosts[h].stack };
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
             let limits: Limits = stack(here).limits(stack(there), mtu, pacing);
@@ -125,7 +107,8 @@ impl Builder<'_> {
         let kind = match &f.app {
             App::Udp { rate, size, arrival, duration } => {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
-                let source = UdpSource::new(*rate, size.unwrap_or(MTU), *arrival, start, *duration, stream);
+                let source =
+                    UdpSource::new(*rate, size.unwrap_or(DATAGRAM), *arrival, start, *duration, stream);
                 self.udp.push((index as u32, f.to as u32));
                 Kind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
             }

@@ -1,7 +1,7 @@
 //! Hosts and what joins them: one chain of elements for each direction of each link, and who sends
 //! where. Routing is by destination, along the fewest links.
 
-use chains::Way;
+use chains::LinkWay;
 use path::{Outbox, Packet};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,7 +19,7 @@ pub struct Arrival {
 
 /// The topology.
 pub struct Network {
-    pub ways: Vec<Way<Segment>>,
+    pub ways: Vec<LinkWay<Segment>>,
     /// For each host and destination the way to take; `u32::MAX` where there is none.
     next: Vec<u32>,
     hosts: usize,

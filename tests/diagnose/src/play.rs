@@ -2,7 +2,7 @@
 
 use crate::watch::{Sink, Watch};
 use crate::{Case, Truth, truth};
-use capture::{Packet, PcapWriter};
+use capture::{Frame, Packet, PcapWriter};
 use scenario::{Experiment, Variant};
 use std::io::{self, Write};
 
@@ -36,7 +36,7 @@ impl<W: Write> PcapSink<W> {
 impl<W: Write> Sink for PcapSink<W> {
     fn packet(&mut self, packet: &Packet) {
         if self.failed.is_none() {
-            self.failed = self.out.write(&crate::wire::frame(packet)).err();
+            self.failed = self.out.write(&Frame::of(packet)).err();
         }
     }
 }

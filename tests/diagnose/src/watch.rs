@@ -3,6 +3,7 @@
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
+use ::wire::Encoder;
 use capture::Packet;
 use scenario::Scenario;
 use sim::{Passage, Tap};
@@ -22,7 +23,7 @@ const GATHER: Span = Span::from_micros(20);
 pub struct Watch<'a> {
     /// What it saw.
     pub seen: Seen,
-    wire: wire::Wire,
+    encoder: Encoder,
     vantage: usize,
     offload: bool,
     pending: Option<(Packet, Time)>,
@@ -34,7 +35,7 @@ impl<'a> Watch<'a> {
     pub fn new(case: &Case, scenario: &Scenario, sink: &'a mut dyn Sink) -> Watch<'a> {
         Watch {
             seen: Seen::new(scenario),
-            wire: wire::Wire::new(scenario),
+            encoder: Encoder::new(scenario),
             vantage: case.vantage.host(),
             offload: case.offload,
             pending: None,
@@ -87,8 +88,10 @@ impl Tap for Watch<'_> {
         }
         if host == self.vantage {
             self.seen.show(now, number);
-            let packet = self.wire.packet(now, p, from, to);
-            self.capture(packet);
+            let frame = self.encoder.frame(now, p, from, to);
+            if let Some(packet) = frame.and_then(|f| f.seen()) {
+                self.capture(packet);
+            }
         }
         if outgoing || host != to {
             self.seen.enter(now, number, host, to, p.id);

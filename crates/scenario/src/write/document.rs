@@ -2,7 +2,7 @@
 
 use super::docs;
 use super::tree::Tree;
-use super::value::{Table, Value, get, spell_key};
+use super::value::{Table, Written, get, spell_key};
 
 /// The widest comment.
 const WIDTH: usize = 100;
@@ -22,14 +22,14 @@ impl Document {
         self.comment("", "Every key: docs/scenario.md.");
         self.text += "\n";
         for (key, value) in &tree.run {
-            if *value == Value::Bool(false) {
+            if *value == Written::Bool(false) {
                 continue; // the default of all switches
             }
             self.entry(key, value);
             self.text.pop();
             self.text += &format!("  # {}\n", docs::key(key));
             if key == "name" && !description.is_empty() {
-                self.entry("description", &Value::text(description));
+                self.entry("description", &Written::text(description));
             }
         }
         for (section, definition, table) in [
@@ -65,21 +65,21 @@ impl Document {
     }
 
     /// A key and its value: of an application with what it is, of a list of stages a line each.
-    fn entry(&mut self, key: &str, value: &Value) {
+    fn entry(&mut self, key: &str, value: &Written) {
         let kind = value.as_table().filter(|_| key == "app").and_then(|t| get(t, "kind"));
-        if let Some(Value::Text(kind)) = kind {
+        if let Some(Written::Text(kind)) = kind {
             self.comment("", &docs::kind("App", kind));
         }
         spell_key(key, &mut self.text);
         self.text += " = ";
         match value {
-            Value::List(list) if list.iter().any(|v| kind_of(v).is_some()) => self.stages(list),
+            Written::List(list) if list.iter().any(|v| kind_of(v).is_some()) => self.stages(list),
             other => other.spell(&mut self.text),
         }
         self.text += "\n";
     }
 
-    fn stages(&mut self, list: &[Value]) {
+    fn stages(&mut self, list: &[Written]) {
         const INDENT: &str = "    ";
         self.text += "[\n";
         for stage in list {
@@ -108,9 +108,9 @@ impl Document {
     }
 }
 
-fn kind_of(value: &Value) -> Option<&str> {
+fn kind_of(value: &Written) -> Option<&str> {
     match get(value.as_table()?, "kind")? {
-        Value::Text(kind) => Some(kind),
+        Written::Text(kind) => Some(kind),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Values without what says no more than the defaults do.
 
-use super::value::{Table, Value};
+use super::value::{Table, Written};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -9,20 +9,20 @@ const LONG: usize = 100;
 
 /// `data` as a table without the keys that it is the same without.
 pub(crate) fn lean<T: Serialize + DeserializeOwned + PartialEq>(data: &T) -> Table {
-    prune(Value::of(data), &|value| {
+    prune(Written::of(data), &|value| {
         serde_json::to_value(value).and_then(serde_json::from_value::<T>).is_ok_and(|read| read == *data)
     })
 }
 
 /// The table without each key after whose removal `same` still holds.
-pub(crate) fn prune(value: Value, same: &dyn Fn(&Value) -> bool) -> Table {
+pub(crate) fn prune(value: Written, same: &dyn Fn(&Written) -> bool) -> Table {
     let mut whole = value;
     visit(&mut Vec::new(), &mut whole, same);
-    if let Value::Table(table) = whole { table } else { Table::new() }
+    if let Written::Table(table) = whole { table } else { Table::new() }
 }
 
 /// Tries each key at and below the place `at` of `whole`, outer ones first.
-fn visit(at: &mut Vec<usize>, whole: &mut Value, same: &dyn Fn(&Value) -> bool) {
+fn visit(at: &mut Vec<usize>, whole: &mut Written, same: &dyn Fn(&Written) -> bool) {
     let mut i = 0;
     loop {
         at.push(i);
@@ -46,26 +46,26 @@ fn visit(at: &mut Vec<usize>, whole: &mut Value, same: &dyn Fn(&Value) -> bool) 
 }
 
 /// The value at a path of positions.
-fn child<'v>(value: &'v Value, at: &[usize]) -> Option<&'v Value> {
+fn child<'v>(value: &'v Written, at: &[usize]) -> Option<&'v Written> {
     at.iter().try_fold(value, |value, &i| match value {
-        Value::Table(table) => table.get(i).map(|(_, v)| v),
-        Value::List(list) if list.len() <= LONG => list.get(i),
+        Written::Table(table) => table.get(i).map(|(_, v)| v),
+        Written::List(list) if list.len() <= LONG => list.get(i),
         _ => None,
     })
 }
 
 /// `whole` without the key at a path of positions; `None` where that is no key of a table.
-fn removed(whole: &Value, at: &[usize]) -> Option<Value> {
+fn removed(whole: &Written, at: &[usize]) -> Option<Written> {
     let (&last, parents) = at.split_last()?;
-    let Some(Value::Table(table)) = child(whole, parents) else { return None };
+    let Some(Written::Table(table)) = child(whole, parents) else { return None };
     table.get(last)?;
     let mut without = whole.clone();
     let parent = parents.iter().try_fold(&mut without, |value, &i| match value {
-        Value::Table(table) => table.get_mut(i).map(|(_, v)| v),
-        Value::List(list) => list.get_mut(i),
+        Written::Table(table) => table.get_mut(i).map(|(_, v)| v),
+        Written::List(list) => list.get_mut(i),
         _ => None,
     })?;
-    if let Value::Table(table) = parent {
+    if let Written::Table(table) = parent {
         table.remove(last);
     }
     Some(without)

@@ -6,50 +6,50 @@ use std::fmt;
 
 /// A value of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum Written {
     Text(String),
     Integer(i128),
     Float(f64),
     Bool(bool),
-    List(Vec<Value>),
+    List(Vec<Written>),
     Table(Table),
     /// Nothing: a key that is left out.
     Absent,
 }
 
 /// Keys in their order.
-pub(crate) type Table = Vec<(String, Value)>;
+pub(crate) type Table = Vec<(String, Written)>;
 
 /// The entry `key` of a table.
-pub(crate) fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Value> {
+pub(crate) fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Written> {
     table.iter().find(|(k, _)| k == key).map(|(_, v)| v)
 }
 
-impl Value {
+impl Written {
     /// Of plain data, with keys in the order of its declaration and without those that have no value.
-    pub fn of(data: &impl Serialize) -> Value {
+    pub fn of(data: &impl Serialize) -> Written {
         // By way of a text: that keeps the order, which a tree of serde_json's may not.
         let text = serde_json::to_string(data).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or(Value::Absent)
+        serde_json::from_str(&text).unwrap_or(Written::Absent)
     }
 
-    pub fn text(text: &str) -> Value {
-        Value::Text(text.into())
+    pub fn text(text: &str) -> Written {
+        Written::Text(text.into())
     }
 
     pub fn as_table(&self) -> Option<&Table> {
-        if let Value::Table(table) = self { Some(table) } else { None }
+        if let Written::Table(table) = self { Some(table) } else { None }
     }
 
     /// Adds the value as TOML, in one line.
     pub fn spell(&self, out: &mut String) {
         match self {
-            Value::Text(text) => quote(text, out),
-            Value::Integer(n) => *out += &n.to_string(),
+            Written::Text(text) => quote(text, out),
+            Written::Integer(n) => *out += &n.to_string(),
             // Its shortest form that reads back, always with a point or an exponent.
-            Value::Float(x) => *out += &format!("{x:?}"),
-            Value::Bool(b) => *out += if *b { "true" } else { "false" },
-            Value::List(list) => {
+            Written::Float(x) => *out += &format!("{x:?}"),
+            Written::Bool(b) => *out += if *b { "true" } else { "false" },
+            Written::List(list) => {
                 *out += "[";
                 for (i, value) in list.iter().enumerate() {
                     *out += if i > 0 { ", " } else { "" };
@@ -57,8 +57,8 @@ impl Value {
                 }
                 *out += "]";
             }
-            Value::Table(table) if table.is_empty() => *out += "{}",
-            Value::Table(table) => {
+            Written::Table(table) if table.is_empty() => *out += "{}",
+            Written::Table(table) => {
                 *out += "{ ";
                 for (i, (key, value)) in table.iter().enumerate() {
                     *out += if i > 0 { ", " } else { "" };
@@ -68,7 +68,7 @@ impl Value {
                 }
                 *out += " }";
             }
-            Value::Absent => {}
+            Written::Absent => {}
         }
     }
 }
@@ -100,25 +100,25 @@ fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-impl Serialize for Value {
+impl Serialize for Written {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
-            Value::Text(text) => s.serialize_str(text),
-            Value::Integer(n) => match u64::try_from(*n) {
+            Written::Text(text) => s.serialize_str(text),
+            Written::Integer(n) => match u64::try_from(*n) {
                 Ok(n) => s.serialize_u64(n),
                 Err(_) => s.serialize_i64(*n as i64),
             },
-            Value::Float(x) => s.serialize_f64(*x),
-            Value::Bool(b) => s.serialize_bool(*b),
-            Value::List(list) => s.collect_seq(list),
-            Value::Table(table) => s.collect_map(table.iter().map(|(k, v)| (k, v))),
-            Value::Absent => s.serialize_unit(),
+            Written::Float(x) => s.serialize_f64(*x),
+            Written::Bool(b) => s.serialize_bool(*b),
+            Written::List(list) => s.collect_seq(list),
+            Written::Table(table) => s.collect_map(table.iter().map(|(k, v)| (k, v))),
+            Written::Absent => s.serialize_unit(),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Value, D::Error> {
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Written, D::Error> {
         d.deserialize_any(Any)
     }
 }
@@ -126,43 +126,43 @@ impl<'de> Deserialize<'de> for Value {
 struct Any;
 
 impl<'de> Visitor<'de> for Any {
-    type Value = Value;
+    type Value = Written;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
-    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
-        Ok(Value::Bool(b))
+    fn visit_bool<E>(self, b: bool) -> Result<Written, E> {
+        Ok(Written::Bool(b))
     }
-    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
-        Ok(Value::Integer(n.into()))
+    fn visit_i64<E>(self, n: i64) -> Result<Written, E> {
+        Ok(Written::Integer(n.into()))
     }
-    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
-        Ok(Value::Integer(n.into()))
+    fn visit_u64<E>(self, n: u64) -> Result<Written, E> {
+        Ok(Written::Integer(n.into()))
     }
-    fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
-        Ok(Value::Float(x))
+    fn visit_f64<E>(self, x: f64) -> Result<Written, E> {
+        Ok(Written::Float(x))
     }
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::text(text))
+    fn visit_str<E>(self, text: &str) -> Result<Written, E> {
+        Ok(Written::text(text))
     }
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Absent)
+    fn visit_unit<E>(self) -> Result<Written, E> {
+        Ok(Written::Absent)
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Written, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = list.next_element()? {
             values.push(value);
         }
-        Ok(Value::List(values))
+        Ok(Written::List(values))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
         let mut table = Table::new();
         while let Some((key, value)) = map.next_entry()? {
-            if value != Value::Absent {
+            if value != Written::Absent {
                 table.push((key, value));
             }
         }
-        Ok(Value::Table(table))
+        Ok(Written::Table(table))
     }
 }
 
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for Any {
 mod tests {
     use super::*;
 
-    fn spelt(value: &Value) -> String {
+    fn spelt(value: &Written) -> String {
         let mut out = String::new();
         value.spell(&mut out);
         out
@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn values_are_spelt_as_toml() {
         let table = vec![
-            ("a".to_string(), Value::Integer(u64::MAX.into())),
-            ("b.c".to_string(), Value::List(vec![Value::Float(1.0), Value::Float(1e-9)])),
-            ("ü".to_string(), Value::Bool(false)),
-            ("t".to_string(), Value::text("a\"b\\c\nd\u{7f}é")),
-            ("none".to_string(), Value::Table(vec![])),
+            ("a".to_string(), Written::Integer(u64::MAX.into())),
+            ("b.c".to_string(), Written::List(vec![Written::Float(1.0), Written::Float(1e-9)])),
+            ("ü".to_string(), Written::Bool(false)),
+            ("t".to_string(), Written::text("a\"b\\c\nd\u{7f}é")),
+            ("none".to_string(), Written::Table(vec![])),
         ];
-        let text = spelt(&Value::Table(table.clone()));
+        let text = spelt(&Written::Table(table.clone()));
         let wanted = "{ a = 18446744073709551615, \"b.c\" = [1.0, 1e-9], \"ü\" = false, \
                       t = \"a\\\"b\\\\c\\nd\\u007Fé\", none = {} }";
         assert_eq!(text, wanted);
@@ -203,6 +203,6 @@ mod tests {
             m: &'static str,
         }
         let data = Data { z: 1, a: None, m: "x" };
-        assert_eq!(spelt(&Value::of(&data)), "{ z = 1, m = \"x\" }");
+        assert_eq!(spelt(&Written::of(&data)), "{ z = 1, m = \"x\" }");
     }
 }

@@ -1,13 +1,13 @@
 //! What one scenario changes of another, as a variant's overrides.
 
 use super::tree::Tree;
-use super::value::{Table, Value, get};
+use super::value::{Table, Written, get};
 use crate::address::quote;
 use crate::stage;
 
 /// The overrides that make `tree` of `base`, in an order in which they can be applied.
 pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
-    let mut out = Overrides::default();
+    let mut out = Changes::default();
     for (key, value) in &tree.run {
         if get(&base.run, key) != Some(value) {
             out.set(&[key], value.clone());
@@ -21,7 +21,7 @@ pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
 }
 
 #[derive(Default)]
-struct Overrides(Table);
+struct Changes(Table);
 
 fn names(table: &Table) -> Vec<&str> {
     table.iter().map(|(name, _)| name.as_str()).collect()
@@ -33,8 +33,8 @@ fn in_order(some: &[&str], all: &[&str]) -> bool {
     some.iter().all(|name| rest.any(|other| other == name))
 }
 
-impl Overrides {
-    fn set(&mut self, path: &[&str], value: Value) {
+impl Changes {
+    fn set(&mut self, path: &[&str], value: Written) {
         let steps: Vec<String> = path.iter().map(|step| quote(step)).collect();
         self.0.push((steps.join("."), value));
     }
@@ -43,7 +43,7 @@ impl Overrides {
     fn hosts(&mut self, base: &Tree, tree: &Tree) {
         if base.linked != tree.linked {
             if base.hosts != tree.hosts {
-                self.set(&["hosts"], Value::Table(tree.hosts.clone()));
+                self.set(&["hosts"], Written::Table(tree.hosts.clone()));
             }
             return;
         }
@@ -51,7 +51,7 @@ impl Overrides {
             let stack = |of: &Tree| get(&of.hosts, host)?.as_table().and_then(|t| get(t, "stack")).cloned();
             let (old, new) = (stack(base), stack(tree));
             if old != new {
-                self.set(&["hosts", host, "stack"], new.unwrap_or(Value::Table(Table::new())));
+                self.set(&["hosts", host, "stack"], new.unwrap_or(Written::Table(Table::new())));
             }
         }
     }
@@ -61,11 +61,11 @@ impl Overrides {
         let (old, new) = (names(base), names(tree));
         let fewer = section == "flows" && in_order(&new, &old);
         if !new.starts_with(&old) && !fewer {
-            return self.set(&[section], Value::Table(tree.clone()));
+            return self.set(&[section], Written::Table(tree.clone()));
         }
         for (name, value) in base {
             match get(tree, name) {
-                None => self.set(&[section, name, "enabled"], Value::Bool(false)),
+                None => self.set(&[section, name, "enabled"], Written::Bool(false)),
                 Some(other) => self.table(&[section, name], value, other),
             }
         }
@@ -75,7 +75,7 @@ impl Overrides {
     }
 
     /// The keys that differ between two tables; the whole table where one vanishes that has no default to write.
-    fn table(&mut self, path: &[&str], old: &Value, new: &Value) {
+    fn table(&mut self, path: &[&str], old: &Written, new: &Written) {
         let (Some(before), Some(after)) = (old.as_table(), new.as_table()) else { return };
         let vanished = before.iter().map(|(key, _)| key.as_str()).filter(|key| get(after, key).is_none());
         let Some(defaults) = vanished.map(|key| Some((key, default(path, key)?))).collect::<Option<Vec<_>>>()
@@ -95,14 +95,14 @@ impl Overrides {
     }
 
     /// The stages that differ; the whole list where there are others.
-    fn stages(&mut self, path: &[&str], old: &Value, new: &Value) {
-        let (Value::List(before), Value::List(after)) = (old, new) else { return };
+    fn stages(&mut self, path: &[&str], old: &Written, new: &Written) {
+        let (Written::List(before), Written::List(after)) = (old, new) else { return };
         let called = stage_names(before);
         if called != stage_names(after) {
             return self.set(path, new.clone());
         }
         for ((name, old), new) in called.iter().zip(before).zip(after) {
-            let kind = |stage: &Value| stage.as_table().and_then(|t| get(t, "kind")).cloned();
+            let kind = |stage: &Written| stage.as_table().and_then(|t| get(t, "kind")).cloned();
             let path = [path, &[name.as_str()]].concat();
             if old == new {
                 continue;
@@ -121,26 +121,26 @@ fn is_way(path: &[&str]) -> bool {
 }
 
 /// What a key means when it is left out, where that can be written.
-fn default(table: &[&str], key: &str) -> Option<Value> {
+fn default(table: &[&str], key: &str) -> Option<Written> {
     match (table, key) {
-        (["links", _], "forward" | "backward") | (["flows", _], "via") => Some(Value::List(Vec::new())),
-        (["flows", _], "start" | "stagger") => Some(Value::text("0s")),
-        (["flows", _], "count") => Some(Value::Integer(1)),
-        (["flows", _], "dscp") => Some(Value::Integer(0)),
+        (["links", _], "forward" | "backward") | (["flows", _], "via") => Some(Written::List(Vec::new())),
+        (["flows", _], "start" | "stagger") => Some(Written::text("0s")),
+        (["flows", _], "count") => Some(Written::Integer(1)),
+        (["flows", _], "dscp") => Some(Written::Integer(0)),
         _ => None,
     }
 }
 
 /// A stage without its name: one that takes another's place takes its name.
-fn nameless(stage: &Value) -> Value {
+fn nameless(stage: &Written) -> Written {
     let table = stage.as_table().into_iter().flatten();
-    Value::Table(table.filter(|(key, _)| key != "name").cloned().collect())
+    Written::Table(table.filter(|(key, _)| key != "name").cloned().collect())
 }
 
 /// The names that the parser gives these stages.
-fn stage_names(stages: &[Value]) -> Vec<String> {
-    let text = |stage: &'_ Value, key| match stage.as_table().and_then(|t| get(t, key)) {
-        Some(Value::Text(text)) => Some(text.clone()),
+fn stage_names(stages: &[Written]) -> Vec<String> {
+    let text = |stage: &'_ Written, key| match stage.as_table().and_then(|t| get(t, key)) {
+        Some(Written::Text(text)) => Some(text.clone()),
         _ => None,
     };
     let told: Vec<_> =

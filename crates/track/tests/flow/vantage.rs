@@ -1,6 +1,6 @@
 //! Simulated runs as a capture would show them: at the sender, in the middle, at the receiver.
 
-use capture::{Addr, End, Flags, Options, Packet};
+use capture::Packet;
 use path::Packet as Simulated;
 use result::{Flow, Outcome};
 use scenario::Experiment;
@@ -8,12 +8,14 @@ use sim::Tap;
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
+use wire::Encoder;
 
-/// As in `longfat run --pcap`.
-const WINDOW_SCALE: u8 = 7;
+/// When simulated captures begin: not at 1970.
+const BEGIN: Time = Time::from_nanos(1_600_000_000_000_000_000);
 
 /// Packets of one host each.
 pub struct Captures {
+    encoder: Encoder,
     pub hosts: Vec<Vec<Packet>>,
     /// Stream offset and length of the packets that left the first host and of those that came to the last.
     pub sent: Vec<(u32, u32)>,
@@ -22,10 +24,8 @@ pub struct Captures {
 
 impl Tap for Captures {
     fn packet(&mut self, now: Time, host: usize, out: bool, p: &Simulated<Segment>, from: usize, to: usize) {
-        if p.fragment.is_some_and(|f| f.index > 0) {
-            return;
-        }
-        let packet = packet(now, p, from, to);
+        let now = BEGIN + now.since(Time::ZERO);
+        let Some(packet) = self.encoder.frame(now, p, from, to).and_then(|f| f.seen()) else { return };
         if packet.len > 0 && from == 0 && host == 0 && out {
             self.sent.push((packet.seq, packet.len));
         }
@@ -33,45 +33,6 @@ impl Tap for Captures {
             self.arrived.push((packet.seq, packet.len));
         }
         self.hosts[host].push(packet);
-    }
-}
-
-fn end(host: usize, port: u16) -> End {
-    End { addr: Addr::v4([10, 0, 0, 1 + host as u8]), port }
-}
-
-fn packet(now: Time, p: &Simulated<Segment>, from: usize, to: usize) -> Packet {
-    let s = &p.body;
-    let (client, opens) = (40_000 + (p.flow / 2) as u16, p.flow.is_multiple_of(2));
-    let (sport, dport) = if opens { (client, 5201) } else { (5201, client) };
-    let syn = s.flags.has(transport::Flags::SYN);
-    let number = |offset: u64| (offset as u32).wrapping_add(1);
-    let mut options = Options {
-        timestamps: (s.ts_val != 0).then_some((s.ts_val, s.ts_ecr)),
-        sacks: s.sacks,
-        ..Options::default()
-    };
-    for (block, (from, to)) in options.sack.iter_mut().zip(s.sack_ranges()) {
-        *block = (number(from), number(to));
-    }
-    if syn {
-        options = Options { mss: Some(1460), wscale: Some(WINDOW_SCALE), sack_ok: s.sack_ok, ..options };
-    }
-    Packet {
-        time: Time::from_nanos(1_600_000_000_000_000_000) + now.since(Time::ZERO),
-        src: end(from, sport),
-        dst: end(to, dport),
-        seq: if syn { 0 } else { number(s.seq) },
-        ack: if s.flags.has(transport::Flags::ACK) { number(s.ack) } else { 0 },
-        flags: Flags(s.flags.0),
-        window: (if syn { s.window } else { s.window >> WINDOW_SCALE }).min(65_535) as u16,
-        len: s.len,
-        header: (s.ip_bytes() - s.len) as u16,
-        outside: 0,
-        id: p.id as u16,
-        ttl: 64,
-        ecn: p.ecn as u8,
-        options,
     }
 }
 
@@ -93,7 +54,8 @@ pub fn run(head: &str, up: &str, down: &str, back_down: &str, back_up: &str, flo
     };
     let order: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
     assert_eq!(order, ["a", "m", "b"]);
-    let mut captures = Captures { hosts: vec![vec![]; 3], sent: vec![], arrived: vec![] };
+    let mut captures =
+        Captures { encoder: Encoder::new(&scenario), hosts: vec![vec![]; 3], sent: vec![], arrived: vec![] };
     let outcome = sim::run(
         "test",
         &scenario,

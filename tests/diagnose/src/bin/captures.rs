@@ -7,14 +7,14 @@
 //! | `headers` | eight transfers through a queue, headers only: 10 million packets |
 //! | `many` | 5000 connections of 200 kB, headers only |
 
-use capture::{Packet, PcapWriter};
-use diagnose_test::wire::{Wire, frame};
+use capture::{Frame, PcapWriter};
 use scenario::Experiment;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use transport::Segment;
 use units::Time;
+use wire::Encoder;
 
 /// Ethernet (draft-ietf-opsawg-linktype), and the header that all packets have.
 const LINKTYPE_ETHERNET: u32 = 1;
@@ -25,7 +25,7 @@ const HEAD: usize = 24;
 
 /// Writes what host 0 sends and receives.
 struct Out {
-    wire: Wire,
+    encoder: Encoder,
     file: BufWriter<File>,
     full: bool,
     packets: u64,
@@ -35,7 +35,7 @@ struct Out {
 }
 
 impl Out {
-    fn new(file: File, wire: Wire, full: bool) -> io::Result<Out> {
+    fn new(file: File, encoder: Encoder, full: bool) -> io::Result<Out> {
         // The same head as longfat's own captures but for snap length and link type.
         let mut head = PcapWriter::new(Vec::new())?.finish()?;
         head[16..20].copy_from_slice(&if full { 262_144u32 } else { SNAPLEN as u32 }.to_le_bytes());
@@ -43,15 +43,15 @@ impl Out {
         let mut file = BufWriter::with_capacity(1 << 20, file);
         file.write_all(&head)?;
         let filling = (0..65_536u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        Ok(Out { wire, file, full, packets: 0, failed: None, filling })
+        Ok(Out { encoder, file, full, packets: 0, failed: None, filling })
     }
 
-    fn write(&mut self, p: &Packet) -> io::Result<()> {
+    fn write(&mut self, frame: &Frame) -> io::Result<()> {
         let (headers, length) =
-            frame(p).headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+            frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         let length = length as usize + ETHERNET.len();
         let kept = if self.full { length } else { length.min(SNAPLEN) };
-        let ns = p.time.as_nanos();
+        let ns = frame.time.as_nanos();
         let words = [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, kept as u32, length as u32];
         for word in words {
             self.file.write_all(&word.to_le_bytes())?;
@@ -75,8 +75,8 @@ impl sim::Tap for Out {
         to: usize,
     ) {
         if host == 0 && self.failed.is_none() {
-            let packet = self.wire.packet(now, p, from, to);
-            self.failed = self.write(&packet).err();
+            let frame = self.encoder.frame(now, p, from, to);
+            self.failed = frame.and_then(|frame| self.write(&frame).err());
         }
     }
 }
@@ -134,7 +134,7 @@ fn run() -> Result<u64, String> {
     let variant = experiment.variants.first().ok_or("no variant")?;
     let why = |e: io::Error| format!("{file}: {e}");
     let mut out =
-        Out::new(File::create(file).map_err(why)?, Wire::new(&variant.scenario), full).map_err(why)?;
+        Out::new(File::create(file).map_err(why)?, Encoder::new(&variant.scenario), full).map_err(why)?;
     let options = sim::Options { seed: 1, tap: Some(&mut out), ..Default::default() };
     sim::run(&variant.name, &variant.scenario, options);
     match out.failed {

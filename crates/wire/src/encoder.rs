@@ -1,0 +1,109 @@
+//! From a simulated packet to its headers.
+
+use crate::announced;
+use capture::{Flags, Frame, Payload, TcpFrame, TcpOptions, UdpFrame};
+use path::Packet;
+use scenario::{Scenario, address};
+use std::collections::BTreeMap;
+use transport::Segment;
+use units::Time;
+
+/// Port of the end that answers.
+const SERVER_PORT: u16 = 5201;
+/// Port of the end that opens connection 0; the others have their number on top.
+const CLIENT_PORT: u16 = 40_000;
+/// Of hosts that no flow connects.
+const USUAL_MSS: u16 = 1460;
+
+/// Knows what a packet of one scenario looks like.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    /// The window scale that each host announces.
+    scale: Vec<u8>,
+    /// The maximum segment size that a host announces to another, of all that connect.
+    mss: BTreeMap<(usize, usize), u16>,
+}
+
+impl Encoder {
+    /// Of a scenario.
+    pub fn new(scenario: &Scenario) -> Encoder {
+        let mut mss = BTreeMap::new();
+        for flow in &scenario.flows {
+            let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
+            let hosts: Vec<usize> = [flow.from].into_iter().chain(relays).chain([flow.to]).collect();
+            for leg in hosts.windows(2) {
+                for (here, there) in [(leg[0], leg[1]), (leg[1], leg[0])] {
+                    // As the simulator has it: both ends know the path that the opening one sees.
+                    let mtu = scenario.mtu(leg[0], leg[1]);
+                    let stack = &scenario.hosts[here].stack;
+                    mss.entry((here, there)).or_insert_with(|| announced::mss(stack, mtu));
+                }
+            }
+        }
+        Encoder { scale: scenario.hosts.iter().map(|h| announced::scale(&h.stack)).collect(), mss }
+    }
+
+    /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`sim::Tap`]), as
+    /// they are seen at `now`. `None` of a fragment that is not the first: it has no TCP header.
+    ///
+    /// [`sim::Tap`]: ../sim/trait.Tap.html
+    pub fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Option<Frame> {
+        if packet.fragment.is_some_and(|f| f.index > 0) {
+            return None;
+        }
+        let segment = &packet.body;
+        // Datagrams have no flags, and a number for each flow.
+        let udp = segment.flags == transport::Flags::default();
+        let (sport, dport) = ports(packet.flow, udp);
+        let payload = if udp {
+            Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
+        } else {
+            let mss = || self.mss.get(&(from, to)).copied().unwrap_or(USUAL_MSS);
+            Payload::Tcp(tcp(segment, sport, dport, mss, self.scale[from]))
+        };
+        Some(Frame {
+            time: now,
+            src: address(from),
+            dst: address(to),
+            id: packet.id as u16,
+            dscp: packet.dscp,
+            ecn: packet.ecn as u8,
+            ttl: 64,
+            payload,
+        })
+    }
+}
+
+/// Source and destination port of what has this number. The simulator numbers the ends of connections: even ones
+/// open, the next odd one answers; of datagrams (`udp`) the flow alone has a number.
+pub fn ports(number: u32, udp: bool) -> (u16, u16) {
+    let (connection, opens) = if udp { (number, true) } else { (number / 2, number.is_multiple_of(2)) };
+    let client = CLIENT_PORT.wrapping_add(connection as u16);
+    if opens { (client, SERVER_PORT) } else { (SERVER_PORT, client) }
+}
+
+/// Stream offsets become sequence numbers modulo 2^32, one up for the SYN (RFC 9293 section 3.4).
+fn tcp(segment: &Segment, sport: u16, dport: u16, mss: impl Fn() -> u16, scale: u8) -> TcpFrame {
+    let syn = segment.flags.has(transport::Flags::SYN);
+    let ack = segment.flags.has(transport::Flags::ACK);
+    let number = |offset: u64| (offset as u32).wrapping_add(1);
+    let options = TcpOptions {
+        mss: syn.then(mss),
+        wscale: syn.then_some(scale),
+        sack_ok: syn && segment.sack_ok,
+        timestamps: (segment.ts_val != 0).then_some((segment.ts_val, segment.ts_ecr)),
+        sack: segment.sack_ranges().map(|(start, end)| (number(start), number(end))).collect(),
+    };
+    // RFC 7323 section 2.2: a SYN's window is not scaled.
+    let window = if syn { segment.window } else { segment.window >> scale };
+    TcpFrame {
+        sport,
+        dport,
+        seq: if syn { 0 } else { number(segment.seq) },
+        ack: if ack { number(segment.ack) } else { 0 },
+        flags: Flags(segment.flags.0),
+        window: window.min(65_535) as u16,
+        options,
+        payload_len: segment.len,
+    }
+}

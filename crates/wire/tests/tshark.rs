@@ -1,0 +1,299 @@
+//! Captures of simulated connections, read by tshark: each header field is what the simulator sent.
+//!
+//! What is expected is taken from the simulated packets themselves, not from the encoder.
+
+use capture::PcapWriter;
+use path::Packet;
+use scenario::{Experiment, Scenario};
+use std::fs;
+use std::io::Cursor;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use transport::{Flags, Segment};
+use units::Time;
+use wire::Encoder;
+
+/// A packet that the first host saw, and between whom it went.
+struct Shown {
+    now: Time,
+    packet: Packet<Segment>,
+    ends: [usize; 2],
+}
+
+/// Writes what the first host sees, and keeps it.
+struct Tap {
+    encoder: Encoder,
+    out: PcapWriter<Cursor<Vec<u8>>>,
+    shown: Vec<Shown>,
+}
+
+impl sim::Tap for Tap {
+    fn packet(&mut self, now: Time, host: usize, _: bool, packet: &Packet<Segment>, from: usize, to: usize) {
+        if host != 0 {
+            return;
+        }
+        let frame = self.encoder.frame(now, packet, from, to);
+        let first = packet.fragment.is_none_or(|f| f.index == 0);
+        assert_eq!(frame.is_some(), first);
+        if let Some(frame) = frame {
+            self.out.write(&frame).unwrap();
+            self.shown.push(Shown { now, packet: packet.clone(), ends: [from, to] });
+        }
+    }
+}
+
+const FIELDS: &[&str] = &[
+    "frame.time_epoch",
+    "ip.src",
+    "ip.dst",
+    "ip.len",
+    "ip.id",
+    "ip.dsfield.dscp",
+    "ip.dsfield.ecn",
+    "ip.checksum.status",
+    "tcp.checksum.status",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.seq",
+    "tcp.ack",
+    "tcp.flags",
+    "tcp.len",
+    "tcp.window_size_value",
+    "tcp.window_size",
+    "tcp.options.mss_val",
+    "tcp.options.wscale.shift",
+    "tcp.options.sack_perm",
+    "tcp.options.timestamp.tsval",
+    "tcp.options.timestamp.tsecr",
+    "tcp.options.sack_le",
+    "tcp.options.sack_re",
+    "_ws.malformed",
+];
+
+/// A packet as tshark reads it.
+struct Read<'a>(Vec<&'a str>);
+
+impl Read<'_> {
+    fn text(&self, field: &str) -> &str {
+        self.0[FIELDS.iter().position(|f| *f == field).unwrap()]
+    }
+
+    fn number(&self, field: &str) -> Option<u64> {
+        let text = self.text(field);
+        let hex = text.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16).unwrap());
+        hex.or_else(|| (!text.is_empty()).then(|| text.parse().unwrap()))
+    }
+
+    /// Of each SACK block one edge.
+    fn edges(&self, field: &str) -> Vec<u32> {
+        self.text(field).split(',').filter(|t| !t.is_empty()).map(|t| t.parse().unwrap()).collect()
+    }
+}
+
+fn scenario(stacks: [&str; 2], link: &str, flow: &str) -> Scenario {
+    let [a, b] = stacks;
+    // Slow enough for a queue where that is what matters.
+    let rate = if link.starts_with("queue") { 4 } else { 20 };
+    let text = format!(
+        r#"
+duration = "3s"
+sample = "0s"
+[hosts.a]
+stack = {{ {a} }}
+[hosts.b]
+stack = {{ {b} }}
+[links.l]
+between = ["a", "b"]
+forward = [{{ kind = "link", rate = "{rate}Mbit/s", delay = "20ms", {link} }}, {{ kind = "loss", model = "list", packets = [30, 31, 33, 60, 200] }}]
+backward = [{{ kind = "delay", delay = "20ms" }}]
+[flows.f]
+from = "a"
+to = "b"
+{flow}
+"#
+    );
+    Experiment::parse("t.toml", &text, &[])
+        .unwrap_or_else(|e| panic!("{}", e.render()))
+        .variants
+        .remove(0)
+        .scenario
+}
+
+/// What was simulated, and what tshark reads in its capture; `None` without tshark.
+fn captured(name: &str, scenario: &Scenario) -> Option<(Vec<Shown>, String)> {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("SKIPPED {name}: tshark is not installed");
+        return None;
+    }
+    let out = PcapWriter::new(Cursor::new(Vec::new())).unwrap();
+    let mut tap = Tap { encoder: Encoder::new(scenario), out, shown: Vec::new() };
+    sim::run("t", scenario, sim::Options { seed: 1, tap: Some(&mut tap), ..Default::default() });
+    let file = std::env::temp_dir().join(format!("longfat-wire-{}-{name}.pcap", std::process::id()));
+    fs::write(&file, tap.out.finish().unwrap().into_inner()).unwrap();
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(&file).args(["-T", "fields", "-E", "separator=;"]);
+    for option in ["tcp.relative_sequence_numbers:FALSE", "tcp.check_checksum:TRUE", "ip.check_checksum:TRUE"]
+    {
+        command.args(["-o", option]);
+    }
+    FIELDS.iter().for_each(|field| _ = command.args(["-e", field]));
+    let read = command.output().unwrap();
+    let _ = fs::remove_file(&file);
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    Some((tap.shown, String::from_utf8(read.stdout).unwrap()))
+}
+
+/// Compares every packet of a run; gives back what SYN and SYN-ACK announced: MSS, scale, SACK, timestamps.
+fn compared(name: &str, scenario: &Scenario) -> Option<[(u64, u64, bool, bool); 2]> {
+    let (shown, text) = captured(name, scenario)?;
+    let lines: Vec<Read> = text.lines().map(|line| Read(line.split(';').collect())).collect();
+    assert_eq!(lines.len(), shown.len());
+    assert!(shown.len() > 500, "{name}: {}", shown.len());
+    let mut scale = [0; 2];
+    let mut announced = [(0, 0, false, false); 2];
+    let mut sacks = 0;
+    for (read, shown) in lines.iter().zip(&shown) {
+        let (s, [from, _]) = (&shown.packet.body, shown.ends);
+        let syn = s.flags.has(Flags::SYN);
+        if syn {
+            let n = |field| read.number(field).unwrap();
+            scale[from] = n("tcp.options.wscale.shift");
+            let sack = !read.text("tcp.options.sack_perm").is_empty();
+            let stamped = read.number("tcp.options.timestamp.tsval").is_some();
+            announced[from] = (n("tcp.options.mss_val"), scale[from], sack, stamped);
+            assert_eq!(sack, s.sack_ok);
+        }
+        network(read, shown);
+        header(read, s);
+        window(name, read, s, scale[from]);
+        sacks += u32::from(s.sacks);
+        assert_eq!(read.text("_ws.malformed"), "");
+        assert_eq!(read.number("ip.checksum.status"), Some(1), "good");
+        // Unverified where there is payload: captures hold headers only.
+        assert_eq!(read.number("tcp.checksum.status"), Some(if s.len == 0 { 1 } else { 2 }));
+        if !syn {
+            for field in ["tcp.options.mss_val", "tcp.options.wscale.shift", "tcp.options.sack_perm"] {
+                assert_eq!(read.text(field), "", "{name}: {field} of a segment that is no SYN");
+            }
+        }
+    }
+    // Both ends offered it, and packets were lost.
+    assert_eq!(sacks > 0, announced[0].2 && announced[1].2, "{name}: {sacks} SACK blocks");
+    Some(announced)
+}
+
+fn network(read: &Read, shown: &Shown) {
+    let host = |i: usize| Ipv4Addr::new(10, 0, 0, 1 + i as u8).to_string();
+    assert_eq!(
+        (read.text("ip.src"), read.text("ip.dst")),
+        (&host(shown.ends[0])[..], &host(shown.ends[1])[..])
+    );
+    let (p, ns) = (&shown.packet, shown.now.as_nanos());
+    let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    assert_eq!(read.text("frame.time_epoch"), time);
+    assert_eq!(read.number("ip.len"), Some(u64::from(p.size - p.overhead)));
+    assert_eq!(read.number("ip.id"), Some(p.id & 0xffff));
+    assert_eq!(read.number("ip.dsfield.dscp"), Some(p.dscp.into()));
+    assert_eq!(read.number("ip.dsfield.ecn"), Some(p.ecn as u64));
+}
+
+fn header(read: &Read, s: &Segment) {
+    let opens = read.number("tcp.dstport") == Some(5201);
+    let ports = (read.number("tcp.srcport").unwrap(), read.number("tcp.dstport").unwrap());
+    assert_eq!(if opens { ports } else { (ports.1, ports.0) }, (40_000, 5201));
+    let (syn, ack) = (s.flags.has(Flags::SYN), s.flags.has(Flags::ACK));
+    // The SYN takes a number of its own (RFC 9293 section 3.4).
+    let number = |offset: u64| (offset + 1) & 0xffff_ffff;
+    assert_eq!(read.number("tcp.seq"), Some(if syn { 0 } else { number(s.seq) }));
+    assert_eq!(read.number("tcp.ack"), Some(if ack { number(s.ack) } else { 0 }));
+    assert_eq!(read.number("tcp.flags"), Some(s.flags.0.into()));
+    assert_eq!(read.number("tcp.len"), Some(s.len.into()));
+    let stamps = (s.ts_val != 0).then_some((s.ts_val, s.ts_ecr));
+    let tsval = read.number("tcp.options.timestamp.tsval");
+    let read_stamps = tsval.zip(read.number("tcp.options.timestamp.tsecr"));
+    assert_eq!(read_stamps, stamps.map(|(value, echo)| (value.into(), echo.into())));
+    let (left, right): (Vec<u32>, Vec<u32>) =
+        s.sack_ranges().map(|(start, end)| (start as u32 + 1, end as u32 + 1)).unzip();
+    assert_eq!((read.edges("tcp.options.sack_le"), read.edges("tcp.options.sack_re")), (left, right));
+}
+
+/// A SYN's window is not scaled; each other is what the simulator told, to less than one step of the scale.
+fn window(name: &str, read: &Read, s: &Segment, scale: u64) {
+    let told = u64::from(s.window);
+    let field = read.number("tcp.window_size_value").unwrap();
+    if s.flags.has(Flags::SYN) {
+        assert_eq!(field, told.min(65_535));
+        return;
+    }
+    let meant = field << scale;
+    assert_eq!(read.number("tcp.window_size"), Some(meant));
+    assert!(meant <= told && told - meant < 1 << scale, "{name}: {told} is shown as {meant}");
+}
+
+#[test]
+fn hosts_as_they_come() {
+    let both = compared("default", &scenario(["", ""], "", ""));
+    let Some(both) = both else { return };
+    assert_eq!(both, [(1460, 7, true, true); 2]);
+}
+
+#[test]
+fn a_host_without_sack_offers_none_and_gets_none() {
+    let s = scenario(["", "sack = false"], "", "");
+    let Some([a, b]) = compared("no-sack", &s) else { return };
+    assert_eq!((a, b), ((1460, 7, true, true), (1460, 7, false, true)));
+}
+
+#[test]
+fn windows_above_eight_mebibytes_are_whole() {
+    let s = scenario(["", "receive_window = \"16MiB\""], "", "");
+    let Some([_, b]) = compared("large-window", &s) else { return };
+    assert_eq!(b.1, 9);
+    let s = scenario(["profile = \"windows\"", "profile = \"windows\""], "", "");
+    let Some(both) = compared("windows", &s) else { return };
+    assert_eq!(both, [(1460, 8, true, false); 2]);
+    // And small ones are told to the byte, or nearly.
+    let s = scenario(["", "receive_window = \"30001B\""], "", "");
+    let Some([_, b]) = compared("small-window", &s) else { return };
+    assert_eq!(b.1, 7, "the buffer is as large as ever");
+}
+
+#[test]
+fn without_timestamps_there_are_none() {
+    let s = scenario(["timestamps = false", ""], "", "");
+    let Some([a, b]) = compared("no-timestamps", &s) else { return };
+    assert_eq!((a.3, b.3), (false, false), "a SYN-ACK has what was negotiated");
+    let s = scenario(["", "timestamps = false"], "", "");
+    let Some([a, b]) = compared("half-timestamps", &s) else { return };
+    assert_eq!((a.3, b.3), (true, false));
+}
+
+#[test]
+fn marks_are_shown() {
+    let queue = "queue = { kind = \"codel\", target = \"1ms\", interval = \"20ms\", ecn = true }";
+    let s = scenario(["ecn = true", "ecn = true"], queue, "dscp = 46");
+    if compared("ecn", &s).is_none() {
+        return;
+    }
+    let (shown, _) = captured("ecn-again", &s).unwrap();
+    let has = |flag| shown.iter().any(|p| p.packet.body.flags.has(flag));
+    assert!(has(Flags::ECE) && has(Flags::CWR), "the queue marked");
+    assert!(shown.iter().all(|p| p.packet.dscp == 46));
+}
+
+#[test]
+fn segments_are_as_large_as_announced() {
+    for (name, stack, link, mss) in [
+        ("jumbo", "mss = 8960", "", 1460),
+        ("small-mss", "mss = 536", "", 536),
+        ("small-mtu", "", "mtu = 1400", 1360),
+    ] {
+        let s = scenario([stack, stack], link, "");
+        let Some(both) = compared(name, &s) else { return };
+        assert_eq!(both.map(|b| b.0), [mss; 2], "{name}");
+        let (shown, _) = captured(name, &s).unwrap();
+        let largest = shown.iter().map(|p| p.packet.body.len).max().unwrap();
+        // Timestamps take their place in a segment (RFC 6691 section 2).
+        assert_eq!(u64::from(largest), mss - 12, "{name}");
+    }
+}
