@@ -53,7 +53,7 @@ pub struct TcpFrame {
     /// Acknowledgement number.
     pub ack: u32,
     /// Flags.
-    pub flags: Flags,
+    pub flags: TcpFlags,
     /// The window field: already scaled down, except in a SYN.
     pub window: u16,
     /// Options.
@@ -91,36 +91,36 @@ pub struct UdpFrame {
 
 /// TCP flags; combine with `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct TcpFlags(pub u8);
 
-impl Flags {
+impl TcpFlags {
     /// No more data.
-    pub const FIN: Flags = Flags(0x01);
+    pub const FIN: TcpFlags = TcpFlags(0x01);
     /// Synchronise.
-    pub const SYN: Flags = Flags(0x02);
+    pub const SYN: TcpFlags = TcpFlags(0x02);
     /// Reset.
-    pub const RST: Flags = Flags(0x04);
+    pub const RST: TcpFlags = TcpFlags(0x04);
     /// Push.
-    pub const PSH: Flags = Flags(0x08);
+    pub const PSH: TcpFlags = TcpFlags(0x08);
     /// Acknowledge.
-    pub const ACK: Flags = Flags(0x10);
+    pub const ACK: TcpFlags = TcpFlags(0x10);
     /// Urgent.
-    pub const URG: Flags = Flags(0x20);
+    pub const URG: TcpFlags = TcpFlags(0x20);
     /// ECN echo (RFC 3168 section 6.1).
-    pub const ECE: Flags = Flags(0x40);
+    pub const ECE: TcpFlags = TcpFlags(0x40);
     /// Congestion window reduced (RFC 3168 section 6.1).
-    pub const CWR: Flags = Flags(0x80);
+    pub const CWR: TcpFlags = TcpFlags(0x80);
 
     /// Whether all of `other`'s flags are set.
-    pub fn has(self, other: Flags) -> bool {
+    pub fn has(self, other: TcpFlags) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-impl BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+impl BitOr for TcpFlags {
+    type Output = TcpFlags;
+    fn bitor(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::output::file_name;
-use capture::{Flags, Frame, Payload, PcapWriter, TcpFrame, TcpOptions, UdpFrame};
+use capture::{Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
 use scenario::Scenario;
 use sim::{Passage, Tap};
@@ -170,7 +170,7 @@ fn tcp(segment: &Segment, sport: u16, dport: u16, mss: u16) -> TcpFrame {
         dport,
         seq: if syn { 0 } else { number(segment.seq) },
         ack: if ack { number(segment.ack) } else { 0 },
-        flags: Flags(segment.flags.0),
+        flags: TcpFlags(segment.flags.0),
         window: window.min(65_535) as u16,
         options,
         payload_len: segment.len,

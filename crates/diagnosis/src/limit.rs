@@ -24,7 +24,7 @@ use overflow::overflow;
 use queue::{overflows, pinned, queue};
 use result::diagnosis::LimiterKind;
 use std::cell::LazyCell;
-use track::{Fate, Sample, Track};
+use track::{LoggedPacket, PacketFate, Track};
 use units::Time;
 
 /// A limiter.
@@ -116,11 +116,11 @@ impl Packets<'_> {
             let mut before = None;
             track.log.iter().enumerate().filter_map(move |(entry, s)| {
                 let lost = match s.fate {
-                    Fate::Passed => false,
-                    Fate::LostDown => behind,
+                    PacketFate::Passed => false,
+                    PacketFate::LostDown => behind,
                     // What was lost before the capture never came to a limiter behind it.
-                    Fate::LostUp if behind => return None,
-                    Fate::LostUp => true,
+                    PacketFate::LostUp if behind => return None,
+                    PacketFate::LostUp => true,
                 };
                 let mut rtt = if s.rtt > 0 { s.rtt as f32 * 1e-6 } else { f32::NAN };
                 let mut at = seconds(s.time);
@@ -134,7 +134,7 @@ impl Packets<'_> {
                     at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
                 }
                 // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
-                if s.fate == Fate::LostUp {
+                if s.fate == PacketFate::LostUp {
                     at = before.unwrap_or(at);
                 }
                 before = Some(at);
@@ -191,7 +191,7 @@ pub(crate) fn seconds(time: Time) -> f64 {
 }
 
 /// Bytes of one packet.
-fn size(s: &Sample) -> f32 {
+fn size(s: &LoggedPacket) -> f32 {
     s.bytes as f32 / s.segments.max(1) as f32
 }
 

@@ -292,7 +292,7 @@ fn receiver_side(t: &Track) -> bool {
 }
 
 fn sender_side(t: &Track) -> bool {
-    let least = |h: &track::Histogram, syn: Option<units::Span>| match h.samples() {
+    let least = |h: &track::SpanHistogram, syn: Option<units::Span>| match h.samples() {
         0 => syn.map(|s| s.as_nanos()),
         _ => Some(h.min().as_nanos()),
     };
@@ -302,7 +302,7 @@ fn sender_side(t: &Track) -> bool {
 
 /// What round trips take too long, they take mostly between sender and capture.
 fn slow_up(t: &Track) -> bool {
-    let over = |h: &track::Histogram| match h.samples() {
+    let over = |h: &track::SpanHistogram| match h.samples() {
         0 => 0,
         _ => h.mean().as_nanos().saturating_sub(h.min().as_nanos()),
     };
@@ -537,7 +537,7 @@ fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSp
 }
 
 fn vantage(t: &Track) -> Vantage {
-    let least = |h: &track::Histogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
+    let least = |h: &track::SpanHistogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {

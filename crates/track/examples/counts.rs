@@ -1,7 +1,7 @@
 //! What the tracker counts in captures: a line of tab-separated numbers for each direction with data. Read by
 //! `tests/retransmissions.sh`.
 
-use capture::Reader;
+use capture::CaptureReader;
 use std::path::Path;
 use std::process::ExitCode;
 use track::{TrackerOptions, track};
@@ -13,7 +13,7 @@ const COLUMNS: &str = "file\tsender\treceiver\tdata_packets\tunique_bytes\tretra
 fn main() -> ExitCode {
     println!("{COLUMNS}");
     for file in std::env::args().skip(1) {
-        let reader = match Reader::open(Path::new(&file)) {
+        let reader = match CaptureReader::open(Path::new(&file)) {
             Ok(reader) => reader,
             Err(e) => {
                 eprintln!("{e}");
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         let (tracks, ..) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
         for t in tracks {
             let c = &t.counts;
-            let lost = t.log.iter().filter(|s| s.fate != track::Fate::Passed);
+            let lost = t.log.iter().filter(|s| s.fate != track::PacketFate::Passed);
             let numbers = [
                 c.data_packets,
                 c.unique_bytes,

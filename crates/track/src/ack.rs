@@ -1,10 +1,10 @@
 //! What an ACK tells of the direction whose data it acknowledges.
 
-use crate::Waited;
-use crate::board::Segment;
+use crate::WaitReason;
+use crate::board::SentSegment;
 use crate::direction::{Direction, unwrap};
-use crate::upstream::Known;
-use capture::{Flags, Packet};
+use crate::upstream::AckState;
+use capture::{TcpFlags, TcpPacket};
 use units::Span;
 
 /// An ACK of more than this beyond what was seen is of another stream.
@@ -12,7 +12,7 @@ const MOST_AHEAD: u64 = 1 << 30;
 
 /// RTTs of what an ACK newly acknowledges; send times, nanoseconds.
 #[derive(Default)]
-struct Sampled {
+struct AckSamples {
     /// Of the oldest segment and the `up` then in force.
     oldest: Option<(u64, u32)>,
     newest: Option<u64>,
@@ -23,13 +23,13 @@ struct Sampled {
 impl Direction {
     /// A packet of the receiver passes. Returns the RTT it tells, µs, 0 for none.
     #[inline]
-    pub fn ack(&mut self, p: &Packet, now: u64) -> u32 {
+    pub fn ack(&mut self, p: &TcpPacket, now: u64) -> u32 {
         let mut ack = unwrap(self.una, p.ack);
         if ack > self.nxt + MOST_AHEAD {
             return 0;
         }
         let outstanding = self.una < self.nxt;
-        let pure = p.len == 0 && p.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) == 0;
+        let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
         if let Some(fin) = self.fin
             && ack == fin + 1
         {
@@ -37,7 +37,7 @@ impl Direction {
         } else if ack == self.nxt + 1 && self.board.list.is_empty() && self.una == self.nxt {
             ack = self.nxt; // a FIN that was not seen
         }
-        let mut sampled = Sampled::default();
+        let mut sampled = AckSamples::default();
         let advances = ack > self.una;
         if advances {
             self.advance(ack, p, now, &mut sampled);
@@ -55,11 +55,18 @@ impl Direction {
             self.take_window(ack, p, now);
         }
         let c = &mut self.counts;
-        c.ece += p.flags.has(Flags::ECE) as u64;
+        c.ece += p.flags.has(TcpFlags::ECE) as u64;
         if pure || advances {
             c.acks += 1;
         }
-        self.up.acked(Known { time: now, una: self.una, sacked: self.sacked, edge: self.edge, pure, gap: 0 });
+        self.up.acked(AckState {
+            time: now,
+            una: self.una,
+            sacked: self.sacked,
+            edge: self.edge,
+            pure,
+            gap: 0,
+        });
         if let Some((tsval, _)) = p.options.timestamps {
             self.up.mark(now, tsval);
         }
@@ -74,7 +81,7 @@ impl Direction {
 
     /// Everything below `ack` has arrived.
     #[inline]
-    fn advance(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
+    fn advance(&mut self, ack: u64, p: &TcpPacket, now: u64, sampled: &mut AckSamples) {
         let mut needless = false;
         let mut front = true;
         // Without SACK: what filled a hole is acknowledged at once, and with it what lay behind (RFC 5681 section 4.2).
@@ -115,7 +122,7 @@ impl Direction {
             // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
             // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
             let times = if mended { part.times.max(2) } else { part.times };
-            self.arrived(&Segment { len, times, ..part }, now, sampled);
+            self.arrived(&SentSegment { len, times, ..part }, now, sampled);
         }
         if mended {
             (sampled.oldest, sampled.newest) = (proven, None);
@@ -137,7 +144,7 @@ impl Direction {
 
     /// A segment has arrived, as an ACK or a SACK tells.
     #[inline]
-    fn arrived(&mut self, s: &Segment, now: u64, sampled: &mut Sampled) {
+    fn arrived(&mut self, s: &SentSegment, now: u64, sampled: &mut AckSamples) {
         let mut rtt = 0;
         if s.is_hole() {
             self.counts.missed_bytes += s.len as u64;
@@ -158,7 +165,7 @@ impl Direction {
     }
 
     /// The receiver has `len` bytes of what was sent again; `needless`: it had them before.
-    pub(super) fn mend(&mut self, part: &Segment, len: u32, needless: bool) {
+    pub(super) fn mend(&mut self, part: &SentSegment, len: u32, needless: bool) {
         let Some(first) = part.doubted() else {
             if needless {
                 self.needless(part.seq, part.seq + len as u64, false);
@@ -180,7 +187,7 @@ impl Direction {
     }
 
     /// Whether a segment that was sent again had arrived the first time.
-    fn was_needless(&self, s: &Segment, p: &Packet, now: u64, front: bool, before: bool) -> bool {
+    fn was_needless(&self, s: &SentSegment, p: &TcpPacket, now: u64, front: bool, before: bool) -> bool {
         // RFC 3522: the ACK of the first byte echoes the packet that brought it.
         if let Some((_, echo)) = p.options.timestamps
             && s.tsval != 0
@@ -193,7 +200,7 @@ impl Direction {
     }
 
     /// Whether the ACK of a segment sent again comes sooner than the path allows.
-    fn too_soon(&self, s: &Segment, now: u64) -> bool {
+    fn too_soon(&self, s: &SentSegment, now: u64) -> bool {
         self.least_down != u64::MAX && now.saturating_sub(s.time) < self.least_down / 8 * 7
     }
 
@@ -208,7 +215,7 @@ impl Direction {
     }
 
     /// SACK blocks (RFC 2018, RFC 2883).
-    fn sack(&mut self, ack: u64, p: &Packet, now: u64, sampled: &mut Sampled) {
+    fn sack(&mut self, ack: u64, p: &TcpPacket, now: u64, sampled: &mut AckSamples) {
         self.counts.sacks += 1;
         let mut blocks = [(0, 0); 4];
         let mut known = 0;
@@ -234,7 +241,7 @@ impl Direction {
     }
 
     /// Marks what lies between `from` and `to`, except what the last ACK told already.
-    fn mark(&mut self, mut from: u64, mut to: u64, now: u64, sampled: &mut Sampled) {
+    fn mark(&mut self, mut from: u64, mut to: u64, now: u64, sampled: &mut AckSamples) {
         for &(a, b) in &self.blocks {
             if a <= from && from < b {
                 from = b;
@@ -266,8 +273,8 @@ impl Direction {
 
     /// The window that an ACK announces.
     #[inline]
-    fn take_window(&mut self, ack: u64, p: &Packet, now: u64) {
-        let zero = p.window == 0 && !p.flags.has(Flags::SYN) && !p.flags.has(Flags::RST);
+    fn take_window(&mut self, ack: u64, p: &TcpPacket, now: u64) {
+        let zero = p.window == 0 && !p.flags.has(TcpFlags::SYN) && !p.flags.has(TcpFlags::RST);
         match (zero, self.zero_since) {
             (true, None) => {
                 self.counts.zero_windows += 1;
@@ -275,13 +282,13 @@ impl Direction {
             }
             (false, Some(from)) => {
                 self.zero_since = None;
-                self.wait(from, now, Waited::ZeroWindow);
+                self.wait(from, now, WaitReason::ZeroWindow);
             }
             _ => {}
         }
         self.window = p.window;
         // RFC 7323 section 2.2: a SYN's window is not scaled.
-        let scale = if p.flags.has(Flags::SYN) { 0 } else { self.scale.unwrap_or(0) };
+        let scale = if p.flags.has(TcpFlags::SYN) { 0 } else { self.scale.unwrap_or(0) };
         self.edge = ack + ((p.window as u64) << scale);
     }
 
@@ -297,7 +304,7 @@ impl Direction {
 
     /// Takes the RTT; returns it in µs, 0 for none.
     #[inline]
-    fn sample(&mut self, now: u64, sampled: &Sampled) -> u32 {
+    fn sample(&mut self, now: u64, sampled: &AckSamples) -> u32 {
         let Some((sent, up)) = sampled.oldest else { return 0 };
         let down = now.saturating_sub(sent);
         let all = down.saturating_add(up as u64 * 1000);
@@ -319,7 +326,7 @@ impl Direction {
     }
 
     #[inline]
-    fn count_ack(&mut self, now: u64, sampled: &Sampled, rtt: u32, counted: bool) {
+    fn count_ack(&mut self, now: u64, sampled: &AckSamples, rtt: u32, counted: bool) {
         let inflight = self.inflight(now);
         let window = self.announced();
         let bin = self.bins.at(now);

@@ -1,11 +1,11 @@
 //! Data that was there before, or should have been: sent again, and why, or only late.
 
-use crate::board::Segment;
+use crate::board::SentSegment;
 use crate::direction::{Direction, RTO_INITIAL, RTO_MIN, unwrap};
-use crate::log::Entry;
-use crate::resent::Again;
-use crate::{Kind, Waited};
-use capture::Packet;
+use crate::log::LogEntry;
+use crate::resent::Retransmission;
+use crate::{PacketKind, WaitReason};
+use capture::TcpPacket;
 use units::Span;
 
 /// Reordering is not later than this where the RTT does not tell, nanoseconds.
@@ -14,7 +14,7 @@ const LATE: u64 = 3_000_000;
 impl Direction {
     /// Whether this very packet, by its IP identification and timestamp, passed after the time `since`.
     #[inline]
-    pub fn was_sent(&self, p: &Packet, since: u64) -> bool {
+    pub fn was_sent(&self, p: &TcpPacket, since: u64) -> bool {
         let seq = unwrap(self.nxt, p.seq);
         if seq >= self.nxt {
             return false;
@@ -30,23 +30,23 @@ impl Direction {
     #[cold]
     pub(super) fn again(
         &mut self,
-        p: &Packet,
+        p: &TcpPacket,
         seq: u64,
         now: u64,
         gap: u64,
-        entry: Entry,
-    ) -> (Kind, Option<Waited>) {
+        entry: LogEntry,
+    ) -> (PacketKind, Option<WaitReason>) {
         let old_end = (seq + p.len as u64).min(self.nxt);
         let mut i = self.board.find(seq);
         i += self.board.cut(i, seq) as usize;
         let first = self.board.list.get(i).copied();
         let late = first.is_some_and(|s| s.is_hole() && s.seq < old_end && self.is_late(&s, p, now));
         let (kind, timer) = if late {
-            (Kind::Reordered, None)
+            (PacketKind::Reordered, None)
         } else {
             self.kind_of_retransmission(seq, old_end, now, gap, first)
         };
-        let number = self.log.push(Entry { again: !late, ..entry });
+        let number = self.log.push(LogEntry { again: !late, ..entry });
         let tsval = p.options.timestamps.map_or(0, |t| t.0);
         let up = (self.up.rtt() / 1000).min(u32::MAX as u64) as u32;
         let hold = now.saturating_add(2 * self.rtt.rtt.min(RTO_INITIAL)).saturating_add(RTO_MIN / 2);
@@ -78,7 +78,7 @@ impl Direction {
                     self.log.lost(s.entry, s.len, segments, if s.is_hole() { 0 } else { hold });
                 }
                 if first == 0 && !s.is_hole() {
-                    self.resent.push(Again {
+                    self.resent.push(Retransmission {
                         seq: s.seq,
                         end: s.end(),
                         entry: s.entry,
@@ -92,7 +92,7 @@ impl Direction {
             }
             opened += s.len;
             let times = if s.is_hole() && late { 1 } else { s.times.saturating_add(1).max(2) };
-            let seen = Segment { time: now, up, entry: number, tsval, id: p.id, times, first, ..s };
+            let seen = SentSegment { time: now, up, entry: number, tsval, id: p.id, times, first, ..s };
             self.board.list[i - 1] = seen;
         }
         let old = (old_end - seq) as u32;
@@ -101,8 +101,8 @@ impl Direction {
             self.counts.retransmitted_packets += segments;
             self.counts.retransmitted_bytes += old as u64;
             let count = match kind {
-                Kind::Timeout => &mut self.counts.rto,
-                Kind::Probe => &mut self.counts.tlp,
+                PacketKind::Timeout => &mut self.counts.rto,
+                PacketKind::Probe => &mut self.counts.tlp,
                 _ => &mut self.counts.fast,
             };
             *count += segments;
@@ -122,7 +122,7 @@ impl Direction {
     }
 
     /// Whether a packet that fills a hole is late only, not sent again.
-    fn is_late(&self, hole: &Segment, p: &Packet, now: u64) -> bool {
+    fn is_late(&self, hole: &SentSegment, p: &TcpPacket, now: u64) -> bool {
         let waited = now.saturating_sub(hole.time);
         if let Some((tsval, _)) = p.options.timestamps {
             // Sent before the packet that overtook it; or after: then it was sent again.
@@ -148,8 +148,8 @@ impl Direction {
         end: u64,
         now: u64,
         gap: u64,
-        first: Option<Segment>,
-    ) -> (Kind, Option<Waited>) {
+        first: Option<SentSegment>,
+    ) -> (PacketKind, Option<WaitReason>) {
         let srtt = self.rtt.rtt;
         let timeout = self.rtt.timeout();
         let stalled = now.saturating_sub(self.progress.max(self.first_data.unwrap_or(now)));
@@ -168,18 +168,18 @@ impl Direction {
             && gap >= srtt.saturating_add(srtt / 2)
         {
             self.probed = self.una + 1;
-            return (Kind::Probe, Some(Waited::Probe));
+            return (PacketKind::Probe, Some(WaitReason::Probe));
         }
         if front && (waited || !indicated && gap >= RTO_MIN.max(2 * srtt) / 10 * 9) {
             self.counts.timeouts += 1;
             self.loss = self.nxt;
             self.recover = 0;
-            return (Kind::Timeout, Some(Waited::Timeout));
+            return (PacketKind::Timeout, Some(WaitReason::Timeout));
         }
         if in_loss {
-            return (Kind::Timeout, None);
+            return (PacketKind::Timeout, None);
         }
         self.recover = self.nxt;
-        (Kind::Fast, None)
+        (PacketKind::Fast, None)
     }
 }

@@ -10,7 +10,7 @@ pub const MOST_BINS: usize = 2048;
 
 /// Why nothing was sent, as bins count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
+pub enum PauseKind {
     Idle,
     Ended,
     WindowFull,
@@ -149,7 +149,7 @@ impl Bins {
     }
 
     /// Counts the time from `from` to `to` as `why`.
-    pub fn spread(&mut self, from: u64, to: u64, why: Pause) {
+    pub fn spread(&mut self, from: u64, to: u64, why: PauseKind) {
         let mut from = from.max(self.first);
         while from < to && (to - from) / self.width + 2 + self.list.len() as u64 > self.most as u64 {
             if (to - self.first) / self.width < 2 {
@@ -164,11 +164,11 @@ impl Bins {
             let us = ((end - start) / 1000 - (from - start) / 1000) as u32;
             let bin = &mut self.list[self.at];
             let field = match why {
-                Pause::Idle => &mut bin.idle,
-                Pause::Ended => &mut bin.ended,
-                Pause::WindowFull => &mut bin.window_full,
-                Pause::Timeout => &mut bin.timeout,
-                Pause::Silence => &mut bin.silence,
+                PauseKind::Idle => &mut bin.idle,
+                PauseKind::Ended => &mut bin.ended,
+                PauseKind::WindowFull => &mut bin.window_full,
+                PauseKind::Timeout => &mut bin.timeout,
+                PauseKind::Silence => &mut bin.silence,
             };
             *field = field.saturating_add(us);
             if end <= from {
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_pause_is_counted_where_it_was() {
         let mut bins = Bins::new(5 * MS, 64);
-        bins.spread(7 * MS, 31 * MS, Pause::Idle);
+        bins.spread(7 * MS, 31 * MS, PauseKind::Idle);
         let idle: Vec<_> = bins.list.iter().map(|b| (b.index, b.idle)).collect();
         assert_eq!(idle, [(0, 8000), (1, 10_000), (2, 6000)]);
     }
@@ -238,7 +238,7 @@ mod tests {
     fn a_long_pause_takes_no_more_bins_than_allowed() {
         let mut bins = Bins::new(0, 64);
         bins.at(0).packets += 1;
-        bins.spread(MS, u64::MAX / 2, Pause::Idle);
+        bins.spread(MS, u64::MAX / 2, PauseKind::Idle);
         bins.at(u64::MAX).packets += 1;
         assert!(bins.list.len() <= 64);
     }

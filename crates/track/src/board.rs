@@ -7,7 +7,7 @@ pub const MOST: usize = 16_384;
 
 /// A stretch of the stream that one packet carried (or that was never seen).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Segment {
+pub struct SentSegment {
     /// First byte.
     pub seq: u64,
     /// When it was sent last; of a hole, when it was noticed.
@@ -30,7 +30,7 @@ pub struct Segment {
     pub sacked: bool,
 }
 
-impl Segment {
+impl SentSegment {
     pub fn end(&self) -> u64 {
         self.seq + self.len as u64
     }
@@ -50,11 +50,11 @@ impl Segment {
 
 /// Segments in the order of sequence, without overlaps.
 #[derive(Debug, Default)]
-pub struct Board {
-    pub list: VecDeque<Segment>,
+pub struct SentBoard {
+    pub list: VecDeque<SentSegment>,
 }
 
-impl Board {
+impl SentBoard {
     /// Index of the first segment that ends behind `seq`.
     #[inline]
     pub fn find(&self, seq: u64) -> usize {

@@ -1,9 +1,9 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
-use crate::direction::{BEGIN, Direction, Limits, unwrap};
-use crate::stamps::Stamps;
-use crate::{Handshake, Kind, Row, Track};
-use capture::{End, Flags, Packet};
+use crate::direction::{BEGIN, Direction, TrackLimits, unwrap};
+use crate::stamps::TimestampClock;
+use crate::{Handshake, PacketKind, PacketRow, Track};
+use capture::{Endpoint, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// Packets looked at for one that stands in the capture twice.
@@ -14,7 +14,7 @@ const DOUBLE_PLAIN: u64 = 200_000;
 
 /// What one end sent, payload apart.
 #[derive(Clone, Debug, Default)]
-struct Half {
+struct EndpointState {
     /// Sequence number of its SYN.
     isn: Option<u32>,
     syn_time: u64,
@@ -33,17 +33,17 @@ struct Half {
     fin: bool,
     recent: [(u64, u64); RECENT],
     next: u8,
-    stamps: Stamps,
+    stamps: TimestampClock,
 }
 
 /// One connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct TrackedConnection {
     pub number: u32,
-    pub ends: [End; 2],
+    pub ends: [Endpoint; 2],
     /// Which of `ends` opened it.
     opener: usize,
-    halves: [Half; 2],
+    halves: [EndpointState; 2],
     data: [Option<Box<Direction>>; 2],
     pub first: u64,
     pub last: u64,
@@ -53,16 +53,16 @@ pub struct Connection {
     too_big: [u64; 2],
     handshake_rtts: [Option<u64>; 2],
     duplicates: u64,
-    /// [`Connection::bytes`] when it was last asked.
+    /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
 }
 
-impl Connection {
+impl TrackedConnection {
     /// Begins with `p`, whose times are `now`; `side` is the index of its source in `ends`.
-    pub fn new(number: u32, ends: [End; 2], side: usize, p: &Packet, now: u64) -> Connection {
+    pub fn new(number: u32, ends: [Endpoint; 2], side: usize, p: &TcpPacket, now: u64) -> TrackedConnection {
         // Without a handshake the first packet seen counts as the opener's; a SYN+ACK answers one.
-        let answer = p.flags.has(Flags::SYN) && p.flags.has(Flags::ACK);
-        Connection {
+        let answer = p.flags.has(TcpFlags::SYN) && p.flags.has(TcpFlags::ACK);
+        TrackedConnection {
             number,
             ends,
             opener: if answer { 1 - side } else { side },
@@ -85,8 +85,8 @@ impl Connection {
     }
 
     /// Whether `p`, a SYN, opens another connection between the same ends.
-    pub fn is_reopened_by(&self, side: usize, p: &Packet, now: u64) -> bool {
-        let syn = p.flags.has(Flags::SYN) && !p.flags.has(Flags::ACK);
+    pub fn is_reopened_by(&self, side: usize, p: &TcpPacket, now: u64) -> bool {
+        let syn = p.flags.has(TcpFlags::SYN) && !p.flags.has(TcpFlags::ACK);
         if !syn || self.halves[side].isn == Some(p.seq) {
             return false;
         }
@@ -103,7 +103,14 @@ impl Connection {
     /// A packet from end `side` passes. Returns a row for it unless it is a double; `wanted` says whether
     /// anyone reads the row.
     #[inline]
-    pub fn packet(&mut self, side: usize, p: &Packet, now: u64, limits: Limits, wanted: bool) -> Option<Row> {
+    pub fn packet(
+        &mut self,
+        side: usize,
+        p: &TcpPacket,
+        now: u64,
+        limits: TrackLimits,
+        wanted: bool,
+    ) -> Option<PacketRow> {
         if self.is_double(side, p, now) {
             self.duplicates += 1;
             return None;
@@ -112,18 +119,18 @@ impl Connection {
         self.last = now;
         let other = 1 - side;
         let half = &mut self.halves[side];
-        let stamp = p.options.timestamps.filter(|_| p.flags.0 & (Flags::SYN.0 | Flags::RST.0) == 0);
+        let stamp = p.options.timestamps.filter(|_| p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0);
         let delay = stamp.and_then(|(value, _)| half.stamps.delay(Time::from_nanos(now), value));
         let delay = delay.map_or(u32::MAX, |d| (d.as_nanos() / 1000).min(u32::MAX as u64 - 1) as u32);
-        if p.flags.0 & (Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0) != 0 {
+        if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0) != 0 {
             self.control(side, p, now);
         } else if !self.halves[side].acked {
             self.first_ack(side, p, now);
         }
         let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
         let was_out = [out(&self.data[0]), out(&self.data[1])];
-        let mut row = Row { window: u32::MAX, ..Row::default() };
-        if p.flags.has(Flags::ACK) && !p.flags.has(Flags::RST) {
+        let mut row = PacketRow { window: u32::MAX, ..PacketRow::default() };
+        if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             if self.data[other].is_none() {
                 self.begin_unseen(other, p, limits);
             }
@@ -137,9 +144,9 @@ impl Connection {
             }
         }
         let (mut timer, mut segments) = (false, 1);
-        if p.len > 0 && !p.flags.has(Flags::RST) {
+        if p.len > 0 && !p.flags.has(TcpFlags::RST) {
             if self.data[side].is_none() {
-                self.begin(side, p.seq.wrapping_add(p.flags.has(Flags::SYN) as u32), limits);
+                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), limits);
             }
             if let Some(d) = &mut self.data[side] {
                 d.delay = delay;
@@ -156,7 +163,7 @@ impl Connection {
             row.seq = unwrap(d.nxt, p.seq).saturating_sub(d.start);
             row.inflight = d.inflight(now);
         }
-        if p.flags.has(Flags::FIN)
+        if p.flags.has(TcpFlags::FIN)
             && let Some(d) = &mut self.data[side]
         {
             let end = unwrap(d.nxt, p.seq) + p.len as u64;
@@ -182,15 +189,15 @@ impl Connection {
         row.len = p.len;
         row.ip_bytes = p.len.saturating_add(headers);
         row.flags = p.flags.0;
-        if row.kind == Kind::Ack && p.len > 0 {
-            row.kind = Kind::Data;
+        if row.kind == PacketKind::Ack && p.len > 0 {
+            row.kind = PacketKind::Data;
         }
         Some(row)
     }
 
     /// Whether the record stood in the capture a moment before: a bridge, or the `any` device.
     #[inline]
-    fn is_double(&mut self, side: usize, p: &Packet, now: u64) -> bool {
+    fn is_double(&mut self, side: usize, p: &TcpPacket, now: u64) -> bool {
         let half = &mut self.halves[side];
         let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
         let mut sign = (p.seq as u64) << 32 | p.ack as u64;
@@ -222,12 +229,12 @@ impl Connection {
     }
 
     /// SYN, FIN, RST.
-    fn control(&mut self, side: usize, p: &Packet, now: u64) {
-        if p.flags.has(Flags::RST) {
+    fn control(&mut self, side: usize, p: &TcpPacket, now: u64) {
+        if p.flags.has(TcpFlags::RST) {
             self.resets += 1;
         }
-        self.halves[side].fin |= p.flags.has(Flags::FIN);
-        if !p.flags.has(Flags::SYN) {
+        self.halves[side].fin |= p.flags.has(TcpFlags::FIN);
+        if !p.flags.has(TcpFlags::SYN) {
             return;
         }
         let half = &mut self.halves[side];
@@ -237,13 +244,13 @@ impl Connection {
         half.mss = p.options.mss;
         half.sack = p.options.sack_ok;
         half.timestamps = p.options.timestamps.is_some();
-        half.ecn = p.flags.has(Flags::ECE);
+        half.ecn = p.flags.has(TcpFlags::ECE);
         half.wscale = match p.options.wscale {
             Some(scale) => Some(scale.min(14)), // RFC 7323 section 2.3
             None if p.options.cut => None,
             None => Some(0),
         };
-        if p.flags.has(Flags::ACK) {
+        if p.flags.has(TcpFlags::ACK) {
             self.opener = 1 - side;
             // The SYN that it answers, and the path to the end that answered; of several SYNs no one knows which.
             let syn = &self.halves[1 - side];
@@ -255,10 +262,10 @@ impl Connection {
 
     /// The first packet from `side` without SYN, FIN, RST.
     #[cold]
-    fn first_ack(&mut self, side: usize, p: &Packet, now: u64) {
+    fn first_ack(&mut self, side: usize, p: &TcpPacket, now: u64) {
         self.halves[side].acked = true;
         let answer = &self.halves[1 - side];
-        if p.flags.has(Flags::ACK) {
+        if p.flags.has(TcpFlags::ACK) {
             if side == self.opener && answer.syns == 1 && self.handshake_rtts[side].is_none() {
                 self.handshake_rtts[side] = Some(now.saturating_sub(answer.syn_time));
             }
@@ -293,7 +300,7 @@ impl Connection {
 
     /// End `side` begins to send data, its first byte having the sequence number `seq`.
     #[cold]
-    fn begin(&mut self, side: usize, seq: u32, limits: Limits) {
+    fn begin(&mut self, side: usize, seq: u32, limits: TrackLimits) {
         let first = match (self.halves[side].isn, self.halves[side].first_acked) {
             (Some(isn), _) => isn.wrapping_add(1),
             // Packets may be missing at the capture's very beginning; a jump of more is none.
@@ -313,7 +320,7 @@ impl Connection {
 
     /// An ACK of data from end `side` that was never seen, because only this way was captured.
     #[inline]
-    fn begin_unseen(&mut self, side: usize, p: &Packet, limits: Limits) {
+    fn begin_unseen(&mut self, side: usize, p: &TcpPacket, limits: TrackLimits) {
         let half = &self.halves[side];
         let Some(first) = half.isn.map(|n| n.wrapping_add(1)).or(half.first_acked) else {
             self.halves[side].first_acked = Some(p.ack);
@@ -328,7 +335,7 @@ impl Connection {
     /// Reads from each of its cache lines.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        let half = |h: &Half| h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1 ^ h.stamps.fetch();
+        let half = |h: &EndpointState| h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1 ^ h.stamps.fetch();
         half(&self.halves[0])
             ^ half(&self.halves[1])
             ^ self.last
@@ -356,7 +363,7 @@ impl Connection {
     }
 
     /// Keeps less from now on.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: TrackLimits) {
         self.data.iter_mut().flatten().for_each(|d| d.limit(limits));
     }
 
@@ -379,7 +386,7 @@ impl Connection {
             s.counts.duplicate_records = self.duplicates;
             let (bin, mut bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_samples();
-            let put_right = |delay: &mut u32, stamps: &Stamps, at: Time| {
+            let put_right = |delay: &mut u32, stamps: &TimestampClock, at: Time| {
                 if *delay != u32::MAX {
                     *delay = delay.saturating_add(stamps.unknown(at)).min(u32::MAX - 1);
                 }

@@ -1,13 +1,13 @@
 //! One direction of a connection: what its sender sent, and what became of it.
 
-use crate::bins::{Bins, Pause};
-use crate::board::{self, Board, Segment};
-use crate::log::{Entry, Log, Loss};
-use crate::pause::{Doubt, Written};
-use crate::resent::Resent;
-use crate::upstream::{Known, Upstream};
-use crate::{Bursts, Counts, Handshake, Histogram, Kind, Wait, Waited};
-use capture::{Flags, Packet};
+use crate::bins::{Bins, PauseKind};
+use crate::board::{self, SentBoard, SentSegment};
+use crate::log::{LogEntry, PacketLog, SettledLoss};
+use crate::pause::{UnexplainedPause, Written};
+use crate::resent::Retransmissions;
+use crate::upstream::{AckState, SenderSide};
+use crate::{Bursts, Handshake, LongWait, PacketKind, SpanHistogram, TrackCounts, WaitReason};
+use capture::{TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// A jump of the sequence beyond this is no part of the stream.
@@ -33,12 +33,12 @@ pub fn unwrap(reference: u64, n: u32) -> u64 {
 
 /// Smoothed RTT, its deviation (RFC 6298), nanoseconds.
 #[derive(Debug, Default)]
-pub struct Smoothed {
+pub struct RttEstimate {
     pub rtt: u64,
     pub deviation: u64,
 }
 
-impl Smoothed {
+impl RttEstimate {
     #[inline]
     pub fn sample(&mut self, rtt: u64) {
         let rtt = rtt.min(LONGEST);
@@ -61,8 +61,8 @@ impl Smoothed {
 
 /// What a packet of data was.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    pub kind: Kind,
+pub struct SentData {
+    pub kind: PacketKind,
     /// Segments on the wire.
     pub segments: u32,
     /// First byte, counted from the first.
@@ -70,7 +70,7 @@ pub struct Seen {
     /// Bytes in flight after it, as its sender sees it.
     pub inflight: u32,
     /// A timer of the sender let it out.
-    pub timer: Option<Waited>,
+    pub timer: Option<WaitReason>,
 }
 
 /// One direction.
@@ -84,18 +84,18 @@ pub struct Direction {
     pub(super) nxt: u64,
     /// Where the stream ends, if that was seen.
     pub(super) fin: Option<u64>,
-    pub(super) board: Board,
+    pub(super) board: SentBoard,
     /// One-way delay of the packet that passes now, µs; `u32::MAX` where unknown.
     pub(super) delay: u32,
     /// Bytes of it that were sacked.
     pub(super) sacked: u32,
     /// SACK blocks of the last ACK.
     pub(super) blocks: [(u64, u64); 4],
-    pub(super) log: Log,
+    pub(super) log: PacketLog,
     pub(super) bins: Bins,
-    pub(super) up: Upstream,
-    pub(super) resent: Resent,
-    pub(super) rtt: Smoothed,
+    pub(super) up: SenderSide,
+    pub(super) resent: Retransmissions,
+    pub(super) rtt: RttEstimate,
     /// Least RTT to the receiver, nanoseconds.
     pub(super) least_down: u64,
     pub(super) mss: u32,
@@ -104,8 +104,8 @@ pub struct Direction {
     pub(super) header: u16,
     outside: u16,
     pub(super) handshake: Handshake,
-    pub(super) counts: Counts,
-    pub(super) rtts: [Histogram; 3],
+    pub(super) counts: TrackCounts,
+    pub(super) rtts: [SpanHistogram; 3],
     /// Window announced last, as it stands; scaled; where it ends.
     pub(super) window: u16,
     pub(super) scale: Option<u8>,
@@ -137,8 +137,8 @@ pub struct Direction {
     pub(super) written: Written,
     pushed: bool,
     pub(super) full_from: u64,
-    pub(super) doubt: Option<Doubt>,
-    pub(super) waits: Vec<Wait>,
+    pub(super) doubt: Option<UnexplainedPause>,
+    pub(super) waits: Vec<LongWait>,
     bursts: Bursts,
     burst: u32,
     /// The largest packet that was ever acknowledged.
@@ -148,24 +148,24 @@ pub struct Direction {
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
-pub struct Settled {
+pub struct DirectionEnd {
     pub first_data: Option<Time>,
     pub last_data: Option<Time>,
     pub handshake: Handshake,
     pub mss: u32,
     pub header: u32,
     pub outside: u32,
-    pub counts: Counts,
-    pub rtts: [Histogram; 3],
+    pub counts: TrackCounts,
+    pub rtts: [SpanHistogram; 3],
     pub bins: Bins,
-    pub log: Log,
-    pub waits: Vec<Wait>,
+    pub log: PacketLog,
+    pub waits: Vec<LongWait>,
     pub bursts: Bursts,
 }
 
 /// Bounds on what a direction keeps.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct TrackLimits {
     pub bins: usize,
     pub samples: usize,
 }
@@ -173,14 +173,14 @@ pub struct Limits {
 impl Direction {
     /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`. `mss`:
     /// the likely and the greatest MSS by what the SYNs said; zeros where they were not seen.
-    pub fn new(seq: u32, first: u64, handshake: Handshake, mss: [u32; 2], limits: Limits) -> Direction {
+    pub fn new(seq: u32, first: u64, handshake: Handshake, mss: [u32; 2], limits: TrackLimits) -> Direction {
         let start = BEGIN + seq as u64;
-        let mut up = Upstream::default();
+        let mut up = SenderSide::default();
         if let Some(rtt) = handshake.up {
             up.begin(rtt.as_nanos());
         }
-        up.acked(Known { una: start, edge: u64::MAX, ..Known::default() });
-        let mut rtt = Smoothed::default();
+        up.acked(AckState { una: start, edge: u64::MAX, ..AckState::default() });
+        let mut rtt = RttEstimate::default();
         if let Some(all) = handshake.rtt {
             rtt.sample(all.as_nanos());
         }
@@ -189,14 +189,14 @@ impl Direction {
             una: start,
             nxt: start,
             fin: None,
-            board: Board::default(),
+            board: SentBoard::default(),
             delay: u32::MAX,
             sacked: 0,
             blocks: [(0, 0); 4],
-            log: Log::new(limits.samples),
+            log: PacketLog::new(limits.samples),
             bins: Bins::new(first, limits.bins),
             up,
-            resent: Resent::default(),
+            resent: Retransmissions::default(),
             rtt,
             least_down: u64::MAX,
             mss: mss[0],
@@ -204,7 +204,7 @@ impl Direction {
             header: 40,
             outside: 0,
             handshake,
-            counts: Counts::default(),
+            counts: TrackCounts::default(),
             rtts: Default::default(),
             window: u16::MAX,
             scale: None,
@@ -245,7 +245,7 @@ impl Direction {
     /// The largest payload of a packet on the wire. Without what the SYNs said, a packet of more than an
     /// Ethernet frame is several, unless it is the first that was seen.
     #[inline]
-    fn learn_mss(&mut self, p: &Packet) {
+    fn learn_mss(&mut self, p: &TcpPacket) {
         if p.len <= self.mss {
             return;
         }
@@ -262,8 +262,8 @@ impl Direction {
 
     /// Data passes, `last` being the time of the connection's packet before it.
     #[inline]
-    pub fn data(&mut self, p: &Packet, now: u64, last: u64) -> Option<Seen> {
-        let syn = p.flags.has(Flags::SYN) as u32;
+    pub fn data(&mut self, p: &TcpPacket, now: u64, last: u64) -> Option<SentData> {
+        let syn = p.flags.has(TcpFlags::SYN) as u32;
         let seq = unwrap(self.nxt, p.seq.wrapping_add(syn));
         if seq > self.nxt + MOST_JUMP {
             return None;
@@ -279,25 +279,25 @@ impl Direction {
         let segments = self.segments(p.len);
         self.count(p, segments);
         let gap = now.saturating_sub(self.last_sent);
-        let entry = Entry {
+        let entry = LogEntry {
             time: now,
             bytes: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
             delay: self.delay,
-            ..Entry::default()
+            ..LogEntry::default()
         };
         let (kind, timer) = if seq >= self.nxt {
             self.fresh(p, seq, now, entry);
             self.had_sent = std::mem::replace(&mut self.last_new, now);
-            self.had_pushed = std::mem::replace(&mut self.pushed, p.flags.has(Flags::PSH));
+            self.had_pushed = std::mem::replace(&mut self.pushed, p.flags.has(TcpFlags::PSH));
             self.watch_written(p, now);
-            (Kind::Data, None)
+            (PacketKind::Data, None)
         } else {
             self.again(p, seq, now, gap, entry)
         };
         if let Some((_, echo)) = p.options.timestamps
-            && let Some(up) = self.up.echo(now, echo, gap, timer.is_none() && kind != Kind::Reordered)
+            && let Some(up) = self.up.echo(now, echo, gap, timer.is_none() && kind != PacketKind::Reordered)
         {
             self.rtts[1].record(Span::from_nanos(up));
         }
@@ -307,7 +307,7 @@ impl Direction {
         self.last_data = now;
         self.clock_burst(p.len, gap);
         let inflight = self.count_bin(p, now, kind, segments);
-        if kind == Kind::Data {
+        if kind == PacketKind::Data {
             self.written.with(inflight);
         }
         self.end_pause(now, last, end, timer);
@@ -315,14 +315,14 @@ impl Direction {
             self.give_up();
         }
         self.settle(now);
-        Some(Seen { kind, segments, seq: seq.saturating_sub(self.start), inflight, timer })
+        Some(SentData { kind, segments, seq: seq.saturating_sub(self.start), inflight, timer })
     }
 
     /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4
     /// and 3.8.6.1: keep-alives and window probes repeat the byte before).
     #[inline]
-    pub fn note_empty(&mut self, p: &Packet) {
-        let control = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+    pub fn note_empty(&mut self, p: &TcpPacket) {
+        let control = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
         if p.flags.0 & control == 0
             && self.una > self.start
             && unwrap(self.nxt, p.seq).wrapping_add(1) == self.una
@@ -332,7 +332,7 @@ impl Direction {
     }
 
     #[inline]
-    fn count(&mut self, p: &Packet, segments: u32) {
+    fn count(&mut self, p: &TcpPacket, segments: u32) {
         let c = &mut self.counts;
         c.data_packets += segments as u64;
         c.payload_bytes += p.len as u64;
@@ -356,13 +356,13 @@ impl Direction {
     }
 
     #[inline]
-    fn count_bin(&mut self, p: &Packet, now: u64, kind: Kind, segments: u32) -> u32 {
+    fn count_bin(&mut self, p: &TcpPacket, now: u64, kind: PacketKind, segments: u32) -> u32 {
         let inflight = self.inflight(now);
         let short = self.is_piece(p, now);
         self.counts.short += short as u64;
         let bin = self.bins.at(now);
         let bytes = match kind {
-            Kind::Data | Kind::Reordered => &mut bin.sent,
+            PacketKind::Data | PacketKind::Reordered => &mut bin.sent,
             _ => &mut bin.resent,
         };
         *bytes = bytes.saturating_add(p.len);
@@ -376,16 +376,16 @@ impl Direction {
 
     /// Data beyond all that was seen: part of the stream for the first time.
     #[inline]
-    fn fresh(&mut self, p: &Packet, seq: u64, now: u64, entry: Entry) {
+    fn fresh(&mut self, p: &TcpPacket, seq: u64, now: u64, entry: LogEntry) {
         if seq > self.nxt {
             self.jump(p, seq, now);
         }
-        let number = self.log.push(Entry { open: p.len, ..entry });
+        let number = self.log.push(LogEntry { open: p.len, ..entry });
         self.extend(p, seq, p.len, now, number);
     }
 
-    pub(super) fn extend(&mut self, p: &Packet, seq: u64, len: u32, now: u64, entry: u32) {
-        self.board.list.push_back(Segment {
+    pub(super) fn extend(&mut self, p: &TcpPacket, seq: u64, len: u32, now: u64, entry: u32) {
+        self.board.list.push_back(SentSegment {
             seq,
             time: now,
             len,
@@ -403,7 +403,7 @@ impl Direction {
 
     /// Packets are missing before `seq`.
     #[cold]
-    fn jump(&mut self, p: &Packet, seq: u64, now: u64) {
+    fn jump(&mut self, p: &TcpPacket, seq: u64, now: u64) {
         self.resolve_doubt(seq, now);
         let len = (seq - self.nxt) as u32;
         // They came after the last that passed, as close as that came after the one before it: what a policer drops
@@ -411,7 +411,7 @@ impl Direction {
         let segments = self.segments(len).max(1) as u64;
         let between = now.saturating_sub(self.last_sent) / (segments + 1);
         let time = if self.last_sent > 0 { self.last_sent + between.min(self.spacing) } else { now };
-        let entry = self.log.push(Entry {
+        let entry = self.log.push(LogEntry {
             time,
             bytes: len,
             open: len,
@@ -419,7 +419,7 @@ impl Direction {
             header: p.header,
             delay: self.delay,
             hole: true,
-            ..Entry::default()
+            ..LogEntry::default()
         });
         let at = self.nxt;
         let unique = self.counts.unique_bytes;
@@ -501,25 +501,25 @@ impl Direction {
     }
 
     /// Keeps less from now on.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: TrackLimits) {
         self.bins.limit(limits.bins);
         self.log.limit(limits.samples);
     }
 
     /// The connection is over; its last packet passed at `last`.
-    pub fn finish(mut self, last: u64) -> Settled {
+    pub fn finish(mut self, last: u64) -> DirectionEnd {
         if self.burst > 0 {
             self.end_burst();
         }
         self.end_full(last);
         if last > self.quiet_from {
-            self.bins.spread(self.quiet_from, last, Pause::Idle);
+            self.bins.spread(self.quiet_from, last, PauseKind::Idle);
         }
         self.end_doubt();
         self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
-        Settled {
+        DirectionEnd {
             first_data: self.first_data.map(Time::from_nanos),
             last_data: self.first_data.map(|_| Time::from_nanos(self.last_data)),
             handshake: self.handshake,
@@ -554,7 +554,7 @@ impl Direction {
     }
 }
 
-fn count_loss(counts: &mut Counts, bins: &mut Bins, loss: Loss) {
+fn count_loss(counts: &mut TrackCounts, bins: &mut Bins, loss: SettledLoss) {
     let segments = loss.segments as u64;
     *if loss.up { &mut counts.lost_up } else { &mut counts.lost_down } += segments;
     let bin = bins.at(loss.time);

@@ -13,7 +13,7 @@ const GROUP: usize = 8;
 
 /// A log-linear histogram of spans.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Histogram {
+pub struct SpanHistogram {
     /// Of buckets `first` and up.
     counts: Vec<u32>,
     first: usize,
@@ -43,7 +43,7 @@ fn middle(index: usize) -> f64 {
     top as f64 * (1u64 << shift) as f64 + ((1u64 << shift) as f64 - 1.0) / 2.0
 }
 
-impl Histogram {
+impl SpanHistogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Span) {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_half_a_bucket() {
-        let mut h = Histogram::default();
+        let mut h = SpanHistogram::default();
         for us in (1..=100_000u64).rev() {
             h.record(Span::from_micros(us));
         }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn it_is_small_where_samples_are_alike() {
-        let mut h = Histogram::default();
+        let mut h = SpanHistogram::default();
         for us in 20_000..40_000 {
             h.record(Span::from_micros(us));
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn extremes_are_held() {
-        let mut h = Histogram::default();
+        let mut h = SpanHistogram::default();
         assert_eq!(
             (h.min(), h.mean(), h.quantile(0.99), h.max()),
             (Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO)

@@ -18,9 +18,11 @@ mod track;
 mod tracker;
 mod upstream;
 
-pub use capture::{Addr, End, FileInfo, NamedCount};
-pub use histogram::Histogram;
+pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
+pub use histogram::SpanHistogram;
 pub use pipeline::track;
-pub use row::{Kind, Recorder, Row};
-pub use track::{Bin, Bursts, Counts, Fate, Handshake, MOST_WAITS, Sample, Track, Wait, Waited};
+pub use row::{PacketKind, PacketRecorder, PacketRow};
+pub use track::{
+    Bin, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, Track, TrackCounts, WaitReason,
+};
 pub use tracker::{Totals, Tracker, TrackerOptions};

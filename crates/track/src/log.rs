@@ -4,7 +4,7 @@
 //! order of time, until theirs and all earlier fates are known, then become samples. A loss that was inferred
 //! from a retransmission is held back a while longer: a D-SACK may tell that the packet had arrived.
 
-use crate::{Fate, Sample};
+use crate::{LoggedPacket, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -19,7 +19,7 @@ const BACK: usize = 6;
 
 /// A packet whose fate may be open. Bytes are payload.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Entry {
+pub struct LogEntry {
     /// When it passed, nanoseconds.
     pub time: u64,
     /// Not settled before this time.
@@ -45,7 +45,7 @@ pub struct Entry {
 
 /// What was lost, as it becomes final.
 #[derive(Clone, Copy, Debug)]
-pub struct Loss {
+pub struct SettledLoss {
     pub time: u64,
     pub segments: u16,
     pub up: bool,
@@ -53,28 +53,28 @@ pub struct Loss {
 
 /// Of one direction.
 #[derive(Debug)]
-pub struct Log {
-    done: Vec<Sample>,
-    pending: VecDeque<Entry>,
+pub struct PacketLog {
+    done: Vec<LoggedPacket>,
+    pending: VecDeque<LogEntry>,
     /// Number of the first of `pending`; numbers wrap around.
     base: u32,
     merged: u64,
     most: usize,
 }
 
-impl Log {
-    pub fn new(most: usize) -> Log {
-        Log { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: 0, most }
+impl PacketLog {
+    pub fn new(most: usize) -> PacketLog {
+        PacketLog { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: 0, most }
     }
 
     /// That of a track.
-    pub fn of(done: Vec<Sample>, merged: Span) -> Log {
-        Log { done, merged: merged.as_nanos(), ..Log::new(usize::MAX) }
+    pub fn of(done: Vec<LoggedPacket>, merged: Span) -> PacketLog {
+        PacketLog { done, merged: merged.as_nanos(), ..PacketLog::new(usize::MAX) }
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.done.capacity() * size_of::<Sample>() + self.pending.capacity() * size_of::<Entry>()
+        self.done.capacity() * size_of::<LoggedPacket>() + self.pending.capacity() * size_of::<LogEntry>()
     }
 
     /// How many entries wait.
@@ -90,16 +90,16 @@ impl Log {
         ends.iter().flatten().fold(done, |sum, e| sum ^ e.time)
     }
 
-    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`Log::settle`].
+    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`PacketLog::settle`].
     #[inline]
-    pub fn push(&mut self, entry: Entry) -> u32 {
+    pub fn push(&mut self, entry: LogEntry) -> u32 {
         let number = self.base.wrapping_add(self.pending.len() as u32);
         self.pending.push_back(entry);
         number
     }
 
     #[inline]
-    fn get(&mut self, number: u32) -> Option<&mut Entry> {
+    fn get(&mut self, number: u32) -> Option<&mut LogEntry> {
         self.pending.get_mut(number.wrapping_sub(self.base) as usize)
     }
 
@@ -157,7 +157,7 @@ impl Log {
 
     /// Makes samples of what is decided; tells of losses.
     #[inline]
-    pub fn settle(&mut self, now: u64, mut lose: impl FnMut(Loss)) {
+    pub fn settle(&mut self, now: u64, mut lose: impl FnMut(SettledLoss)) {
         while let Some(e) = self.pending.front() {
             if (e.open > 0 || e.hold > now) && self.pending.len() <= MOST_PENDING {
                 return;
@@ -167,22 +167,22 @@ impl Log {
     }
 
     /// Settles all, the open ones as arrived.
-    pub fn finish(&mut self, mut lose: impl FnMut(Loss)) {
+    pub fn finish(&mut self, mut lose: impl FnMut(SettledLoss)) {
         while !self.pending.is_empty() {
             self.settle_front(&mut lose);
         }
     }
 
     /// The samples, and the time within which they were merged.
-    pub fn into_samples(self) -> (Vec<Sample>, Span) {
+    pub fn into_samples(self) -> (Vec<LoggedPacket>, Span) {
         (self.done, Span::from_nanos(self.merged))
     }
 
     #[inline]
-    fn settle_front(&mut self, lose: &mut impl FnMut(Loss)) {
+    fn settle_front(&mut self, lose: &mut impl FnMut(SettledLoss)) {
         let Some(e) = self.pending.pop_front() else { return };
         self.base = self.base.wrapping_add(1);
-        let sample = |bytes: u32, segments: u16, rtt, fate| Sample {
+        let sample = |bytes: u32, segments: u16, rtt, fate| LoggedPacket {
             time: Time::from_nanos(e.time),
             bytes: bytes.saturating_add((segments as u32).saturating_mul(e.header as u32)),
             rtt,
@@ -193,18 +193,18 @@ impl Log {
         };
         if e.bytes > e.lost {
             let segments = e.segments.saturating_sub(e.lost_segments).max(1);
-            self.add(sample(e.bytes - e.lost, segments, e.rtt, Fate::Passed));
+            self.add(sample(e.bytes - e.lost, segments, e.rtt, PacketFate::Passed));
         }
         if e.lost > 0 {
             let segments = e.lost_segments.max(1);
-            let fate = if e.hole { Fate::LostUp } else { Fate::LostDown };
+            let fate = if e.hole { PacketFate::LostUp } else { PacketFate::LostDown };
             self.add(sample(e.lost, segments, 0, fate));
-            lose(Loss { time: e.time, segments, up: e.hole });
+            lose(SettledLoss { time: e.time, segments, up: e.hole });
         }
     }
 
     #[inline]
-    fn add(&mut self, sample: Sample) {
+    fn add(&mut self, sample: LoggedPacket) {
         if self.merged > 0 && merge_back(&mut self.done, &sample, self.merged) {
             return;
         }
@@ -254,7 +254,7 @@ impl Log {
 /// Adds `s` to one of the last samples if it is alike and within `merged`. Samples in between of another fate
 /// do not matter: else a flow that loses every second packet could not be shortened.
 #[inline]
-fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
+fn merge_back(samples: &mut [LoggedPacket], s: &LoggedPacket, merged: u64) -> bool {
     let from = samples.len().saturating_sub(BACK);
     for last in samples[from..].iter_mut().rev() {
         if s.time.since(last.time).as_nanos() > merged {

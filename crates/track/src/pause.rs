@@ -1,9 +1,9 @@
 //! Pauses: times in which the sender sent nothing, and what for.
 
-use crate::bins::Pause;
+use crate::bins::PauseKind;
 use crate::direction::{Direction, RTO_MIN};
-use crate::{Wait, Waited};
-use capture::{Flags, Packet};
+use crate::{LongWait, WaitReason};
+use capture::{TcpFlags, TcpPacket};
 use units::Time;
 
 /// What a sender takes to answer an ACK, at most, nanoseconds.
@@ -34,7 +34,7 @@ impl Default for Written {
 /// Data after a long pause: new, or, if a jump follows, sent again after a timeout and the first time lost before
 /// the capture.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Doubt {
+pub(super) struct UnexplainedPause {
     /// Last packet before the pause, beginnings of what of it is not told yet and of idleness, its end.
     last: u64,
     silent: u64,
@@ -86,17 +86,17 @@ impl Direction {
         let from = std::mem::replace(&mut self.full_from, u64::MAX);
         let to = now.min(self.quiet_from);
         if from < to {
-            self.bins.spread(from, to, Pause::WindowFull);
+            self.bins.spread(from, to, PauseKind::WindowFull);
             self.spoken_for = self.spoken_for.max(to);
         }
     }
 
     /// Data ends a pause.
     #[inline]
-    pub(super) fn end_pause(&mut self, now: u64, last: u64, end: u64, timer: Option<Waited>) {
+    pub(super) fn end_pause(&mut self, now: u64, last: u64, end: u64, timer: Option<WaitReason>) {
         if let Some(why) = timer {
             self.end_full(last);
-            self.bins.spread(last.max(self.bins_from()), now, Pause::Timeout);
+            self.bins.spread(last.max(self.bins_from()), now, PauseKind::Timeout);
             self.wait(last, now, why);
             self.spoken_for = now;
         } else if self.doubt.is_some_and(|d| d.alone) && self.was_alone(now) {
@@ -107,7 +107,7 @@ impl Direction {
             if now - self.quiet_from >= self.rtt.timeout() / 2 {
                 self.doubt(now, last, end, from);
             } else {
-                self.bins.spread(from, now, Pause::Idle);
+                self.bins.spread(from, now, PauseKind::Idle);
             }
             self.spoken_for = now;
         } else if let Some(doubt) = self.doubt
@@ -148,14 +148,14 @@ impl Direction {
     /// pushed packet that was not full although the window had room for more, or if the sender sent nothing although
     /// ACKs had let it for a while.
     #[inline]
-    pub(super) fn watch_written(&mut self, p: &Packet, now: u64) {
+    pub(super) fn watch_written(&mut self, p: &TcpPacket, now: u64) {
         let waited = if self.delay == u32::MAX { 0 } else { self.delay as u64 * 1000 };
         let sent = now.saturating_sub(waited);
         let before = self.written;
         let late = before.low_from != u64::MAX && sent > before.low_from.saturating_add(self.slack());
         let free = self.full_from == u64::MAX && self.spoken_for <= self.had_sent;
         if before.ended || late && free {
-            self.bins.spread(before.sent, sent, Pause::Ended);
+            self.bins.spread(before.sent, sent, PauseKind::Ended);
             let span = sent.saturating_sub(before.sent);
             self.counts.ended += span;
             // No more than half of what was in flight is left.
@@ -170,13 +170,13 @@ impl Direction {
 
     /// Whether the application had no more at hand than this. Who fills the window ends in a piece too.
     #[inline]
-    pub(super) fn is_piece(&mut self, p: &Packet, now: u64) -> bool {
-        p.flags.has(Flags::PSH) && p.len % self.mss.max(1) != 0 && !self.is_full(now)
+    pub(super) fn is_piece(&mut self, p: &TcpPacket, now: u64) -> bool {
+        p.flags.has(TcpFlags::PSH) && p.len % self.mss.max(1) != 0 && !self.is_full(now)
     }
 
     /// A full segment `sent` followed an ACK at once, far sooner than that the one before. (What Nagle's algorithm
     /// keeps for an ACK is less.)
-    fn is_answer(&mut self, p: &Packet, now: u64, sent: u64) -> bool {
+    fn is_answer(&mut self, p: &TcpPacket, now: u64, sent: u64) -> bool {
         let Some(k) = self.up.known(now) else { return false };
         let waited = sent.saturating_sub(k.time + self.up.rtt());
         k.pure && 4 * waited < k.gap as u64 * 1000 && p.len.is_multiple_of(self.mss.max(1))
@@ -203,14 +203,15 @@ impl Direction {
         let segments = self.segments(bytes) as u64;
         let alone = bytes == self.mss && self.up.rtt() > LATE;
         let silent = last.max(self.spoken_for);
-        self.doubt = Some(Doubt { last, silent, idle, to: now, end, segments, bytes: bytes as u64, alone });
+        self.doubt =
+            Some(UnexplainedPause { last, silent, idle, to: now, end, segments, bytes: bytes as u64, alone });
     }
 
     /// It was new data after idleness.
     #[cold]
     pub(super) fn end_doubt(&mut self) {
         if let Some(doubt) = self.doubt.take() {
-            self.bins.spread(doubt.idle, doubt.to, Pause::Idle);
+            self.bins.spread(doubt.idle, doubt.to, PauseKind::Idle);
         }
     }
 
@@ -229,10 +230,10 @@ impl Direction {
         self.loss = seq;
     }
 
-    fn timed_out(&mut self, doubt: Doubt) {
+    fn timed_out(&mut self, doubt: UnexplainedPause) {
         self.doubt = None;
-        self.bins.spread(doubt.silent, doubt.to, Pause::Timeout);
-        self.wait(doubt.last, doubt.to, Waited::Timeout);
+        self.bins.spread(doubt.silent, doubt.to, PauseKind::Timeout);
+        self.wait(doubt.last, doubt.to, WaitReason::Timeout);
         self.counts.timeouts += 1;
         self.counts.retransmitted_packets += doubt.segments;
         self.counts.retransmitted_bytes += doubt.bytes;
@@ -258,15 +259,15 @@ impl Direction {
         }
         if silent > 4 * self.rtt.rtt && self.first_data.is_some() {
             self.end_full(last);
-            self.bins.spread(last, now, Pause::Silence);
-            self.wait(last, now, Waited::Silence);
+            self.bins.spread(last, now, PauseKind::Silence);
+            self.wait(last, now, WaitReason::Silence);
             self.spoken_for = now;
         }
     }
 
-    pub(super) fn wait(&mut self, from: u64, to: u64, why: Waited) {
+    pub(super) fn wait(&mut self, from: u64, to: u64, why: WaitReason) {
         if self.waits.len() < crate::MOST_WAITS {
-            self.waits.push(Wait { from: Time::from_nanos(from), to: Time::from_nanos(to), why });
+            self.waits.push(LongWait { from: Time::from_nanos(from), to: Time::from_nanos(to), why });
         }
     }
 }

@@ -7,7 +7,7 @@ const MOST: usize = 1024;
 
 /// A stretch sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Again {
+pub struct Retransmission {
     pub seq: u64,
     pub end: u64,
     /// The log's number of the transmission before, thought lost.
@@ -20,12 +20,12 @@ pub struct Again {
 
 /// In the order of time.
 #[derive(Debug, Default)]
-pub struct Resent {
-    list: VecDeque<Again>,
+pub struct Retransmissions {
+    list: VecDeque<Retransmission>,
 }
 
-impl Resent {
-    pub fn push(&mut self, again: Again) {
+impl Retransmissions {
+    pub fn push(&mut self, again: Retransmission) {
         if self.list.len() >= MOST {
             self.list.pop_front();
         }
@@ -69,13 +69,13 @@ impl Resent {
 mod tests {
     use super::*;
 
-    fn record(seq: u64, end: u64, entry: u32) -> Again {
-        Again { seq, end, entry, needless: false, told: false }
+    fn record(seq: u64, end: u64, entry: u32) -> Retransmission {
+        Retransmission { seq, end, entry, needless: false, told: false }
     }
 
     #[test]
     fn each_dsack_counts_one_transmission() {
-        let mut resent = Resent::default();
+        let mut resent = Retransmissions::default();
         resent.push(record(0, 100, 1));
         resent.push(record(0, 100, 2));
         let mut seen = Vec::new();
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_super_packet_is_told_of_piece_by_piece() {
-        let mut resent = Resent::default();
+        let mut resent = Retransmissions::default();
         resent.push(record(0, 300, 1));
         let mut sum = 0;
         for seq in [0, 200, 100] {

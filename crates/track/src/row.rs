@@ -4,7 +4,7 @@ use units::Time;
 
 /// What a packet is to its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// No payload.
     #[default]
     Ack,
@@ -20,23 +20,23 @@ pub enum Kind {
     Reordered,
 }
 
-impl Kind {
+impl PacketKind {
     /// As exports spell it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Ack => "ack",
-            Kind::Data => "data",
-            Kind::Fast => "fast",
-            Kind::Timeout => "timeout",
-            Kind::Probe => "probe",
-            Kind::Reordered => "reordered",
+            PacketKind::Ack => "ack",
+            PacketKind::Data => "data",
+            PacketKind::Fast => "fast",
+            PacketKind::Timeout => "timeout",
+            PacketKind::Probe => "probe",
+            PacketKind::Reordered => "reordered",
         }
     }
 }
 
 /// One packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct PacketRow {
     /// [`crate::Track::connection`].
     pub connection: u32,
     /// Sent by the end that opened the connection.
@@ -54,7 +54,7 @@ pub struct Row {
     /// TCP flags.
     pub flags: u8,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Bytes in flight of its own direction after it, as the sender sees it.
     pub inflight: u32,
     /// The receive window it announces, bytes, scaled; `u32::MAX` where the scale is not known.
@@ -64,7 +64,7 @@ pub struct Row {
 }
 
 /// Takes rows as they come, in the capture's order.
-pub trait Recorder: Send {
+pub trait PacketRecorder: Send {
     /// One packet.
-    fn row(&mut self, row: &Row);
+    fn row(&mut self, row: &PacketRow);
 }

@@ -24,7 +24,7 @@ const CLOSE: i64 = 10_000_000;
 
 /// The clock of one end as seen at the capture.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stamps {
+pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
     /// Nanoseconds a tick; 0 while unknown.
     tick: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Stamps {
     steps: Vec<(i64, i64)>,
 }
 
-impl Stamps {
+impl TimestampClock {
     /// Reads a little of it.
     #[inline]
     pub fn fetch(&self) -> u64 {
@@ -60,7 +60,7 @@ impl Stamps {
         }
         // A clock that jumped (another host behind the same address) begins anew.
         if (offset - self.least[0]).abs() > 30_000_000_000 {
-            *self = Stamps::default();
+            *self = TimestampClock::default();
             return None;
         }
         if elapsed >= self.until {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_was_there_from_the_start_shows_when_it_has_gone() {
-        let mut s = Stamps::default();
+        let mut s = TimestampClock::default();
         let time = |ms: u64| Time::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000);
         // 80 ms of queue for 5 s, then none.
         let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_queue_on_the_way_shows_against_the_senders_clock() {
-        let mut s = Stamps::default();
+        let mut s = TimestampClock::default();
         let mut worst: u64 = 0;
         for i in 0..3000u64 {
             let sent = i * 1_000_000;

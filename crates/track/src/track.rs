@@ -13,8 +13,8 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::Histogram;
-use capture::End;
+use crate::SpanHistogram;
+use capture::Endpoint;
 use units::{Span, Time};
 
 /// One direction of one connection.
@@ -23,9 +23,9 @@ pub struct Track {
     /// Number of the connection in the capture, from 0, in the order of first packets.
     pub connection: u32,
     /// Who sends the data.
-    pub sender: End,
+    pub sender: Endpoint,
     /// Who acknowledges it.
-    pub receiver: End,
+    pub receiver: Endpoint,
     /// The sender sent the SYN (or, without handshake, the first packet seen).
     pub opened: bool,
     /// First packet of the connection, either direction.
@@ -46,24 +46,24 @@ pub struct Track {
     /// Bytes that link layer and tunnels add to each packet where it was captured.
     pub outside: u32,
     /// The counts.
-    pub counts: Counts,
+    pub counts: TrackCounts,
     /// From capture to receiver and back; of segments sent once (Karn).
-    pub rtt_down: Histogram,
+    pub rtt_down: SpanHistogram,
     /// From capture to sender and back.
-    pub rtt_up: Histogram,
+    pub rtt_up: SpanHistogram,
     /// Both together, as the sender sees it: `rtt_down` of a packet plus the `rtt_up` in force when it passed.
-    pub rtt: Histogram,
+    pub rtt: SpanHistogram,
     /// Width of a bin.
     pub bin: Span,
     /// What happened in each span of time of width `bin`, counted from `first`; those without any packet and
     /// without any waiting are left out.
     pub bins: Vec<Bin>,
     /// The log: packets in the order they passed (of those lost `up`: would have passed).
-    pub log: Vec<Sample>,
+    pub log: Vec<LoggedPacket>,
     /// Samples within this time of each other were merged.
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
-    pub waits: Vec<Wait>,
+    pub waits: Vec<LongWait>,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
 }
@@ -99,7 +99,7 @@ pub struct Handshake {
 /// Counts over the whole life of a direction. "Packets" are segments on the wire: a super-packet counts as
 /// many as it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct TrackCounts {
     /// Packets, ACKs without payload among them.
     pub packets: u64,
     /// Packets with payload.
@@ -225,7 +225,7 @@ pub struct Bin {
 
 /// What became of a packet, or of a few merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketFate {
     /// It arrived.
     Passed,
     /// Lost between sender and capture.
@@ -236,7 +236,7 @@ pub enum Fate {
 
 /// A packet that passed the vantage point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct LoggedPacket {
     /// When, nanoseconds since 1970.
     pub time: Time,
     /// IP bytes on the wire, all headers of the segments of a super-packet counted.
@@ -251,12 +251,12 @@ pub struct Sample {
     /// How much later than ever it came to the capture, by the sender's timestamps, µs; `u32::MAX` where unknown.
     pub delay: u32,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: PacketFate,
 }
 
 /// Why nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitReason {
     /// Until a retransmission timeout.
     Timeout,
     /// Until a tail loss probe.
@@ -269,13 +269,13 @@ pub enum Waited {
 
 /// A long wait with data outstanding (or a closed window).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct LongWait {
     /// Last packet before it.
     pub from: Time,
     /// The packet that ended it.
     pub to: Time,
     /// Why.
-    pub why: Waited,
+    pub why: WaitReason,
 }
 
 /// Bursts, by size.

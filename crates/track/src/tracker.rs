@@ -4,12 +4,12 @@
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
-use crate::connection::Connection;
-use crate::direction::Limits;
-use crate::table::{self, Table};
-use crate::{Bin, Recorder, Sample, Track};
+use crate::connection::TrackedConnection;
+use crate::direction::TrackLimits;
+use crate::table::{self, ConnectionTable};
+use crate::{Bin, LoggedPacket, PacketRecorder, Track};
 use crate::{bins, log};
-use capture::{End, Packet, TooBig};
+use capture::{Endpoint, TcpPacket, TooBig};
 use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long, nanoseconds.
@@ -54,9 +54,9 @@ impl Default for TrackerOptions {
 /// Follows connections.
 pub struct Tracker {
     options: TrackerOptions,
-    table: Table,
+    table: ConnectionTable,
     closed: Vec<Track>,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Box<dyn PacketRecorder>>,
     connections: u64,
     duplicates: u64,
     missed: u64,
@@ -67,7 +67,7 @@ pub struct Tracker {
     swept: u64,
     rested: u64,
     packets: u64,
-    limits: Limits,
+    limits: TrackLimits,
     /// Bytes of bins and logs of open connections.
     held: usize,
     /// Of tracks closed.
@@ -92,7 +92,7 @@ impl Tracker {
     pub fn new(options: TrackerOptions) -> Tracker {
         Tracker {
             options,
-            table: Table::new(),
+            table: ConnectionTable::new(),
             closed: Vec::new(),
             recorder: None,
             connections: 0,
@@ -104,14 +104,14 @@ impl Tracker {
             swept: 0,
             rested: 0,
             packets: 0,
-            limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
+            limits: TrackLimits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
             held: 0,
             kept: 0,
         }
     }
 
     /// A row for each packet goes there from now on.
-    pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
+    pub fn set_recorder(&mut self, recorder: Box<dyn PacketRecorder>) {
         self.recorder = Some(recorder);
     }
 
@@ -126,7 +126,7 @@ impl Tracker {
 
     /// Packets, as [`Tracker::packet`] takes them one by one, but faster where connections are many: most of the
     /// time would go into waiting for the memory of one connection after the other.
-    pub fn packets(&mut self, packets: &[Packet]) {
+    pub fn packets(&mut self, packets: &[TcpPacket]) {
         for group in packets.chunks(AHEAD) {
             if self.table.len() > FEW {
                 self.fetch(group);
@@ -137,14 +137,14 @@ impl Tracker {
 
     /// Reads a little of all that the connections of these packets have in memory: reads that do not hang on each
     /// other the processor does at the same time.
-    fn fetch(&self, group: &[Packet]) {
+    fn fetch(&self, group: &[TcpPacket]) {
         let mut ahead = [None; AHEAD];
         for (connection, p) in ahead.iter_mut().zip(group) {
             *connection = self.table.peek(&table::key(p.src, p.dst).0);
         }
         let mut last = u32::MAX;
         for connection in &mut ahead {
-            let number = connection.map_or(u32::MAX, |c: &Connection| c.number);
+            let number = connection.map_or(u32::MAX, |c: &TrackedConnection| c.number);
             if std::mem::replace(&mut last, number) == number {
                 *connection = None;
             }
@@ -158,7 +158,7 @@ impl Tracker {
 
     /// A packet. Those of a capture should come in the order of time.
     #[inline]
-    pub fn packet(&mut self, p: &Packet) {
+    pub fn packet(&mut self, p: &TcpPacket) {
         let now = self.clock(p.time);
         self.packets += 1;
         if self.packets.is_multiple_of(4096) {
@@ -199,13 +199,13 @@ impl Tracker {
     }
 
     #[cold]
-    fn open(&mut self, key: [End; 2], side: usize, p: &Packet, now: u64) -> usize {
+    fn open(&mut self, key: [Endpoint; 2], side: usize, p: &TcpPacket, now: u64) -> usize {
         if self.table.len() >= self.options.most_open {
             self.make_room();
         }
         let number = self.connections as u32;
         self.connections += 1;
-        self.table.insert(key, Connection::new(number, key, side, p, now))
+        self.table.insert(key, TrackedConnection::new(number, key, side, p, now))
     }
 
     /// Closes what is over, idle, or too much.
@@ -239,7 +239,7 @@ impl Tracker {
         self.held -= less;
     }
 
-    fn sweep(&mut self, over: impl Fn(&Connection) -> bool) {
+    fn sweep(&mut self, over: impl Fn(&TrackedConnection) -> bool) {
         for slot in self.table.slots_where(over) {
             self.close(slot);
         }
@@ -259,7 +259,7 @@ impl Tracker {
     /// Halves what each connection may keep until all fit.
     fn save(&mut self) {
         while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
-            self.limits = Limits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
+            self.limits = TrackLimits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
             let limits = self.limits;
             let mut held = 0;
             self.table.each(|c| {
@@ -327,17 +327,17 @@ impl Tracker {
 }
 
 /// Shortens what a closed track keeps.
-fn limit(track: &mut Track, limits: Limits) {
+fn limit(track: &mut Track, limits: TrackLimits) {
     let bins = std::mem::take(&mut track.bins);
     let mut bins = bins::Bins::of(track.first.as_nanos(), track.bin.as_nanos(), bins);
     bins.limit(limits.bins);
     (track.bin, track.bins) = (bins.width(), bins.into_list());
-    let mut log = log::Log::of(std::mem::take(&mut track.log), track.merged);
+    let mut log = log::PacketLog::of(std::mem::take(&mut track.log), track.merged);
     log.limit(limits.samples);
     (track.log, track.merged) = log.into_samples();
 }
 
 /// Bytes of what grows with a track.
 fn bytes(track: &Track) -> usize {
-    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<Sample>()
+    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<LoggedPacket>()
 }

@@ -21,7 +21,7 @@ const NEAR: u64 = 50_000;
 
 /// What an ACK told the sender.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct AckState {
     /// When it passed.
     pub time: u64,
     /// Acknowledged cumulatively up to here.
@@ -32,12 +32,12 @@ pub struct Known {
     pub edge: u64,
     /// It came alone, without data of the receiver's.
     pub pure: bool,
-    /// Since the one before, µs; [`Upstream::acked`] finds it.
+    /// Since the one before, µs; [`SenderSide::acked`] finds it.
     pub gap: u16,
 }
 
 #[derive(Debug, Default)]
-pub struct Upstream {
+pub struct SenderSide {
     marks: [(u32, u64); MARKS],
     first_mark: u8,
     marked: u8,
@@ -48,10 +48,10 @@ pub struct Upstream {
     /// RTT between capture and sender, nanoseconds.
     rtt: Option<u64>,
     /// ACKs that the sender does not know yet; the first is the last that it knows.
-    ring: VecDeque<Known>,
+    ring: VecDeque<AckState>,
 }
 
-impl Upstream {
+impl SenderSide {
     /// From the handshake.
     pub fn begin(&mut self, rtt: u64) {
         if self.samples == 0 {
@@ -147,7 +147,7 @@ impl Upstream {
 
     /// An ACK tells the sender `known`.
     #[inline]
-    pub fn acked(&mut self, known: Known) {
+    pub fn acked(&mut self, known: AckState) {
         let up = self.rtt();
         let near = up < NEAR;
         if near {
@@ -156,13 +156,13 @@ impl Upstream {
             self.trim(known.time);
         }
         let since = known.time.saturating_sub(self.ring.back().map_or(known.time, |last| last.time));
-        let known = Known { gap: (since / 1000).min(u16::MAX as u64) as u16, ..known };
+        let known = AckState { gap: (since / 1000).min(u16::MAX as u64) as u16, ..known };
         let steps = self.ring.len() > 1;
         match self.ring.back_mut() {
             Some(only) if near => *only = known,
             // Told a little early, at most a 64th of the RTT.
             Some(last) if steps && since < up / STEPS => {
-                *last = Known { time: last.time, gap: last.gap, ..known };
+                *last = AckState { time: last.time, gap: last.gap, ..known };
             }
             _ => self.ring.push_back(known),
         }
@@ -178,7 +178,7 @@ impl Upstream {
 
     /// What the sender knew when it sent what passes now.
     #[inline]
-    pub fn known(&mut self, now: u64) -> Option<Known> {
+    pub fn known(&mut self, now: u64) -> Option<AckState> {
         if self.ring.len() > 1 {
             self.trim(now);
         }

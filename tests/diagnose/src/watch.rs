@@ -3,7 +3,7 @@
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
-use capture::Packet;
+use capture::TcpPacket;
 use scenario::Scenario;
 use sim::{Passage, Tap};
 use transport::{Segment, Tcp};
@@ -12,7 +12,7 @@ use units::{Span, Time};
 /// Takes the packets of a capture, in the order of time.
 pub trait Sink {
     /// The next.
-    fn packet(&mut self, packet: &Packet);
+    fn packet(&mut self, packet: &TcpPacket);
 }
 
 /// Packets of one burst that a receiver hands on as one arrive within this time.
@@ -25,7 +25,7 @@ pub struct Watch<'a> {
     wire: wire::Wire,
     vantage: usize,
     offload: bool,
-    pending: Option<(Packet, Time)>,
+    pending: Option<(TcpPacket, Time)>,
     sink: &'a mut dyn Sink,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn capture(&mut self, packet: Packet) {
+    fn capture(&mut self, packet: TcpPacket) {
         if !self.offload {
             return self.sink.packet(&packet);
         }

@@ -1,6 +1,6 @@
 //! The simulator's packets as a capture shows them.
 
-use capture::{Addr, End, Flags, Frame, Options, Packet, Payload, TcpFrame, TcpOptions};
+use capture::{Addr, Endpoint, Frame, PacketOptions, Payload, TcpFlags, TcpFrame, TcpOptions, TcpPacket};
 use scenario::Scenario;
 use std::net::{IpAddr, Ipv4Addr};
 use transport::Segment;
@@ -32,16 +32,16 @@ impl Wire {
     }
 
     /// A packet between hosts `from` and `to` as it is captured at `now`.
-    pub fn packet(&self, now: Time, p: &path::Packet<Segment>, from: usize, to: usize) -> Packet {
+    pub fn packet(&self, now: Time, p: &path::Packet<Segment>, from: usize, to: usize) -> TcpPacket {
         let seg = &p.body;
         let (src, dst) = ends(p.flow, from, to);
         let syn = seg.flags.has(transport::Flags::SYN);
         let ack = seg.flags.has(transport::Flags::ACK);
         // Stream offsets become sequence numbers, one up for the SYN (RFC 9293 section 3.4).
         let number = |offset: u64| (offset as u32).wrapping_add(1);
-        let mut options = Options {
+        let mut options = PacketOptions {
             timestamps: (seg.ts_val != 0).then_some((seg.ts_val, seg.ts_ecr)),
-            ..Options::default()
+            ..PacketOptions::default()
         };
         // RFC 7323 section 2.2: a SYN's window is not scaled.
         let mut window = seg.window;
@@ -55,13 +55,13 @@ impl Wire {
             *block = (number(start), number(end));
             options.sacks += 1;
         }
-        Packet {
+        TcpPacket {
             time: now,
             src,
             dst,
             seq: if syn { 0 } else { number(seg.seq) },
             ack: if ack { number(seg.ack) } else { 0 },
-            flags: Flags(seg.flags.0),
+            flags: TcpFlags(seg.flags.0),
             window: window.min(65_535) as u16,
             len: seg.len,
             header: (p.size - seg.len) as u16,
@@ -76,16 +76,16 @@ impl Wire {
 
 /// Addresses and ports of what has this number ([`sim::Tap::packet`]): host n is 10.0.0.0 + n + 1, the end
 /// that opens connection c has port 40000 + c.
-pub fn ends(number: u32, from: usize, to: usize) -> (End, End) {
+pub fn ends(number: u32, from: usize, to: usize) -> (Endpoint, Endpoint) {
     let client = CLIENT_PORT.wrapping_add((number / 2) as u16);
     let (sport, dport) = if number.is_multiple_of(2) { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
     let addr = |host: usize| Addr::v4((Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32).to_be_bytes());
-    (End { addr: addr(from), port: sport }, End { addr: addr(to), port: dport })
+    (Endpoint { addr: addr(from), port: sport }, Endpoint { addr: addr(to), port: dport })
 }
 
 /// Lengthens `first` by `next` where segmentation offload (or the receiver's) would have made one packet
 /// of both; false: it would not.
-pub fn offload(first: &mut Packet, next: &Packet) -> bool {
+pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
     let fits = first.src == next.src
         && first.dst == next.dst
         && first.len > 0
@@ -96,19 +96,19 @@ pub fn offload(first: &mut Packet, next: &Packet) -> bool {
         && first.ecn == next.ecn
         && first.options == next.options
         // PSH, and what is less than a segment, end a burst.
-        && !first.flags.has(Flags::PSH)
+        && !first.flags.has(TcpFlags::PSH)
         && first.len.is_multiple_of(next.len.max(1)) | (next.len < first.len)
         && first.len + next.len <= MOST_OFFLOADED;
     if fits {
         first.len += next.len;
-        first.flags = Flags(first.flags.0 | next.flags.0);
+        first.flags = TcpFlags(first.flags.0 | next.flags.0);
     }
     fits
 }
 
 /// The same packet with headers to write down.
-pub fn frame(p: &Packet) -> Frame {
-    let v4 = |e: End| match e.addr.ip() {
+pub fn frame(p: &TcpPacket) -> Frame {
+    let v4 = |e: Endpoint| match e.addr.ip() {
         IpAddr::V4(a) => a,
         IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
     };

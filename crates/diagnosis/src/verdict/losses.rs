@@ -6,7 +6,7 @@ use crate::limit::lift::goes_with_delay;
 use crate::limit::{Packets, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
-use track::{Fate, Sample, Track};
+use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is long when the delay is this share of that of losses usually.
 const LONG: f32 = 0.3;
@@ -40,7 +40,7 @@ pub(crate) fn losses(
     // What else is lost in the round trip changes nothing: congestion control answers a window's losses once (RFC 5681
     // section 4.3), and the first of them speaks for all.
     let mut answered = f64::NEG_INFINITY;
-    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != Fate::Passed) {
+    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != PacketFate::Passed) {
         let at = seconds(s.time);
         let since = at - first;
         let cause = if dropped.contains(&(i as u32)) {
@@ -102,7 +102,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
         }
         Usual::of(&mut losses, &mut passed)
     };
-    Full { behind: of(Fate::LostDown), before: of(Fate::LostUp).or_else(|| by_holes(tracks)) }
+    Full { behind: of(PacketFate::LostDown), before: of(PacketFate::LostUp).or_else(|| by_holes(tracks)) }
 }
 
 /// What was lost before the capture without delays to tell: all at full queues if no hole took time.
@@ -116,7 +116,7 @@ fn by_holes(tracks: &[&Track]) -> Option<Usual> {
 /// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
 fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
-    for (fate, of_all) in [(Fate::LostDown, of_all.behind), (Fate::LostUp, of_all.before)] {
+    for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
@@ -129,13 +129,20 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
 }
 
 /// What losses are held against: behind the capture the delay of the round trip, before it that of the way to it.
-fn delays(t: &Track, fate: Fate, base: f64) -> Vec<f32> {
-    if fate == Fate::LostDown { round_trips(t, base) } else { ways(t) }
+fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
+    if fate == PacketFate::LostDown { round_trips(t, base) } else { ways(t) }
 }
 
 /// Adds the delay beside losses, and that of what passed. Losses within half a round trip are of one queue, and say it
 /// once.
-fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>, passed: &mut Vec<f32>) {
+fn beside(
+    t: &Track,
+    fate: PacketFate,
+    delay: &[f32],
+    rtt: f64,
+    losses: &mut Vec<f32>,
+    passed: &mut Vec<f32>,
+) {
     let mut until = f64::NEG_INFINITY;
     for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
         if s.rtt > 0 {
@@ -151,7 +158,7 @@ fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>,
 /// lesser of two, because now and then an ACK is held back.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
-    let of = |s: &Sample| {
+    let of = |s: &LoggedPacket| {
         let at = seconds(s.time);
         if s.rtt > 0 {
             let now = (s.rtt as f64 * 1e-6 - base) as f32;
@@ -166,8 +173,8 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
 /// ticks slower than packets come.
 fn ways(t: &Track) -> Vec<f32> {
     let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
-    let of = |s: &Sample| {
-        if s.fate == Fate::Passed && s.delay != u32::MAX {
+    let of = |s: &LoggedPacket| {
+        if s.fate == PacketFate::Passed && s.delay != u32::MAX {
             let (at, now) = (seconds(s.time), s.delay as f32 * 1e-6);
             let old = mean.is_finite() && at - last < TICKS;
             mean = if old { mean + SHARE * (now - mean) } else { now };

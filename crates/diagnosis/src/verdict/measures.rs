@@ -3,7 +3,7 @@
 use super::rounds::Round;
 use result::RttSummary;
 use result::diagnosis::Measures;
-use track::{Histogram, Track};
+use track::{SpanHistogram, Track};
 
 /// Measures of a track.
 pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
@@ -56,7 +56,7 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
 }
 
 /// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
-fn rtt_summary(h: &Histogram) -> RttSummary {
+fn rtt_summary(h: &SpanHistogram) -> RttSummary {
     let ms = |q| h.quantile(q).as_millis_f64();
     RttSummary {
         min: h.min().as_millis_f64(),

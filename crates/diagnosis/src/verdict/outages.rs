@@ -7,7 +7,7 @@
 
 use crate::limit::seconds;
 use std::ops::Range;
-use track::{Fate, Sample, Track, Waited};
+use track::{LoggedPacket, PacketFate, Track, WaitReason};
 
 /// Shorter silences, seconds, are none: delayed ACKs make such.
 const LEAST: f64 = 0.15;
@@ -126,7 +126,7 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     }
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
-    let waits = within.filter(|w| w.why != Waited::ZeroWindow).count();
+    let waits = within.filter(|w| w.why != WaitReason::ZeroWindow).count();
     waits > 1
         || to - from > TAIL.0.max(TAIL.1 * rtt)
         || unanswered(t, rtt, from, to)
@@ -155,7 +155,7 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
 
 /// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
 fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
-    let lost = |s: &&Sample| s.fate != Fate::Passed;
+    let lost = |s: &&LoggedPacket| s.fate != PacketFate::Passed;
     let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
     let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
     let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
@@ -193,9 +193,9 @@ fn hole(t: &Track, rtt: f64, to: f64) -> bool {
 }
 
 /// What is missing where it went on at `to`.
-fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &Sample> {
+fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket> {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
     let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
-    next.take(64).filter(|s| s.fate == Fate::LostUp)
+    next.take(64).filter(|s| s.fate == PacketFate::LostUp)
 }

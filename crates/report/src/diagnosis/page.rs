@@ -9,13 +9,20 @@ use crate::strings::{Lang, text};
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use serde::Serialize;
-use track::Kind;
+use track::PacketKind;
 
 /// Flows in the page's table: beyond these one filters in `flows.parquet`.
 const MOST_FLOWS: usize = 300;
 
 /// Kinds of packets by number.
-const KINDS: [Kind; 6] = [Kind::Ack, Kind::Data, Kind::Fast, Kind::Timeout, Kind::Probe, Kind::Reordered];
+const KINDS: [PacketKind; 6] = [
+    PacketKind::Ack,
+    PacketKind::Data,
+    PacketKind::Fast,
+    PacketKind::Timeout,
+    PacketKind::Probe,
+    PacketKind::Reordered,
+];
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -88,7 +95,7 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
         lang: lang.code(),
         capture: &d.capture,
         limiters: &d.limiters,
-        kinds: KINDS.map(Kind::name),
+        kinds: KINDS.map(PacketKind::name),
         causes: Cause::ALL.map(Cause::name),
         told: Both { en: said(d, Lang::En), zh: said(d, Lang::Zh) },
         notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },

@@ -14,7 +14,7 @@ const BATCH: usize = 4096;
 
 /// A TCP packet with what was known when it passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Packet {
+pub struct PacketRecord {
     /// [`FlowDiagnosis::id`] of the direction it travels in.
     pub flow: u32,
     /// Nanoseconds since 1970.
@@ -79,7 +79,7 @@ pub const PACKETS: File = File {
 /// Writes packets as they come.
 pub struct PacketWriter<W: Write + Send> {
     sheet: Sheet<W>,
-    batch: Vec<Packet>,
+    batch: Vec<PacketRecord>,
     /// Kinds' names met so far: bytes that rows share.
     kinds: Vec<(&'static str, ByteArray)>,
 }
@@ -98,7 +98,7 @@ impl<W: Write + Send> PacketWriter<W> {
     ///
     /// # Errors
     /// As `out`'s.
-    pub fn push(&mut self, packet: Packet) -> io::Result<()> {
+    pub fn push(&mut self, packet: PacketRecord) -> io::Result<()> {
         self.batch.push(packet);
         if self.batch.len() < BATCH { Ok(()) } else { self.flush() }
     }
@@ -405,7 +405,7 @@ mod tests {
         let n = GROUP_ROWS + BATCH + 7;
         for i in 0..n as u64 {
             let known = i % 2 == 0;
-            let packet = Packet {
+            let packet = PacketRecord {
                 flow: (i % 2) as u32,
                 time_ns: 1_700_000_000_000_000_000 + i,
                 seq: i << 33,
@@ -413,7 +413,7 @@ mod tests {
                 kind: if known { "data" } else { "fast" },
                 window: if known { 65_535 } else { u32::MAX },
                 rtt_us: if known { 31_000 } else { 0 },
-                ..Packet::default()
+                ..PacketRecord::default()
             };
             writer.push(packet).unwrap();
         }

@@ -6,7 +6,7 @@ mod many;
 mod vantage;
 
 use std::collections::HashSet;
-use track::{Bin, Fate, Track, Waited};
+use track::{Bin, PacketFate, Track, WaitReason};
 use vantage::{Run, run};
 
 const DELAY: &str = r#"{ kind = "delay", delay = "10ms" }"#;
@@ -47,7 +47,7 @@ fn check(t: &Track) {
     let c = &t.counts;
     assert_eq!(c.fast + c.rto + c.tlp, c.retransmitted_packets, "{c:?}");
     let logged = |up: bool| -> u64 {
-        let fate = if up { Fate::LostUp } else { Fate::LostDown };
+        let fate = if up { PacketFate::LostUp } else { PacketFate::LostDown };
         t.log.iter().filter(|s| s.fate == fate).map(|s| s.segments as u64).sum()
     };
     assert_eq!((logged(true), logged(false)), (c.lost_up, c.lost_down));
@@ -164,7 +164,7 @@ fn an_outage_shows_as_timeouts_wherever_the_capture_is() {
             let waited = ms(&t, |b| b.timeout);
             println!("{behind} {host}: {waited} ms, {:?} {:?}", t.waits, t.counts);
             assert!((700.0..1400.0).contains(&waited), "{behind} {host}: {waited} ms in timeouts");
-            assert!(t.waits.iter().any(|w| w.why == Waited::Timeout));
+            assert!(t.waits.iter().any(|w| w.why == WaitReason::Timeout));
             assert!((1..=2).contains(&t.counts.timeouts), "{:?}", t.counts);
             assert!(t.counts.rto * 10 >= t.counts.retransmitted_packets * 9, "{:?}", t.counts);
         }
@@ -176,7 +176,7 @@ fn what_an_outage_held_back_is_not_lost() {
     let r = transfer(KEPT, true, "", "", 1);
     let t = r.at(SENDER);
     assert_eq!((t.counts.lost_down, t.counts.spurious), (0, r.flow().retransmitted_packets));
-    assert!(t.log.iter().all(|s| s.fate == Fate::Passed));
+    assert!(t.log.iter().all(|s| s.fate == PacketFate::Passed));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn lost(r: &Run, t: &Track) -> [usize; 3] {
     let (mut found, mut had) = ([0; 3], HashSet::new());
     for (p, s) in of(SENDER).zip(&t.log) {
         assert_eq!(p.time, s.time);
-        match (arrived.contains(&p.id), s.fate == Fate::LostDown) {
+        match (arrived.contains(&p.id), s.fate == PacketFate::LostDown) {
             (false, true) => found[0] += 1,
             (false, false) => found[1] += usize::from(!had.contains(&p.seq)),
             (true, true) => found[2] += 1,

@@ -1,6 +1,6 @@
 //! Simulated runs as a capture would show them: at the sender, in the middle, at the receiver.
 
-use capture::{Addr, End, Flags, Options, Packet};
+use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use path::Packet as Simulated;
 use result::{Flow, Outcome};
 use scenario::Experiment;
@@ -14,7 +14,7 @@ const WINDOW_SCALE: u8 = 7;
 
 /// Packets of one host each.
 pub struct Captures {
-    pub hosts: Vec<Vec<Packet>>,
+    pub hosts: Vec<Vec<TcpPacket>>,
     /// Stream offset and length of the packets that left the first host and of those that came to the last.
     pub sent: Vec<(u32, u32)>,
     pub arrived: Vec<(u32, u32)>,
@@ -36,34 +36,35 @@ impl Tap for Captures {
     }
 }
 
-fn end(host: usize, port: u16) -> End {
-    End { addr: Addr::v4([10, 0, 0, 1 + host as u8]), port }
+fn end(host: usize, port: u16) -> Endpoint {
+    Endpoint { addr: Addr::v4([10, 0, 0, 1 + host as u8]), port }
 }
 
-fn packet(now: Time, p: &Simulated<Segment>, from: usize, to: usize) -> Packet {
+fn packet(now: Time, p: &Simulated<Segment>, from: usize, to: usize) -> TcpPacket {
     let s = &p.body;
     let (client, opens) = (40_000 + (p.flow / 2) as u16, p.flow.is_multiple_of(2));
     let (sport, dport) = if opens { (client, 5201) } else { (5201, client) };
     let syn = s.flags.has(transport::Flags::SYN);
     let number = |offset: u64| (offset as u32).wrapping_add(1);
-    let mut options = Options {
+    let mut options = PacketOptions {
         timestamps: (s.ts_val != 0).then_some((s.ts_val, s.ts_ecr)),
         sacks: s.sacks,
-        ..Options::default()
+        ..PacketOptions::default()
     };
     for (block, (from, to)) in options.sack.iter_mut().zip(s.sack_ranges()) {
         *block = (number(from), number(to));
     }
     if syn {
-        options = Options { mss: Some(1460), wscale: Some(WINDOW_SCALE), sack_ok: s.sack_ok, ..options };
+        options =
+            PacketOptions { mss: Some(1460), wscale: Some(WINDOW_SCALE), sack_ok: s.sack_ok, ..options };
     }
-    Packet {
+    TcpPacket {
         time: Time::from_nanos(1_600_000_000_000_000_000) + now.since(Time::ZERO),
         src: end(from, sport),
         dst: end(to, dport),
         seq: if syn { 0 } else { number(s.seq) },
         ack: if s.flags.has(transport::Flags::ACK) { number(s.ack) } else { 0 },
-        flags: Flags(s.flags.0),
+        flags: TcpFlags(s.flags.0),
         window: (if syn { s.window } else { s.window >> WINDOW_SCALE }).min(65_535) as u16,
         len: s.len,
         header: (s.ip_bytes() - s.len) as u16,
@@ -119,13 +120,13 @@ impl Run {
 }
 
 /// The only direction with data.
-pub fn one(packets: &[Packet]) -> Track {
+pub fn one(packets: &[TcpPacket]) -> Track {
     let mut tracks = tracks(packets);
     assert_eq!(tracks.len(), 1);
     tracks.remove(0)
 }
 
-pub fn tracks(packets: &[Packet]) -> Vec<Track> {
+pub fn tracks(packets: &[TcpPacket]) -> Vec<Track> {
     let mut tracker = Tracker::new(TrackerOptions::default());
     packets.iter().for_each(|p| tracker.packet(p));
     let mut tracks = Vec::new();

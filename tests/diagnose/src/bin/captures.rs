@@ -7,7 +7,7 @@
 //! | `headers` | eight transfers through a queue, headers only: 10 million packets |
 //! | `many` | 5000 connections of 200 kB, headers only |
 
-use capture::{Packet, PcapWriter};
+use capture::{PcapWriter, TcpPacket};
 use diagnose_test::wire::{Wire, frame};
 use scenario::Experiment;
 use std::fs::File;
@@ -46,7 +46,7 @@ impl Out {
         Ok(Out { wire, file, full, packets: 0, failed: None, filling })
     }
 
-    fn write(&mut self, p: &Packet) -> io::Result<()> {
+    fn write(&mut self, p: &TcpPacket) -> io::Result<()> {
         let (headers, length) =
             frame(p).headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         let length = length as usize + ETHERNET.len();
