@@ -13,6 +13,8 @@ setup:
 
 lint:
 	$(CARGO) fmt --all --check
+	# rustfmt does not follow the modules that a macro declares.
+	rustfmt --check --edition 2024 crates/result/src/cause/*.rs
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	! command -v clang >/dev/null || $(CARGO) clippy $(KERNEL:%=-p %) --all-targets --features "$(FEATURES)" -- -D warnings
 

@@ -18,6 +18,7 @@ use causes::Facts;
 pub use file::capture_info;
 use outages::Silence;
 use result::Diagnosis;
+use result::cause::Certainty;
 use result::diagnosis::{
     CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
     Vantage,
@@ -104,7 +105,10 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         f.limiter = f.limiter.and_then(|l| refer[l]);
     }
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
-    Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
+    let mut diagnosis = Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows };
+    let remedies: Vec<_> = diagnosis.flows.iter().map(|f| diagnosis.remedies_of(f)).collect();
+    diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
+    diagnosis
 }
 
 /// Begins and ends, seconds since 1970.
@@ -417,8 +421,7 @@ fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -
 
 /// Share of the flow's time that its limiter explains.
 fn by_limiter(f: &FlowDiagnosis) -> f64 {
-    let counts = [Cause::Policed, Cause::Shaped, Cause::Bottleneck, Cause::Congestion];
-    f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
+    f.causes.iter().filter(|c| c.cause.entry().by_limiter).map(|c| c.share).sum()
 }
 
 fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo) -> FlowDiagnosis {
@@ -469,6 +472,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         confidence: confidence(&causes, limiter),
         timeline: ribbon(&rounds, &splits, start),
         causes,
+        remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
         notes: measures::notes(t),
@@ -499,10 +503,9 @@ fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {
 fn confidence(causes: &[CauseShare], limiter: Option<Found>) -> f64 {
     let (first, second) = (causes[0], causes.get(1).map_or(0.0, |c| c.share));
     let ahead = 0.5 + 0.5 * ((first.share - second) / 0.3).min(1.0);
-    let sure = match first.cause {
-        Cause::Policed | Cause::Shaped | Cause::Bottleneck => limiter.map_or(0.5, |l| l.confidence),
-        Cause::Unknown => 0.3,
-        _ => 0.95,
+    let sure = match first.cause.entry().certainty {
+        Certainty::OfLimiter => limiter.map_or(0.5, |l| l.confidence),
+        Certainty::Fixed(sure) => sure,
     };
     ahead * sure
 }

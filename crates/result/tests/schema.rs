@@ -30,6 +30,9 @@ fn the_committed_schemas_are_the_generated_ones() {
     }
 }
 
+/// More words than this have a table of their own.
+const FEW_WORDS: usize = 5;
+
 /// The object that a key holds, or a list of; the empty name for plain values.
 fn object(schema: &Value) -> &str {
     let found = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
@@ -47,8 +50,8 @@ fn takes(root: &Value, schema: &Value) -> String {
     if let Some(text) = schema["const"].as_str() {
         return format!("`\"{text}\"`");
     }
-    let one_of = root["definitions"][name]["oneOf"].as_array();
-    if let Some(words) = one_of.map(|all| all.iter().filter_map(|o| o["const"].as_str())) {
+    if let Some(words) = root["definitions"][name]["oneOf"].as_array().filter(|all| all.len() <= FEW_WORDS) {
+        let words = words.iter().filter_map(|o| o["const"].as_str());
         return words.map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ");
     }
     match name {
@@ -83,6 +86,15 @@ fn keys(root: &Value, name: &str, schema: &Value) -> String {
     text
 }
 
+/// A heading and a table of the words that a value may be.
+fn words(name: &str, schema: &Value) -> String {
+    let mut text = format!("\n### {name}\n\n{}\n\n| word | meaning |\n|---|---|\n", says(schema));
+    for word in schema["oneOf"].as_array().into_iter().flatten() {
+        text += &format!("| `\"{}\"` | {} |\n", word["const"].as_str().unwrap(), says(word));
+    }
+    text
+}
+
 /// An object's tables of keys, those of what it holds, and of the files beside it.
 fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     let root: Value = serde_json::from_str(schema).unwrap();
@@ -91,6 +103,8 @@ fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     for (name, schema) in root["definitions"].as_object().unwrap() {
         if schema.get("properties").is_some() {
             text += &keys(&root, name, schema);
+        } else if schema["oneOf"].as_array().is_some_and(|all| all.len() > FEW_WORDS) {
+            text += &words(name, schema);
         }
     }
     for file in files {

@@ -10,9 +10,10 @@ export interface DiagnosisPage {
   lang: Lang;
   capture: Capture;
   limiters: Limiter[];
-  /** Names of packets' kinds and of causes, by number. */
+  /** Names of packets' kinds, by number. */
   kinds: string[];
-  causes: string[];
+  /** All causes there are, by number. */
+  causes: CauseLook[];
   told: Record<Lang, Told[]>;
   notes: Record<Lang, string[]>;
   /** Most bytes first. */
@@ -29,6 +30,14 @@ export interface Capture {
   duration_s: number;
   packets: number;
   connections: number;
+}
+
+/** A cause's name, words and colours. */
+export interface CauseLook {
+  name: string;
+  label: Record<Lang, string>;
+  light: string;
+  dark: string;
 }
 
 export interface Told {

@@ -1,13 +1,14 @@
 //! What held a flow back, round trip by round trip.
 //!
-//! Waits the tracker timed to the packet speak for themselves: nothing outstanding is the application, a full window
-//! the receiver, silence the path. What is left of each round is judged by what was going on: a limiter that
-//! drops or delays, a queue, slow start, the aftermath of a loss, an application that hands over small pieces, or
-//! the same amount in flight round after round.
+//! 1. The tracker times waits to the packet: nothing outstanding, all written sent, window full, timeout, silence.
+//!    What is left of a round trip is time in which packets moved.
+//! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
+//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/result/src/cause`).
 
 use super::rounds::Round;
 use crate::limit::Found;
-use result::diagnosis::{Cause, LimiterKind};
+use result::cause::{RoundEvidence, RoundPart};
+use result::diagnosis::Cause;
 
 /// What is known of the flow as a whole.
 #[derive(Clone, Debug, Default)]
@@ -65,51 +66,58 @@ pub(crate) fn split(rounds: &[Round], facts: &Facts) -> Vec<Split> {
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
             let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
-            // Who waits for a timeout while others keep the link full would have no more of it.
-            let taken = queue_of(facts).filter(|_| after_loss != Cause::Outage && all_taken(r, facts));
-            let timed_out = taken.unwrap_or(after_loss);
-            // Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
-            let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
-            let broken = facts.near_receiver
-                && r.idle > 0.0
-                && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(a, n, facts));
-            let idle = if broken { Cause::Outage } else { Cause::Application };
-            [
-                (idle, r.idle * left),
-                (all_left(r, after_loss, facts), r.ended * left),
-                (full_window(rounds, i, after_loss, facts), r.window_full * left),
-                (timed_out, r.timeout * left),
-                (Cause::Outage, out.min(r.width) + r.silence * left),
-                (moving(rounds, i, first_loss, after_loss, facts), r.moving() * left),
-            ]
+            let e = evidence(rounds, i, first_loss, after_loss, facts);
+            RoundPart::ALL.map(|part| {
+                let seconds = match part {
+                    RoundPart::Idle => r.idle * left,
+                    RoundPart::Drained => r.ended * left,
+                    RoundPart::WindowFull => r.window_full * left,
+                    RoundPart::Timeout => r.timeout * left,
+                    RoundPart::Silence => out.min(r.width) + r.silence * left,
+                    RoundPart::Moving => r.moving() * left,
+                };
+                (Cause::of_part(part, &e), seconds)
+            })
         })
         .collect()
 }
 
-/// What it stands for that all that was written seems to have left. What a policer leaves of a window that is repaired
-/// over many round trips may be less than any one loss does, and no sign that the application wrote nothing.
-fn all_left(r: &Round, after_loss: Cause, facts: &Facts) -> Cause {
-    match after_loss {
-        Cause::Policed if r.resent > 0.0 => Cause::Policed,
-        _ if facts.buffered => Cause::SendBuffer,
-        _ => Cause::Application,
+/// What is known of round `i`.
+fn evidence(rounds: &[Round], i: usize, first_loss: usize, last_loss: Cause, facts: &Facts) -> RoundEvidence {
+    let r = &rounds[i];
+    let limiter_full = all_taken(r, facts);
+    RoundEvidence {
+        writes_little: application(rounds, i),
+        small_writes: pieces(rounds, i),
+        paused: paused(rounds, i),
+        send_buffer_full: facts.buffered,
+        flat: flat(rounds, i, facts),
+        grows: grows(rounds, i),
+        window_full: window(r, facts),
+        repairs_slowly: crawls(rounds, i),
+        last_loss,
+        before_loss: i < first_loss,
+        at_first_loss: i == first_loss,
+        resends: r.resent > 0.0,
+        back_with_loss: back_with_loss(rounds, i, facts),
+        limiter: facts.limiter.map(|l| l.kind),
+        limiter_queues: facts.limiter.is_some_and(|l| l.against.is_some()),
+        limiter_full,
+        share_taken: full(rounds, i, facts) || gated(r, facts),
+        waits: waits(rounds, i, facts),
+        data_waits: data_waits(r, facts),
+        acks_wait: acks_wait(r, facts),
+        both_ways: facts.both_ways,
     }
 }
 
-/// What a full window stands for: where packets wait at a limiter anyway, a larger one would but lengthen the queue.
-fn full_window(rounds: &[Round], i: usize, after_loss: Cause, facts: &Facts) -> Cause {
-    let waits = || facts.limiter.is_some_and(|l| l.against.is_some()) && waits(rounds, i, facts);
-    let window = if crawls(rounds, i) { after_loss } else { Cause::ReceiveWindow };
-    queue_of(facts).filter(|_| waits()).unwrap_or(window)
-}
-
-/// What it means to wait at the limiter.
-fn queue_of(facts: &Facts) -> Option<Cause> {
-    match facts.limiter?.kind {
-        LimiterKind::Shaper => Some(Cause::Shaped),
-        LimiterKind::Bottleneck => Some(Cause::Bottleneck),
-        LimiterKind::Policer => None,
-    }
+/// Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
+fn back_with_loss(rounds: &[Round], i: usize, facts: &Facts) -> bool {
+    let r = &rounds[i];
+    let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
+    facts.near_receiver
+        && r.idle > 0.0
+        && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(r.from, n, facts))
 }
 
 /// The cause that most of them have.
@@ -129,43 +137,6 @@ fn near_outage(r: &Round, facts: &Facts) -> bool {
 /// Delay that counts as a queue, seconds.
 fn floor(facts: &Facts) -> f64 {
     (0.08 * facts.base).clamp(0.001, 0.02)
-}
-
-/// What held the flow back while packets moved in round `i`.
-fn moving(rounds: &[Round], i: usize, first_loss: usize, after_loss: Cause, facts: &Facts) -> Cause {
-    let r = &rounds[i];
-    let growing = grows(rounds, i);
-    let pieces = pieces(rounds, i);
-    let waits = waits(rounds, i, facts);
-    if application(rounds, i) || pieces && !waits && i < first_loss {
-        return Cause::Application;
-    }
-    if window(r, facts) {
-        return full_window(rounds, i, after_loss, facts);
-    }
-    if i >= first_loss && facts.limiter.is_some_and(|l| l.kind == LimiterKind::Policer) {
-        return after_loss;
-    }
-    if acks_wait(r, facts) {
-        return Cause::AckPath;
-    }
-    if let Some(cause) = queue_of(facts).filter(|_| waits || full(rounds, i, facts) || gated(r, facts)) {
-        return cause;
-    }
-    if waits && facts.both_ways && facts.limiter.is_none() {
-        return if data_waits(r, facts) { Cause::Bottleneck } else { Cause::AckPath };
-    }
-    if i <= first_loss && growing {
-        return Cause::SlowStart;
-    }
-    if i >= first_loss {
-        return after_loss;
-    }
-    if pieces || !flat(rounds, i, facts) && paused(rounds, i) {
-        Cause::Application
-    } else {
-        Cause::SendBuffer
-    }
 }
 
 /// Of what the round trip takes too long, the ACKs' way is most.

@@ -8,6 +8,7 @@ mod page;
 mod rows;
 mod table;
 mod told;
+mod values;
 mod words;
 
 pub use page::page;

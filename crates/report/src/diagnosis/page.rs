@@ -32,12 +32,33 @@ struct Page<'a> {
     capture: &'a CaptureInfo,
     limiters: &'a [Limiter],
     kinds: [&'static str; KINDS.len()],
-    causes: [&'static str; Cause::ALL.len()],
+    causes: [CauseLook; Cause::ALL.len()],
     told: Both<Vec<Told>>,
     notes: Both<Vec<String>>,
     flows: Vec<Flow>,
     /// Flows that are not here.
     more: usize,
+}
+
+/// A cause as the page shows it.
+#[derive(Serialize)]
+struct CauseLook {
+    name: &'static str,
+    label: Both<&'static str>,
+    light: &'static str,
+    dark: &'static str,
+}
+
+impl CauseLook {
+    fn of(cause: Cause) -> CauseLook {
+        let entry = cause.entry();
+        CauseLook {
+            name: cause.name(),
+            label: Both { en: entry.label.en, zh: entry.label.zh },
+            light: entry.colors.light,
+            dark: entry.colors.dark,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -96,7 +117,7 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
         capture: &d.capture,
         limiters: &d.limiters,
         kinds: KINDS.map(PacketKind::name),
-        causes: Cause::ALL.map(Cause::name),
+        causes: Cause::ALL.map(CauseLook::of),
         told: Both { en: said(d, Lang::En), zh: said(d, Lang::Zh) },
         notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },
         flows,
