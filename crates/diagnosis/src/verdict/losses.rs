@@ -1,9 +1,9 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use super::outages::reach;
-use crate::limit::hole::all_closed;
-use crate::limit::lift::goes_with_delay;
-use crate::limit::{Packets, seconds};
+use crate::limiter::loss_delay::delay_at_losses;
+use crate::limiter::loss_gaps::all_gaps_closed;
+use crate::limiter::{LimiterPackets, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
@@ -30,7 +30,7 @@ pub(crate) fn losses(
     rtt: f64,
     (dropped, by): (&[u32], Cause),
     outages: &[(f64, f64)],
-    of_all: Full,
+    of_all: QueueLossSigns,
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
     let dropped: BTreeSet<u32> = dropped.iter().copied().collect();
@@ -62,24 +62,24 @@ pub(crate) fn losses(
 
 /// What delays just before losses say, behind the capture and before it, where losses go with delay.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Full {
-    behind: Option<Usual>,
-    before: Option<Usual>,
+pub(super) struct QueueLossSigns {
+    behind: Option<LossDelay>,
+    before: Option<LossDelay>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Usual {
+struct LossDelay {
     /// Their median, seconds.
     delay: f32,
     /// Nearly all came with a long queue: so did those that have no delay, most likely.
     all: bool,
 }
 
-impl Usual {
-    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<Usual> {
-        let delay = goes_with_delay(losses, passed)?;
+impl LossDelay {
+    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<LossDelay> {
+        let delay = delay_at_losses(losses, passed)?;
         let long = losses.iter().filter(|d| **d > LONG * delay).count();
-        Some(Usual { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
+        Some(LossDelay { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
     }
 
     /// Whether a packet lost at this delay was lost at a full queue.
@@ -89,7 +89,7 @@ impl Usual {
 }
 
 /// The same of all flows of a way, which share its queues: each alone may have lost too little to tell.
-pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
+pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     let mut some: Vec<&Track> =
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
@@ -100,27 +100,31 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
             let delay = delays(t, fate, base);
             beside(t, fate, &delay, t.rtt.mean().as_secs_f64(), &mut losses, &mut passed);
         }
-        Usual::of(&mut losses, &mut passed)
+        LossDelay::of(&mut losses, &mut passed)
     };
-    Full { behind: of(PacketFate::LostDown), before: of(PacketFate::LostUp).or_else(|| by_holes(tracks)) }
+    QueueLossSigns {
+        behind: of(PacketFate::LostDown),
+        before: of(PacketFate::LostUp).or_else(|| by_holes(tracks)),
+    }
 }
 
 /// What was lost before the capture without delays to tell: all at full queues if no hole took time.
-fn by_holes(tracks: &[&Track]) -> Option<Usual> {
+fn by_holes(tracks: &[&Track]) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost && all_closed(&Packets { tracks, gone: &none, answers: &[] }.arrivals(false, false));
-    all.then_some(Usual { delay: f32::NEG_INFINITY, all })
+    let all = lost
+        && all_gaps_closed(&LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false));
+    all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
 }
 
 /// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
-fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
+fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
     for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
-        let Some(usual) = Usual::of(&mut losses, &mut passed).or(of_all) else { continue };
+        let Some(usual) = LossDelay::of(&mut losses, &mut passed).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);
         }

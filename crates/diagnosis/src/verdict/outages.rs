@@ -5,7 +5,7 @@
 //! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
 //! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
 
-use crate::limit::seconds;
+use crate::limiter::seconds;
 use std::ops::Range;
 use track::{LoggedPacket, PacketFate, Track, WaitReason};
 
@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 
 /// A time without any ACK between two hosts, seconds since 1970.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct AckSilence {
     from: f64,
     to: f64,
     /// The path was gone, as one of their flows shows.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 3;
 const UNANSWERED: usize = 5;
 
 /// Times without any ACK of these tracks.
-pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
+pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
@@ -47,7 +47,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
     let mut end = f64::INFINITY;
     for (from, to) in heard {
         if from - end > LEAST {
-            out.push(Silence { from: end, to: from, gone: false });
+            out.push(AckSilence { from: end, to: from, gone: false });
         }
         end = if end.is_finite() { end.max(to) } else { to };
     }
@@ -71,7 +71,7 @@ fn rtt(t: &Track) -> f64 {
 }
 
 /// Those silences that lie between a track's first data and its last.
-fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
+fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
     let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
         return 0..0;
     };
@@ -80,13 +80,13 @@ fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
     begin..silences.partition_point(|s| s.to <= end).max(begin)
 }
 
-fn is_long(s: &Silence, rtt: f64) -> bool {
+fn is_long(s: &AckSilence, rtt: f64) -> bool {
     s.to - s.from > 1.3 * rtt
 }
 
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
-pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f64)> {
+pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
@@ -101,7 +101,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f6
 }
 
 /// The sender waited for ACKs in this silence.
-fn outstanding(t: &Track, s: &Silence) -> bool {
+fn outstanding(t: &Track, s: &AckSilence) -> bool {
     idle(t, s.from, s.to) <= 0.5 * (s.to - s.from)
 }
 
@@ -156,7 +156,7 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
 /// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
 fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
     let lost = |s: &&LoggedPacket| s.fate != PacketFate::Passed;
-    let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
+    let hole = loss_gaps(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
     let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
     let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
     due.map(|s| s.segments as usize).sum::<usize>().max(hole)
@@ -189,11 +189,11 @@ fn at_once(t: &Track, begin: usize) -> bool {
 
 /// Packets are missing where it went on.
 fn hole(t: &Track, rtt: f64, to: f64) -> bool {
-    holes(t, rtt, to).next().is_some()
+    loss_gaps(t, rtt, to).next().is_some()
 }
 
 /// What is missing where it went on at `to`.
-fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket> {
+fn loss_gaps(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket> {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
     let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);

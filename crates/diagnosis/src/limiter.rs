@@ -4,24 +4,24 @@
 //! drop-tail queue; one at whose end they do not is a policer ([`overflow`]). Without losses, a queue shows by
 //! draining at one rate ([`queue`]), and a bucket before it by what passes first ([`knee`]) or at once ([`gate`]).
 
-mod brink;
-pub(crate) mod bucket;
-pub(crate) mod delay;
-mod follow;
-mod gate;
-pub(crate) mod hole;
-mod knee;
-mod leave;
-pub(crate) mod lift;
-mod line;
-mod overflow;
-mod queue;
+mod by_delays;
+mod by_losses;
+mod corrected;
+pub(crate) mod delay_fit;
+mod departures;
+mod drain_delay;
+pub(crate) mod loss_delay;
+pub(crate) mod loss_gaps;
+pub(crate) mod rate_search;
+mod refill_ticks;
+mod sender_line;
+mod shaper_bucket;
 mod sort;
 
-use bucket::{Arrival, Bucket};
-use delay::{Delay, Drain};
-use overflow::overflow;
-use queue::{overflows, pinned, queue};
+use by_delays::{limiter_by_delays, limiter_by_rate, losses_go_with_delay};
+use by_losses::limiter_by_losses;
+use delay_fit::{DelayFit, DrainRate};
+use rate_search::{PacketArrival, TokenBucketFit};
 use result::diagnosis::LimiterKind;
 use std::cell::LazyCell;
 use track::{LoggedPacket, PacketFate, Track};
@@ -29,7 +29,7 @@ use units::Time;
 
 /// A limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct FoundLimiter {
     /// What kind.
     pub kind: LimiterKind,
     /// IP bytes a second.
@@ -51,16 +51,16 @@ pub(crate) struct Found {
     /// Delays leave no doubt of a policer.
     pub sure: bool,
     /// What the losses said.
-    pub bucket: Option<Bucket>,
+    pub bucket: Option<TokenBucketFit>,
     /// What delays said at the rate.
-    pub against: Option<Delay>,
+    pub delay_fit: Option<DelayFit>,
     /// What departures said.
-    pub drain: Option<Drain>,
+    pub drain: Option<DrainRate>,
 }
 
 /// What the flows through one limiter have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Path {
+pub(crate) struct PathFacts {
     /// RTprop, seconds.
     pub base: f64,
     /// Mean RTT, seconds.
@@ -74,7 +74,7 @@ pub(crate) struct Path {
 }
 
 /// The entry of what stands in no log.
-const ANSWER: u32 = u32::MAX;
+const ACK_ENTRY: u32 = u32::MAX;
 /// Share of the losses explained that leaves none to others.
 const NEARLY_ALL: f64 = 0.85;
 /// Bytes that may pass at once anyway.
@@ -89,7 +89,7 @@ const CLOCK: f64 = 0.0025;
 
 /// ACKs of what the other way brings, which pass where the data does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Answers {
+pub(crate) struct AckLoad {
     /// When, seconds since 1970.
     pub at: f64,
     /// IP bytes.
@@ -98,20 +98,20 @@ pub(crate) struct Answers {
 
 /// The packets of several tracks. Lists of them are the most memory that a diagnosis takes: they are made when needed.
 #[derive(Clone, Copy)]
-pub(crate) struct Packets<'a> {
+pub(crate) struct LimiterPackets<'a> {
     /// Whose.
     pub tracks: &'a [&'a Track],
     /// While the path was gone, of each track, seconds since its connection's first packet: what was lost then is left out.
     pub gone: &'a [Vec<(f64, f64)>],
     /// They take room on the same way.
-    pub answers: &'a [Answers],
+    pub ack_load: &'a [AckLoad],
 }
 
-impl Packets<'_> {
+impl LimiterPackets<'_> {
     /// In the order they came. Times are seconds since the first.
     /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
     /// limiter before the capture; else it is the RTT, and `at` when it was seen.
-    pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<Arrival> {
+    pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
         let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
             let mut before = None;
             track.log.iter().enumerate().filter_map(move |(entry, s)| {
@@ -139,25 +139,33 @@ impl Packets<'_> {
                 }
                 before = Some(at);
                 let (bytes, size) = (s.bytes as f32, size(s));
-                Some(Arrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
+                Some(PacketArrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
             })
         });
         // They wait as the packet before them does.
         let (first, mut next) = (self.tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
-        let answers = self.answers.iter().map_while(move |a| {
+        let ack_load = self.ack_load.iter().map_while(move |a| {
             while next + 1 < first.len() && seconds(first[next + 1].time) < a.at {
                 next += 1;
             }
             let s = first.get(next)?;
             let late = if clocked && s.delay != u32::MAX { s.delay as f64 * 1e-6 } else { 0.0 };
             let (at, bytes) = (a.at - late, a.bytes);
-            Some(Arrival { at, bytes, size: size(s), lost: false, rtt: f32::NAN, flow: 0, entry: ANSWER })
+            Some(PacketArrival {
+                at,
+                bytes,
+                size: size(s),
+                lost: false,
+                rtt: f32::NAN,
+                flow: 0,
+                entry: ACK_ENTRY,
+            })
         });
-        let most = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.answers.len();
+        let most = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.ack_load.len();
         let first = self.tracks.iter().filter_map(|t| t.log.first()).map(|s| seconds(s.time));
         let last = self.tracks.iter().filter_map(|t| t.log.last()).map(|s| seconds(s.time));
         let span = (first.fold(f64::INFINITY, f64::min), last.fold(f64::NEG_INFINITY, f64::max));
-        let mut out = sort::by_time(data.chain(answers), most, span, |a| a.at);
+        let mut out = sort::by_time(data.chain(ack_load), most, span, |a| a.at);
         let origin = out.first().map_or(0.0, |a| a.at);
         out.iter_mut().for_each(|a| a.at -= origin);
         out
@@ -165,11 +173,11 @@ impl Packets<'_> {
 
     /// With the delays that timestamps tell: one-way before the capture; behind it, where answers share the way, the RTT
     /// less what the ACKs' way took too long.
-    fn clocked(&self, behind: bool) -> Option<Vec<Arrival>> {
+    fn clocked(&self, behind: bool) -> Option<Vec<PacketArrival>> {
         if !behind {
             return Some(self.arrivals(false, true));
         }
-        if self.answers.is_empty() {
+        if self.ack_load.is_empty() {
             return None;
         }
         let mut out = self.arrivals(true, false);
@@ -196,60 +204,61 @@ fn size(s: &LoggedPacket) -> f32 {
 }
 
 /// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
-pub(crate) fn find(packets: &Packets, path: Path) -> Option<(Found, Vec<(u16, u32)>)> {
+pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
     let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
-    let alone = if path.behind { path } else { Path { base: 0.0, ..path } };
-    let empty = Found { behind: path.behind, ..Found::default() };
-    let by_clock = packets.clocked(path.behind).and_then(|c| queue(&c, alone, clock_floor, empty));
+    let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
+    let empty = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
+    let by_clock =
+        packets.clocked(path.behind).and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
     let mut arrivals = packets.arrivals(path.behind, false);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
-    let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !is_beyond(f, &arrivals))?;
+    let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !passes_too_much(f, &arrivals))?;
     let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
-    Some((Found { lost, ..found }, dropped.unwrap_or_default()))
+    Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
 }
 
 /// The limiter; answers are left out of `arrivals` when they have been looked at.
 fn limiter(
-    packets: &Packets,
-    arrivals: &mut Vec<Arrival>,
-    path: Path,
-    by_clock: Option<Found>,
-) -> Option<Found> {
-    let found = Found { behind: path.behind, ..Found::default() };
+    packets: &LimiterPackets,
+    arrivals: &mut Vec<PacketArrival>,
+    path: PathFacts,
+    by_clock: Option<FoundLimiter>,
+) -> Option<FoundLimiter> {
+    let found = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let by_rtt = || queue(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
+    let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
     let queue = by_clock.or_else(by_rtt);
     // Its queue overflows at no level of a bucket that is filled all the time.
     if queue.is_some_and(|q| q.interval.is_some()) {
         return queue;
     }
     // When ACKs came is not known well enough to follow packets one by one.
-    arrivals.retain(|a| a.entry != ANSWER);
+    arrivals.retain(|a| a.entry != ACK_ENTRY);
     let clocked = LazyCell::new(|| {
         let mut out = if path.behind { None } else { packets.clocked(false) }?;
-        out.retain(|a| a.entry != ANSWER);
+        out.retain(|a| a.entry != ACK_ENTRY);
         Some(out)
     });
-    let is_full = || clocked.as_ref().is_some_and(|c| overflows(c, path.rtt));
-    let queue = queue.or_else(|| pinned(arrivals, path, found).filter(|_| is_full()));
-    let drops = overflow(arrivals, || clocked.as_deref(), path, found);
+    let is_full = || clocked.as_ref().is_some_and(|c| losses_go_with_delay(c, path.rtt));
+    let queue = queue.or_else(|| limiter_by_rate(arrivals, path, found).filter(|_| is_full()));
+    let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
         (Some(q), Some(p))
             if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && is_one(&q, &p) =>
         {
-            Some(Found { kind: p.kind, burst: p.burst, ..q })
+            Some(FoundLimiter { kind: p.kind, burst: p.burst, ..q })
         }
-        (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.against.is_some() => Some(q),
-        (Some(q), Some(p)) if carries_off(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
+        (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.delay_fit.is_some() => Some(q),
+        (Some(q), Some(p)) if queue_explains(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
 }
 
 /// More passed than it lets through.
-fn is_beyond(found: &Found, arrivals: &[Arrival]) -> bool {
+fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let bucket = found.burst.unwrap_or(0.0) + found.queue + SLACK;
@@ -258,34 +267,34 @@ fn is_beyond(found: &Found, arrivals: &[Arrival]) -> bool {
 
 /// Behind a bucket nearly all packets wait, and leave at the rate at which the other would have to drop: a policer keeps
 /// nobody waiting.
-fn carries_off(queue: &Found, policer: &Found) -> bool {
+fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
     let nearly_all = queue.drain.is_some_and(|d| d.busy > WAIT && d.spread < STEADY);
     queue.burst.is_some()
         && nearly_all
-        && queue.against.is_some_and(|a| a.left < 1.0)
+        && queue.delay_fit.is_some_and(|a| a.left < 1.0)
         && is_one(policer, queue)
 }
 
-fn is_one(a: &Found, b: &Found) -> bool {
+fn is_one(a: &FoundLimiter, b: &FoundLimiter) -> bool {
     (a.rate / b.rate - 1.0).abs() < STEADY
 }
 
 /// The queue delays as long as it takes to fill the bucket, at the same rate.
-fn is_same(queue: &Found, policer: &Found) -> bool {
+fn is_same(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
     let alike = policer.rate > BEHIND * queue.rate && policer.rate * BEHIND < queue.rate;
     let drains = policer.burst.unwrap_or(0.0) / policer.rate;
-    alike && queue.against.is_some() && queue.delay > 0.6 * drains
+    alike && queue.delay_fit.is_some() && queue.delay > 0.6 * drains
 }
 
 /// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
 /// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
 /// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
 /// of one that it explains.
-fn dropped(arrivals: &[Arrival], bucket: &Bucket, width: f64, behind: bool) -> Vec<(u16, u32)> {
-    let level = if behind { 0.5 * bucket.burst } else { 0.0 };
-    let least = (bucket.explained > NEARLY_ALL).then_some(level);
-    let theirs = bucket::explained(arrivals, bucket, least);
-    let lost: Vec<&Arrival> = arrivals.iter().filter(|a| a.lost).collect();
+fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
+    let backlog = if behind { 0.5 * bucket.burst } else { 0.0 };
+    let least = (bucket.explained > NEARLY_ALL).then_some(backlog);
+    let theirs = rate_search::explained(arrivals, bucket, least);
+    let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();
     let near = |at: f64| {
         let next = times.partition_point(|t| *t < at - width);
@@ -301,7 +310,7 @@ mod tests {
     #[test]
     fn a_limiter_that_more_passes_than_it_lets_through_is_none() {
         // 1 MB/s for ten seconds.
-        let of = |i: u32| Arrival {
+        let of = |i: u32| PacketArrival {
             at: i as f64 * 1e-3,
             bytes: 1000.0,
             size: 1000.0,
@@ -310,12 +319,12 @@ mod tests {
             flow: 0,
             entry: i,
         };
-        let arrivals: Vec<Arrival> = (0..10_000).map(of).collect();
-        let at = |rate: f64| Found { rate, ..Found::default() };
-        assert!(!is_beyond(&at(1e6), &arrivals));
-        assert!(is_beyond(&at(0.5e6), &arrivals));
+        let arrivals: Vec<PacketArrival> = (0..10_000).map(of).collect();
+        let at = |rate: f64| FoundLimiter { rate, ..FoundLimiter::default() };
+        assert!(!passes_too_much(&at(1e6), &arrivals));
+        assert!(passes_too_much(&at(0.5e6), &arrivals));
         // A bucket lets what it holds pass besides.
-        assert!(!is_beyond(&Found { burst: Some(5e6), ..at(0.5e6) }, &arrivals));
-        assert!(!is_beyond(&at(1.0), &[]));
+        assert!(!passes_too_much(&FoundLimiter { burst: Some(5e6), ..at(0.5e6) }, &arrivals));
+        assert!(!passes_too_much(&at(1.0), &[]));
     }
 }

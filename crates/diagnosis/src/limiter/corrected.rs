@@ -4,7 +4,7 @@
 //! off adds up to a bucket, as do bytes that the policer let pass and another place lost. But a packet that
 //! passes proves that the bucket held it, and a loss hints that it did not: so much is known again each time.
 
-use super::bucket::{Arrival, Bucket, LEAST_BURST, gain, quantile};
+use super::rate_search::{LEAST_BURST, PacketArrival, TokenBucketFit, gain, quantile};
 
 /// Of the way to the burst, by how much a loss puts the level right.
 const PULL: f64 = 0.3;
@@ -12,51 +12,56 @@ const PULL: f64 = 0.3;
 const EARLY: usize = 60;
 
 /// Need of every packet at this bucket.
-pub(crate) fn needs_of(arrivals: &[Arrival], b: &Bucket) -> Vec<f32> {
+pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
     let mut out = Vec::with_capacity(arrivals.len());
-    follow(arrivals, b.rate, b.burst, if b.followed { PULL } else { 0.0 }, &mut out);
+    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
     out
 }
 
 /// Needs at one bucket; with `pull` above 0 what is seen puts the level right.
-fn follow(arrivals: &[Arrival], rate: f64, burst: f64, pull: f64, out: &mut Vec<f32>) {
+fn corrected_depths(arrivals: &[PacketArrival], rate: f64, burst: f64, pull: f64, out: &mut Vec<f32>) {
     out.clear();
-    let mut deficit = 0.0f64;
+    let mut backlog = 0.0f64;
     let mut last = arrivals.first().map_or(0.0, |a| a.at);
     for a in arrivals {
-        deficit = (deficit - rate * (a.at - last)).max(0.0);
+        backlog = (backlog - rate * (a.at - last)).max(0.0);
         last = a.at;
         let size = if a.lost { a.size } else { a.bytes } as f64;
-        let need = deficit + size;
-        out.push(need as f32);
+        let depth = backlog + size;
+        out.push(depth as f32);
         if a.lost {
-            deficit += pull * (burst - need).max(0.0);
+            backlog += pull * (burst - depth).max(0.0);
         } else {
-            deficit = if pull > 0.0 { need.min(burst) } else { need };
+            backlog = if pull > 0.0 { depth.min(burst) } else { depth };
         }
     }
 }
 
 /// The best bucket about `start` when the level is followed.
-pub(crate) fn pursue(arrivals: &[Arrival], start: &Bucket, episodes: f64) -> Bucket {
+pub(crate) fn fit_corrected(
+    arrivals: &[PacketArrival],
+    start: &TokenBucketFit,
+    episodes: f64,
+) -> TokenBucketFit {
     let mut space = Vec::with_capacity(arrivals.len());
-    follow(arrivals, start.rate, start.burst, 0.0, &mut space);
+    corrected_depths(arrivals, start.rate, start.burst, 0.0, &mut space);
     let mut early: Vec<f32> =
         arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    let mut judge = |rate, burst, least| followed(arrivals, size, rate, burst, episodes, least, &mut space);
-    let mut best = Bucket { rate: start.rate, ..Bucket::default() };
+    let mut judge =
+        |rate, burst, least| judge_corrected(arrivals, size, rate, burst, episodes, least, &mut space);
+    let mut best = TokenBucketFit { rate: start.rate, ..TokenBucketFit::default() };
     let bursts = [start.burst, quantile(&mut early, 0.5) as f64];
     for burst in bursts {
         let b = judge(start.rate, burst, f64::NEG_INFINITY);
-        best = if b.worth() > best.worth() || best.burst == 0.0 { b } else { best };
+        best = if b.score() > best.score() || best.burst == 0.0 { b } else { best };
     }
     for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
         let middle = best;
         for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
             let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
-            let b = judge(rate, burst, best.worth());
-            best = if b.worth() > best.worth() { b } else { best };
+            let b = judge(rate, burst, best.score());
+            best = if b.score() > best.score() { b } else { best };
         }
     }
     best
@@ -64,37 +69,37 @@ pub(crate) fn pursue(arrivals: &[Arrival], start: &Bucket, episodes: f64) -> Buc
 
 /// Judges a bucket whose level is followed, as far as it may be worth more than `least`; `size` is that of the largest
 /// packet.
-fn followed(
-    arrivals: &[Arrival],
+fn judge_corrected(
+    arrivals: &[PacketArrival],
     size: f64,
     rate: f64,
     burst: f64,
     episodes: f64,
     least: f64,
     space: &mut Vec<f32>,
-) -> Bucket {
-    let mut b = Bucket { rate, burst, followed: true, ..Bucket::default() };
+) -> TokenBucketFit {
+    let mut b = TokenBucketFit { rate, burst, corrected: true, ..TokenBucketFit::default() };
     if burst.is_nan() || burst < LEAST_BURST as f64 * size {
         return b;
     }
-    follow(arrivals, rate, burst, PULL, space);
-    let above = |need: f32| need as f64 > burst;
-    let near = |need: f32| need as f64 > 0.7 * burst;
+    corrected_depths(arrivals, rate, burst, PULL, space);
+    let above = |depth: f32| depth as f64 > burst;
+    let near = |depth: f32| depth as f64 > 0.7 * burst;
     // Bytes: lost and above, lost, passed and above, passed and near, passed.
     let mut sum = [0.0f64; 5];
-    for (a, need) in arrivals.iter().zip(space.iter()) {
+    for (a, depth) in arrivals.iter().zip(space.iter()) {
         let bytes = a.bytes as f64;
         let at = if a.lost { 0 } else { 2 };
-        sum[at] += if above(*need) { bytes } else { 0.0 };
-        sum[3] += if !a.lost && near(*need) { bytes } else { 0.0 };
+        sum[at] += if above(*depth) { bytes } else { 0.0 };
+        sum[3] += if !a.lost && near(*depth) { bytes } else { 0.0 };
         sum[if a.lost { 1 } else { 4 }] += bytes;
-        b.emptied |= !a.lost && (*need as f64) < 0.25 * burst;
+        b.emptied |= !a.lost && (*depth as f64) < 0.25 * burst;
     }
     b.explained = sum[0] / sum[1].max(1.0);
     b.chance = (sum[0] + sum[2]) / (sum[1] + sum[4]);
     b.gain = gain(b.explained, b.chance, episodes);
-    b.wrong = 1.0 - b.explained + sum[2] / sum[3].max(1.0);
-    if b.worth() <= least {
+    b.misclassified = 1.0 - b.explained + sum[2] / sum[3].max(1.0);
+    if b.score() <= least {
         return b;
     }
     let mut distance: Vec<f32> = arrivals
@@ -112,7 +117,7 @@ mod tests {
     use super::*;
 
     /// A policer that is never idle, and another place behind it that loses one of `elsewhere` packets unseen.
-    fn overloaded(elsewhere: u32) -> Vec<Arrival> {
+    fn overloaded(elsewhere: u32) -> Vec<PacketArrival> {
         let (rate, burst) = (1e6f64, 30e3f64);
         let (mut tokens, mut last, mut at, mut out) = (burst, 0.0, 0.0, Vec::new());
         for i in 0..20_000u32 {
@@ -123,7 +128,7 @@ mod tests {
             let passes = tokens >= 1500.0;
             tokens -= if passes { 1500.0 } else { 0.0 };
             let lost = !passes || i % elsewhere == elsewhere - 1;
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
         }
         out
     }
@@ -131,14 +136,14 @@ mod tests {
     #[test]
     fn what_is_lost_behind_a_policer_does_not_hide_it() {
         let arrivals = overloaded(700);
-        let start = Bucket { rate: 1.003e6, burst: 30e3, ..Bucket::default() };
-        let b = pursue(&arrivals, &start, 2000.0);
+        let start = TokenBucketFit { rate: 1.003e6, burst: 30e3, ..TokenBucketFit::default() };
+        let b = fit_corrected(&arrivals, &start, 2000.0);
         assert!((b.rate / 1e6 - 1.0).abs() < 0.02 && (b.burst / 30e3 - 1.0).abs() < 0.2, "{b:?}");
-        assert!(b.explained > 0.9 && b.wrong < 0.2, "{b:?}");
+        assert!(b.explained > 0.9 && b.misclassified < 0.2, "{b:?}");
         let mut plain = Vec::new();
-        follow(&arrivals, 1e6, 30e3, 0.0, &mut plain);
+        corrected_depths(&arrivals, 1e6, 30e3, 0.0, &mut plain);
         let lost = || arrivals.iter().zip(&plain).filter(|(a, _)| a.lost);
         let above = lost().filter(|(_, n)| **n > 30e3).count() as f64 / lost().count() as f64;
-        assert!(above < 0.5, "the plain level would have done: {above}");
+        assert!(above < 0.5, "the plain backlog would have done: {above}");
     }
 }

@@ -5,8 +5,8 @@
 //! dropped; and from one tick that lets waiting packets go to the next such, if that is the next of all, what passes
 //! is just what an interval is worth: all of it was used up, or nothing would have waited.
 
-use super::bucket::quantile;
-use super::leave::{Leaves, Leaving};
+use super::departures::{Departure, Departures};
+use super::rate_search::quantile;
 
 /// Fewest intervals of which all was used.
 const FEWEST: usize = 8;
@@ -39,7 +39,7 @@ const INTERVAL: (f64, f64) = (2e-3, 0.15);
 
 /// A shaper that is refilled at intervals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gate {
+pub(super) struct RefillTicks {
     /// Seconds between two ticks.
     pub interval: f64,
     /// What an interval is worth, bytes.
@@ -51,63 +51,63 @@ pub(super) struct Gate {
 }
 
 /// Finds it among packets that wait for longer than `floor`, seconds; the largest has `size` bytes.
-pub(super) fn gate(leaving: Leaving, floor: f64, size: f64) -> Option<Gate> {
-    let leaving = leaving.known();
-    let holds = holds(&leaving, floor);
+pub(super) fn find_ticks(departures: Departures, floor: f64, size: f64) -> Option<RefillTicks> {
+    let departures = departures.known();
+    let holds = holds(&departures, floor);
     let long = long(&holds);
     SHORT.into_iter().find_map(|short| {
         let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
-        let times: Vec<f64> = ticks.iter().map(|i| leaving.get(*i).at).collect();
+        let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
         let (interval, sure) = interval(&times).filter(|i| long > LEFT * i.0)?;
         let is = |i: &usize| is_tick(&times, *i, interval);
         let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
-        let burst = worth(&leaving, &ticks, interval, size)?;
-        let mut waits: Vec<f32> = leaving.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
-        Some(Gate { interval, burst, most: quantile(&mut waits, 0.98) as f64, sure })
+        let burst = bytes_per_interval(&departures, &ticks, interval, size)?;
+        let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
+        Some(RefillTicks { interval, burst, most: quantile(&mut waits, 0.98) as f64, sure })
     })
 }
 
 /// What an interval of which all was used is worth, bytes, if that is always the same; `size` is a packet's.
-fn worth(leaving: &Leaving, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
-    let (mut worth, mut let_go) = (Vec::new(), 0.0);
+fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
+    let (mut worths, mut let_go) = (Vec::new(), 0.0);
     for w in ticks.windows(2) {
-        let within = || (w[0]..w[1]).map(|i| leaving.get(i));
-        let (from, to) = (leaving.get(w[0]).at, leaving.get(w[1]).at);
+        let within = || (w[0]..w[1]).map(|i| departures.get(i));
+        let (from, to) = (departures.get(w[0]).at, departures.get(w[1]).at);
         if ((to - from) / interval - 1.0).abs() < NEAR {
-            worth.push(within().map(|l| l.bytes).sum::<f64>() as f32);
+            worths.push(within().map(|l| l.bytes).sum::<f64>() as f32);
             // What had come when the tick was.
             let_go += within().filter(|l| l.at - l.wait < from).map(|l| l.bytes).sum::<f64>();
         }
     }
-    if worth.len() < FEWEST {
+    if worths.len() < FEWEST {
         return None;
     }
-    let all: f64 = leaving.iter().map(|l| l.bytes).sum();
-    let used: f64 = worth.iter().map(|b| *b as f64).sum();
-    let usual = quantile(&mut worth, 0.5) as f64;
-    let spread = (quantile(&mut worth, 0.75) - quantile(&mut worth, 0.25)) as f64 / 2.0;
-    let few = usual.min(let_go / worth.len() as f64) < PACKETS * size;
+    let all: f64 = departures.iter().map(|l| l.bytes).sum();
+    let used: f64 = worths.iter().map(|b| *b as f64).sum();
+    let usual = quantile(&mut worths, 0.5) as f64;
+    let spread = (quantile(&mut worths, 0.75) - quantile(&mut worths, 0.25)) as f64 / 2.0;
+    let few = usual.min(let_go / worths.len() as f64) < PACKETS * size;
     if few || used < MOST * all || spread > (ALIKE.0 * usual).max(ALIKE.1 * size) {
         return None;
     }
     // Whole packets leave: what one interval lacks the next has more.
     let near = |b: &&f32| (**b as f64 - usual).abs() < 2.0 * spread.max(size);
-    let (count, sum) = worth.iter().filter(near).fold((0.0, 0.0), |s, b| (s.0 + 1.0, s.1 + *b as f64));
+    let (count, sum) = worths.iter().filter(near).fold((0.0, 0.0), |s, b| (s.0 + 1.0, s.1 + *b as f64));
     Some(sum / count)
 }
 
 /// Those that waited longer than `floor` (seconds) while nothing left, and more behind them; and how long. (Behind a packet
 /// whose ACK is held back none waits.)
-fn holds(leaving: &Leaving, floor: f64) -> Vec<(usize, f64)> {
-    let waits = |l: &Leaves| l.wait > floor;
+fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
+    let waits = |l: &Departure| l.wait > floor;
     let of = |i: usize| {
-        let l = leaving.get(i);
-        let held = (l.at - leaving.get(i - 1).at).min(l.wait);
-        let others = |next: Leaves| waits(&next) && next.at - next.wait < l.at;
-        let is = l.own && waits(&l) && held > LEAST && others(leaving.get(i + 1));
+        let l = departures.get(i);
+        let held = (l.at - departures.get(i - 1).at).min(l.wait);
+        let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
+        let is = l.own && waits(&l) && held > LEAST && others(departures.get(i + 1));
         is.then_some((i, held))
     };
-    (1..leaving.len().saturating_sub(1)).filter_map(of).collect()
+    (1..departures.len().saturating_sub(1)).filter_map(of).collect()
 }
 
 /// The hold that [`HELD`] of all time held is spent in ones at least as long.
@@ -193,7 +193,7 @@ fn refined(ticks: &[f64], mut interval: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bucket::Arrival;
+    use super::super::rate_search::PacketArrival;
     use super::*;
 
     const BASE: f64 = 0.05;
@@ -207,7 +207,7 @@ mod tests {
 
     /// Trains of packets that come about every 13 ms to a bucket which gets `burst` bytes each `interval` seconds, two of
     /// them at most, and to a queue of `room` packets; seen before it.
-    fn through(interval: f64, burst: f64, room: usize) -> Vec<Arrival> {
+    fn through(interval: f64, burst: f64, room: usize) -> Vec<PacketArrival> {
         let (mut tokens, mut ticks, mut state, mut at) = (burst, 0.0, 1, 0.0f64);
         let (mut out, mut left) = (Vec::new(), Vec::<f64>::new());
         for i in 0..6000u32 {
@@ -226,13 +226,13 @@ mod tests {
                 left.push(leaves);
             }
             let rtt = if lost { f32::NAN } else { (leaves - at + BASE) as f32 };
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
         }
         out
     }
 
-    fn found(arrivals: &[Arrival]) -> Option<Gate> {
-        gate(Leaving::new(arrivals, true, BASE), 0.001, SIZE)
+    fn found(arrivals: &[PacketArrival]) -> Option<RefillTicks> {
+        find_ticks(Departures::new(arrivals, true, BASE), 0.001, SIZE)
     }
 
     #[test]
@@ -242,8 +242,9 @@ mod tests {
         {
             let arrivals = through(interval, burst, room);
             let g = found(&arrivals);
-            let near =
-                |g: Gate| (g.interval / interval - 1.0).abs() < 0.003 && (g.burst / burst - 1.0).abs() < 0.02;
+            let near = |g: RefillTicks| {
+                (g.interval / interval - 1.0).abs() < 0.003 && (g.burst / burst - 1.0).abs() < 0.02
+            };
             assert!(g.is_some_and(near), "{interval} {burst} {room}: {g:?}");
         }
     }
@@ -257,7 +258,7 @@ mod tests {
             at += if i % 40 == 0 { 0.005 + chance(&mut state, 0.016) } else { 20e-6 };
             free = free.max(at) + SIZE / 4e6;
             let rtt = (free - at + BASE) as f32;
-            link.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+            link.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
         assert!(found(&link).is_none());
         // A window a round trip, and jitter of a few per cent of that.
@@ -267,7 +268,15 @@ mod tests {
                 at += BASE + 0.001 + chance(&mut state, 0.003);
             }
             let rtt = (BASE + 0.001 + chance(&mut state, 0.003)) as f32;
-            window.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+            window.push(PacketArrival {
+                at,
+                bytes: 1500.0,
+                size: 1500.0,
+                lost: false,
+                rtt,
+                flow: 0,
+                entry: i,
+            });
         }
         assert!(found(&window).is_none());
         assert!(found(&[]).is_none());

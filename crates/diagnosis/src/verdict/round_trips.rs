@@ -4,7 +4,7 @@ use track::Track;
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Round {
+pub(crate) struct RoundTrip {
     /// Begin, seconds since the connection's first packet.
     pub from: f64,
     /// Length, seconds.
@@ -50,7 +50,7 @@ pub(crate) struct Round {
     pub silence: f64,
 }
 
-impl Round {
+impl RoundTrip {
     /// Seconds that no wait explains.
     pub fn moving(&self) -> f64 {
         (self.width - self.idle - self.ended - self.window_full - self.timeout - self.silence).max(0.0)
@@ -61,7 +61,7 @@ impl Round {
 const MOST: f64 = 4000.0;
 
 /// Rounds from the first to the last data, without gaps; `rtt` in seconds.
-pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
+pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
     let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
     let bin = track.bin.as_secs_f64().max(1e-6);
     let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
@@ -71,11 +71,11 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
     let width = (rtt.max(whole / MOST) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
-    let mut out: Vec<Round> = (0..count)
+    let mut out: Vec<RoundTrip> = (0..count)
         .map(|i| {
             let from = first + i as f64 * width;
             let (low, high) = (from.max(begin), (from + width).min(end));
-            Round {
+            RoundTrip {
                 from: low,
                 width: (high - low).max(0.0),
                 window: f64::INFINITY,
@@ -84,7 +84,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<Round> {
                 data_delay: f64::NAN,
                 ack_delay: f64::NAN,
                 data_wait: f64::NAN,
-                ..Round::default()
+                ..RoundTrip::default()
             }
         })
         .collect();

@@ -8,13 +8,13 @@
 //! is the same as among the lost ones. The gain of the bucket over that is a likelihood ratio.
 //!
 //! A drop-tail queue of B bytes before a link of rate r loses by the same rule; its delay tells it apart
-//! ([`super::delay`]).
+//! ([`super::delay_fit`]).
 
-use super::follow::{needs_of, pursue};
+use super::corrected::{depths_of, fit_corrected};
 
 /// A packet as it came to the limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Arrival {
+pub(crate) struct PacketArrival {
     /// When, seconds since any origin.
     pub at: f64,
     /// Bytes, headers included; of neighbours merged, of all.
@@ -32,13 +32,13 @@ pub(crate) struct Arrival {
 }
 
 /// When the first and the last of packets came, which are in order.
-pub(super) fn span(arrivals: &[Arrival]) -> (f64, f64) {
+pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
     arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))
 }
 
 /// A bucket that explains losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucketFit {
     /// Bytes a second.
     pub rate: f64,
     /// Bytes.
@@ -50,13 +50,13 @@ pub(crate) struct Bucket {
     /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
     pub gain: f64,
     /// Share of lost packets below it and of nearly lost ones above it, together.
-    pub wrong: f64,
+    pub misclassified: f64,
     /// Median distance of lost packets' need from the burst, bytes.
     pub spread: f64,
     /// The bucket ran from full to empty at least once: only then the burst is known.
     pub emptied: bool,
-    /// The level had to be put right by what was seen ([`super::follow`]).
-    pub followed: bool,
+    /// The level had to be put right by what was seen ([`super::corrected`]).
+    pub corrected: bool,
 }
 
 /// Rates tried between the least and the greatest that are possible are this far apart.
@@ -71,8 +71,8 @@ const ENOUGH_LOSSES: usize = 600;
 const PEAKS: usize = 10;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
-/// Peaks about which the level is followed ([`super::follow`]).
-const PURSUED: usize = 3;
+/// Peaks about which the level is followed ([`super::corrected`]).
+const CORRECTED: usize = 3;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Fewer losses than this say nothing.
@@ -104,8 +104,8 @@ const LANES: usize = 8;
 const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /// What a search over many rates asks of the same packets each time.
-struct Search<'a> {
-    arrivals: &'a [Arrival],
+struct RateSearch<'a> {
+    arrivals: &'a [PacketArrival],
     /// Which of them were lost.
     lost: Vec<usize>,
     /// Bytes of them, and of those that passed.
@@ -115,12 +115,12 @@ struct Search<'a> {
     /// How many losses count.
     episodes: f64,
     /// Needs (deficit plus own size) of every packet at [`LANES`] rates: those asked for last.
-    needs: Vec<Lanes>,
-    steps: Vec<Step>,
+    depths: Vec<RateLanes>,
+    steps: Vec<SearchStep>,
 }
 
 /// What a packet does to the deficit.
-struct Step {
+struct SearchStep {
     /// Seconds since the one before.
     gap: f64,
     /// Bytes that it needs.
@@ -129,38 +129,38 @@ struct Step {
     passed: f32,
 }
 
-impl<'a> Search<'a> {
-    fn new(arrivals: &'a [Arrival], episodes: f64) -> Search<'a> {
+impl<'a> RateSearch<'a> {
+    fn new(arrivals: &'a [PacketArrival], episodes: f64) -> RateSearch<'a> {
         let mut sums = [0.0f64; 2];
         arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
         let mut last = arrivals.first().map_or(0.0, |a| a.at);
         let steps = arrivals.iter().map(|a| {
             let gap = a.at - std::mem::replace(&mut last, a.at);
             let (size, passed) = if a.lost { (a.size, 0.0) } else { (a.bytes, a.bytes) };
-            Step { gap, size, passed }
+            SearchStep { gap, size, passed }
         });
-        Search {
+        RateSearch {
             arrivals,
             lost: (0..arrivals.len()).filter(|i| arrivals[*i].lost).collect(),
             sums,
             size: arrivals.iter().map(|a| a.size).fold(0.0, f32::max),
             episodes,
-            needs: Vec::with_capacity(arrivals.len()),
+            depths: Vec::with_capacity(arrivals.len()),
             steps: steps.collect(),
         }
     }
 
     /// Works out the needs at these rates.
     fn fill(&mut self, rates: &[f64; LANES]) {
-        self.needs.clear();
-        let mut deficit = [0.0f64; LANES];
-        self.needs.extend(self.steps.iter().map(|s| {
+        self.depths.clear();
+        let mut backlog = [0.0f64; LANES];
+        self.depths.extend(self.steps.iter().map(|s| {
             let (size, passed) = (s.size as f64, s.passed as f64);
             std::array::from_fn(|lane| {
-                let d = deficit[lane] - rates[lane] * s.gap;
+                let d = backlog[lane] - rates[lane] * s.gap;
                 // One instruction, which `f64::max` is not.
                 let d = if d > 0.0 { d } else { 0.0 };
-                deficit[lane] = d + passed;
+                backlog[lane] = d + passed;
                 (d + size) as f32
             })
         }));
@@ -189,28 +189,28 @@ pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
 }
 
 /// A number at each of the rates.
-type Lanes = [f32; LANES];
+type RateLanes = [f32; LANES];
 /// Bytes beyond each threshold, of some packets.
-type Beyond = [Lanes; BELOW.len()];
+type LaneSums = [RateLanes; BELOW.len()];
 
 /// All bits of those lanes in which the need is not below the threshold: what is not to be counted is masked, not passed
 /// over, so that all lanes take one instruction.
 #[inline(always)]
-fn reaches(need: &Lanes, threshold: &Lanes) -> [u32; LANES] {
-    std::array::from_fn(|lane| if need[lane] >= threshold[lane] { u32::MAX } else { 0 })
+fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
+    std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
 }
 
 /// Adds up bytes whose need is not below each of the thresholds, which rise.
 #[inline(always)]
-fn beyond<'a>(packets: impl Iterator<Item = (&'a Lanes, f32)>, at: &Beyond) -> Beyond {
-    let mut sums = Beyond::default();
-    for (need, bytes) in packets {
+fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
+    let mut sums = LaneSums::default();
+    for (depth, bytes) in packets {
         // Most packets are below all of them.
-        if reaches(need, &at[0]).iter().fold(0, |all, bits| all | bits) == 0 {
+        if reaches(depth, &at[0]).iter().fold(0, |all, bits| all | bits) == 0 {
             continue;
         }
         for (sum, threshold) in sums.iter_mut().zip(at) {
-            let counts = reaches(need, threshold);
+            let counts = reaches(depth, threshold);
             for lane in 0..LANES {
                 sum[lane] += f32::from_bits(bytes.to_bits() & counts[lane]);
             }
@@ -219,31 +219,31 @@ fn beyond<'a>(packets: impl Iterator<Item = (&'a Lanes, f32)>, at: &Beyond) -> B
     sums
 }
 
-impl Search<'_> {
+impl RateSearch<'_> {
     /// The best threshold at each of the rates.
-    fn judge(&mut self, rates: &[f64; LANES]) -> [Bucket; LANES] {
+    fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
         self.fill(rates);
-        let mut at: Beyond = Default::default();
+        let mut at: LaneSums = Default::default();
         let mut column: Vec<f32> = Vec::with_capacity(self.lost.len());
         for lane in 0..LANES {
             column.clear();
-            column.extend(self.lost.iter().map(|i| self.needs[*i][lane]));
+            column.extend(self.lost.iter().map(|i| self.depths[*i][lane]));
             for (row, q) in at.iter_mut().zip(BELOW) {
                 row[lane] = quantile(&mut column, q) * 0.999;
             }
         }
-        let lost = beyond(self.lost.iter().map(|i| (&self.needs[*i], self.arrivals[*i].bytes)), &at);
-        let passed = beyond(self.needs.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
+        let lost = beyond(self.lost.iter().map(|i| (&self.depths[*i], self.arrivals[*i].bytes)), &at);
+        let passed = beyond(self.depths.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
         let [all_lost, all_passed] = self.sums;
         std::array::from_fn(|lane| {
-            let mut best = Bucket { rate: rates[lane], ..Bucket::default() };
+            let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
             for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.size) {
                 let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
                 let explained = lost / all_lost;
                 let chance = (lost + passed) / (all_lost + all_passed);
                 let gain = gain(explained, chance, self.episodes);
                 if gain > best.gain {
-                    best = Bucket { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+                    best = TokenBucketFit { burst: threshold[lane] as f64, explained, chance, gain, ..best };
                 }
             }
             best
@@ -251,23 +251,24 @@ impl Search<'_> {
     }
 
     /// Sharpens the rate, within 2 % at first and 0.03 % at last.
-    fn refine(&mut self, rate: f64) -> Bucket {
-        let mut best = Bucket { rate, ..Bucket::default() };
+    fn refine(&mut self, rate: f64) -> TokenBucketFit {
+        let mut best = TokenBucketFit { rate, ..TokenBucketFit::default() };
         let fine = (0.25 * self.arrivals[0].size as f64 / self.sums[1]).max(1e-6);
         let mut reach = 0.08;
         while reach > fine * 4.0 {
             reach /= 4.0;
             let middle = best.rate;
             let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
-            let mut lanes: Vec<(usize, Bucket)> = self.judge(&rates).into_iter().enumerate().collect();
+            let mut lanes: Vec<(usize, TokenBucketFit)> =
+                self.judge(&rates).into_iter().enumerate().collect();
             lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
             for (lane, b) in lanes.into_iter().take(CLOSELY) {
                 // It can be worth no more than its gain.
-                if b.gain <= best.worth() {
+                if b.gain <= best.score() {
                     break;
                 }
                 let here = self.measure(lane, b);
-                if here.worth() > best.worth() {
+                if here.score() > best.score() {
                     best = here;
                 }
             }
@@ -277,32 +278,34 @@ impl Search<'_> {
 
     /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
     /// losses, a range of them does, of which the best is the one with the largest bucket.
-    fn middle(&mut self, best: Bucket) -> Bucket {
+    fn middle(&mut self, best: TokenBucketFit) -> TokenBucketFit {
         let rates: [f64; ROUND] =
             std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
-        let mut wrong = [f64::INFINITY; ROUND];
-        for (wrong, rates) in wrong.chunks_mut(LANES).zip(rates.chunks(LANES)) {
+        let mut misclassified = [f64::INFINITY; ROUND];
+        for (misclassified, rates) in misclassified.chunks_mut(LANES).zip(rates.chunks(LANES)) {
             let judged = self.judge(&std::array::from_fn(|lane| rates[lane]));
             for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > best.gain - LESS) {
-                wrong[lane] = self.measure(lane, b).wrong;
+                misclassified[lane] = self.measure(lane, b).misclassified;
             }
         }
-        let Some(least) = (0..ROUND).min_by(|a, b| wrong[*a].total_cmp(&wrong[*b])) else { return best };
-        let few = |i: &usize| wrong[*i] <= FEW.0 + (1.0 + FEW.1) * wrong[least];
+        let Some(least) = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])) else {
+            return best;
+        };
+        let few = |i: &usize| misclassified[*i] <= FEW.0 + (1.0 + FEW.1) * misclassified[least];
         let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
         let last = (least..ROUND).take_while(few).last().unwrap_or(least);
         let middle = self.judge(&[(rates[first] + rates[last]) / 2.0; LANES])[0];
         let middle = self.measure(0, middle);
-        if middle.worth() > AS_GOOD * best.worth() { middle } else { best }
+        if middle.score() > AS_GOOD * best.score() { middle } else { best }
     }
 
     /// Judges one rate closely.
-    fn measure(&self, lane: usize, mut b: Bucket) -> Bucket {
-        let mut lost: Vec<f32> = self.lost.iter().map(|i| self.needs[*i][lane]).collect();
-        let passed = || self.arrivals.iter().zip(&self.needs).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
+    fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
+        let mut lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
+        let passed = || self.arrivals.iter().zip(&self.depths).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
         let around = b.burst;
         let near = passed().filter(|n| *n as f64 > 0.7 * around);
-        (b.wrong, b.burst) = divide(&mut lost, near, around);
+        (b.misclassified, b.burst) = divide(&mut lost, near, around);
         let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
         b.spread = quantile(&mut distance, 0.5) as f64;
         b.emptied = passed().any(|n| (n as f64) < 0.25 * b.burst);
@@ -311,7 +314,7 @@ impl Search<'_> {
 }
 
 /// How many spans of `width` seconds contain a loss.
-pub(crate) fn episodes(arrivals: &[Arrival], width: f64) -> usize {
+pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
     let mut count = 0;
     let mut until = f64::NEG_INFINITY;
     for a in arrivals.iter().filter(|a| a.lost) {
@@ -324,20 +327,20 @@ pub(crate) fn episodes(arrivals: &[Arrival], width: f64) -> usize {
 }
 
 /// As much of a long log as says enough: merging would blur it.
-fn begin(arrivals: &[Arrival]) -> &[Arrival] {
+fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
     let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
-fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
+fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     if arrivals.len() <= most {
         return arrivals.to_vec();
     }
     let mut width = 20e-6;
     let mut began = f64::NEG_INFINITY;
-    let mut out: Vec<Arrival> = Vec::new();
+    let mut out: Vec<PacketArrival> = Vec::new();
     // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
     for a in arrivals {
         if !out.last_mut().is_some_and(|kept| joins(kept, a, &mut began, width)) {
@@ -355,7 +358,7 @@ fn thin(arrivals: &[Arrival], most: usize) -> Vec<Arrival> {
 
 /// Adds `a` to `kept`, whose first packet came at `began`, if it is of the same fate and came within `width` seconds; else
 /// the next begin with `a`.
-fn joins(kept: &mut Arrival, a: &Arrival, began: &mut f64, width: f64) -> bool {
+fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f64) -> bool {
     let same = kept.lost == a.lost && a.at - *began <= width;
     if same {
         kept.bytes += a.bytes;
@@ -367,7 +370,7 @@ fn joins(kept: &mut Arrival, a: &Arrival, began: &mut f64, width: f64) -> bool {
 
 /// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
 /// where the bucket never filled up in between, and less where it did.
-fn candidates(arrivals: &[Arrival]) -> Vec<f64> {
+fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let (mut losses, mut sum) = (Vec::new(), 0.0);
     for a in arrivals {
         if a.lost {
@@ -426,7 +429,7 @@ fn shorth(values: &mut [f32]) -> f64 {
 }
 
 /// The greatest rate, bytes a second, at which anything passed over `width` seconds.
-fn fastest(arrivals: &[Arrival], width: f64) -> f64 {
+fn fastest(arrivals: &[PacketArrival], width: f64) -> f64 {
     let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
     for a in arrivals {
         sum += if a.lost { 0.0 } else { a.bytes as f64 };
@@ -442,70 +445,77 @@ fn fastest(arrivals: &[Arrival], width: f64) -> f64 {
 /// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
 /// lost packets came is known; else being placed must not be what tells them apart.
 /// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
-pub(crate) fn fit(arrivals: &[Arrival], width: f64, timed: bool) -> Option<Bucket> {
+pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
     if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
         return None;
     }
     let counted = episodes(arrivals, width) as f64;
     let coarse = thin(begin(arrivals), COARSE);
-    let mut search = Search::new(&coarse, counted);
-    let mut tried: Vec<Bucket> = Vec::new();
+    let mut search = RateSearch::new(&coarse, counted);
+    let mut tried: Vec<TokenBucketFit> = Vec::new();
     for rates in candidates(&coarse).chunks(LANES) {
         let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
         tried.extend(search.judge(&rates));
     }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    let mut peaks: Vec<Bucket> = Vec::new();
+    let mut peaks: Vec<TokenBucketFit> = Vec::new();
     for b in tried.into_iter().filter(|b| b.gain > 0.0) {
         if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
             peaks.push(b);
         }
     }
-    let mut plain: Vec<Bucket> = peaks.into_iter().map(|b| search.refine(b.rate)).collect();
-    plain.sort_by(|a, b| b.worth().total_cmp(&a.worth()));
+    let mut plain: Vec<TokenBucketFit> = peaks.into_iter().map(|b| search.refine(b.rate)).collect();
+    plain.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let clean = plain.first().is_none_or(|b| {
-        b.wrong < CLEAN && b.explained > 0.8 && (timed || neutral(&coarse, b, counted) > CHANCE)
+        b.misclassified < CLEAN
+            && b.explained > 0.8
+            && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
     });
-    let some = if clean { 0 } else { PURSUED };
-    let followed: Vec<Bucket> = plain.iter().take(some).map(|b| pursue(&coarse, b, counted)).collect();
-    let best = plain.into_iter().chain(followed).max_by(|a, b| a.worth().total_cmp(&b.worth()))?;
-    Some(if best.followed || best.gain < CHANCE { best } else { search.middle(best) })
+    let some = if clean { 0 } else { CORRECTED };
+    let corrected: Vec<TokenBucketFit> =
+        plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
+    let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
+    Some(if best.corrected || best.gain < CHANCE { best } else { search.middle(best) })
 }
 
 /// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
-pub(crate) fn explained(arrivals: &[Arrival], bucket: &Bucket, least: Option<f64>) -> Vec<bool> {
+pub(crate) fn explained(
+    arrivals: &[PacketArrival],
+    bucket: &TokenBucketFit,
+    least: Option<f64>,
+) -> Vec<bool> {
     let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
-    let all = needs_of(arrivals, bucket);
-    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, need)| *need as f64 > near).collect()
+    let all = depths_of(arrivals, bucket);
+    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, depth)| *depth as f64 > near).collect()
 }
 
 /// Share of lost packets more than one packet below the bucket's end, and of nearly lost ones that much above it,
 /// together: when packets came to the limiter is not known to less.
-pub(crate) fn astray(arrivals: &[Arrival], b: &Bucket) -> f64 {
+pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
-    let (mut sum, mut wrong) = ([0.0f64; 2], [0.0f64; 2]);
-    for (a, need) in arrivals.iter().zip(needs_of(arrivals, b)) {
-        let (need, size) = (need as f64, a.size as f64);
+    let (mut sum, mut misclassified) = ([0.0f64; 2], [0.0f64; 2]);
+    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
+        let (depth, size) = (depth as f64, a.size as f64);
         let (counts, strays) = match a.lost {
-            true => (true, need < b.burst - size),
-            false => (need > 0.7 * b.burst, need > b.burst + size),
+            true => (true, depth < b.burst - size),
+            false => (depth > 0.7 * b.burst, depth > b.burst + size),
         };
         sum[usize::from(a.lost)] += f64::from(counts);
-        wrong[usize::from(a.lost)] += f64::from(strays);
+        misclassified[usize::from(a.lost)] += f64::from(strays);
     }
-    wrong[0] / sum[0].max(1.0) + wrong[1] / sum[1].max(1.0)
+    misclassified[0] / sum[0].max(1.0) + misclassified[1] / sum[1].max(1.0)
 }
 
 /// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
 /// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
 /// (and no sooner than a round trip later) falls and grows about a level too, but loses one.
-pub(crate) fn overrun(arrivals: &[Arrival], b: &Bucket) -> f64 {
+pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
     let (mut beyond, mut lost) = (0.0, 0.0f64);
-    for (a, need) in arrivals.iter().zip(needs_of(arrivals, b)) {
+    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
         match a.lost {
             true => lost += 1.0,
-            false => beyond += f64::from(need as f64 > b.burst + FAR * a.size as f64),
+            false => beyond += f64::from(depth as f64 > b.burst + FAR * a.size as f64),
         }
     }
     beyond / lost.max(1.0)
@@ -513,28 +523,28 @@ pub(crate) fn overrun(arrivals: &[Arrival], b: &Bucket) -> f64 {
 
 /// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
 /// ones is not known, being placed there must not be what tells them apart.
-pub(crate) fn neutral(arrivals: &[Arrival], b: &Bucket, episodes: f64) -> f64 {
-    let needs = needs_of(arrivals, b);
+pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit, episodes: f64) -> f64 {
+    let depths = depths_of(arrivals, b);
     let mut sum = [[0.0f64; 2]; 2];
-    let mut level = 0.0f64;
-    for (a, need) in arrivals.iter().zip(&needs) {
+    let mut backlog = 0.0f64;
+    for (a, depth) in arrivals.iter().zip(&depths) {
         let size = a.size as f64;
-        let above = level + size > b.burst;
+        let above = backlog + size > b.burst;
         sum[usize::from(a.lost)][usize::from(above)] += a.bytes as f64;
-        level = if a.lost { level.max(*need as f64 - size) } else { *need as f64 };
+        backlog = if a.lost { backlog.max(*depth as f64 - size) } else { *depth as f64 };
     }
     let explained = sum[1][1] / (sum[1][0] + sum[1][1]).max(1.0);
     let all = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
     gain(explained, (sum[0][1] + sum[1][1]) / all.max(1.0), episodes)
 }
 
-impl Bucket {
+impl TokenBucketFit {
     /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
     /// passed with the fewest errors and closest together.
-    pub(crate) fn worth(&self) -> f64 {
+    pub(crate) fn score(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        let free = if self.followed { FREE } else { 1.0 };
-        free * self.gain * (1.0 - 0.5 * self.wrong.min(1.0)) * (1.0 - 0.3 * apart)
+        let free = if self.corrected { FREE } else { 1.0 };
+        free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
     }
 }
 
@@ -565,11 +575,11 @@ fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f6
     for (i, threshold) in thresholds.into_iter().enumerate() {
         below += counts[i];
         under = under.max(largest[i]);
-        let wrong = places[i] as f64 / l + (passed - below) as f64 / p;
-        if wrong < best.0 {
+        let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
+        if misclassified < best.0 {
             // Between the largest need that passed and the least that did not.
             let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
-            best = (wrong, split as f64);
+            best = (misclassified, split as f64);
         }
     }
     best
@@ -580,7 +590,7 @@ mod tests {
     use super::*;
 
     /// Bursts of a random size at random times through a policer.
-    fn policed(rate: f64, burst: f64, seconds: f64, load: f64) -> Vec<Arrival> {
+    fn policed(rate: f64, burst: f64, seconds: f64, load: f64) -> Vec<PacketArrival> {
         let mut x = 7u64;
         let mut random = move || {
             x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -596,7 +606,7 @@ mod tests {
                 last = now;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(Arrival {
+                out.push(PacketArrival {
                     at: now,
                     bytes: 1500.0,
                     size: 1500.0,
@@ -637,11 +647,19 @@ mod tests {
                 last = at;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: k });
+                out.push(PacketArrival {
+                    at,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost,
+                    rtt: 0.05,
+                    flow: 0,
+                    entry: k,
+                });
             }
             at += 0.5;
         }
-        let mut search = Search::new(&out, 12.0);
+        let mut search = RateSearch::new(&out, 12.0);
         for off in [0.97, 0.98, 1.02, 1.03] {
             let best = search.judge(&[off * rate; LANES])[0];
             let best = search.measure(0, best);
@@ -655,13 +673,13 @@ mod tests {
 
     /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
     /// lost one.
-    fn sawtooth() -> Vec<Arrival> {
+    fn sawtooth() -> Vec<PacketArrival> {
         let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
         for i in 0..90_000u32 {
             at += 0.01 / window as f64;
             let lost = window == 140 && lost_at.is_none();
             lost_at = if lost { Some(i) } else { lost_at };
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
             window += u32::from(i % window == 0 && window < 140);
             if lost_at.is_some_and(|l| i == l + 140) {
                 (window, lost_at) = (70, None);
@@ -674,11 +692,11 @@ mod tests {
     fn a_window_cut_back_at_each_loss_overruns_the_bucket_it_looks_like() {
         let policed = policed(2.5e6, 625e3, 20.0, 1.3);
         let b = fit(&policed, 0.025, true).unwrap_or_default();
-        assert!(overrun(&policed, &b) < 0.01, "{b:?}");
+        assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
         let sawtooth = sawtooth();
         let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
         assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
-        assert!(overrun(&sawtooth, &b) > 5.0, "{b:?}");
+        assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! n bytes takes n / A, in which a bucket of rate r gets n r / A. Where r is near A that makes another bucket of it. What is
 //! sent at once arrives one after the other, lost or not, so RTTs hold the wait in a queue that A drains, own bytes
 //! included: A is the rate that leaves of their differences the least ([`rates`]). With it each packet's time and RTT are
-//! those at the limiter ([`after`]).
+//! those at the limiter ([`behind_line`]).
 
-use super::bucket::{Arrival, quantile};
-use super::delay::commonest;
+use super::delay_fit::commonest;
+use super::rate_search::{PacketArrival, quantile};
 
 /// Packets looked at, and RTTs that say enough.
 const MOST: usize = 10_000;
@@ -30,7 +30,7 @@ const SHARE: f64 = 0.2;
 const SAME: f32 = 0.04;
 
 /// Rates that the line may have, bytes a second; and whether it is there for certain.
-pub(super) fn rates(arrivals: &[Arrival]) -> Vec<(f64, bool)> {
+pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<(f64, bool)> {
     let some = &arrivals[..arrivals.len().min(MOST)];
     match flattest(some) {
         Some((rate, left)) if left < LEFT.0 => vec![(rate, true)],
@@ -42,7 +42,7 @@ pub(super) fn rates(arrivals: &[Arrival]) -> Vec<(f64, bool)> {
 }
 
 /// The rate that leaves the least of RTTs' differences, and the share of them left.
-fn flattest(arrivals: &[Arrival]) -> Option<(f64, f64)> {
+fn flattest(arrivals: &[PacketArrival]) -> Option<(f64, f64)> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let bytes: f64 = arrivals.iter().map(|a| a.bytes as f64).sum();
     let slowest = STEP * bytes / (last.at - first.at).max(1e-6);
@@ -62,7 +62,7 @@ fn flattest(arrivals: &[Arrival]) -> Option<(f64, f64)> {
 }
 
 /// The rate at which most of what was sent in bursts arrived.
-fn of_bursts(arrivals: &[Arrival]) -> Option<f64> {
+fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
     let (mut rates, mut to, mut between) = (Vec::<f32>::new(), 0, arrivals.first()?.bytes as f64);
     for (from, a) in arrivals.iter().enumerate() {
         // `between`: bytes of those behind `from`, up to `to`.
@@ -86,26 +86,26 @@ fn of_bursts(arrivals: &[Arrival]) -> Option<f64> {
 
 /// By how much RTTs differ from the middle one when the wait for a line of `rate` is taken off, each by `most` at most: the
 /// mean, seconds.
-fn differ(arrivals: &[Arrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
+fn differ(arrivals: &[PacketArrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
     rtts.clear();
-    rtts.extend(after(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
+    rtts.extend(behind_line(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
     let middle = quantile(rtts, 0.5) as f64;
     let sum: f64 = rtts.iter().map(|r| (*r as f64 - middle).abs().min(most)).sum();
     sum / rtts.len().max(1) as f64
 }
 
 /// Packets as they come out of a line of `rate` bytes a second, with RTTs as if they had not waited for it.
-pub(super) fn after(arrivals: &[Arrival], rate: f64) -> impl Iterator<Item = Arrival> {
+pub(super) fn behind_line(arrivals: &[PacketArrival], rate: f64) -> impl Iterator<Item = PacketArrival> {
     let mut free = f64::NEG_INFINITY;
     arrivals.iter().map(move |a| {
         free = free.max(a.at) + a.bytes as f64 / rate;
-        Arrival { at: free, rtt: a.rtt - (free - a.at - a.size as f64 / rate) as f32, ..*a }
+        PacketArrival { at: free, rtt: a.rtt - (free - a.at - a.size as f64 / rate) as f32, ..*a }
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bucket::fit;
+    use super::super::rate_search::fit;
     use super::*;
 
     /// Bytes a second of a line and of a policer behind it, and the policer's bucket.
@@ -114,8 +114,8 @@ mod tests {
     const BURST: f64 = 30e3;
 
     /// Growing bursts of a fast host through the line and the policer, or the policer and the line.
-    fn bursts(line_first: bool) -> Vec<Arrival> {
-        let (mut out, mut free, mut level, mut last) = (Vec::new(), 0.0f64, 0.0f64, 0.0);
+    fn bursts(line_first: bool) -> Vec<PacketArrival> {
+        let (mut out, mut free, mut backlog, mut last) = (Vec::new(), 0.0f64, 0.0f64, 0.0);
         for i in 0..6000u32 {
             let (burst, at) = (i / 60, (i / 60) as f64 * 0.05 + (i % 60) as f64 * 1e-6);
             if i % 60 > 10 + burst / 2 {
@@ -123,13 +123,13 @@ mod tests {
             }
             let through = free.max(at) + 1500.0 / LINE;
             let come = if line_first { through } else { at };
-            level = (level - RATE * (come - last)).max(0.0);
+            backlog = (backlog - RATE * (come - last)).max(0.0);
             last = come;
-            let lost = level + 1500.0 > BURST;
-            level += if lost { 0.0 } else { 1500.0 };
+            let lost = backlog + 1500.0 > BURST;
+            backlog += if lost { 0.0 } else { 1500.0 };
             free = if line_first || !lost { through } else { free };
             let rtt = if lost { f32::NAN } else { (through - at + 0.02) as f32 };
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
         }
         out
     }
@@ -140,9 +140,9 @@ mod tests {
         let rates = rates(&arrivals);
         assert!(matches!(rates[..], [(rate, true)] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
-        let b = fit(&after(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
+        let b = fit(&behind_line(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
         assert!((b.rate / RATE - 1.0).abs() < 0.06 && (b.burst / BURST - 1.0).abs() < 0.1, "{b:?}");
-        assert!(b.worth() > plain.worth(), "{b:?} {plain:?}");
+        assert!(b.score() > plain.score(), "{b:?} {plain:?}");
         assert_eq!(of_bursts(&arrivals).map(|r| (r / LINE * 50.0).round()), Some(50.0));
     }
 
@@ -151,8 +151,8 @@ mod tests {
         let arrivals = bursts(false);
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
         for (rate, _) in rates(&arrivals) {
-            let b = fit(&after(&arrivals, rate).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
-            assert!(b.worth() < 0.95 * plain.worth(), "{b:?} {plain:?}");
+            let b = fit(&behind_line(&arrivals, rate).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
+            assert!(b.score() < 0.95 * plain.score(), "{b:?} {plain:?}");
         }
         assert!(rates(&[]).is_empty());
     }

@@ -3,8 +3,8 @@
 //! Packets leave a busy link one after the other. What a full queue before the link drops takes no time on it: its
 //! neighbours come with no more between them than any two. What is dropped behind the link leaves its time as a hole.
 
-use super::bucket::{Arrival, Bucket, quantile};
-use super::follow::needs_of;
+use super::corrected::depths_of;
+use super::rate_search::{PacketArrival, TokenBucketFit, quantile};
 
 /// Holes that say enough.
 const FEWEST: usize = 4;
@@ -23,7 +23,7 @@ const MOST: f64 = 0.6;
 
 /// What holes of lost packets say.
 #[derive(Clone, Copy, Debug)]
-struct Holes {
+struct LossGaps {
     /// Time between packets that come close, seconds.
     space: f64,
     /// Holes that took no time, and those that took that of what is missing.
@@ -33,25 +33,25 @@ struct Holes {
 
 /// The rate, bytes a second, of the link that packets were lost before, if holes say so; `None` where they were lost
 /// behind it, or holes do not tell.
-pub(crate) fn closed(arrivals: &[Arrival]) -> Option<f64> {
-    let h = holes(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
+pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
+    let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     Some(size / h.space.max(1e-7))
 }
 
 /// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
-pub(crate) fn all_closed(arrivals: &[Arrival]) -> bool {
-    holes(arrivals).is_some_and(|h| h.closed >= MANY && h.open * RARE <= h.closed)
+pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival]) -> bool {
+    loss_gaps(arrivals).is_some_and(|h| h.closed >= MANY && h.open * RARE <= h.closed)
 }
 
 /// Packets that come with the bucket all but empty left a queue at its rate, one right behind the other: a shaper's. What a
 /// policer lets through comes as it was sent, less what it dropped.
-pub(crate) fn queued(arrivals: &[Arrival], b: &Bucket) -> bool {
+pub(crate) fn back_to_back(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
     let (mut last, mut near, mut even) = (f64::NAN, 0usize, 0usize);
-    for (a, need) in arrivals.iter().zip(needs_of(arrivals, b)).filter(|(a, _)| !a.lost) {
+    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost) {
         let (gap, space) = (a.at - last, a.bytes as f64 / b.rate);
         last = a.at;
-        if need as f64 > b.burst - NEAR * a.size as f64 {
+        if depth as f64 > b.burst - NEAR * a.size as f64 {
             near += 1;
             even += usize::from((gap - space).abs() < (EVEN.0 * space).max(EVEN.1));
         }
@@ -59,7 +59,7 @@ pub(crate) fn queued(arrivals: &[Arrival], b: &Bucket) -> bool {
     near >= FEWEST_GAPS && even as f64 > MOST * near as f64
 }
 
-fn holes(arrivals: &[Arrival]) -> Option<Holes> {
+fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
     let passed: Vec<usize> = (0..arrivals.len()).filter(|i| !arrivals[*i].lost).collect();
     let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w[1]));
     let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
@@ -76,7 +76,7 @@ fn holes(arrivals: &[Arrival]) -> Option<Holes> {
             open += 1;
         }
     }
-    Some(Holes { space, closed, open })
+    Some(LossGaps { space, closed, open })
 }
 
 #[cfg(test)]
@@ -84,26 +84,34 @@ mod tests {
     use super::*;
 
     /// Packets at 1 MB/s of which every 20th is lost, and takes its time or none.
-    fn spaced(takes: bool) -> Vec<Arrival> {
+    fn spaced(takes: bool) -> Vec<PacketArrival> {
         let (mut at, mut out) = (0.0, Vec::new());
         for i in 0..2000u32 {
             let lost = i % 20 == 19;
             at += if lost && !takes { 0.0 } else { 1.5e-3 };
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: f32::NAN, flow: 0, entry: i });
+            out.push(PacketArrival {
+                at,
+                bytes: 1500.0,
+                size: 1500.0,
+                lost,
+                rtt: f32::NAN,
+                flow: 0,
+                entry: i,
+            });
         }
         out
     }
 
     #[test]
     fn what_a_queue_dropped_before_the_link_takes_no_time_on_it() {
-        let rate = closed(&spaced(false)).unwrap_or_default();
+        let rate = link_rate(&spaced(false)).unwrap_or_default();
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
-        assert_eq!(closed(&spaced(true)), None);
-        assert!(all_closed(&spaced(false)) && !all_closed(&spaced(true)));
+        assert_eq!(link_rate(&spaced(true)), None);
+        assert!(all_gaps_closed(&spaced(false)) && !all_gaps_closed(&spaced(true)));
     }
 
     /// Packets each 0.42 ms to a bucket of 30 kB at 1.5 MB/s and behind it a queue of `room` packets, as they leave.
-    fn behind(room: usize) -> Vec<Arrival> {
+    fn behind(room: usize) -> Vec<PacketArrival> {
         let (rate, burst) = (1.5e6f64, 30e3f64);
         let (mut left, mut out) = (Vec::<f64>::new(), Vec::new());
         let (mut tokens, mut last) = (burst, 0.0f64);
@@ -119,14 +127,22 @@ mod tests {
                 left.push(at);
             }
             let at = left.last().copied().unwrap_or(come);
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: f32::NAN, flow: 0, entry: i });
+            out.push(PacketArrival {
+                at,
+                bytes: 1500.0,
+                size: 1500.0,
+                lost,
+                rtt: f32::NAN,
+                flow: 0,
+                entry: i,
+            });
         }
         out
     }
 
     #[test]
     fn what_leaves_a_shaper_comes_one_right_behind_the_other() {
-        let b = Bucket { rate: 1.5e6, burst: 30e3, ..Bucket::default() };
-        assert!(queued(&behind(20), &b) && !queued(&behind(0), &b));
+        let b = TokenBucketFit { rate: 1.5e6, burst: 30e3, ..TokenBucketFit::default() };
+        assert!(back_to_back(&behind(20), &b) && !back_to_back(&behind(0), &b));
     }
 }

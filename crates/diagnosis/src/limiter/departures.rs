@@ -1,11 +1,11 @@
 //! Packets in the order they leave a queue.
 
-use super::bucket::{Arrival, span};
+use super::rate_search::{PacketArrival, span};
 use super::sort;
 
 /// A packet as it leaves.
 #[derive(Clone, Copy)]
-pub(super) struct Leaves {
+pub(super) struct Departure {
     /// When, seconds.
     pub at: f64,
     /// Bytes.
@@ -17,8 +17,8 @@ pub(super) struct Leaves {
 }
 
 /// What passed, in the order it left. A packet without a sample, as one sent again, waits as the one of its flow before it.
-pub(super) struct Leaving<'a> {
-    arrivals: &'a [Arrival],
+pub(super) struct Departures<'a> {
+    arrivals: &'a [PacketArrival],
     /// Which, and its delay in seconds.
     order: Vec<(u32, f32)>,
     /// They were seen before they waited.
@@ -27,9 +27,9 @@ pub(super) struct Leaving<'a> {
     base: f64,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> Departures<'a> {
     /// Of those whose delay is known, if they were seen `before` they waited; else of all, as they were seen.
-    pub fn new(arrivals: &'a [Arrival], before: bool, base: f64) -> Leaving<'a> {
+    pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
         let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
         let mut last = vec![f32::NAN; flows];
         let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {
@@ -39,11 +39,11 @@ impl<'a> Leaving<'a> {
         });
         let known = passed.filter(|p| !before || p.1.is_finite());
         let at = |p: &(u32, f32)| arrivals[p.0 as usize].at + if before { p.1 as f64 } else { 0.0 };
-        Leaving { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
+        Departures { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
     }
 
     /// Without those whose delay is not known.
-    pub fn known(mut self) -> Leaving<'a> {
+    pub fn known(mut self) -> Departures<'a> {
         self.order.retain(|p| p.1.is_finite());
         self
     }
@@ -52,15 +52,15 @@ impl<'a> Leaving<'a> {
         self.order.len()
     }
 
-    pub fn get(&self, i: usize) -> Leaves {
+    pub fn get(&self, i: usize) -> Departure {
         let (arrival, delay) = self.order[i];
         let a = &self.arrivals[arrival as usize];
         let wait = delay as f64 - self.base;
         let at = if self.before { a.at + wait } else { a.at };
-        Leaves { at, bytes: a.bytes as f64, wait, own: a.rtt.is_finite() }
+        Departure { at, bytes: a.bytes as f64, wait, own: a.rtt.is_finite() }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Leaves> {
+    pub fn iter(&self) -> impl Iterator<Item = Departure> {
         (0..self.len()).map(|i| self.get(i))
     }
 }

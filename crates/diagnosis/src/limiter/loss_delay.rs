@@ -1,6 +1,6 @@
 //! Whether losses come when a queue is long.
 
-use super::bucket::quantile;
+use super::rate_search::quantile;
 
 /// Losses of a full queue come when nearly all other packets have less delay; those that know of no queue come with
 /// more than this share of them below in no long run.
@@ -14,7 +14,7 @@ const LEAST: f32 = 0.0003;
 ///
 /// Mann and Whitney's test: the mean share of packets with less delay than a loss, which is half if losses know nothing
 /// of it; however delays are distributed, outliers by delayed ACKs included.
-pub(crate) fn goes_with_delay(losses: &mut [f32], passed: &mut [f32]) -> Option<f32> {
+pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<f32> {
     if losses.is_empty() || passed.is_empty() {
         return None;
     }
@@ -39,12 +39,12 @@ mod tests {
         // Short most of the time, and now and then an ACK that was held back.
         let passed =
             || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
-        let full = goes_with_delay(&mut [1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
+        let full = delay_at_losses(&mut [1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
         assert_eq!(full, Some(1.9e-3));
         let any: Vec<f32> = (0..50).map(|i| (i * 37 % 50) as f32 * 40e-6).collect();
-        assert_eq!(goes_with_delay(&mut any.clone(), &mut passed()), None);
+        assert_eq!(delay_at_losses(&mut any.clone(), &mut passed()), None);
         // One loss proves little, and none nothing.
-        assert_eq!(goes_with_delay(&mut [1.5e-3], &mut passed()), None);
-        assert_eq!(goes_with_delay(&mut [], &mut passed()), None);
+        assert_eq!(delay_at_losses(&mut [1.5e-3], &mut passed()), None);
+        assert_eq!(delay_at_losses(&mut [], &mut passed()), None);
     }
 }

@@ -1,14 +1,14 @@
 //! What drops by the level of a bucket: a policer, or a queue that overflows.
 //!
-//! 1. The bucket that explains the losses best ([`super::bucket`]) must do so by more than chance, and divide what was
+//! 1. The bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and divide what was
 //!    lost from what passed sharply.
 //! 2. What was lost before the capture has no time of its own; it is placed behind the packet before it, and
-//!    that must not be what explains it, nor may its hole say that a queue lost it ([`super::hole`]).
-//! 3. Who waits when the bucket is all but empty says what it is ([`super::brink`]).
+//!    that must not be what explains it, nor may its hole say that a queue lost it ([`super::loss_gaps`]).
+//! 3. Who waits when the bucket is all but empty says what it is ([`super::drain_delay`]).
 
-use super::brink::{self, Waits, brink};
-use super::bucket::{self, Arrival, Bucket, CHANCE, fit};
-use super::{CLOCK, Found, Path, hole, line};
+use super::drain_delay::{self, WaitPattern, who_waits};
+use super::rate_search::{self, CHANCE, PacketArrival, TokenBucketFit, fit};
+use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
@@ -37,7 +37,7 @@ const CLEARER: (f64, f64) = (0.95, 1.05);
 const CLEAR: f64 = 0.5;
 const SLOWER: f64 = 0.85;
 /// Packets that pass far beyond the bucket's end to each that is lost, at most.
-const OVERRUN: f64 = 1.2;
+const PASSED_BEYOND: f64 = 1.2;
 /// Bytes by which a queue's end is not mistaken where it overflowed so many times.
 const PASSES: f64 = 15e3;
 const OFTEN: usize = 15;
@@ -48,27 +48,28 @@ const SAME: f64 = 0.15;
 
 /// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them. Behind the capture
 /// the sender's own line may be between it and a policer: then `arrivals` become those at its end.
-pub(super) fn overflow<'a>(
-    arrivals: &mut Vec<Arrival>,
-    clocked: impl Fn() -> Option<&'a [Arrival]>,
-    path: Path,
-    found: Found,
-) -> Option<Found> {
+pub(super) fn limiter_by_losses<'a>(
+    arrivals: &mut Vec<PacketArrival>,
+    clocked: impl Fn() -> Option<&'a [PacketArrival]>,
+    path: PathFacts,
+    found: FoundLimiter,
+) -> Option<FoundLimiter> {
     let width = (path.rtt / 2.0).max(0.005);
     let bucket = fit(arrivals, width, path.behind)?;
-    let mut best = stands_for(bucket, arrivals, clocked, path, found);
+    let mut best = classify(bucket, arrivals, clocked, path, found);
     if !path.behind || bucket.gain < SOME {
         return best;
     }
-    let (mut worth, mut kept) = (bucket.worth(), None);
-    for (rate, certain) in line::rates(arrivals) {
-        let after: Vec<Arrival> = line::after(arrivals, rate).collect();
-        let clearer = worth * if certain { CLEARER.0 } else { CLEARER.1 };
-        let is = |b: &Bucket| b.worth() > clearer && b.wrong < CLEAR && b.rate < SLOWER * rate;
+    let (mut score, mut kept) = (bucket.score(), None);
+    for (rate, certain) in sender_line::rates(arrivals) {
+        let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
+        let clearer = score * if certain { CLEARER.0 } else { CLEARER.1 };
+        let is =
+            |b: &TokenBucketFit| b.score() > clearer && b.misclassified < CLEAR && b.rate < SLOWER * rate;
         let Some(b) = fit(&after, width, true).filter(is) else { continue };
-        let at_its_end = stands_for(b, &after, || None, path, found);
+        let at_its_end = classify(b, &after, || None, path, found);
         if at_its_end.is_some_and(|f| f.kind == LimiterKind::Policer) {
-            (best, worth, kept) = (at_its_end, b.worth(), Some(after));
+            (best, score, kept) = (at_its_end, b.score(), Some(after));
         }
     }
     *arrivals = kept.unwrap_or_else(|| std::mem::take(arrivals));
@@ -76,64 +77,68 @@ pub(super) fn overflow<'a>(
 }
 
 /// What the bucket that explains losses best is, if it explains them well.
-fn stands_for<'a>(
-    b: Bucket,
-    arrivals: &[Arrival],
-    clocked: impl Fn() -> Option<&'a [Arrival]>,
-    path: Path,
-    mut found: Found,
-) -> Option<Found> {
+fn classify<'a>(
+    b: TokenBucketFit,
+    arrivals: &[PacketArrival],
+    clocked: impl Fn() -> Option<&'a [PacketArrival]>,
+    path: PathFacts,
+    mut found: FoundLimiter,
+) -> Option<FoundLimiter> {
     let width = (path.rtt / 2.0).max(0.005);
     found.bucket = Some(b);
     let b = Some(b).filter(|b| {
         b.gain > CHANCE && b.explained > EXPLAINED && b.burst < LARGEST && is_sharp(b, arrivals)
     })?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    let neutral = match path.behind {
+    let gain_without_times = match path.behind {
         true => b.gain,
-        false => bucket::neutral(arrivals, &b, bucket::episodes(arrivals, width) as f64),
+        false => rate_search::gain_without_times(arrivals, &b, rate_search::episodes(arrivals, width) as f64),
     };
-    let placed = neutral < CHANCE.min(UNMOVED * b.gain)
+    let placed = gain_without_times < CHANCE.min(UNMOVED * b.gain)
         && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
-    if placed || !path.behind && is_a_links(arrivals, &b) {
+    if placed || !path.behind && is_queue_of_a_link(arrivals, &b) {
         return None;
     }
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
-    let kind = match brink::delays(delayed, &b, base) {
+    let kind = match drain_delay::delays_near_limit(delayed, &b, base) {
         // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
         // brink, and some wait.
         Some(d)
-            if neutral < CHANCE.max(ALIKE * b.gain)
+            if gain_without_times < CHANCE.max(ALIKE * b.gain)
                 && d.median > noise
                 && d.median * b.rate > WAIT * size =>
         {
-            Some(Waits::Behind(d.median))
+            Some(WaitPattern::Behind(d.median))
         }
         // No clock tells who waited before the capture.
-        None if !path.behind && hole::queued(arrivals, &b) => Some(Waits::Behind(0.0)),
-        d => d.and_then(|d| brink(&d, &b, size, noise)),
+        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::Behind(0.0)),
+        d => d.and_then(|d| who_waits(&d, &b, size, noise)),
     };
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
-    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.wrong.min(1.0));
-    let often = bucket::episodes(arrivals, width) >= OFTEN;
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
+    let often = rate_search::episodes(arrivals, width) >= OFTEN;
     let mut queue = |kind, burst, delay| {
         (found.kind, found.burst) = (kind, burst);
         (found.queue, found.delay) = (delay * b.rate, delay);
     };
     match kind {
         // What passed before anything waits is not in the queue.
-        Some(Waits::All(delay)) if often && b.burst - delay * b.rate > PASSES => {
+        Some(WaitPattern::All(delay)) if often && b.burst - delay * b.rate > PASSES => {
             queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
         }
-        Some(Waits::All(delay)) => queue(LimiterKind::Bottleneck, None, delay),
-        Some(Waits::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
-        Some(Waits::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
-        Some(Waits::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
-        Some(Waits::Not(_)) | None if bucket::overrun(arrivals, &b) > OVERRUN => return None,
-        Some(Waits::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
-        Some(Waits::Unclear) => return None,
+        Some(WaitPattern::All(delay)) => queue(LimiterKind::Bottleneck, None, delay),
+        Some(WaitPattern::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
+        Some(WaitPattern::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
+        Some(WaitPattern::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
+        Some(WaitPattern::Not(_)) | None
+            if rate_search::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
+        {
+            return None;
+        }
+        Some(WaitPattern::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(WaitPattern::Unclear) => return None,
         // A bucket that drains within the RTT's noise may be a queue as well as a policer.
         None if path.behind => return None,
         None => found.kind = LimiterKind::Policer,
@@ -143,15 +148,15 @@ fn stands_for<'a>(
 
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
 /// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
-fn is_a_links(arrivals: &[Arrival], b: &Bucket) -> bool {
+fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
     let at = |link: f64| b.rate > link / FAR && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME;
-    hole::closed(arrivals).is_some_and(at)
+    loss_gaps::link_rate(arrivals).is_some_and(at)
 }
 
 /// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together, the
 /// closer the fewer it takes; or there are very many.
-fn is_clean(b: &Bucket) -> bool {
-    b.wrong < 0.2 && b.explained > 0.85
+fn is_clean(b: &TokenBucketFit) -> bool {
+    b.misclassified < 0.2 && b.explained > 0.85
         || b.gain > 10.0 && b.spread < 0.003 * b.burst
         || b.gain > 30.0 && b.spread < 0.01 * b.burst
         || b.gain > 110.0 && b.spread < 0.03 * b.burst
@@ -159,23 +164,23 @@ fn is_clean(b: &Bucket) -> bool {
 }
 
 /// Divides lost from passed without errors: no chance, however few the losses.
-fn is_exact(b: &Bucket) -> bool {
-    b.wrong < EXACT.0 && b.explained > EXACT.1 && b.spread < EXACT.2 * b.burst
+fn is_exact(b: &TokenBucketFit) -> bool {
+    b.misclassified < EXACT.0 && b.explained > EXACT.1 && b.spread < EXACT.2 * b.burst
 }
 
 /// The bucket divides what is lost from what passes, but for a packet; or, where packets come so close to the limit that
 /// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
-fn is_sharp(b: &Bucket, arrivals: &[Arrival]) -> bool {
+fn is_sharp(b: &TokenBucketFit, arrivals: &[PacketArrival]) -> bool {
     let near = |share: f64| b.spread < share * b.burst;
-    let sharp = |wrong: f64| wrong < 0.4 && b.gain * (1.0 - wrong).powi(2) > 8.5;
+    let sharp = |misclassified: f64| misclassified < 0.4 && b.gain * (1.0 - misclassified).powi(2) > 8.5;
     // Of a bucket of few packets, one is much.
     let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
-    let nearly = || b.burst > MANY * size && sharp(bucket::astray(arrivals, b));
-    b.spread < b.burst && (sharp(b.wrong) || nearly())
+    let nearly = || b.burst > MANY * size && sharp(rate_search::misclassified_beyond_a_packet(arrivals, b));
+    b.spread < b.burst && (sharp(b.misclassified) || nearly())
         || near(0.003) && b.gain > 10.0
         || near(0.012) && b.gain > 15.0
-        || b.wrong < 0.5 && b.gain > 300.0
-        || b.wrong < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
+        || b.misclassified < 0.5 && b.gain > 300.0
+        || b.misclassified < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }
 
 #[cfg(test)]
@@ -185,28 +190,30 @@ mod tests {
     const RATE: f64 = 2.5e6;
 
     /// Growing bursts each 100 ms to a shaper of `bucket` bytes and a queue of `queue` bytes behind it, seen before both.
-    fn bursts(bucket: f64, queue: f64) -> Vec<Arrival> {
-        let (mut level, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+    fn bursts(bucket: f64, queue: f64) -> Vec<PacketArrival> {
+        let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..12_000u32 {
             let (burst, k) = (i / 300, i % 300);
             if k > 150 + 3 * (burst * 7 % 40) {
                 continue;
             }
             let at = burst as f64 * 0.15 + k as f64 * 1e-4;
-            level = (level - RATE * (at - last)).max(0.0);
+            backlog = (backlog - RATE * (at - last)).max(0.0);
             last = at;
-            let lost = level + 1500.0 > bucket + queue;
-            level += if lost { 0.0 } else { 1500.0 };
-            let rtt = (0.02 + (level - bucket).max(0.0) / RATE) as f32;
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            let lost = backlog + 1500.0 > bucket + queue;
+            backlog += if lost { 0.0 } else { 1500.0 };
+            let rtt = (0.02 + (backlog - bucket).max(0.0) / RATE) as f32;
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
         }
         out
     }
 
     #[test]
     fn a_bucket_is_what_is_lacking_at_the_end_of_the_queue_behind_it() {
-        let path = Path { base: 0.02, rtt: 0.05, behind: true, merged: false, sender: true };
-        let found = |bucket, queue| overflow(&mut bursts(bucket, queue), || None, path, Found::default());
+        let path = PathFacts { base: 0.02, rtt: 0.05, behind: true, merged: false, sender: true };
+        let found = |bucket, queue| {
+            limiter_by_losses(&mut bursts(bucket, queue), || None, path, FoundLimiter::default())
+        };
         let shaper = found(60e3, 150e3).unwrap_or_default();
         assert_eq!(shaper.kind, LimiterKind::Shaper, "{shaper:?}");
         assert!(shaper.burst.is_some_and(|b| (b / 60e3 - 1.0).abs() < 0.1), "{shaper:?}");

@@ -5,12 +5,12 @@
 //! queue and not at all behind the policer; behind a shaper of bucket b and a queue of B - b it waits (B - b) / r.
 //! Delay elsewhere only adds, so the least delays at the brink are looked at.
 
-use super::bucket::{Arrival, Bucket, quantile};
-use super::follow::needs_of;
+use super::corrected::depths_of;
+use super::rate_search::{PacketArrival, TokenBucketFit, quantile};
 
 /// Delay of packets that just got through.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Brink {
+pub(crate) struct DelayNearLimit {
     /// A tenth of them waited less, seconds.
     pub least: f64,
     /// Half of them did.
@@ -25,7 +25,7 @@ pub(crate) struct Brink {
 
 /// Who waits at the brink.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Waits {
+pub(crate) enum WaitPattern {
     /// None: a policer. With `true` there is no doubt.
     Not(bool),
     /// As long as all of the bucket takes to drain, seconds: a queue.
@@ -67,21 +67,25 @@ const SURE: f64 = 0.1;
 
 /// Delays of `arrivals`, above `base` (seconds), where the bucket leaves a few packets' room.
 /// `None` where too few of these have a delay.
-pub(crate) fn delays(arrivals: &[Arrival], bucket: &Bucket, base: f64) -> Option<Brink> {
+pub(crate) fn delays_near_limit(
+    arrivals: &[PacketArrival],
+    bucket: &TokenBucketFit,
+    base: f64,
+) -> Option<DelayNearLimit> {
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let near = bucket.burst - (NEAR * size).min(0.25 * bucket.burst);
     let (mut at, mut low): (Vec<f32>, Vec<f32>) = Default::default();
-    for (a, need) in
-        arrivals.iter().zip(needs_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite())
+    for (a, depth) in
+        arrivals.iter().zip(depths_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite())
     {
         let delay = (a.rtt as f64 - base) as f32;
-        if need as f64 > near {
+        if depth as f64 > near {
             at.push(delay);
-        } else if (need as f64) < 0.5 * bucket.burst {
+        } else if (depth as f64) < 0.5 * bucket.burst {
             low.push(delay);
         }
     }
-    (at.len() >= FEWEST).then(|| Brink {
+    (at.len() >= FEWEST).then(|| DelayNearLimit {
         least: quantile(&mut at, 0.1) as f64,
         median: quantile(&mut at, 0.5) as f64,
         before: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
@@ -97,7 +101,12 @@ fn spread(delays: &mut [f32]) -> f64 {
 
 /// Says who waits at the brink of `bucket`, from the delays there; `noise` (seconds) is the most that delays differ by anyway,
 /// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
-pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option<Waits> {
+pub(crate) fn who_waits(
+    d: &DelayNearLimit,
+    bucket: &TokenBucketFit,
+    size: f64,
+    noise: f64,
+) -> Option<WaitPattern> {
     let drains = bucket.burst / bucket.rate;
     // The rate of a bucket of few packets, and so how long it drains, is too uncertain for less than that.
     let noise = if bucket.burst > QUEUED * size { noise.min(d.noise) } else { noise };
@@ -111,19 +120,22 @@ pub(crate) fn brink(d: &Brink, bucket: &Bucket, size: f64, noise: f64) -> Option
     let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
     // One in ten that did not wait at all is enough where the level is known well.
     let little = noise.max(SURE * drains);
-    let none = least < little && (risen < POLICER * drains || bucket.wrong < KNOWN && d.least < little);
+    let none =
+        least < little && (risen < POLICER * drains || bucket.misclassified < KNOWN && d.least < little);
     let passes = more < noise || none && !queued;
     let alike = d.least > ALIKE * d.median;
     Some(match () {
         // Where even who finds the bucket full waits as long as it takes to drain, another queue hides what this one does.
-        () if passes && d.before > HIDDEN * drains => Waits::Unclear,
-        () if passes => Waits::Not(more < SURE * drains),
-        () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => Waits::All(d.median),
-        () if share < QUEUE.0 && queued => Waits::Some(d.median),
-        () if least > QUEUE.0 * drains => Waits::Longer,
+        () if passes && d.before > HIDDEN * drains => WaitPattern::Unclear,
+        () if passes => WaitPattern::Not(more < SURE * drains),
+        () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => {
+            WaitPattern::All(d.median)
+        }
+        () if share < QUEUE.0 && queued => WaitPattern::Some(d.median),
+        () if least > QUEUE.0 * drains => WaitPattern::Longer,
         // Some waited for so much less that none waits there, and others elsewhere; losses leave no doubt of a bucket.
-        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => Waits::Not(false),
-        () => Waits::Unclear,
+        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Not(false),
+        () => WaitPattern::Unclear,
     })
 }
 
@@ -135,66 +147,72 @@ mod tests {
     const BUCKET: f64 = 60e3;
 
     /// Bursts that overflow a bucket and a queue behind it of `queue` bytes; a queue alone where `bucket` is 0.
-    fn dropped(bucket: f64, queue: f64) -> Vec<Arrival> {
-        let (mut level, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+    fn dropped(bucket: f64, queue: f64) -> Vec<PacketArrival> {
+        let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..4000 {
             let at = (i / 80) as f64 * 0.1 + (i % 80) as f64 * 1e-4;
-            level = (level - RATE * (at - last)).max(0.0);
+            backlog = (backlog - RATE * (at - last)).max(0.0);
             last = at;
-            let lost = level + 1500.0 > bucket + queue;
-            level += if lost { 0.0 } else { 1500.0 };
-            let rtt = (0.05 + (level - bucket).max(0.0) / RATE) as f32;
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i as u32 });
+            let lost = backlog + 1500.0 > bucket + queue;
+            backlog += if lost { 0.0 } else { 1500.0 };
+            let rtt = (0.05 + (backlog - bucket).max(0.0) / RATE) as f32;
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i as u32 });
         }
         out
     }
 
-    fn who(bucket: f64, queue: f64) -> Option<Waits> {
-        let all = Bucket { rate: RATE, burst: bucket + queue, ..Bucket::default() };
-        brink(&delays(&dropped(bucket, queue), &all, 0.05)?, &all, 1500.0, 0.0002)
+    fn who(bucket: f64, queue: f64) -> Option<WaitPattern> {
+        let all = TokenBucketFit { rate: RATE, burst: bucket + queue, ..TokenBucketFit::default() };
+        who_waits(&delays_near_limit(&dropped(bucket, queue), &all, 0.05)?, &all, 1500.0, 0.0002)
     }
 
     #[test]
     fn who_waits_at_the_brink_tells_policer_queue_and_shaper_apart() {
-        assert_eq!(who(BUCKET, 0.0), Some(Waits::Not(true)));
+        assert_eq!(who(BUCKET, 0.0), Some(WaitPattern::Not(true)));
         let queue = who(0.0, BUCKET);
-        assert!(matches!(queue, Some(Waits::All(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
+        assert!(matches!(queue, Some(WaitPattern::All(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
         let shaper = who(BUCKET - 20e3, 20e3);
-        assert!(matches!(shaper, Some(Waits::Some(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
+        assert!(matches!(shaper, Some(WaitPattern::Some(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
     }
 
     #[test]
     fn where_all_wait_for_another_queue_nobody_knows() {
-        let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
-        let d = delays(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
+        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
         let elsewhere =
-            |s: f64| Brink { least: d.least + s, median: d.median + s, before: d.before + s, ..d };
-        assert_eq!(brink(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(Waits::Not(true)));
-        assert_eq!(brink(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(Waits::Unclear));
+            |s: f64| DelayNearLimit { least: d.least + s, median: d.median + s, before: d.before + s, ..d };
+        assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Not(true)));
+        assert_eq!(who_waits(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(WaitPattern::Unclear));
     }
 
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
-        let all = Bucket { rate: RATE, burst: BUCKET, ..Bucket::default() };
-        let d = delays(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
-        assert_eq!(brink(&Brink { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
+        let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
+        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        assert_eq!(who_waits(&DelayNearLimit { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
         // Delays that are known to be steady say more.
-        assert_eq!(brink(&d, &all, 1500.0, 0.04), Some(Waits::Not(true)));
+        assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Not(true)));
         // Not of a bucket of few packets.
-        let few = Bucket { burst: 9e3, ..all };
-        assert_eq!(brink(&d, &few, 1500.0, 0.04), None);
+        let few = TokenBucketFit { burst: 9e3, ..all };
+        assert_eq!(who_waits(&d, &few, 1500.0, 0.04), None);
     }
 
     #[test]
     fn who_waits_much_less_than_others_at_the_end_of_a_queue_is_at_no_queue() {
         // Packets of a burst wait for each other elsewhere, as behind jitter, up to as long as the bucket takes to drain.
-        let bucket = |gain| Bucket { rate: RATE, burst: BUCKET, gain, wrong: 0.3, ..Bucket::default() };
-        let of = |least, median| {
-            let d = Brink { least, median, before: 0.01, usual: 0.02, noise: 0.001 };
-            move |gain| brink(&d, &bucket(gain), 1500.0, 0.0002)
+        let bucket = |gain| TokenBucketFit {
+            rate: RATE,
+            burst: BUCKET,
+            gain,
+            misclassified: 0.3,
+            ..TokenBucketFit::default()
         };
-        assert_eq!(of(0.05, 0.055)(200.0), Some(Waits::All(0.055)));
-        assert_eq!(of(0.025, 0.055)(200.0), Some(Waits::Not(false)));
-        assert_eq!(of(0.025, 0.055)(20.0), Some(Waits::Unclear));
+        let of = |least, median| {
+            let d = DelayNearLimit { least, median, before: 0.01, usual: 0.02, noise: 0.001 };
+            move |gain| who_waits(&d, &bucket(gain), 1500.0, 0.0002)
+        };
+        assert_eq!(of(0.05, 0.055)(200.0), Some(WaitPattern::All(0.055)));
+        assert_eq!(of(0.025, 0.055)(200.0), Some(WaitPattern::Not(false)));
+        assert_eq!(of(0.025, 0.055)(20.0), Some(WaitPattern::Unclear));
     }
 }

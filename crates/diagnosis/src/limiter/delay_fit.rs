@@ -4,12 +4,12 @@
 //! came less what r carried off, and B the bucket that passes without delay (nothing for a plain link). Behind a
 //! policer the RTT does not know of the level.
 
-use super::bucket::{Arrival, quantile};
-use super::leave::Leaving;
+use super::departures::Departures;
+use super::rate_search::{PacketArrival, quantile};
 
 /// RTT against level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Delay {
+pub(crate) struct DelayFit {
     /// Rise of RTT times rate for a rise of level: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
     /// The same from the mean delay of the upper and of the lower third of levels alone: no line is needed.
@@ -36,10 +36,15 @@ const FEWEST: usize = 5;
 
 /// Regresses the RTT on the level at `rate` (bytes a second). `span`: only the first so many seconds after
 /// the start and after each pause count, where the rate is not known well enough to add up for longer.
-pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f64) -> Option<Delay> {
-    let points = levels(arrivals, rate, span);
-    let mut levels: Vec<f32> = points.iter().map(|p| p.0).collect();
-    let top = quantile(&mut levels, 0.99) as f64;
+pub(crate) fn fit_to_backlog(
+    arrivals: &[PacketArrival],
+    rate: f64,
+    base: f64,
+    span: f64,
+) -> Option<DelayFit> {
+    let points = backlogs(arrivals, rate, span);
+    let mut backlogs: Vec<f32> = points.iter().map(|p| p.0).collect();
+    let top = quantile(&mut backlogs, 0.99) as f64;
     if points.len() < 4 * FEWEST || top <= 0.0 {
         return None;
     }
@@ -58,44 +63,44 @@ pub(crate) fn against_level(arrivals: &[Arrival], rate: f64, base: f64, span: f6
     };
     let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
     let rise = (high.1 - low.1) * rate / (high.0 - low.0);
-    Some(Delay { slope, rise, most, range, left })
+    Some(DelayFit { slope, rise, most, range, left })
 }
 
 /// Delay in bins of level up to `top`: level, lower quartile of delay, weight.
 fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
     let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
-    for (level, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
-        let at = (*level as f64 / top * BINS as f64) as usize;
+    for (backlog, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
+        let at = (*backlog as f64 / top * BINS as f64) as usize;
         bins[at.min(BINS - 1)].push(*rtt);
     }
     bins.iter_mut()
         .enumerate()
         .filter(|(_, b)| b.len() >= FEWEST)
         .map(|(i, b)| {
-            let level = (i as f64 + 0.5) * top / BINS as f64;
-            (level, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
+            let backlog = (i as f64 + 0.5) * top / BINS as f64;
+            (backlog, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
         })
         .collect()
 }
 
 /// Level before each packet that has an RTT, its own bytes included.
-fn levels(arrivals: &[Arrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
+fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
     let mut points = Vec::new();
-    let (mut level, mut last) = (0.0f64, arrivals.first().map_or(0.0, |a| a.at));
+    let (mut backlog, mut last) = (0.0f64, arrivals.first().map_or(0.0, |a| a.at));
     let mut began = last;
     for a in arrivals {
         let gap = a.at - last;
-        if gap > 2.0 * level / rate + 0.3 {
+        if gap > 2.0 * backlog / rate + 0.3 {
             began = a.at;
         }
-        level = (level - rate * gap).max(0.0);
+        backlog = (backlog - rate * gap).max(0.0);
         last = a.at;
         if a.lost {
             continue;
         }
-        level += a.bytes as f64;
+        backlog += a.bytes as f64;
         if a.rtt.is_finite() && a.at - began <= span {
-            points.push((level as f32, a.rtt));
+            points.push((backlog as f32, a.rtt));
         }
     }
     points
@@ -110,11 +115,11 @@ fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
     let step = curve[curve.len() - 1].0 / 96.0;
     for i in 0..80 {
         let knee = step * i as f64;
-        let x = |level: f64| (level - knee).max(0.0) / rate;
+        let x = |backlog: f64| (backlog - knee).max(0.0) / rate;
         let (mut xx, mut xy) = (1e-18, 0.0);
-        for (level, delay, w) in curve {
-            xx += x(*level).powi(2) * w;
-            xy += x(*level) * delay * w;
+        for (backlog, delay, w) in curve {
+            xx += x(*backlog).powi(2) * w;
+            xy += x(*backlog) * delay * w;
         }
         let slope = xy / xx;
         let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
@@ -127,7 +132,7 @@ fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
 
 /// The rate at which packets leave while some wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Drain {
+pub(crate) struct DrainRate {
     /// Bytes a second, median over windows.
     pub rate: f64,
     /// Half the distance between its quartiles, as a share.
@@ -138,18 +143,18 @@ pub(crate) struct Drain {
 
 /// Finds the rate at which a queue drains: that of windows of `width` seconds in which packets waited for longer than
 /// `floor`, seconds.
-pub(super) fn drain(leaving: &Leaving, floor: f64, width: f64) -> Option<Drain> {
+pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<DrainRate> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
-    for to in 0..leaving.len() {
-        let span = leaving.get(to).at - leaving.get(from).at;
+    for to in 0..departures.len() {
+        let span = departures.get(to).at - departures.get(from).at;
         if span < width || to - from < 8 {
             continue;
         }
-        let busy = (from..=to).filter(|i| leaving.get(*i).wait > floor).count();
+        let busy = (from..=to).filter(|i| departures.get(*i).wait > floor).count();
         // All but the odd packet without a sample of its own.
         if busy * 10 >= (to - from + 1) * 8 {
             waited += to - from;
-            let bytes: f64 = (from + 1..=to).map(|i| leaving.get(i).bytes).sum();
+            let bytes: f64 = (from + 1..=to).map(|i| departures.get(i).bytes).sum();
             rates.push((bytes / span) as f32);
         }
         from = to;
@@ -159,20 +164,20 @@ pub(super) fn drain(leaving: &Leaving, floor: f64, width: f64) -> Option<Drain> 
     }
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
-    let busy = waited as f64 / leaving.len() as f64;
+    let busy = waited as f64 / departures.len() as f64;
     let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
     // Where retransmissions blur some windows, those that agree are the queue's.
     match commonest(&rates, SAME) {
         (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
-            Some(Drain { rate: rate as f64, spread: BLURRED, busy })
+            Some(DrainRate { rate: rate as f64, spread: BLURRED, busy })
         }
-        _ => Some(Drain { rate: at(0.5) as f64, spread, busy }),
+        _ => Some(DrainRate { rate: at(0.5) as f64, spread, busy }),
     }
 }
 
 /// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
-pub(crate) fn commonest_rate(arrivals: &[Arrival], width: f64) -> Option<(f64, f64)> {
-    let passed: Vec<&Arrival> = arrivals.iter().filter(|a| !a.lost).collect();
+pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
+    let passed: Vec<&PacketArrival> = arrivals.iter().filter(|a| !a.lost).collect();
     let mut rates: Vec<f32> = Vec::new();
     let (mut from, mut sum) = (0, 0.0);
     for to in 1..passed.len() {
@@ -204,16 +209,16 @@ mod tests {
     use super::*;
 
     /// Bursts through a bucket of `burst` bytes and then a queue of any length, RTprop 50 ms.
-    fn queued(rate: f64, burst: f64) -> Vec<Arrival> {
-        let (mut level, mut last, mut now) = (0.0f64, 0.0, 0.0);
+    fn queued(rate: f64, burst: f64) -> Vec<PacketArrival> {
+        let (mut backlog, mut last, mut now) = (0.0f64, 0.0, 0.0);
         let mut out = Vec::new();
         for round in 0..60 {
             for _ in 0..(10 + round * 7 % 90) {
                 now += 30e-6;
-                level = (level - rate * (now - last)).max(0.0) + 1500.0;
+                backlog = (backlog - rate * (now - last)).max(0.0) + 1500.0;
                 last = now;
-                let rtt = (0.05 + (level - burst).max(0.0) / rate) as f32;
-                out.push(Arrival {
+                let rtt = (0.05 + (backlog - burst).max(0.0) / rate) as f32;
+                out.push(PacketArrival {
                     at: now,
                     bytes: 1500.0,
                     size: 1500.0,
@@ -232,18 +237,19 @@ mod tests {
     fn a_queue_delays_by_what_waits_and_a_bucket_does_not() {
         for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
             let arrivals = queued(rate, burst);
-            let d = against_level(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
+            let d = fit_to_backlog(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
         }
-        let flat: Vec<Arrival> = queued(2.5e6, 0.0).into_iter().map(|a| Arrival { rtt: 0.05, ..a }).collect();
-        let d = against_level(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();
+        let flat: Vec<PacketArrival> =
+            queued(2.5e6, 0.0).into_iter().map(|a| PacketArrival { rtt: 0.05, ..a }).collect();
+        let d = fit_to_backlog(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();
         assert!(d.slope.abs() < 0.05, "{d:?}");
     }
 
     #[test]
     fn a_queue_drains_at_its_rate() {
         let arrivals = queued(5e5, 0.0);
-        let d = drain(&Leaving::new(&arrivals, true, 0.05), 0.002, 0.1).unwrap_or_default();
+        let d = drain(&Departures::new(&arrivals, true, 0.05), 0.002, 0.1).unwrap_or_default();
         assert!((d.rate / 5e5 - 1.0).abs() < 0.02 && d.busy > 0.5, "{d:?}");
     }
 }

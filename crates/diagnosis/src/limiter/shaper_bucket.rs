@@ -1,13 +1,13 @@
 //! The bucket before a queue: what passes without waiting before anything waits.
 //!
 //! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, has been
-//! carried off at r. With the level as in [`super::delay`], its own bytes included, level - r * wait = B for each packet
+//! carried off at r. With the level as in [`super::delay_fit`], its own bytes included, level - r * wait = B for each packet
 //! that waits, whatever slower or faster stages it met before; for one that has not waited yet it is less. So the
 //! greatest value that many packets share is B, and a plain link's is a packet or two. Where packets are seen as
 //! they leave, the level of what leaves is that value without any wait to be measured.
-//! One that is refilled at intervals is another matter ([`super::gate`]).
+//! One that is refilled at intervals is another matter ([`super::refill_ticks`]).
 
-use super::bucket::{Arrival, span};
+use super::rate_search::{PacketArrival, span};
 use super::sort;
 
 /// Packets that wait looked at: later ones carry the sum of the rate's error.
@@ -29,7 +29,7 @@ const FEW: usize = 10;
 
 /// How packets are seen at a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct QueueView {
     /// Bytes a second that it carries off.
     pub rate: f64,
     /// They are seen as they come to it, else as they leave.
@@ -46,7 +46,7 @@ pub(super) struct Seen {
 
 /// A packet that passed.
 #[derive(Clone, Copy)]
-struct Passed {
+struct PassedPacket {
     at: f64,
     bytes: f64,
     size: f64,
@@ -55,7 +55,7 @@ struct Passed {
 }
 
 /// Bytes that pass before packets wait; `None` where that does not show.
-pub(super) fn knee(arrivals: &[Arrival], seen: Seen) -> Option<f64> {
+pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -> Option<f64> {
     let passed = passed(arrivals, seen);
     let values = values(&passed, seen);
     if values.len() < FEWEST {
@@ -72,26 +72,26 @@ pub(super) fn knee(arrivals: &[Arrival], seen: Seen) -> Option<f64> {
 }
 
 /// What passed, in the order it is seen at the queue.
-fn passed(arrivals: &[Arrival], seen: Seen) -> Vec<Passed> {
-    let of = |a: &Arrival| {
+fn passed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
+    let of = |a: &PacketArrival| {
         let delay = a.rtt as f64;
         let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
-        Passed { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
+        PassedPacket { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
     };
     sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), arrivals.len(), span(arrivals), |p| p.at)
 }
 
 /// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
-fn values(passed: &[Passed], seen: Seen) -> Vec<(f32, u16)> {
-    let (mut level, mut last, mut held, mut before) = (0.0f64, 0.0, false, 0.0);
+fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
+    let (mut backlog, mut last, mut held, mut before) = (0.0f64, 0.0, false, 0.0);
     let (mut out, mut left_out) = (Vec::new(), 0);
     for (i, p) in passed.iter().enumerate() {
         let gap = p.at - last;
-        level = (level - seen.rate * gap).max(0.0);
+        backlog = (backlog - seen.rate * gap).max(0.0);
         last = p.at;
         // What something else held back for a while comes at once, and adds to the level until that is gone.
         let pause = gap * seen.rate > before + SAME.0 * p.size;
-        held = held && level > 0.0 || !seen.before && pause && waits(passed, i, gap);
+        held = held && backlog > 0.0 || !seen.before && pause && waits(passed, i, gap);
         before = p.bytes;
         let own = match seen.merged {
             false => p.bytes,
@@ -101,21 +101,21 @@ fn values(passed: &[Passed], seen: Seen) -> Vec<(f32, u16)> {
         let counts = p.wait > seen.floor || seen.floor == f64::NEG_INFINITY;
         left_out += usize::from(counts && held);
         if counts && !held {
-            out.push(((level + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32, p.flow));
+            out.push(((backlog + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32, p.flow));
             if out.len() == EARLY {
                 break;
             }
         }
-        level += p.bytes;
+        backlog += p.bytes;
     }
     // Few that are left are those that were not told from the others.
     if left_out > FEW * out.len() { Vec::new() } else { out }
 }
 
 /// Packet `i` and some behind it had come long before the gap before it ended: nothing left though they were there.
-fn waits(passed: &[Passed], i: usize, gap: f64) -> bool {
+fn waits(passed: &[PassedPacket], i: usize, gap: f64) -> bool {
     let now = passed[i].at;
-    let came = |p: &Passed| p.at - p.wait < now - HELD * gap;
+    let came = |p: &PassedPacket| p.at - p.wait < now - HELD * gap;
     passed[i..].iter().filter(|p| p.wait.is_finite()).take(BEHIND).filter(|p| came(p)).count() == BEHIND
 }
 
@@ -180,11 +180,11 @@ mod tests {
     }
 
     /// Growing bursts each 80 ms through a link of `access` and a shaper, seen before both.
-    fn seen_before(access: f64, rate: f64, burst: f64) -> Vec<Arrival> {
+    fn seen_before(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
         let come: Vec<f64> = (0..60).flat_map(|i| vec![i as f64 * 0.08; 20 + 3 * i]).collect();
         let between = stage(&come, access, 1500.0, 1500.0);
         let leave = stage(&between, rate, burst, 1500.0);
-        let of = |(at, out): (&f64, &f64)| Arrival {
+        let of = |(at, out): (&f64, &f64)| PacketArrival {
             at: *at,
             bytes: 1500.0,
             size: 1500.0,
@@ -196,18 +196,19 @@ mod tests {
         come.iter().zip(&leave).map(of).collect()
     }
 
-    fn seen(rate: f64, before: bool) -> Seen {
-        Seen { rate, before, clocked: false, base: BASE, floor: 0.0025, merged: false }
+    fn seen(rate: f64, before: bool) -> QueueView {
+        QueueView { rate, before, clocked: false, base: BASE, floor: 0.0025, merged: false }
     }
 
     #[test]
     fn a_bucket_is_the_same_whatever_link_is_before_it() {
         let rate = 1e6;
         for (access, burst) in [(2e6, 40e3), (2e6, 120e3), (3e7, 40e3), (3e7, 120e3)] {
-            let k = knee(&seen_before(access, rate, burst), seen(rate, true)).unwrap_or_default();
+            let k =
+                bucket_before_queue(&seen_before(access, rate, burst), seen(rate, true)).unwrap_or_default();
             assert!((k / burst - 1.0).abs() < 0.06, "{access} {burst}: {k}");
         }
-        let link = knee(&seen_before(3e7, rate, 1500.0), seen(rate, true)).unwrap_or_default();
+        let link = bucket_before_queue(&seen_before(3e7, rate, 1500.0), seen(rate, true)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");
     }
 
@@ -216,7 +217,7 @@ mod tests {
         let rate = 1e6;
         let mut out = seen_before(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
-        let k = knee(&out, seen(rate, false)).unwrap_or_default();
+        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 
@@ -235,9 +236,9 @@ mod tests {
             };
             let wait = if part < 30 && i >= 300 { 0.61 } else { 0.04 };
             let rtt = (BASE + wait) as f32;
-            out.push(Arrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
-        let k = knee(&out, seen(rate, false)).unwrap_or_default();
+        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
         assert!(k < 4500.0, "{k}");
     }
 
@@ -250,7 +251,7 @@ mod tests {
         short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
         out.extend(short);
         out.sort_by(|a, b| a.at.total_cmp(&b.at));
-        assert_eq!(knee(&out, seen(2.0 * rate, true)), None);
+        assert_eq!(bucket_before_queue(&out, seen(2.0 * rate, true)), None);
     }
 
     #[test]
@@ -258,8 +259,8 @@ mod tests {
         let rate = 1e6;
         let mut out = seen_before(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| (a.at, a.rtt) = (a.at + a.rtt as f64 - BASE, f32::NAN));
-        let unknown = Seen { floor: f64::NEG_INFINITY, ..seen(rate, false) };
-        let k = knee(&out, unknown).unwrap_or_default();
+        let unknown = QueueView { floor: f64::NEG_INFINITY, ..seen(rate, false) };
+        let k = bucket_before_queue(&out, unknown).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 }
