@@ -6,6 +6,7 @@
 
 mod by_delays;
 mod by_losses;
+mod candidate_rates;
 mod corrected;
 pub(crate) mod delay_fit;
 mod departures;
@@ -17,15 +18,16 @@ mod refill_ticks;
 mod sender_line;
 mod shaper_bucket;
 mod sort;
+mod virtual_queue;
 
 use by_delays::{limiter_by_delays, limiter_by_rate, losses_go_with_delay};
 use by_losses::limiter_by_losses;
 use delay_fit::{DelayFit, DrainRate};
-use rate_search::{PacketArrival, TokenBucketFit};
 use result::diagnosis::LimiterKind;
 use std::cell::LazyCell;
 use track::{LoggedPacket, PacketFate, Track};
 use units::Time;
+use virtual_queue::{PacketArrival, TokenBucketFit};
 
 /// A limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -293,7 +295,7 @@ fn is_same(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let backlog = if behind { 0.5 * bucket.burst } else { 0.0 };
     let least = (bucket.explained > NEARLY_ALL).then_some(backlog);
-    let theirs = rate_search::explained(arrivals, bucket, least);
+    let theirs = virtual_queue::explained(arrivals, bucket, least);
     let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();
     let near = |at: f64| {

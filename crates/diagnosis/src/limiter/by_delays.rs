@@ -3,9 +3,9 @@
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
 use super::loss_delay::delay_at_losses;
-use super::rate_search::PacketArrival;
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
+use super::virtual_queue::PacketArrival;
 use super::{FoundLimiter, PathFacts};
 use result::diagnosis::LimiterKind;
 

@@ -7,7 +7,8 @@
 //! 3. Who waits when the bucket is all but empty says what it is ([`super::drain_delay`]).
 
 use super::drain_delay::{self, WaitPattern, who_waits};
-use super::rate_search::{self, CHANCE, PacketArrival, TokenBucketFit, fit};
+use super::rate_search::fit;
+use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
 use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
 
@@ -92,7 +93,9 @@ fn classify<'a>(
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let gain_without_times = match path.behind {
         true => b.gain,
-        false => rate_search::gain_without_times(arrivals, &b, rate_search::episodes(arrivals, width) as f64),
+        false => {
+            virtual_queue::gain_without_times(arrivals, &b, virtual_queue::episodes(arrivals, width) as f64)
+        }
     };
     let placed = gain_without_times < CHANCE.min(UNMOVED * b.gain)
         && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
@@ -118,7 +121,7 @@ fn classify<'a>(
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
-    let often = rate_search::episodes(arrivals, width) >= OFTEN;
+    let often = virtual_queue::episodes(arrivals, width) >= OFTEN;
     let mut queue = |kind, burst, delay| {
         (found.kind, found.burst) = (kind, burst);
         (found.queue, found.delay) = (delay * b.rate, delay);
@@ -133,7 +136,7 @@ fn classify<'a>(
         Some(WaitPattern::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
         Some(WaitPattern::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
         Some(WaitPattern::Not(_)) | None
-            if rate_search::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
+            if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
         {
             return None;
         }
@@ -175,7 +178,7 @@ fn is_sharp(b: &TokenBucketFit, arrivals: &[PacketArrival]) -> bool {
     let sharp = |misclassified: f64| misclassified < 0.4 && b.gain * (1.0 - misclassified).powi(2) > 8.5;
     // Of a bucket of few packets, one is much.
     let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
-    let nearly = || b.burst > MANY * size && sharp(rate_search::misclassified_beyond_a_packet(arrivals, b));
+    let nearly = || b.burst > MANY * size && sharp(virtual_queue::misclassified_beyond_a_packet(arrivals, b));
     b.spread < b.burst && (sharp(b.misclassified) || nearly())
         || near(0.003) && b.gain > 10.0
         || near(0.012) && b.gain > 15.0

@@ -4,38 +4,12 @@
 //! off adds up to a bucket, as do bytes that the policer let pass and another place lost. But a packet that
 //! passes proves that the bucket held it, and a loss hints that it did not: so much is known again each time.
 
-use super::rate_search::{LEAST_BURST, PacketArrival, TokenBucketFit, gain, quantile};
+use super::virtual_queue::{
+    LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, quantile,
+};
 
-/// Of the way to the burst, by how much a loss puts the level right.
-const PULL: f64 = 0.3;
 /// Losses before rates a little off add up.
 const EARLY: usize = 60;
-
-/// Need of every packet at this bucket.
-pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
-    let mut out = Vec::with_capacity(arrivals.len());
-    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
-    out
-}
-
-/// Needs at one bucket; with `pull` above 0 what is seen puts the level right.
-fn corrected_depths(arrivals: &[PacketArrival], rate: f64, burst: f64, pull: f64, out: &mut Vec<f32>) {
-    out.clear();
-    let mut backlog = 0.0f64;
-    let mut last = arrivals.first().map_or(0.0, |a| a.at);
-    for a in arrivals {
-        backlog = (backlog - rate * (a.at - last)).max(0.0);
-        last = a.at;
-        let size = if a.lost { a.size } else { a.bytes } as f64;
-        let depth = backlog + size;
-        out.push(depth as f32);
-        if a.lost {
-            backlog += pull * (burst - depth).max(0.0);
-        } else {
-            backlog = if pull > 0.0 { depth.min(burst) } else { depth };
-        }
-    }
-}
 
 /// The best bucket about `start` when the level is followed.
 pub(crate) fn fit_corrected(

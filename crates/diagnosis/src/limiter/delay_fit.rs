@@ -5,7 +5,7 @@
 //! policer the RTT does not know of the level.
 
 use super::departures::Departures;
-use super::rate_search::{PacketArrival, quantile};
+use super::virtual_queue::{PacketArrival, drained, quantile};
 
 /// RTT against level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,7 +93,7 @@ fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64) -> Vec<(f32, f32)>
         if gap > 2.0 * backlog / rate + 0.3 {
             began = a.at;
         }
-        backlog = (backlog - rate * gap).max(0.0);
+        backlog = drained(backlog, rate, gap);
         last = a.at;
         if a.lost {
             continue;

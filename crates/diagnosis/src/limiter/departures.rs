@@ -1,7 +1,7 @@
 //! Packets in the order they leave a queue.
 
-use super::rate_search::{PacketArrival, span};
 use super::sort;
+use super::virtual_queue::{PacketArrival, span};
 
 /// A packet as it leaves.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@
 //! queue and not at all behind the policer; behind a shaper of bucket b and a queue of B - b it waits (B - b) / r.
 //! Delay elsewhere only adds, so the least delays at the brink are looked at.
 
-use super::corrected::depths_of;
-use super::rate_search::{PacketArrival, TokenBucketFit, quantile};
+use super::virtual_queue::depths_of;
+use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
 
 /// Delay of packets that just got through.
 #[derive(Clone, Copy, Debug, PartialEq)]

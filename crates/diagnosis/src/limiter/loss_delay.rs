@@ -1,6 +1,6 @@
 //! Whether losses come when a queue is long.
 
-use super::rate_search::quantile;
+use super::virtual_queue::quantile;
 
 /// Losses of a full queue come when nearly all other packets have less delay; those that know of no queue come with
 /// more than this share of them below in no long run.

@@ -3,8 +3,8 @@
 //! Packets leave a busy link one after the other. What a full queue before the link drops takes no time on it: its
 //! neighbours come with no more between them than any two. What is dropped behind the link leaves its time as a hole.
 
-use super::corrected::depths_of;
-use super::rate_search::{PacketArrival, TokenBucketFit, quantile};
+use super::virtual_queue::depths_of;
+use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
 
 /// Holes that say enough.
 const FEWEST: usize = 4;

@@ -1,90 +1,28 @@
-//! Which token bucket, if any, explains the losses: rate and burst from what passed and what was lost.
+//! Which token bucket, if any, explains the losses: the search over rates.
 //!
-//! A policer of rate r and bucket B that starts full passes a packet of n bytes iff the bucket holds n. Its
-//! deficit d (what is missing to a full bucket) grows by n with each packet that passes and shrinks at r, not
-//! below nothing: d is computed from the packets seen to pass, for any r one cares to try. At the true r every
-//! lost packet has d + n > B and every other d + n <= B. Losses that do not hang on the bucket fall on
-//! packets whatever their d, because d depends on the past alone: among all packets the share beyond any threshold
-//! is the same as among the lost ones. The gain of the bucket over that is a likelihood ratio.
-//!
-//! A drop-tail queue of B bytes before a link of rate r loses by the same rule; its delay tells it apart
-//! ([`super::delay_fit`]).
+//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once;
+//!    its best threshold is the bucket's size.
+//! 2. The best are refined, and the middle is taken of those that are as good.
+//! 3. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
 
-use super::corrected::{depths_of, fit_corrected};
+use super::candidate_rates::candidates;
+use super::corrected::fit_corrected;
+use super::virtual_queue::{
+    CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
+    gain_without_times, quantile,
+};
 
-/// A packet as it came to the limiter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PacketArrival {
-    /// When, seconds since any origin.
-    pub at: f64,
-    /// Bytes, headers included; of neighbours merged, of all.
-    pub bytes: f32,
-    /// Bytes of one packet.
-    pub size: f32,
-    /// It was lost.
-    pub lost: bool,
-    /// RTT, seconds; NaN where unknown.
-    pub rtt: f32,
-    /// The flow it belongs to, as an index of the caller's.
-    pub flow: u16,
-    /// Its place in the flow's log.
-    pub entry: u32,
-}
-
-/// When the first and the last of packets came, which are in order.
-pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
-    arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))
-}
-
-/// A bucket that explains losses.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct TokenBucketFit {
-    /// Bytes a second.
-    pub rate: f64,
-    /// Bytes.
-    pub burst: f64,
-    /// Share of the losses that came with the bucket empty.
-    pub explained: f64,
-    /// Share of all packets that came with the bucket that empty.
-    pub chance: f64,
-    /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
-    pub gain: f64,
-    /// Share of lost packets below it and of nearly lost ones above it, together.
-    pub misclassified: f64,
-    /// Median distance of lost packets' need from the burst, bytes.
-    pub spread: f64,
-    /// The bucket ran from full to empty at least once: only then the burst is known.
-    pub emptied: bool,
-    /// The level had to be put right by what was seen ([`super::corrected`]).
-    pub corrected: bool,
-}
-
-/// Rates tried between the least and the greatest that are possible are this far apart.
-const STEP: f64 = 1.03;
-/// Packets looked at; longer logs are thinned first.
-const COARSE: usize = 40_000;
-/// Packets that the least bucket holds: two in a row are no burst.
-pub(crate) const LEAST_BURST: f32 = 3.5;
-/// Losses that say enough.
-const ENOUGH_LOSSES: usize = 600;
 /// Peaks of the gain looked at closely.
 const PEAKS: usize = 10;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
 /// Peaks about which the level is followed ([`super::corrected`]).
 const CORRECTED: usize = 3;
-/// Seconds between two losses whose slope is tried.
-const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
 
 /// A bucket with fewer errors than this needs no following.
 const CLEAN: f64 = 0.25;
-/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
-/// know of no bucket stays below.
-pub(crate) const CHANCE: f64 = 9.0;
-/// What a gain is worth that had the level put right.
-const FREE: f64 = 0.7;
 
 /// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
 /// this share of them.
@@ -94,8 +32,6 @@ const LESS: f64 = 2.0;
 const FEW: (f64, f64) = (0.001, 0.02);
 /// The middle of them is worth this share of the best.
 const AS_GOOD: f64 = 0.97;
-/// Packets by which no level is mistaken.
-const FAR: f64 = 8.0;
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
 const TRIED: usize = 41;
 /// Rates tried at once: their sums do not wait for each other.
@@ -157,35 +93,12 @@ impl<'a> RateSearch<'a> {
         self.depths.extend(self.steps.iter().map(|s| {
             let (size, passed) = (s.size as f64, s.passed as f64);
             std::array::from_fn(|lane| {
-                let d = backlog[lane] - rates[lane] * s.gap;
-                // One instruction, which `f64::max` is not.
-                let d = if d > 0.0 { d } else { 0.0 };
+                let d = drained(backlog[lane], rates[lane], s.gap);
                 backlog[lane] = d + passed;
                 (d + size) as f32
             })
         }));
     }
-}
-
-/// The `q`-quantile of values, which are reordered.
-pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
-    if values.is_empty() {
-        return f32::NAN;
-    }
-    let at = ((values.len() - 1) as f64 * q).round() as usize;
-    *values.select_nth_unstable_by(at, f32::total_cmp).1
-}
-
-/// How much better a loss is foretold by "need above `threshold`" than by nothing; `episodes` is how many
-/// losses count.
-pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
-    // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
-    let e = (explained * episodes + 0.5) / (episodes + 1.0);
-    let c = chance.clamp(1e-4, 1.0 - 1e-4);
-    if e <= c {
-        return 0.0;
-    }
-    episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
 }
 
 /// A number at each of the rates.
@@ -313,26 +226,6 @@ impl RateSearch<'_> {
     }
 }
 
-/// How many spans of `width` seconds contain a loss.
-pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
-    let mut count = 0;
-    let mut until = f64::NEG_INFINITY;
-    for a in arrivals.iter().filter(|a| a.lost) {
-        if a.at > until {
-            count += 1;
-            until = a.at + width;
-        }
-    }
-    count
-}
-
-/// As much of a long log as says enough: merging would blur it.
-fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
-    let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
-    let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
-    if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
-}
-
 /// Neighbours of the same fate, merged until at most about `most` are left.
 fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     if arrivals.len() <= most {
@@ -366,80 +259,6 @@ fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f6
         *began = a.at;
     }
     same
-}
-
-/// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
-/// where the bucket never filled up in between, and less where it did.
-fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
-    let (mut losses, mut sum) = (Vec::new(), 0.0);
-    for a in arrivals {
-        if a.lost {
-            losses.push((a.at, sum));
-        } else {
-            sum += a.bytes as f64;
-        }
-    }
-    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return Vec::new() };
-    let whole = (last.at - first.at).max(1e-3);
-    let mut rates = Vec::new();
-    let long = [0.1, 0.25, 0.5, 0.75].map(|share| share * whole);
-    for lag in LAGS.iter().chain(&long).filter(|lag| **lag < whole) {
-        let mut slopes = Vec::new();
-        let mut to = 0;
-        for (at, passed) in &losses {
-            while to < losses.len() && losses[to].0 - at < *lag {
-                to += 1;
-            }
-            let Some(next) = losses.get(to) else { break };
-            slopes.push(((next.1 - passed) / (next.0 - at)) as f32);
-        }
-        for q in [0.5, 0.9, 0.98, 1.0] {
-            rates.push(quantile(&mut slopes, q) as f64);
-        }
-        rates.push(shorth(&mut slopes));
-    }
-    // All that passed before the first loss may have been the bucket's, or, where others lose too, before a later one.
-    let late =
-        |q: usize| losses.get(losses.len() * q / 4).map_or(f64::INFINITY, |l| (sum - l.1) / (last.at - l.0));
-    let first = losses.first().map_or(0.0, |l| l.1);
-    let low = [late(1), late(2), (sum - first) / whole].into_iter().fold(f64::INFINITY, f64::min);
-    let low = (0.8 * low).max(0.02 * sum / whole);
-    // In bursts the bucket lets more pass than its rate.
-    let high = [0.1, 0.005, 0.0005].map(|width| fastest(arrivals, width)).into_iter().fold(0.0, f64::max);
-    let high = high.clamp(low * 3.0, low * 200.0) * 1.2;
-    let steps = ((high / low).ln() / STEP.ln()).ceil() as i32;
-    rates.extend((0..=steps).map(|i| low * STEP.powi(i)));
-    rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
-    rates.sort_by(f64::total_cmp);
-    // Over long times a small error adds up to a bucket.
-    let step = (0.25 * arrivals[0].size as f64 / sum).clamp(1e-6, 1e-4);
-    rates.dedup_by(|a, b| *a / *b < 1.0 + step);
-    rates
-}
-
-/// The middle of the narrowest interval that holds a quarter of the values, which are reordered.
-fn shorth(values: &mut [f32]) -> f64 {
-    values.sort_unstable_by(f32::total_cmp);
-    let share = values.len().div_ceil(4);
-    let narrowest = values.windows(share.max(1)).min_by(|a, b| {
-        let width = |w: &[f32]| w[w.len() - 1] - w[0];
-        width(a).total_cmp(&width(b))
-    });
-    narrowest.map_or(f64::NAN, |w| w[w.len() / 2] as f64)
-}
-
-/// The greatest rate, bytes a second, at which anything passed over `width` seconds.
-fn fastest(arrivals: &[PacketArrival], width: f64) -> f64 {
-    let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
-    for a in arrivals {
-        sum += if a.lost { 0.0 } else { a.bytes as f64 };
-        while a.at - arrivals[from].at > width {
-            sum -= if arrivals[from].lost { 0.0 } else { arrivals[from].bytes as f64 };
-            from += 1;
-        }
-        most = most.max(sum / width);
-    }
-    most
 }
 
 /// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
@@ -476,76 +295,6 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
         plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
     let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
     Some(if best.corrected || best.gain < CHANCE { best } else { search.middle(best) })
-}
-
-/// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
-pub(crate) fn explained(
-    arrivals: &[PacketArrival],
-    bucket: &TokenBucketFit,
-    least: Option<f64>,
-) -> Vec<bool> {
-    let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
-    let all = depths_of(arrivals, bucket);
-    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, depth)| *depth as f64 > near).collect()
-}
-
-/// Share of lost packets more than one packet below the bucket's end, and of nearly lost ones that much above it,
-/// together: when packets came to the limiter is not known to less.
-pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
-    let arrivals = begin(arrivals);
-    let (mut sum, mut misclassified) = ([0.0f64; 2], [0.0f64; 2]);
-    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
-        let (depth, size) = (depth as f64, a.size as f64);
-        let (counts, strays) = match a.lost {
-            true => (true, depth < b.burst - size),
-            false => (depth > 0.7 * b.burst, depth > b.burst + size),
-        };
-        sum[usize::from(a.lost)] += f64::from(counts);
-        misclassified[usize::from(a.lost)] += f64::from(strays);
-    }
-    misclassified[0] / sum[0].max(1.0) + misclassified[1] / sum[1].max(1.0)
-}
-
-/// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
-/// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
-/// (and no sooner than a round trip later) falls and grows about a level too, but loses one.
-pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
-    let arrivals = begin(arrivals);
-    let (mut beyond, mut lost) = (0.0, 0.0f64);
-    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
-        match a.lost {
-            true => lost += 1.0,
-            false => beyond += f64::from(depth as f64 > b.burst + FAR * a.size as f64),
-        }
-    }
-    beyond / lost.max(1.0)
-}
-
-/// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
-/// ones is not known, being placed there must not be what tells them apart.
-pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit, episodes: f64) -> f64 {
-    let depths = depths_of(arrivals, b);
-    let mut sum = [[0.0f64; 2]; 2];
-    let mut backlog = 0.0f64;
-    for (a, depth) in arrivals.iter().zip(&depths) {
-        let size = a.size as f64;
-        let above = backlog + size > b.burst;
-        sum[usize::from(a.lost)][usize::from(above)] += a.bytes as f64;
-        backlog = if a.lost { backlog.max(*depth as f64 - size) } else { *depth as f64 };
-    }
-    let explained = sum[1][1] / (sum[1][0] + sum[1][1]).max(1.0);
-    let all = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
-    gain(explained, (sum[0][1] + sum[1][1]) / all.max(1.0), episodes)
-}
-
-impl TokenBucketFit {
-    /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
-    /// passed with the fewest errors and closest together.
-    pub(crate) fn score(&self) -> f64 {
-        let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        let free = if self.corrected { FREE } else { 1.0 };
-        free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
-    }
 }
 
 /// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
@@ -587,6 +336,7 @@ fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f6
 
 #[cfg(test)]
 mod tests {
+    use super::super::virtual_queue::passed_beyond_limit;
     use super::*;
 
     /// Bursts of a random size at random times through a policer.

@@ -6,7 +6,7 @@
 //! is just what an interval is worth: all of it was used up, or nothing would have waited.
 
 use super::departures::{Departure, Departures};
-use super::rate_search::quantile;
+use super::virtual_queue::quantile;
 
 /// Fewest intervals of which all was used.
 const FEWEST: usize = 8;
@@ -193,7 +193,7 @@ fn refined(ticks: &[f64], mut interval: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rate_search::PacketArrival;
+    use super::super::virtual_queue::PacketArrival;
     use super::*;
 
     const BASE: f64 = 0.05;

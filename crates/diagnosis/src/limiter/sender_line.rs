@@ -7,7 +7,7 @@
 //! those at the limiter ([`behind_line`]).
 
 use super::delay_fit::commonest;
-use super::rate_search::{PacketArrival, quantile};
+use super::virtual_queue::{PacketArrival, quantile};
 
 /// Packets looked at, and RTTs that say enough.
 const MOST: usize = 10_000;

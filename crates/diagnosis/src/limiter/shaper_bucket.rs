@@ -7,8 +7,8 @@
 //! they leave, the level of what leaves is that value without any wait to be measured.
 //! One that is refilled at intervals is another matter ([`super::refill_ticks`]).
 
-use super::rate_search::{PacketArrival, span};
 use super::sort;
+use super::virtual_queue::{PacketArrival, drained, span};
 
 /// Packets that wait looked at: later ones carry the sum of the rate's error.
 const EARLY: usize = 4000;
@@ -87,7 +87,7 @@ fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
     let (mut out, mut left_out) = (Vec::new(), 0);
     for (i, p) in passed.iter().enumerate() {
         let gap = p.at - last;
-        backlog = (backlog - seen.rate * gap).max(0.0);
+        backlog = drained(backlog, seen.rate, gap);
         last = p.at;
         // What something else held back for a while comes at once, and adds to the level until that is gone.
         let pause = gap * seen.rate > before + SAME.0 * p.size;
