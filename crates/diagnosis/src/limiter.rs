@@ -1,8 +1,10 @@
 //! Rate limiters: policers, shapers, bottleneck links.
 //!
-//! Losses are explained by a bucket ([`bucket`]), delay by a queue ([`delay`]). A bucket at whose end packets wait is a
-//! drop-tail queue; one at whose end they do not is a policer ([`overflow`]). Without losses, a queue shows by
-//! draining at one rate ([`queue`]), and a bucket before it by what passes first ([`knee`]) or at once ([`gate`]).
+//! Two models ask the packets for a limiter. The first explains losses by a virtual queue that overflows
+//! ([`by_losses`]); who waits when it is nearly full tells a policer from a real queue ([`drain_delay`]). The second
+//! explains delays by a queue that drains at one rate ([`by_delays`]); what passes before anything waits is a shaper's
+//! bucket ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals
+//! ([`refill_ticks`]). Where both find one, [`find`] says which is right.
 
 mod by_delays;
 mod by_losses;
@@ -50,7 +52,7 @@ pub(crate) struct FoundLimiter {
     pub lost: f64,
     /// 0 to 1.
     pub confidence: f64,
-    /// Delays leave no doubt of a policer.
+    /// Delays make a policer certain.
     pub sure: bool,
     /// What the losses said.
     pub bucket: Option<TokenBucketFit>,
@@ -173,7 +175,7 @@ impl LimiterPackets<'_> {
         out
     }
 
-    /// With the delays that timestamps tell: one-way before the capture; behind it, where answers share the way, the RTT
+    /// With the delays that timestamps tell: one-way before the capture; behind it, where ACKs share the way, the RTT
     /// less what the ACKs' way took too long.
     fn clocked(&self, behind: bool) -> Option<Vec<PacketArrival>> {
         if !behind {
@@ -220,7 +222,7 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
 }
 
-/// The limiter; answers are left out of `arrivals` when they have been looked at.
+/// The limiter; ACKs are left out of `arrivals` when they have been looked at.
 fn limiter(
     packets: &LimiterPackets,
     arrivals: &mut Vec<PacketArrival>,
@@ -231,7 +233,7 @@ fn limiter(
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
     let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
     let queue = by_clock.or_else(by_rtt);
-    // Its queue overflows at no level of a bucket that is filled all the time.
+    // Its queue overflows at no backlog of a bucket that is filled all the time.
     if queue.is_some_and(|q| q.interval.is_some()) {
         return queue;
     }
@@ -293,8 +295,8 @@ fn is_same(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
 /// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
 /// of one that it explains.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
-    let backlog = if behind { 0.5 * bucket.burst } else { 0.0 };
-    let least = (bucket.explained > NEARLY_ALL).then_some(backlog);
+    let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
+    let least = (bucket.explained > NEARLY_ALL).then_some(least_depth);
     let theirs = virtual_queue::explained(arrivals, bucket, least);
     let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();

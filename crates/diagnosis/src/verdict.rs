@@ -31,7 +31,7 @@ use track::{Addr, Track};
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
-/// Payload of the other direction that is more than answers: as a share.
+/// Payload of the other direction that is more than its ACKs' load: as a share.
 const BOTH_WAYS: f64 = 0.02;
 
 /// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
@@ -121,13 +121,13 @@ struct FlowLimiter {
     found: FoundLimiter,
     /// Of its bytes, this flow's.
     share: f64,
-    /// Which packets of this flow it dropped, as far as its level says, by their place in the log.
+    /// Which packets of this flow it dropped, as far as its backlog says, by their place in the log.
     dropped: Vec<u32>,
     /// When all of its rate was used.
     full: TimeSpans,
 }
 
-/// When the limiter's flows, and the answers beside them, took all of its rate.
+/// When the limiter's flows, and the ACKs beside them, took all of its rate.
 fn full<'a>(
     found: &FoundLimiter,
     members: impl Iterator<Item = &'a Track>,

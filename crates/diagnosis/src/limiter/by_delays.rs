@@ -1,4 +1,9 @@
-//! Queues and shapers: what delays packets and carries them off at one rate.
+//! A limiter found by its delays: a queue that drains at one rate, of a link or of a shaper.
+//!
+//! 1. While packets wait, they leave at the queue's rate ([`super::delay_fit::drain`]).
+//! 2. At that rate the delay must rise with the backlog as behind a queue ([`super::delay_fit::fit_to_backlog`]).
+//! 3. What passes before packets wait is a shaper's bucket ([`super::shaper_bucket`]). A shaper that is refilled at
+//!    intervals shows by its ticks instead ([`super::refill_ticks`]).
 
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
@@ -9,22 +14,22 @@ use super::virtual_queue::PacketArrival;
 use super::{FoundLimiter, PathFacts};
 use result::diagnosis::LimiterKind;
 
-/// Slopes of delay against level above this are a queue's. Behind one it is 1, less where other delays add
+/// Slopes of delay against backlog above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.6;
-/// A knee below this, bytes, is no bucket: the packet on the wire, ACKs for several.
+/// Less than this, bytes, is no bucket: the packet on the wire, ACKs for several.
 const LEAST_BUCKET: f64 = 15_000.0;
 /// Share of the times at which packets come at the commonest rate, where a link is full.
 const PINNED: f64 = 0.35;
 /// Nor one that lasts for less than this, seconds: hosts take that long now and then.
 const NOISE: f64 = 150e-6;
 
-/// Whether delay goes with the level as behind a queue.
+/// Whether delay goes with the backlog as behind a queue.
 fn queues(d: &DelayFit) -> bool {
     d.slope > QUEUE_SLOPE && d.left < 0.6
 }
 
-/// How far RTT against level is from a queue's line.
+/// How far RTT against backlog is from a queue's line.
 fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
@@ -80,14 +85,14 @@ fn kind(bucket: Option<f64>) -> LimiterKind {
     if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
-/// Delay against level. The rate is known well enough to add up for a while after the start; or, with luck, for all of the
+/// Delay against backlog. The rate is known well enough to add up for a while after the start; or, with luck, for all of the
 /// time.
 fn straightest(arrivals: &[PacketArrival], rate: f64, base: f64) -> Option<DelayFit> {
     let fits = [2.0, f64::INFINITY].map(|span| fit_to_backlog(arrivals, rate, base, span));
     fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
-/// A shaper that is refilled at intervals. Where an interval is worth next to nothing it is as good as a link.
+/// A shaper that is refilled at intervals. Where an interval passes next to nothing it is as good as a link.
 fn at_intervals(
     arrivals: &[PacketArrival],
     g: RefillTicks,

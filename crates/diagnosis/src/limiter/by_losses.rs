@@ -1,10 +1,10 @@
-//! What drops by the level of a bucket: a policer, or a queue that overflows.
+//! A limiter found by its losses: a policer, or a queue that overflows.
 //!
-//! 1. The bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and divide what was
-//!    lost from what passed sharply.
-//! 2. What was lost before the capture has no time of its own; it is placed behind the packet before it, and
-//!    that must not be what explains it, nor may its hole say that a queue lost it ([`super::loss_gaps`]).
-//! 3. Who waits when the bucket is all but empty says what it is ([`super::drain_delay`]).
+//! 1. The token bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and must
+//!    separate lost packets from passed ones sharply.
+//! 2. What was lost before the capture has no time of its own; it is placed right behind the packet before it. That
+//!    placing must not be what explains the losses, and gaps must not say that a queue lost them ([`super::loss_gaps`]).
+//! 3. Who waits when the virtual queue is nearly full says what it is ([`super::drain_delay`]).
 
 use super::drain_delay::{self, WaitPattern, who_waits};
 use super::rate_search::fit;
@@ -22,7 +22,7 @@ const PLACED: f64 = 20.0;
 const MANY: f64 = 10.0;
 /// The largest bucket, bytes: ten seconds at 25 Mbit/s. What does not empty one within that drops by something else.
 const LARGEST: f64 = 32e6;
-/// Share of the gain that is left where lost packets and others come at the brink alike.
+/// Share of the gain that is left where lost packets and others come near the limit alike.
 const ALIKE: f64 = 0.1;
 /// Share of the gain that is left where it matters not where losses are placed.
 const UNMOVED: f64 = 0.8;
@@ -32,12 +32,12 @@ const WAIT: f64 = 3.0;
 const FAR: f64 = 4.0;
 /// A gain below which no line of the sender's makes a bucket of it.
 const SOME: f64 = 4.0;
-/// At the line's end a bucket must be worth so many times as much, where that is certain and where not; have fewer errors
+/// At the line's end a bucket's score must be so many times as high, where that is certain and where not; have fewer errors
 /// than this; and be slower than this share of the line, whose own queue loses at its rate.
 const CLEARER: (f64, f64) = (0.95, 1.05);
 const CLEAR: f64 = 0.5;
 const SLOWER: f64 = 0.85;
-/// Packets that pass far beyond the bucket's end to each that is lost, at most.
+/// Packets that pass far beyond the limit to each that is lost, at most.
 const PASSED_BEYOND: f64 = 1.2;
 /// Bytes by which a queue's end is not mistaken where it overflowed so many times.
 const PASSES: f64 = 15e3;
@@ -106,16 +106,16 @@ fn classify<'a>(
     let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
     let kind = match drain_delay::delays_near_limit(delayed, &b, base) {
         // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
-        // brink, and some wait.
+        // limit, and some wait.
         Some(d)
             if gain_without_times < CHANCE.max(ALIKE * b.gain)
                 && d.median > noise
                 && d.median * b.rate > WAIT * size =>
         {
-            Some(WaitPattern::Behind(d.median))
+            Some(WaitPattern::BehindBucket(d.median))
         }
         // No clock tells who waited before the capture.
-        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::Behind(0.0)),
+        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::BehindBucket(0.0)),
         d => d.and_then(|d| who_waits(&d, &b, size, noise)),
     };
     found.rate = b.rate;
@@ -128,19 +128,19 @@ fn classify<'a>(
     };
     match kind {
         // What passed before anything waits is not in the queue.
-        Some(WaitPattern::All(delay)) if often && b.burst - delay * b.rate > PASSES => {
+        Some(WaitPattern::DrainTime(delay)) if often && b.burst - delay * b.rate > PASSES => {
             queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
         }
-        Some(WaitPattern::All(delay)) => queue(LimiterKind::Bottleneck, None, delay),
+        Some(WaitPattern::DrainTime(delay)) => queue(LimiterKind::Bottleneck, None, delay),
         Some(WaitPattern::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
-        Some(WaitPattern::Some(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
-        Some(WaitPattern::Behind(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
-        Some(WaitPattern::Not(_)) | None
+        Some(WaitPattern::Less(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
+        Some(WaitPattern::BehindBucket(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
+        Some(WaitPattern::Nobody(_)) | None
             if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
         {
             return None;
         }
-        Some(WaitPattern::Not(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(WaitPattern::Nobody(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
         Some(WaitPattern::Unclear) => return None,
         // A bucket that drains within the RTT's noise may be a queue as well as a policer.
         None if path.behind => return None,

@@ -7,7 +7,7 @@ const STEP: f64 = 1.03;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 
-/// Rates worth trying: a grid over the possible ones, and the slopes between losses, which are the rate itself
+/// Rates to try: a grid over the possible ones, and the slopes between losses, which are the rate itself
 /// where the bucket never filled up in between, and less where it did.
 pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let (mut losses, mut sum) = (Vec::new(), 0.0);

@@ -1,8 +1,8 @@
-//! The bucket's level put right by what is seen.
+//! The virtual queue's backlog, corrected by what is seen.
 //!
-//! The plain level adds up all that passed since the start. Where the bucket never fills up again, a rate a little
-//! off adds up to a bucket, as do bytes that the policer let pass and another place lost. But a packet that
-//! passes proves that the bucket held it, and a loss hints that it did not: so much is known again each time.
+//! The plain backlog adds up all that passed since the start. Where the queue never runs empty, a rate a little off adds
+//! up, and so do bytes that the policer let pass and another place lost. But a packet that passes proves that there was
+//! room for it, and a loss hints that there was none: each corrects the backlog.
 
 use super::virtual_queue::{
     LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, quantile,
@@ -11,7 +11,7 @@ use super::virtual_queue::{
 /// Losses before rates a little off add up.
 const EARLY: usize = 60;
 
-/// The best bucket about `start` when the level is followed.
+/// The best bucket about `start` when the backlog is corrected.
 pub(crate) fn fit_corrected(
     arrivals: &[PacketArrival],
     start: &TokenBucketFit,
@@ -41,7 +41,7 @@ pub(crate) fn fit_corrected(
     best
 }
 
-/// Judges a bucket whose level is followed, as far as it may be worth more than `least`; `size` is that of the largest
+/// Judges a bucket whose backlog is corrected, as far as its score may be above `least`; `size` is that of the largest
 /// packet.
 fn judge_corrected(
     arrivals: &[PacketArrival],

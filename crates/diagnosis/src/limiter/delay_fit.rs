@@ -1,22 +1,22 @@
-//! How delay goes with the load: what tells a queue from a policer, and where a shaper's bucket ends.
+//! How delay rises with the backlog: what tells a queue from a policer.
 //!
-//! Behind a queue of rate r each byte that waits costs 1/r: RTT - RTprop = (level - B) / r, where level is what
-//! came less what r carried off, and B the bucket that passes without delay (nothing for a plain link). Behind a
-//! policer the RTT does not know of the level.
+//! The backlog is what came, less what the rate has carried off. Behind a queue of rate r each byte of it costs 1/r:
+//! RTT - RTprop = (backlog - B) / r, where B is the bucket that passes without delay (nothing for a plain link). Behind a
+//! policer the RTT does not depend on the backlog.
 
 use super::departures::Departures;
 use super::virtual_queue::{PacketArrival, drained, quantile};
 
-/// RTT against level.
+/// RTT against backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DelayFit {
-    /// Rise of RTT times rate for a rise of level: 1 behind a queue, 0 behind a policer.
+    /// Rise of RTT times rate for a rise of backlog: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
-    /// The same from the mean delay of the upper and of the lower third of levels alone: no line is needed.
+    /// The same from the mean delay of the upper and of the lower third of backlogs alone: no line is needed.
     pub rise: f64,
     /// Greatest delay (98 % quantile), seconds.
     pub most: f64,
-    /// Range of levels seen, as seconds at the rate.
+    /// Range of backlogs seen, as seconds at the rate.
     pub range: f64,
     /// What the line leaves unexplained, as a share of the delay's variance.
     pub left: f64,
@@ -29,12 +29,12 @@ const MANY: f64 = 0.3;
 const FEWEST_WINDOWS: usize = 12;
 /// What is said of the spread then.
 const BLURRED: f64 = 0.025;
-/// Bins of level.
+/// Bins of backlog.
 const BINS: usize = 24;
 /// RTTs a bin needs.
 const FEWEST: usize = 5;
 
-/// Regresses the RTT on the level at `rate` (bytes a second). `span`: only the first so many seconds after
+/// Regresses the RTT on the backlog at `rate` (bytes a second). `span`: only the first so many seconds after
 /// the start and after each pause count, where the rate is not known well enough to add up for longer.
 pub(crate) fn fit_to_backlog(
     arrivals: &[PacketArrival],
@@ -66,7 +66,7 @@ pub(crate) fn fit_to_backlog(
     Some(DelayFit { slope, rise, most, range, left })
 }
 
-/// Delay in bins of level up to `top`: level, lower quartile of delay, weight.
+/// Delay in bins of backlog up to `top`: backlog, lower quartile of delay, weight.
 fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
     let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
     for (backlog, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
@@ -106,7 +106,7 @@ fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64) -> Vec<(f32, f32)>
     points
 }
 
-/// The best of lines that are flat up to a knee: slope times rate, share of the variance left.
+/// The best of lines that are flat up to a point, the bucket, and rise from there: slope times rate, share of the variance left.
 fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
     let weights: f64 = curve.iter().map(|c| c.2).sum();
     let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
@@ -114,8 +114,8 @@ fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
     let mut best = (0.0, f64::INFINITY);
     let step = curve[curve.len() - 1].0 / 96.0;
     for i in 0..80 {
-        let knee = step * i as f64;
-        let x = |backlog: f64| (backlog - knee).max(0.0) / rate;
+        let bucket = step * i as f64;
+        let x = |backlog: f64| (backlog - bucket).max(0.0) / rate;
         let (mut xx, mut xy) = (1e-18, 0.0);
         for (backlog, delay, w) in curve {
             xx += x(*backlog).powi(2) * w;

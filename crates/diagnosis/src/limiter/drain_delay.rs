@@ -1,9 +1,9 @@
-//! How long packets waited when the bucket was all but empty: what tells a policer from a queue that overflows.
+//! How long packets waited when the virtual queue was nearly full: what tells a policer from a queue that overflows.
 //!
-//! Losses alone cannot tell a policer of rate r and bucket B from a link of rate r with a queue of B bytes: both
-//! drop what comes when r has not carried off enough. But a packet that just got through waits B / r behind the
-//! queue and not at all behind the policer; behind a shaper of bucket b and a queue of B - b it waits (B - b) / r.
-//! Delay elsewhere only adds, so the least delays at the brink are looked at.
+//! Losses alone cannot tell a policer of rate r and bucket B from a link of rate r with a queue of B bytes: both drop by
+//! the same rule. But a packet that just got through waits B / r, the drain time, behind the queue, and not at all
+//! behind the policer. Behind a shaper of bucket b with a queue of B - b bytes it waits (B - b) / r. Delay elsewhere only
+//! adds, so the least delays count.
 
 use super::virtual_queue::depths_of;
 use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
@@ -23,17 +23,17 @@ pub(crate) struct DelayNearLimit {
     pub noise: f64,
 }
 
-/// Who waits at the brink.
+/// Who waits when the virtual queue is nearly full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum WaitPattern {
-    /// None: a policer. With `true` there is no doubt.
-    Not(bool),
+    /// Nobody: a policer. `true`: that is certain.
+    Nobody(bool),
     /// As long as all of the bucket takes to drain, seconds: a queue.
-    All(f64),
+    DrainTime(f64),
     /// Less: a shaper's queue behind its bucket.
-    Some(f64),
+    Less(f64),
     /// Seconds, behind an empty bucket of this size: a shaper's queue.
-    Behind(f64),
+    BehindBucket(f64),
     /// Longer than that, all of them: a queue, and delay elsewhere.
     Longer,
     /// Delay elsewhere is greater than what is asked for.
@@ -42,7 +42,7 @@ pub(crate) enum WaitPattern {
 
 /// Packets from the burst at which the bucket is all but empty.
 const NEAR: f64 = 4.0;
-/// Packets at the brink that say enough.
+/// Packets near the limit that say enough.
 const FEWEST: usize = 6;
 /// Packets with the bucket more than half full that tell how much delays differ, and the least that they can.
 const STEADY_FROM: usize = 30;
@@ -56,13 +56,13 @@ const STEADY: f64 = 0.6;
 const POLICER: f64 = 0.35;
 /// At a queue's end all wait alike: nobody less than this share of the half of them.
 const ALIKE: f64 = 0.5;
-/// A gain that leaves no doubt.
+/// A gain that makes a bucket certain.
 const CERTAIN: f64 = 100.0;
 /// Share of the time that a bucket takes to drain which is as long as that.
 const HIDDEN: f64 = 0.75;
-/// Errors of a bucket whose level is known well.
+/// Misclassified packets of a bucket whose backlog is known well.
 const KNOWN: f64 = 0.2;
-/// Below this there is no doubt.
+/// Below this share of the drain time a wait is none, for certain.
 const SURE: f64 = 0.1;
 
 /// Delays of `arrivals`, above `base` (seconds), where the bucket leaves a few packets' room.
@@ -99,7 +99,7 @@ fn spread(delays: &mut [f32]) -> f64 {
     (quantile(delays, 0.75) - quantile(delays, 0.1)) as f64
 }
 
-/// Says who waits at the brink of `bucket`, from the delays there; `noise` (seconds) is the most that delays differ by anyway,
+/// Says who waits near the limit of `bucket`, from the delays there; `noise` (seconds) is the most that delays differ by anyway,
 /// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
 pub(crate) fn who_waits(
     d: &DelayNearLimit,
@@ -114,27 +114,27 @@ pub(crate) fn who_waits(
         return None;
     }
     let (more, least) = (d.median - d.before, d.least - d.before);
-    // Jitter makes the half of them wait, whatever the level.
+    // Jitter makes the half of them wait, whatever the backlog.
     let risen = d.median - d.usual;
     let share = d.median / drains;
     let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
-    // One in ten that did not wait at all is enough where the level is known well.
+    // One in ten that did not wait at all is enough where the backlog is known well.
     let little = noise.max(SURE * drains);
     let none =
         least < little && (risen < POLICER * drains || bucket.misclassified < KNOWN && d.least < little);
     let passes = more < noise || none && !queued;
     let alike = d.least > ALIKE * d.median;
     Some(match () {
-        // Where even who finds the bucket full waits as long as it takes to drain, another queue hides what this one does.
+        // Packets wait for the drain time even when the virtual queue is less than half full: another queue hides this one.
         () if passes && d.before > HIDDEN * drains => WaitPattern::Unclear,
-        () if passes => WaitPattern::Not(more < SURE * drains),
+        () if passes => WaitPattern::Nobody(more < SURE * drains),
         () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => {
-            WaitPattern::All(d.median)
+            WaitPattern::DrainTime(d.median)
         }
-        () if share < QUEUE.0 && queued => WaitPattern::Some(d.median),
+        () if share < QUEUE.0 && queued => WaitPattern::Less(d.median),
         () if least > QUEUE.0 * drains => WaitPattern::Longer,
-        // Some waited for so much less that none waits there, and others elsewhere; losses leave no doubt of a bucket.
-        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Not(false),
+        // Some waited for so much less that none waits there, and others elsewhere; the losses make the bucket certain.
+        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Nobody(false),
         () => WaitPattern::Unclear,
     })
 }
@@ -167,31 +167,31 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_at_the_brink_tells_policer_queue_and_shaper_apart() {
-        assert_eq!(who(BUCKET, 0.0), Some(WaitPattern::Not(true)));
+    fn who_waits_near_the_limit_tells_policer_queue_and_shaper_apart() {
+        assert_eq!(who(BUCKET, 0.0), Some(WaitPattern::Nobody(true)));
         let queue = who(0.0, BUCKET);
-        assert!(matches!(queue, Some(WaitPattern::All(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
+        assert!(matches!(queue, Some(WaitPattern::DrainTime(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
         let shaper = who(BUCKET - 20e3, 20e3);
-        assert!(matches!(shaper, Some(WaitPattern::Some(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
+        assert!(matches!(shaper, Some(WaitPattern::Less(d)) if (d - 0.018).abs() < 0.003), "{shaper:?}");
     }
 
     #[test]
     fn where_all_wait_for_another_queue_nobody_knows() {
         let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
-        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets near the limit");
         let elsewhere =
             |s: f64| DelayNearLimit { least: d.least + s, median: d.median + s, before: d.before + s, ..d };
-        assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Not(true)));
+        assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Nobody(true)));
         assert_eq!(who_waits(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(WaitPattern::Unclear));
     }
 
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
-        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets at the brink");
+        let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets near the limit");
         assert_eq!(who_waits(&DelayNearLimit { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
         // Delays that are known to be steady say more.
-        assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Not(true)));
+        assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Nobody(true)));
         // Not of a bucket of few packets.
         let few = TokenBucketFit { burst: 9e3, ..all };
         assert_eq!(who_waits(&d, &few, 1500.0, 0.04), None);
@@ -211,8 +211,8 @@ mod tests {
             let d = DelayNearLimit { least, median, before: 0.01, usual: 0.02, noise: 0.001 };
             move |gain| who_waits(&d, &bucket(gain), 1500.0, 0.0002)
         };
-        assert_eq!(of(0.05, 0.055)(200.0), Some(WaitPattern::All(0.055)));
-        assert_eq!(of(0.025, 0.055)(200.0), Some(WaitPattern::Not(false)));
+        assert_eq!(of(0.05, 0.055)(200.0), Some(WaitPattern::DrainTime(0.055)));
+        assert_eq!(of(0.025, 0.055)(200.0), Some(WaitPattern::Nobody(false)));
         assert_eq!(of(0.025, 0.055)(20.0), Some(WaitPattern::Unclear));
     }
 }

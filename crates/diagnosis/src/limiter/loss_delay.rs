@@ -1,4 +1,4 @@
-//! Whether losses come when a queue is long.
+//! Whether losses come when the delay is long, as at a full queue: a rank test (Mann and Whitney 1947).
 
 use super::virtual_queue::quantile;
 

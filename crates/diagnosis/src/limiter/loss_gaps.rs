@@ -1,12 +1,12 @@
-//! How long a hole took to pass: what was lost before the capture was lost before a link that spaces packets, or behind.
+//! Gaps that lost packets leave: whether packets were lost before the link that spaces them, or behind it.
 //!
-//! Packets leave a busy link one after the other. What a full queue before the link drops takes no time on it: its
-//! neighbours come with no more between them than any two. What is dropped behind the link leaves its time as a hole.
+//! Packets leave a busy link back to back. What a full queue before the link drops takes no time on the link: its
+//! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
 
 use super::virtual_queue::depths_of;
 use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
 
-/// Holes that say enough.
+/// Gaps that say enough.
 const FEWEST: usize = 4;
 /// Closed ones that say that queues lost all, and as many to each open one.
 const MANY: usize = 8;
@@ -15,13 +15,13 @@ const RARE: usize = 50;
 const FEWEST_GAPS: usize = 100;
 /// This share of them comes closer.
 const CLOSEST: f64 = 0.05;
-/// Packets from the bucket's end that are near it.
+/// Packets from the limit that are near it.
 const NEAR: f64 = 4.0;
 /// Gaps that differ by less than this share, or so many seconds, are alike; and how many must be.
 const EVEN: (f64, f64) = (0.005, 1e-7);
 const MOST: f64 = 0.6;
 
-/// What holes of lost packets say.
+/// What the gaps of lost packets say.
 #[derive(Clone, Copy, Debug)]
 struct LossGaps {
     /// Time between packets that come close, seconds.
@@ -31,8 +31,8 @@ struct LossGaps {
     open: usize,
 }
 
-/// The rate, bytes a second, of the link that packets were lost before, if holes say so; `None` where they were lost
-/// behind it, or holes do not tell.
+/// The rate, bytes a second, of the link that packets were lost before, if the gaps say so; `None` where they were lost
+/// behind it, or the gaps do not tell.
 pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
     let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;

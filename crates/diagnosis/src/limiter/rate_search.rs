@@ -16,12 +16,12 @@ use super::virtual_queue::{
 const PEAKS: usize = 10;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
-/// Peaks about which the level is followed ([`super::corrected`]).
+/// Peaks about which the backlog is corrected ([`super::corrected`]).
 const CORRECTED: usize = 3;
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
 
-/// A bucket with fewer errors than this needs no following.
+/// A bucket with fewer errors than this needs no correction.
 const CLEAN: f64 = 0.25;
 
 /// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
@@ -30,7 +30,7 @@ const ROUND: usize = 3 * LANES;
 const APART: f64 = 0.01;
 const LESS: f64 = 2.0;
 const FEW: (f64, f64) = (0.001, 0.02);
-/// The middle of them is worth this share of the best.
+/// The middle of them is taken if its score is at least this share of the best.
 const AS_GOOD: f64 = 0.97;
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
 const TRIED: usize = 41;
@@ -59,7 +59,7 @@ struct RateSearch<'a> {
 struct SearchStep {
     /// Seconds since the one before.
     gap: f64,
-    /// Bytes that it needs.
+    /// Bytes that must have room.
     size: f32,
     /// Bytes that it takes: none where it was lost.
     passed: f32,
@@ -86,7 +86,7 @@ impl<'a> RateSearch<'a> {
         }
     }
 
-    /// Works out the needs at these rates.
+    /// Computes the depths at these rates.
     fn fill(&mut self, rates: &[f64; LANES]) {
         self.depths.clear();
         let mut backlog = [0.0f64; LANES];
@@ -106,14 +106,14 @@ type RateLanes = [f32; LANES];
 /// Bytes beyond each threshold, of some packets.
 type LaneSums = [RateLanes; BELOW.len()];
 
-/// All bits of those lanes in which the need is not below the threshold: what is not to be counted is masked, not passed
+/// All bits of those lanes in which the depth is not below the threshold: what is not to be counted is masked, not passed
 /// over, so that all lanes take one instruction.
 #[inline(always)]
 fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
     std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
 }
 
-/// Adds up bytes whose need is not below each of the thresholds, which rise.
+/// Adds up bytes whose depth is not below each of the thresholds, which rise.
 #[inline(always)]
 fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
     let mut sums = LaneSums::default();
@@ -176,7 +176,7 @@ impl RateSearch<'_> {
                 self.judge(&rates).into_iter().enumerate().collect();
             lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
             for (lane, b) in lanes.into_iter().take(CLOSELY) {
-                // It can be worth no more than its gain.
+                // Its score can be no more than its gain.
                 if b.gain <= best.score() {
                     break;
                 }
@@ -297,8 +297,8 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     Some(if best.corrected || best.gain < CHANCE { best } else { search.middle(best) })
 }
 
-/// The need, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
-/// on either side together, and the need.
+/// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
+/// on either side together, and the depth.
 fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
     if lost.is_empty() {
         return (1.0, around);
@@ -326,7 +326,7 @@ fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f6
         under = under.max(largest[i]);
         let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
         if misclassified < best.0 {
-            // Between the largest need that passed and the least that did not.
+            // Between the largest depth that passed and the least that did not.
             let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
             best = (misclassified, split as f64);
         }

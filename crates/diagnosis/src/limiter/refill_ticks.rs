@@ -1,9 +1,9 @@
 //! A shaper that is refilled at intervals: what waits there leaves at its ticks.
 //!
-//! A link, or a bucket that is filled all the time, lets a packet go as soon as those before it have left. One that
+//! A link, or a bucket that is filled all the time, lets a packet go as soon as those before it have left. A packet that
 //! waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever came when and whatever was
-//! dropped; and from one tick that lets waiting packets go to the next such, if that is the next of all, what passes
-//! is just what an interval is worth: all of it was used up, or nothing would have waited.
+//! dropped. Between two neighbouring ticks that both let waiting packets go, just one refill passes: all of it was used,
+//! or nothing would have waited.
 
 use super::departures::{Departure, Departures};
 use super::virtual_queue::quantile;
@@ -28,7 +28,7 @@ const SHORT: [f64; 2] = [0.15, 0.5];
 const LEFT: f64 = 0.1;
 /// Least hold, seconds.
 const LEAST: f64 = 0.5e-3;
-/// Half the distance between the quartiles of what intervals are worth, as a share and in packets.
+/// Half the distance between the quartiles of what passes in an interval, as a share and in packets.
 const ALIKE: (f64, f64) = (0.12, 1.5);
 /// Share of all bytes that pass in intervals of which all was used, at least.
 const MOST: f64 = 0.1;
@@ -42,7 +42,7 @@ const INTERVAL: (f64, f64) = (2e-3, 0.15);
 pub(super) struct RefillTicks {
     /// Seconds between two ticks.
     pub interval: f64,
-    /// What an interval is worth, bytes.
+    /// What passes in an interval, bytes.
     pub burst: f64,
     /// Greatest wait (98 % quantile), seconds.
     pub most: f64,
@@ -67,7 +67,7 @@ pub(super) fn find_ticks(departures: Departures, floor: f64, size: f64) -> Optio
     })
 }
 
-/// What an interval of which all was used is worth, bytes, if that is always the same; `size` is a packet's.
+/// What passes in an interval of which all was used, bytes, if that is always the same; `size` is a packet's.
 fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
     let (mut worths, mut let_go) = (Vec::new(), 0.0);
     for w in ticks.windows(2) {

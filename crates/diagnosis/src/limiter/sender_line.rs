@@ -1,10 +1,9 @@
 //! The sender's own line, between a capture at the sender and the limiter.
 //!
-//! Bursts are seen as the host lets them go, but come to a limiter behind a line of rate A no faster than that: a burst of
-//! n bytes takes n / A, in which a bucket of rate r gets n r / A. Where r is near A that makes another bucket of it. What is
-//! sent at once arrives one after the other, lost or not, so RTTs hold the wait in a queue that A drains, own bytes
-//! included: A is the rate that leaves of their differences the least ([`rates`]). With it each packet's time and RTT are
-//! those at the limiter ([`behind_line`]).
+//! A burst is seen as the host lets it go, but reaches a limiter behind a line of rate A no faster than A. Where the
+//! limiter's rate is near A, that changes the bucket that the losses seem to have. What is sent at once arrives back to
+//! back, so RTTs within a burst hold the wait for the line: A is the rate that explains most of their differences
+//! ([`rates`]). With it each packet's time and RTT are those at the limiter ([`behind_line`]).
 
 use super::delay_fit::commonest;
 use super::virtual_queue::{PacketArrival, quantile};

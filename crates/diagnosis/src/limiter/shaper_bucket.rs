@@ -1,11 +1,10 @@
-//! The bucket before a queue: what passes without waiting before anything waits.
+//! A shaper's bucket: what passes before packets wait.
 //!
-//! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, has been
-//! carried off at r. With the level as in [`super::delay_fit`], its own bytes included, level - r * wait = B for each packet
-//! that waits, whatever slower or faster stages it met before; for one that has not waited yet it is less. So the
-//! greatest value that many packets share is B, and a plain link's is a packet or two. Where packets are seen as
-//! they leave, the level of what leaves is that value without any wait to be measured.
-//! One that is refilled at intervals is another matter ([`super::refill_ticks`]).
+//! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, was carried off
+//! at r. So backlog - r * wait = B for each packet that waits, whatever slower or faster stages it met before, and less
+//! for one that does not wait. The greatest value that many packets share is B; a plain link's is a packet or two. Where
+//! packets are seen as they leave, the backlog is that value without any wait.
+//! A shaper that is refilled at intervals is found otherwise ([`super::refill_ticks`]).
 
 use super::sort;
 use super::virtual_queue::{PacketArrival, drained, span};
@@ -89,7 +88,7 @@ fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
         let gap = p.at - last;
         backlog = drained(backlog, seen.rate, gap);
         last = p.at;
-        // What something else held back for a while comes at once, and adds to the level until that is gone.
+        // What something else held back for a while comes at once, and adds to the backlog until that is gone.
         let pause = gap * seen.rate > before + SAME.0 * p.size;
         held = held && backlog > 0.0 || !seen.before && pause && waits(passed, i, gap);
         before = p.bytes;

@@ -19,11 +19,11 @@ const ENOUGH_LOSSES: usize = 600;
 /// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
 /// know of no bucket stays below.
 pub(crate) const CHANCE: f64 = 9.0;
-/// What a gain is worth that had the level put right.
+/// The share of its gain that counts where the backlog was corrected: that fits more than it should.
 const FREE: f64 = 0.7;
-/// Packets by which no level is mistaken.
+/// Packets by which no backlog is mistaken.
 const FAR: f64 = 8.0;
-/// Of the way to the burst, by how much a loss puts the backlog right.
+/// By how much of the way to the limit a loss corrects the backlog.
 pub(super) const PULL: f64 = 0.3;
 
 /// A packet as it came to the limiter.
@@ -57,19 +57,19 @@ pub(crate) struct TokenBucketFit {
     pub rate: f64,
     /// Bytes.
     pub burst: f64,
-    /// Share of the losses that came with the bucket empty.
+    /// Share of the losses that came with the bucket empty, which is the virtual queue full.
     pub explained: f64,
     /// Share of all packets that came with the bucket that empty.
     pub chance: f64,
     /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
     pub gain: f64,
-    /// Share of lost packets below it and of nearly lost ones above it, together.
+    /// Share of lost packets below the limit and of nearly lost ones above it, together.
     pub misclassified: f64,
-    /// Median distance of lost packets' need from the burst, bytes.
+    /// Median distance of lost packets' depth from the limit, bytes.
     pub spread: f64,
     /// The bucket ran from full to empty at least once: only then the burst is known.
     pub emptied: bool,
-    /// The level had to be put right by what was seen ([`super::corrected`]).
+    /// The backlog was corrected by what was seen ([`super::corrected`]).
     pub corrected: bool,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     *values.select_nth_unstable_by(at, f32::total_cmp).1
 }
 
-/// How much better a loss is foretold by "need above `threshold`" than by nothing; `episodes` is how many
+/// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
 /// losses count.
 pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
@@ -156,7 +156,7 @@ pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
-/// Which losses came with the bucket empty, in their order; or with a need above `least`, where that is given.
+/// Which losses came with the bucket empty, in their order; or with a depth above `least`, where that is given.
 pub(crate) fn explained(
     arrivals: &[PacketArrival],
     bucket: &TokenBucketFit,
@@ -167,7 +167,7 @@ pub(crate) fn explained(
     arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, depth)| *depth as f64 > near).collect()
 }
 
-/// Share of lost packets more than one packet below the bucket's end, and of nearly lost ones that much above it,
+/// Share of lost packets more than one packet below the limit, and of nearly lost ones that much above it,
 /// together: when packets came to the limiter is not known to less.
 pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
@@ -186,7 +186,7 @@ pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &Toke
 
 /// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
 /// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
-/// (and no sooner than a round trip later) falls and grows about a level too, but loses one.
+/// (and no sooner than a round trip later) falls and grows about a limit too, but loses one.
 pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
     let (mut beyond, mut lost) = (0.0, 0.0f64);

@@ -117,7 +117,7 @@ fn evidence(
     }
 }
 
-/// Behind an outage nothing is outstanding as far as the capture can see; what comes next has a hole.
+/// Behind an outage nothing is outstanding as far as the capture can see; in what comes next packets are missing.
 fn back_with_loss(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_full_because_of_holes_is_the_losses_not_the_receivers() {
+    fn a_window_full_because_of_losses_is_the_losses_not_the_receivers() {
         assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
         assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
         // A loss now and then, while the window moves on, is not what holds it.

@@ -16,7 +16,7 @@ const NEARLY_ALL: f64 = 0.75;
 const FRESH: f64 = 0.25;
 /// Flows of a way that are asked what goes before losses, those that lost most.
 const MOST: usize = 32;
-/// More are not put together to look at holes.
+/// More are not put together to look at gaps.
 const MOST_SEEN: usize = 256;
 /// Of a delay by clock, the share that counts for the mean; and how long it does, seconds.
 const SHARE: f32 = 0.25;
@@ -104,12 +104,12 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     };
     QueueLossSigns {
         behind: of(PacketFate::LostDown),
-        before: of(PacketFate::LostUp).or_else(|| by_holes(tracks)),
+        before: of(PacketFate::LostUp).or_else(|| by_gaps(tracks)),
     }
 }
 
-/// What was lost before the capture without delays to tell: all at full queues if no hole took time.
-fn by_holes(tracks: &[&Track]) -> Option<LossDelay> {
+/// What was lost before the capture without delays to tell: all at full queues if no gap took time.
+fn by_gaps(tracks: &[&Track]) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
     let all = lost

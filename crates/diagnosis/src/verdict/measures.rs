@@ -77,7 +77,7 @@ fn fastest(rounds: &[RoundTrip], mean: f64) -> f64 {
         .fold(mean, f64::max)
 }
 
-/// Codes of what limits the numbers' worth.
+/// Codes of what limits how far the numbers can be trusted.
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
     let said = [

@@ -1,9 +1,9 @@
 //! Times in which nothing passed between two hosts.
 //!
-//! Losses do not stop ACKs: what follows a lost packet is acknowledged (or asks for it). Where a queue or policer
-//! drops all that one flow has outstanding, other flows go on. So the path is gone where no flow between the
-//! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
-//! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
+//! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
+//! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
+//! was outstanding. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
+//! packets missing in what comes next, tell it from a sender with nothing to send.
 
 use crate::limiter::seconds;
 use std::ops::Range;
@@ -122,7 +122,7 @@ pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     if idle(t, from, to) > 0.5 * (to - from) {
         let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
-        return late(t, from, to) || hole(t, rtt, to) && !at_once(t, middle);
+        return late(t, from, to) || back_with_loss(t, rtt, to) && !at_once(t, middle);
     }
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
@@ -156,10 +156,10 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
 /// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
 fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
     let lost = |s: &&LoggedPacket| s.fate != PacketFate::Passed;
-    let hole = loss_gaps(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
+    let missing = loss_gaps(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
     let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
     let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
-    due.map(|s| s.segments as usize).sum::<usize>().max(hole)
+    due.map(|s| s.segments as usize).sum::<usize>().max(missing)
 }
 
 /// What came behind the silence had been sent in it, as the sender's clock tells.
@@ -188,7 +188,7 @@ fn at_once(t: &Track, begin: usize) -> bool {
 }
 
 /// Packets are missing where it went on.
-fn hole(t: &Track, rtt: f64, to: f64) -> bool {
+fn back_with_loss(t: &Track, rtt: f64, to: f64) -> bool {
     loss_gaps(t, rtt, to).next().is_some()
 }
 
