@@ -3,7 +3,7 @@
 #![no_main]
 
 use capture::{Addr, Endpoint, TcpFlags, PacketOptions, TcpPacket, TooBig};
-use track::{Bin, PacketFate, PacketRecorder, PacketRow, Track, Tracker, TrackerOptions};
+use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
 /// Bytes that make a packet.
@@ -93,10 +93,12 @@ fn check(t: &Track) {
     assert!(t.bins.is_sorted_by(|a, b| a.index < b.index));
     assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MOST_WAITS);
     let width = t.bin.as_micros();
-    let paused = |b: &Bin| b.idle as u64 + b.window_full as u64 + b.timeout as u64 + b.silence as u64;
+    let kinds = [PauseKind::Idle, PauseKind::WindowFull, PauseKind::Timeout, PauseKind::Silence];
+    let paused = |b: &Bin| kinds.iter().map(|kind| b.paused(*kind).as_micros()).sum::<u64>();
     for b in &t.bins {
         assert!(paused(b) <= width, "{b:?} {width}");
-        assert!(b.rtts == 0 || b.rtt_min <= b.rtt_max, "{b:?}");
+        assert_eq!(b.rtts.least.is_known(), b.rtts.count > 0, "{b:?}");
+        assert!(b.rtts.least.get() <= b.rtts.greatest.get(), "{b:?}");
     }
     assert!(t.log.is_sorted_by(|a, b| a.time <= b.time));
     let lost: u64 = t.bins.iter().map(|b| b.lost as u64).sum();

@@ -28,7 +28,7 @@ use delay_fit::{DelayFit, DrainRate};
 use result::diagnosis::LimiterKind;
 use std::cell::LazyCell;
 use track::{LoggedPacket, PacketFate, Track};
-use units::Time;
+use units::{Span, Time};
 use virtual_queue::{PacketArrival, TokenBucketFit};
 
 /// A limiter.
@@ -126,7 +126,7 @@ impl LimiterPackets<'_> {
                     PacketFate::LostUp if behind => return None,
                     PacketFate::LostUp => true,
                 };
-                let mut rtt = if s.rtt > 0 { s.rtt as f32 * 1e-6 } else { f32::NAN };
+                let mut rtt = micros32(s.rtt.get());
                 let mut at = seconds(s.time);
                 let since = at - seconds(track.first);
                 if lost && gone.iter().any(|g| since > g.0 && since < g.1) {
@@ -134,8 +134,8 @@ impl LimiterPackets<'_> {
                 }
                 if clocked {
                     // It came to the limiter before it waited there.
-                    rtt = if lost || s.delay == u32::MAX { f32::NAN } else { s.delay as f32 * 1e-6 };
-                    at -= if s.delay == u32::MAX { 0.0 } else { s.delay as f64 * 1e-6 };
+                    rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
+                    at -= micros(s.delay.or_zero());
                 }
                 // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
                 if s.fate == PacketFate::LostUp {
@@ -153,7 +153,7 @@ impl LimiterPackets<'_> {
                 next += 1;
             }
             let s = first.get(next)?;
-            let late = if clocked && s.delay != u32::MAX { s.delay as f64 * 1e-6 } else { 0.0 };
+            let late = if clocked { micros(s.delay.or_zero()) } else { 0.0 };
             let (at, bytes) = (a.at - late, a.bytes);
             Some(PacketArrival {
                 at,
@@ -188,10 +188,10 @@ impl LimiterPackets<'_> {
         for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
             let t = self.tracks[a.flow as usize];
             let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
-            let back = since + a.rtt as f64 - t.rtt_up.min().as_secs_f64();
+            let back = since + a.rtt as f64 - t.rtt_up.min().unwrap_or_default().as_secs_f64();
             let index = (back / t.bin.as_secs_f64()) as u32;
             let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
-            a.rtt -= bin.filter(|d| *d != u32::MAX).map_or(f32::NAN, |d| d as f32 * 1e-6);
+            a.rtt -= micros32(bin.and_then(|delay| delay.get()));
         }
         Some(out)
     }
@@ -200,6 +200,16 @@ impl LimiterPackets<'_> {
 /// Since 1970.
 pub(crate) fn seconds(time: Time) -> f64 {
     time.as_nanos() as f64 * 1e-9
+}
+
+/// Seconds of a span of whole microseconds.
+pub(crate) fn micros(span: Span) -> f64 {
+    span.as_micros() as f64 * 1e-6
+}
+
+/// The same, not as exact.
+pub(crate) fn micros32(span: Option<Span>) -> f32 {
+    span.map_or(f32::NAN, |span| span.as_micros() as f32 * 1e-6)
 }
 
 /// Bytes of one packet.

@@ -141,7 +141,7 @@ fn full<'a>(
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
     ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
     for t in members {
-        let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
+        let whole = 1.0 + t.header as f64 / t.mss.unwrap_or(1) as f64;
         let (first, bin) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
     }
@@ -161,8 +161,8 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 /// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTrip]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
-    let ended = t.counts.ended as f64 * 1e-9;
-    t.counts.ended_by_ack as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
+    let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
+    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
 }
 
 /// When no ACK passed between each two hosts.
@@ -194,8 +194,7 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
     }
     let way = |numbers: Vec<usize>| {
         let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
-        let sampled = tracks.iter().filter(|t| t.rtt.samples() > 0);
-        let base = sampled.map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp);
+        let base = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
         HostTraffic {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
             base,
@@ -216,7 +215,7 @@ fn ack_load(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Hos
     if acks as f64 * size < BOTH_WAYS * data as f64 {
         return Vec::new();
     }
-    let full = size + t.mss as f64;
+    let full = size + t.mss.unwrap_or(0) as f64;
     let mut out = Vec::new();
     for t in back.iter().map(|i| &tracks[*i]) {
         let (first, width) = (limiter::seconds(t.first), t.bin.as_secs_f64());
@@ -253,9 +252,10 @@ fn pair(t: &Track) -> (Addr, Addr) {
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
 fn path(tracks: &[&Track], behind: bool) -> Option<PathFacts> {
     let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
-    let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
+    let base = tracks.iter().filter_map(|t| t.rtt.min()).min()?.as_secs_f64();
     let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
-    let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
+    let rtt = with().filter_map(|t| Some(t.rtt.mean()?.as_secs_f64() * t.rtt.samples() as f64)).sum::<f64>()
+        / samples;
     let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
     let sender = tracks.iter().all(|t| sender_side(t));
     Some(PathFacts { base, rtt, behind, merged, sender })
@@ -293,33 +293,28 @@ fn ask(
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
 fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
-    let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
+    let rtt = t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64());
     let outages = outages::outages(t, rtt, silences).into_iter();
     outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {
-    t.rtt_down.samples() > 0
-        && t.rtt_up.samples() > 0
-        && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
+    let least = t.rtt_up.min().zip(t.rtt_down.min());
+    least.is_some_and(|(up, down)| up > down * 4)
 }
 
 fn sender_side(t: &Track) -> bool {
-    let least = |h: &track::SpanHistogram, syn: Option<units::Span>| match h.samples() {
-        0 => syn.map(|s| s.as_nanos()),
-        _ => Some(h.min().as_nanos()),
-    };
-    let (up, down) = (least(&t.rtt_up, t.handshake.up), least(&t.rtt_down, t.handshake.down));
+    let (up, down) = (t.rtt_up.min().or(t.handshake.up), t.rtt_down.min().or(t.handshake.down));
     up.zip(down).is_some_and(|(up, down)| up < down / 10)
 }
 
 /// What round trips take too long, they take mostly between sender and capture.
 fn waits_before_capture(t: &Track) -> bool {
-    let over = |h: &track::SpanHistogram| match h.samples() {
-        0 => 0,
-        _ => h.mean().as_nanos().saturating_sub(h.min().as_nanos()),
+    let over = |h: &track::SpanHistogram| {
+        let known = h.mean().zip(h.min());
+        known.map_or(units::Span::ZERO, |(mean, least)| mean.saturating_sub(least))
     };
-    over(&t.rtt_up) > 2 * over(&t.rtt_down)
+    over(&t.rtt_up) > over(&t.rtt_down) * 2
 }
 
 /// The limiters of a group: one for all, or one each.
@@ -438,7 +433,7 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
 
 fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
     let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
-    let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
+    let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
     let measures = measures::measures(t, &rounds);
@@ -456,8 +451,8 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
         reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
         base,
-        least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
-        mss: t.mss.max(1) as f64,
+        least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
+        mss: t.mss.unwrap_or(1) as f64,
         limiter,
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
@@ -552,7 +547,7 @@ fn ribbon(rounds: &[RoundTrip], splits: &[evidence::RoundSplit], start: f64) -> 
 }
 
 fn vantage(t: &Track) -> Vantage {
-    let least = |h: &track::SpanHistogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
+    let least = |h: &track::SpanHistogram| h.min().map(|rtt| rtt.as_millis_f64());
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {

@@ -106,8 +106,8 @@ impl Maker {
                 if i % 2 == 1 {
                     let mut ack = self.row(at + round, false);
                     (ack.ack, ack.window) =
-                        (seq, if self.cause == Cause::ReceiveWindow { 90_000 } else { 3 << 20 });
-                    ack.rtt_us = if again { 0 } else { (round * 1e6) as u32 };
+                        (seq, Some(if self.cause == Cause::ReceiveWindow { 90_000 } else { 3 << 20 }));
+                    ack.rtt = (!again).then(|| Span::from_secs_f64(round));
                     self.rtt.record(Span::from_secs_f64(round));
                     self.rows.push(ack);
                 }
@@ -209,7 +209,7 @@ fn packet(row: &PacketRow) -> PacketRecord {
         kind: row.kind.name(),
         inflight: row.inflight,
         window: row.window,
-        rtt_us: row.rtt_us,
+        rtt_us: row.rtt.map(|rtt| rtt.as_micros()),
     }
 }
 

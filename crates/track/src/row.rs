@@ -1,6 +1,6 @@
 //! A packet with what the tracker knew when it passed: for exports and plots.
 
-use units::Time;
+use units::{Span, Time};
 
 /// What a packet is to its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,10 +57,10 @@ pub struct PacketRow {
     pub kind: PacketKind,
     /// Bytes in flight of its own direction after it, as the sender sees it.
     pub inflight: u32,
-    /// The receive window it announces, bytes, scaled; `u32::MAX` where the scale is not known.
-    pub window: u32,
-    /// RTT of the data it acknowledges, µs, as in [`crate::Track::rtt`]; 0 for none.
-    pub rtt_us: u32,
+    /// The receive window it announces, bytes, scaled; `None` where the scale is not known.
+    pub window: Option<u32>,
+    /// RTT of the data it acknowledges, as in [`crate::Track::rtt`].
+    pub rtt: Option<Span>,
 }
 
 /// Takes rows as they come, in the capture's order.

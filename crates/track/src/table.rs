@@ -17,12 +17,12 @@ pub fn key(src: Endpoint, dst: Endpoint) -> (EndpointPair, usize) {
 /// Multiplies and folds; its seed differs from process to process, so that no capture can be made in which all
 /// connections collide.
 #[derive(Clone, Copy, Debug)]
-struct Fold {
+struct FoldHasher {
     state: u64,
     seed: u64,
 }
 
-impl Fold {
+impl FoldHasher {
     #[inline]
     fn mix(&mut self, n: u64) {
         let product = (self.state ^ n) as u128 * (self.seed | 1) as u128;
@@ -30,7 +30,7 @@ impl Fold {
     }
 }
 
-impl Hasher for Fold {
+impl Hasher for FoldHasher {
     fn finish(&self) -> u64 {
         let mut last = *self;
         last.mix(self.seed >> 1);
@@ -61,13 +61,13 @@ impl Hasher for Fold {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seeded([u64; 2]);
+struct SeededState([u64; 2]);
 
-impl BuildHasher for Seeded {
-    type Hasher = Fold;
+impl BuildHasher for SeededState {
+    type Hasher = FoldHasher;
     #[inline]
-    fn build_hasher(&self) -> Fold {
-        Fold { state: self.0[0], seed: self.0[1] }
+    fn build_hasher(&self) -> FoldHasher {
+        FoldHasher { state: self.0[0], seed: self.0[1] }
     }
 }
 
@@ -75,7 +75,7 @@ impl BuildHasher for Seeded {
 pub struct ConnectionTable {
     slots: Vec<Option<Box<TrackedConnection>>>,
     free: Vec<u32>,
-    by_ends: HashMap<EndpointPair, u32, Seeded>,
+    by_ends: HashMap<EndpointPair, u32, SeededState>,
     /// The connection asked for last.
     last: Option<(EndpointPair, u32)>,
 }
@@ -87,7 +87,7 @@ impl ConnectionTable {
         ConnectionTable {
             slots: Vec::new(),
             free: Vec::new(),
-            by_ends: HashMap::with_hasher(Seeded(seeds)),
+            by_ends: HashMap::with_hasher(SeededState(seeds)),
             last: None,
         }
     }

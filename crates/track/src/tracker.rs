@@ -4,28 +4,29 @@
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
+use crate::bins::{Bins, MOST_BINS};
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
+use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
-use crate::{bins, log};
 use capture::{Endpoint, TcpPacket, TooBig};
 use units::{Span, Time};
 
-/// A connection that both ends have ended may see a few late packets so long, nanoseconds.
-const LINGER: u64 = 5_000_000_000;
-/// One that was silent so long gives back what its lists have in reserve, nanoseconds.
-const REST: u64 = 1_000_000_000;
-/// Clocks that step back more than this were set anew, nanoseconds.
-const STEP: u64 = 1_000_000_000;
+/// A connection that both ends have ended may see a few late packets so long.
+const LINGER: Span = Span::from_secs(5);
+/// One that was silent so long gives back what its lists have in reserve.
+const REST: Span = Span::from_secs(1);
+/// Clocks that step back more than this were set anew.
+const STEP: Span = Span::from_secs(1);
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
 /// What is known of so few open connections stays in the processor's caches.
 const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
 
-/// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
-const LATEST: u64 = i64::MAX as u64;
+/// No time is later (the year 2262), so that spans can be added to it.
+const LATEST: Time = Time::from_nanos(i64::MAX as u64);
 
 /// Bounds.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +62,13 @@ pub struct Tracker {
     duplicates: u64,
     missed: u64,
     forgotten: u64,
-    /// Latest time, nanoseconds; what is added to the records' times since the clock stepped back.
-    now: u64,
-    shift: u64,
-    swept: u64,
-    rested: u64,
+    /// Latest time.
+    now: Time,
+    /// What is added to the records' times since the clock stepped back.
+    shift: Span,
+    /// When idle connections were closed last, and when silent ones gave back memory.
+    swept: Time,
+    rested: Time,
     packets: u64,
     limits: TrackLimits,
     /// Bytes of bins and logs of open connections.
@@ -99,12 +102,12 @@ impl Tracker {
             duplicates: 0,
             missed: 0,
             forgotten: 0,
-            now: 0,
-            shift: 0,
-            swept: 0,
-            rested: 0,
+            now: Time::ZERO,
+            shift: Span::ZERO,
+            swept: Time::ZERO,
+            rested: Time::ZERO,
             packets: 0,
-            limits: TrackLimits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
+            limits: TrackLimits { bins: MOST_BINS, packets: MOST_LOGGED },
             held: 0,
             kept: 0,
         }
@@ -186,11 +189,12 @@ impl Tracker {
 
     /// Times never go back: a clock that was set back goes on from where it was.
     #[inline]
-    fn clock(&mut self, time: Time) -> u64 {
-        let mut now = time.as_nanos().saturating_add(self.shift);
+    fn clock(&mut self, time: Time) -> Time {
+        let mut now = time + self.shift;
         if now < self.now {
-            if self.now - now > STEP {
-                self.shift = self.shift.saturating_add(self.now - now);
+            let back = self.now.since(now);
+            if back > STEP {
+                self.shift += back;
             }
             now = self.now;
         }
@@ -199,7 +203,7 @@ impl Tracker {
     }
 
     #[cold]
-    fn open(&mut self, key: [Endpoint; 2], side: usize, p: &TcpPacket, now: u64) -> usize {
+    fn open(&mut self, key: [Endpoint; 2], side: usize, p: &TcpPacket, now: Time) -> usize {
         if self.table.len() >= self.options.most_open {
             self.make_room();
         }
@@ -210,16 +214,16 @@ impl Tracker {
 
     /// Closes what is over, idle, or too much.
     #[cold]
-    fn keep_house(&mut self, now: u64) {
-        let idle = self.options.idle.as_nanos();
-        if now.saturating_sub(self.swept) >= (idle / 8).min(LINGER) {
+    fn keep_house(&mut self, now: Time) {
+        let idle = self.options.idle;
+        if now.since(self.swept) >= (idle / 8).min(LINGER) {
             self.swept = now;
             self.sweep(|c| {
-                let silent = now.saturating_sub(c.last);
+                let silent = now.since(c.last);
                 silent > idle || c.is_over() && silent > LINGER
             });
         }
-        if now.saturating_sub(self.rested) >= REST {
+        if now.since(self.rested) >= REST {
             self.rested = now;
             self.rest(now);
         }
@@ -227,10 +231,10 @@ impl Tracker {
     }
 
     /// Has silent connections give back what memory they have in reserve.
-    fn rest(&mut self, now: u64) {
+    fn rest(&mut self, now: Time) {
         let mut less = 0;
         self.table.each(|c| {
-            if now.saturating_sub(c.last) > REST {
+            if now.since(c.last) > REST {
                 less += c.held;
                 c.rest();
                 less -= c.held;
@@ -259,7 +263,7 @@ impl Tracker {
     /// Halves what each connection may keep until all fit.
     fn save(&mut self) {
         while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
-            self.limits = TrackLimits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
+            self.limits = TrackLimits { bins: self.limits.bins / 2, packets: self.limits.packets / 2 };
             let limits = self.limits;
             let mut held = 0;
             self.table.each(|c| {
@@ -329,12 +333,12 @@ impl Tracker {
 /// Shortens what a closed track keeps.
 fn limit(track: &mut Track, limits: TrackLimits) {
     let bins = std::mem::take(&mut track.bins);
-    let mut bins = bins::Bins::of(track.first.as_nanos(), track.bin.as_nanos(), bins);
+    let mut bins = Bins::of(track.first, track.bin, bins);
     bins.limit(limits.bins);
     (track.bin, track.bins) = (bins.width(), bins.into_list());
-    let mut log = log::PacketLog::of(std::mem::take(&mut track.log), track.merged);
-    log.limit(limits.samples);
-    (track.log, track.merged) = log.into_samples();
+    let mut log = PacketLog::of(std::mem::take(&mut track.log), track.merged);
+    log.limit(limits.packets);
+    (track.log, track.merged) = log.into_packets();
 }
 
 /// Bytes of what grows with a track.

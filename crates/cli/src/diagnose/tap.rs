@@ -72,7 +72,7 @@ impl PacketTap {
             kind: row.kind.name(),
             inflight: row.inflight,
             window: row.window,
-            rtt_us: row.rtt_us,
+            rtt_us: row.rtt.map(|rtt| rtt.as_micros()),
         };
         self.failed = self.file.push(packet).err();
     }

@@ -3,7 +3,7 @@
 use super::outages::reach;
 use crate::limiter::loss_delay::delay_at_losses;
 use crate::limiter::loss_gaps::all_gaps_closed;
-use crate::limiter::{LimiterPackets, seconds};
+use crate::limiter::{LimiterPackets, micros, micros32, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
@@ -98,7 +98,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
-            beside(t, fate, &delay, t.rtt.mean().as_secs_f64(), &mut losses, &mut passed);
+            beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
         }
         LossDelay::of(&mut losses, &mut passed)
     };
@@ -149,7 +149,7 @@ fn beside(
 ) {
     let mut until = f64::NEG_INFINITY;
     for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
-        if s.rtt > 0 {
+        if s.rtt.is_known() {
             passed.push(*d);
         } else if s.fate == fate && seconds(s.time) > until {
             losses.push(*d);
@@ -164,8 +164,8 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
     let of = |s: &LoggedPacket| {
         let at = seconds(s.time);
-        if s.rtt > 0 {
-            let now = (s.rtt as f64 * 1e-6 - base) as f32;
+        if let Some(rtt) = s.rtt.get() {
+            let now = (micros(rtt) - base) as f32;
             (last, least, until) = (now, now.min(last), at + FRESH * (base + now as f64));
         }
         if at < until { least } else { f32::NAN }
@@ -178,8 +178,8 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
 fn ways(t: &Track) -> Vec<f32> {
     let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
     let of = |s: &LoggedPacket| {
-        if s.fate == PacketFate::Passed && s.delay != u32::MAX {
-            let (at, now) = (seconds(s.time), s.delay as f32 * 1e-6);
+        if s.fate == PacketFate::Passed && s.delay.is_known() {
+            let (at, now) = (seconds(s.time), micros32(s.delay.get()));
             let old = mean.is_finite() && at - last < TICKS;
             mean = if old { mean + SHARE * (now - mean) } else { now };
             last = at;

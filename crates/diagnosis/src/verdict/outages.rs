@@ -5,9 +5,9 @@
 //! was outstanding. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
 //! packets missing in what comes next, tell it from a sender with nothing to send.
 
-use crate::limiter::seconds;
+use crate::limiter::{micros, seconds};
 use std::ops::Range;
-use track::{LoggedPacket, PacketFate, Track, WaitReason};
+use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
 
 /// Shorter silences, seconds, are none: delayed ACKs make such.
 const LEAST: f64 = 0.15;
@@ -67,7 +67,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
 
 /// A track's RTT, seconds.
 fn rtt(t: &Track) -> f64 {
-    if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 }
+    t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64())
 }
 
 /// Those silences that lie between a track's first data and its last.
@@ -109,7 +109,7 @@ fn outstanding(t: &Track, s: &AckSilence) -> bool {
 fn acked_again(t: &Track, at: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= at);
-    let waits = t.bins[begin..].iter().take_while(|b| b.acked == 0 && b.idle == 0);
+    let waits = t.bins[begin..].iter().take_while(|b| b.acked == 0 && b.paused(PauseKind::Idle).is_zero());
     waits.last().map_or(at, |b| first + (b.index as f64 + 1.0) * width).max(at)
 }
 
@@ -138,7 +138,7 @@ fn idle(t: &Track, from: f64, to: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= from);
     let bins = t.bins[begin..].iter().take_while(|b| first + (b.index as f64) * width < to);
-    bins.map(|b| b.idle as f64 * 1e-6).sum()
+    bins.map(|b| micros(b.paused(PauseKind::Idle))).sum()
 }
 
 /// Packets should have been answered in the silence, over a good part of a round trip.
@@ -165,8 +165,8 @@ fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
 /// What came behind the silence had been sent in it, as the sender's clock tells.
 fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
-    let next = t.log[begin..].iter().take(4).filter(|s| s.delay != u32::MAX);
-    next.map(|s| s.delay as f64 * 1e-6).fold(0.0, f64::max) > 0.5 * (to - from)
+    let next = t.log[begin..].iter().take(4).filter_map(|s| s.delay.get());
+    next.map(micros).fold(0.0, f64::max) > 0.5 * (to - from)
 }
 
 /// When a window at once ended a pause longer than `rtt`, seconds since 1970. Who comes back from a timeout has a window
@@ -178,7 +178,7 @@ pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
 
 /// From this sample on a window came, or what a limiter left of it, long before anything of it can have been acknowledged.
 fn at_once(t: &Track, begin: usize) -> bool {
-    let least = t.rtt.min().as_secs_f64();
+    let least = t.rtt.min().unwrap_or_default().as_secs_f64();
     if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
         return false;
     }

@@ -1,6 +1,7 @@
 //! A track's bins gathered into round trips: the grain at which causes change.
 
-use track::Track;
+use crate::limiter::micros;
+use track::{PauseKind, SpanHistogram, Track};
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -103,24 +104,25 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
         r.acks += b.acks;
         r.short += b.short;
         r.inflight = r.inflight.max(b.inflight as f64);
-        if b.window != u32::MAX {
-            r.window = r.window.min(b.window as f64);
+        if let Some(window) = b.window.get() {
+            r.window = r.window.min(window as f64);
         }
-        if b.rtt_min != u32::MAX {
-            r.rtt_min = r.rtt_min.min(b.rtt_min as f64 * 1e-6);
+        if let Some(rtt) = b.rtts.least.get() {
+            r.rtt_min = r.rtt_min.min(micros(rtt));
         }
-        if b.data_delay != u32::MAX {
-            r.data_delay = r.data_delay.min(b.data_delay as f64 * 1e-6);
+        if let Some(delay) = b.data_delay.get() {
+            r.data_delay = r.data_delay.min(micros(delay));
         }
-        if b.ack_delay != u32::MAX {
-            r.ack_delay = r.ack_delay.min(b.ack_delay as f64 * 1e-6);
+        if let Some(delay) = b.ack_delay.get() {
+            r.ack_delay = r.ack_delay.min(micros(delay));
         }
-        *sum = (sum.0 + b.rtt_sum as f64 * 1e-6, sum.1 + b.rtts as f64);
-        r.idle += b.idle as f64 * 1e-6;
-        r.ended += b.ended.saturating_sub(b.idle) as f64 * 1e-6;
-        r.window_full += b.window_full as f64 * 1e-6;
-        r.timeout += b.timeout as f64 * 1e-6;
-        r.silence += b.silence as f64 * 1e-6;
+        *sum = (sum.0 + micros(b.rtts.sum()), sum.1 + b.rtts.count as f64);
+        let idle = b.paused(PauseKind::Idle);
+        r.idle += micros(idle);
+        r.ended += micros(b.paused(PauseKind::AppLimited).saturating_sub(idle));
+        r.window_full += micros(b.paused(PauseKind::WindowFull));
+        r.timeout += micros(b.paused(PauseKind::Timeout));
+        r.silence += micros(b.paused(PauseKind::Silence));
     }
     for (at, wait) in data_waits(track) {
         let at = ((at - first) / width).floor();
@@ -148,20 +150,18 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
 
 /// When the ACK of each packet came, seconds since the connection's first packet, and what the packet took too long.
 fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
-    let (least, up) = (track.rtt.min().as_secs_f64(), track.rtt_up.min().as_secs_f64());
+    let least = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
+    let (least, up) = (least(&track.rtt), least(&track.rtt_up));
     let bin = track.bin.as_secs_f64().max(1e-6);
     let mut next = 0;
     track.log.iter().filter_map(move |s| {
-        if s.rtt == 0 {
-            return None;
-        }
-        let rtt = s.rtt as f64 * 1e-6;
+        let rtt = micros(s.rtt.get()?);
         let back = s.time.since(track.first).as_secs_f64() + rtt - up;
         let index = (back / bin) as u32;
         while track.bins.get(next).is_some_and(|b| b.index < index) {
             next += 1;
         }
-        let ack = track.bins.get(next).filter(|b| b.index == index && b.ack_delay != u32::MAX)?;
-        Some((back, rtt - least - ack.ack_delay as f64 * 1e-6))
+        let ack = track.bins.get(next).filter(|b| b.index == index)?.ack_delay.get()?;
+        Some((back, rtt - least - micros(ack)))
     })
 }

@@ -3,7 +3,7 @@
 
 use result::FlowDiagnosis;
 use std::collections::BTreeMap;
-use track::{PacketKind, PacketRecorder, PacketRow};
+use track::{PackedBytes, PackedSpan, PacketKind, PacketRecorder, PacketRow};
 
 /// The most rows kept, of all flows together: some 24 MB here, and a page of some 6 MB.
 pub const MOST_ROWS: usize = 1_000_000;
@@ -31,10 +31,9 @@ pub(super) struct Acked {
     pub time: u64,
     /// All up to here is acknowledged.
     pub end: u64,
-    /// `u32::MAX` where not known.
-    pub window: u32,
-    /// µs, 0 for none.
-    pub rtt: u32,
+    /// The receive window, bytes.
+    pub window: PackedBytes,
+    pub rtt: PackedSpan,
 }
 
 /// What was sent again or came late.
@@ -135,7 +134,8 @@ impl Kept {
     fn ack(&mut self, row: &PacketRow) -> usize {
         self.time = self.time.max(row.time.as_nanos());
         self.ack = self.ack.max(row.ack);
-        let acked = Acked { time: self.time, end: self.ack, window: row.window, rtt: row.rtt_us };
+        let (window, rtt) = (row.window.into(), row.rtt.into());
+        let acked = Acked { time: self.time, end: self.ack, window, rtt };
         self.acked.push(acked) as usize
     }
 }
@@ -272,7 +272,7 @@ mod tests {
             time: Time::from_nanos(1_000_000 * i + 500),
             ack: i * 1000,
             flags: ACK,
-            window: 65_535,
+            window: Some(65_535),
             ..PacketRow::default()
         }
     }

@@ -33,10 +33,10 @@ pub struct PacketRecord {
     pub kind: &'static str,
     /// Bytes in flight of its own direction.
     pub inflight: u32,
-    /// The receive window it announces; `u32::MAX` where the scale is not known.
-    pub window: u32,
-    /// RTT of what it acknowledges, µs; 0 for none.
-    pub rtt_us: u32,
+    /// The receive window it announces, bytes; `None` where the scale is not known.
+    pub window: Option<u32>,
+    /// RTT of what it acknowledges, µs.
+    pub rtt_us: Option<u64>,
 }
 
 /// Every TCP packet.
@@ -115,8 +115,8 @@ impl<W: Write + Send> PacketWriter<W> {
             b.ints(batch.iter().map(|p| Some(p.flags.into())));
             b.texts(batch.iter().map(|p| Some(shared(kinds, p.kind))));
             b.ints(batch.iter().map(|p| Some(p.inflight.into())));
-            b.ints(batch.iter().map(|p| (p.window != u32::MAX).then_some(p.window.into())));
-            b.ints(batch.iter().map(|p| (p.rtt_us != 0).then_some(p.rtt_us.into())));
+            b.ints(batch.iter().map(|p| p.window.map(i64::from)));
+            b.ints(batch.iter().map(|p| p.rtt_us.map(|us| us as i64)));
         })?;
         batch.clear();
         Ok(())
@@ -439,8 +439,8 @@ mod tests {
                 seq: i << 33,
                 len: 1448,
                 kind: if known { "data" } else { "fast" },
-                window: if known { 65_535 } else { u32::MAX },
-                rtt_us: if known { 31_000 } else { 0 },
+                window: known.then_some(65_535),
+                rtt_us: known.then_some(31_000),
                 ..PacketRecord::default()
             };
             writer.push(packet).unwrap();

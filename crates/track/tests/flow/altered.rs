@@ -99,9 +99,9 @@ fn without_its_beginning_a_flow_is_followed_all_the_same() {
     let packets = &r.captures.hosts[RECEIVER];
     let t = one(&packets[packets.len() / 2..]);
     assert!(!t.handshake.syn && t.handshake.wscale.is_none());
-    assert!(t.bins.iter().all(|b| b.window == u32::MAX), "the scale is not known");
-    assert_eq!(t.mss, 1448);
-    let rtt = t.rtt.mean().as_millis_f64();
+    assert!(t.bins.iter().all(|b| b.window.get().is_none()), "the scale is not known");
+    assert_eq!(t.mss, Some(1448));
+    let rtt = t.rtt.mean().unwrap().as_millis_f64();
     assert!((39.0..45.0).contains(&rtt), "{rtt}: by timestamps, without handshake");
 }
 

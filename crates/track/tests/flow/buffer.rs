@@ -2,7 +2,7 @@
 
 use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use track::{Track, Tracker, TrackerOptions};
-use units::Time;
+use units::{Span, Time};
 
 const MSS: u32 = 1460;
 const BURST: u32 = 40;
@@ -65,11 +65,11 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
 fn bursts_that_acks_let_out_are_a_buffers() {
     for tail in [MSS, 700] {
         let c = bursts(60, tail, 65_535).counts;
-        assert!(c.ended > 1_000_000_000, "{} ms of 1.7 s", c.ended / 1_000_000);
-        assert!(c.ended_by_ack * 10 > c.ended * 9, "{c:?}");
+        assert!(c.app_limited > Span::from_secs(1), "{:?} of 1.7 s", c.app_limited);
+        assert!(c.app_limited_until_ack * 10 > c.app_limited * 9, "{c:?}");
         // What comes at its own time is an application's.
         let c = bursts(400, tail, 65_535).counts;
-        assert_eq!(c.ended_by_ack, 0, "{c:?}");
+        assert_eq!(c.app_limited_until_ack, Span::ZERO, "{c:?}");
     }
 }
 

@@ -1,20 +1,22 @@
 //! One-way delay from timestamps: how much later than ever a packet came, by its sender's own clock.
 //!
 //! RFC 7323 section 5.4: a sender's timestamp clock ticks every 1 ms to 1 s, evenly. Arrival less TSval in ticks is
-//! the one-way delay plus a constant that is the clocks' offset; the least seen stands for the empty path.
-//! What is above it is queueing on this half of the path alone, which no round-trip time can tell.
+//! the one-way delay plus a constant, the offset between the two clocks. The least seen stands for the empty path.
+//! What is above it is queueing on this part of the path alone, which no round-trip time can tell.
 
 use units::{Span, Time};
 
 /// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
 /// Linux may tick in microseconds.
 const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
-/// How long the clock is watched before its tick is believed.
+/// How long the clock is watched before its tick is believed, seconds.
 const WATCHED: f64 = 0.3;
 /// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
 const AHEAD: i64 = 50_000_000;
 /// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
 const HORIZON: i64 = 60_000_000_000;
+/// An offset that changes by more than this is another host's clock, ns.
+const JUMP: i64 = 30_000_000_000;
 
 /// How fast two clocks drift apart at most, as a share.
 const DRIFT: f64 = 1e-4;
@@ -22,14 +24,15 @@ const DRIFT: f64 = 1e-4;
 const STEPS: usize = 32;
 const CLOSE: i64 = 10_000_000;
 
-/// The clock of one end as seen at the capture.
+/// The timestamp clock of one end, as seen at the capture. Offsets are signed, so they are plain nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
-    /// Nanoseconds a tick; 0 while unknown.
-    tick: f64,
+    /// Nanoseconds a tick, once that is known.
+    tick_ns: Option<f64>,
     /// Least offset of this horizon and of the one before, ns.
     least: [i64; 2],
+    /// When this horizon ends, ns since the first packet.
     until: i64,
     /// When, ns since the first packet, a lesser offset was found in the first horizon, and by how much.
     steps: Vec<(i64, i64)>,
@@ -47,19 +50,19 @@ impl TimestampClock {
         let (time, origin) = *self.first.get_or_insert((at, value));
         let ticks = value.wrapping_sub(origin) as i32 as f64;
         let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
-        if self.tick == 0.0 {
-            self.learn(ticks, elapsed as f64 * 1e-9)?;
-        }
-        let mut offset = elapsed - (ticks * self.tick) as i64;
+        let mut tick = match self.tick_ns {
+            Some(tick) => tick,
+            None => self.learn(ticks, elapsed)?,
+        };
         // A queue that grew while the clock was watched made it look slow.
-        if offset < -(AHEAD + elapsed / 8) {
-            (self.tick, self.least) = (0.0, [0, 0]);
+        if elapsed - ((ticks * tick) as i64) < -(AHEAD + elapsed / 8) {
+            (self.tick_ns, self.least) = (None, [0, 0]);
             self.steps.clear();
-            self.learn(ticks, elapsed as f64 * 1e-9)?;
-            offset = elapsed - (ticks * self.tick) as i64;
+            tick = self.learn(ticks, elapsed)?;
         }
+        let offset = elapsed - (ticks * tick) as i64;
         // A clock that jumped (another host behind the same address) begins anew.
-        if (offset - self.least[0]).abs() > 30_000_000_000 {
+        if (offset - self.least[0]).abs() > JUMP {
             *self = TimestampClock::default();
             return None;
         }
@@ -95,26 +98,28 @@ impl TimestampClock {
         }
     }
 
-    /// By how much, µs, what was said of the delay of a packet at `at` was too little, as later ones showed; what the
-    /// clocks may have drifted apart since does not count.
-    pub fn unknown(&self, at: Time) -> u32 {
-        let Some((first, _)) = self.first else { return 0 };
+    /// By how much what was said of the delay of a packet at `at` was too little, as later packets showed. What the
+    /// clocks may have drifted apart since does not count. Whole microseconds.
+    pub fn correction(&self, at: Time) -> Span {
+        let Some((first, _)) = self.first else { return Span::ZERO };
         let at = at.as_nanos() as i64 - first.as_nanos() as i64;
         let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
         let more: i64 = after.iter().map(|s| s.1).sum();
         let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * DRIFT) as i64);
-        ((more - drift).max(0) / 1000).min(u32::MAX as i64 / 2) as u32
+        Span::from_micros((more - drift).max(0) as u64 / 1000)
     }
 
-    fn learn(&mut self, ticks: f64, seconds: f64) -> Option<()> {
+    /// Nanoseconds a tick, where `ticks` in so many nanoseconds tell.
+    fn learn(&mut self, ticks: f64, elapsed: i64) -> Option<f64> {
+        let seconds = elapsed as f64 * 1e-9;
         if seconds < WATCHED || ticks < 3.0 {
             return None;
         }
         let rate = ticks / seconds;
         let near = TICKS.iter().copied().find(|t| (rate / t - 1.0).abs() < 0.15)?;
-        self.tick = 1e9 / near;
         self.until = 0;
-        Some(())
+        self.tick_ns = Some(1e9 / near);
+        self.tick_ns
     }
 }
 
@@ -130,9 +135,9 @@ mod tests {
         let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
         let said: Vec<Option<Span>> =
             (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32)).collect();
-        let early = said[3000].map_or(0, |d| d.as_nanos() / 1000) as u32 + s.unknown(time(3080));
-        assert!(said[3000].is_some() && (79_000..=80_000).contains(&early), "{early}");
-        assert_eq!(s.unknown(time(7000)), 0);
+        let early = said[3000].unwrap() + s.correction(time(3080));
+        assert!((Span::from_millis(79)..=Span::from_millis(80)).contains(&early), "{early}");
+        assert_eq!(s.correction(time(7000)), Span::ZERO);
     }
 
     #[test]
@@ -151,6 +156,6 @@ mod tests {
                 worst = worst.max(wrong);
             }
         }
-        assert!(s.tick == 4e6 && worst <= 4_000_000, "{} {worst}", s.tick);
+        assert!(s.tick_ns == Some(4e6) && worst <= 4_000_000, "{:?} {worst}", s.tick_ns);
     }
 }
