@@ -17,7 +17,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
-	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src -name "*.rs")
+	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
 

@@ -1,7 +1,7 @@
 //! Any bytes as a capture, packed or not: packets or an error, no panic, no more memory than a reader has.
 #![no_main]
 
-use capture::{Batch, Reader};
+use capture::{Batch, CaptureReader};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use std::io::Cursor;
 const FILLS: usize = 64;
 
 fuzz_target!(|data: &[u8]| {
-    let mut reader = match Reader::from_reader(Box::new(Cursor::new(data.to_vec())), "fuzz") {
+    let mut reader = match CaptureReader::from_reader(Box::new(Cursor::new(data.to_vec())), "fuzz") {
         Ok(reader) => reader,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };

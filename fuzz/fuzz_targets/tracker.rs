@@ -2,8 +2,8 @@
 //! contradicts itself, and what it keeps is bounded.
 #![no_main]
 
-use capture::{Addr, End, Flags, Options, Packet, TooBig};
-use track::{Bin, Fate, Recorder, Row, Track, Tracker, TrackerOptions};
+use capture::{Addr, Endpoint, TcpFlags, PacketOptions, TcpPacket, TooBig};
+use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
 /// Bytes that make a packet.
@@ -11,14 +11,14 @@ const EACH: usize = 12;
 
 struct Rows;
 
-impl Recorder for Rows {
-    fn row(&mut self, row: &Row) {
+impl PacketRecorder for Rows {
+    fn row(&mut self, row: &PacketRow) {
         assert!(row.seq < 1 << 40 && row.ack < 1 << 40);
     }
 }
 
-fn end(n: u8) -> End {
-    End { addr: Addr::v4([10, 0, 0, n & 1]), port: 1000 + (n >> 1 & 3) as u16 }
+fn end(n: u8) -> Endpoint {
+    Endpoint { addr: Addr::v4([10, 0, 0, n & 1]), port: 1000 + (n >> 1 & 3) as u16 }
 }
 
 /// Sequence numbers near a few places, one of them where they wrap around.
@@ -27,7 +27,7 @@ fn number(b: u8) -> u32 {
     base.wrapping_add((b & 63) as u32 * 100)
 }
 
-fn packet(b: &[u8], time: &mut u64) -> Packet {
+fn packet(b: &[u8], time: &mut u64) -> TcpPacket {
     let steps = [0u64, 50_000, 1_000_000, 3_000_000, 10_000_000, 250_000_000, 1_500_000_000, 50_000_000_000];
     *time = match b[0] >> 5 {
         7 if b[0] & 31 == 31 => u64::MAX - 5,
@@ -40,20 +40,20 @@ fn packet(b: &[u8], time: &mut u64) -> Packet {
         true => (end(1), end(b[1] & 6)),
     };
     let flags = match b[1] >> 3 & 15 {
-        0 => Flags::SYN,
-        1 => Flags::SYN | Flags::ACK,
-        2 => Flags::FIN | Flags::ACK,
-        3 => Flags::RST,
-        4 => Flags(b[11]),
-        5 => Flags::ACK | Flags::PSH,
-        _ => Flags::ACK,
+        0 => TcpFlags::SYN,
+        1 => TcpFlags::SYN | TcpFlags::ACK,
+        2 => TcpFlags::FIN | TcpFlags::ACK,
+        3 => TcpFlags::RST,
+        4 => TcpFlags(b[11]),
+        5 => TcpFlags::ACK | TcpFlags::PSH,
+        _ => TcpFlags::ACK,
     };
     let len = [0u32, 1, 100, 100, 200, 1448, 2896, 65_535, 0, 100, 100, 1000, 4 << 20, 100, 0, u32::MAX >> 4];
-    let mut options = Options::default();
+    let mut options = PacketOptions::default();
     if b[5] & 1 != 0 {
         options.timestamps = Some((b[6] as u32, b[7] as u32));
     }
-    if flags.has(Flags::SYN) {
+    if flags.has(TcpFlags::SYN) {
         options.mss = (b[5] & 2 != 0).then_some([1460, 0, 100, 9000][(b[5] >> 3 & 3) as usize]);
         options.wscale = (b[5] & 4 != 0).then_some(b[8]);
         options.sack_ok = b[5] & 32 != 0;
@@ -65,7 +65,7 @@ fn packet(b: &[u8], time: &mut u64) -> Packet {
             *to = (number(x), number(y));
         }
     }
-    Packet {
+    TcpPacket {
         time: Time::from_nanos(*time),
         src,
         dst,
@@ -93,15 +93,17 @@ fn check(t: &Track) {
     assert!(t.bins.is_sorted_by(|a, b| a.index < b.index));
     assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MOST_WAITS);
     let width = t.bin.as_micros();
-    let paused = |b: &Bin| b.idle as u64 + b.window_full as u64 + b.timeout as u64 + b.silence as u64;
+    let kinds = [PauseKind::Idle, PauseKind::WindowFull, PauseKind::Timeout, PauseKind::Silence];
+    let paused = |b: &Bin| kinds.iter().map(|kind| b.paused(*kind).as_micros()).sum::<u64>();
     for b in &t.bins {
         assert!(paused(b) <= width, "{b:?} {width}");
-        assert!(b.rtts == 0 || b.rtt_min <= b.rtt_max, "{b:?}");
+        assert_eq!(b.rtts.least.is_known(), b.rtts.count > 0, "{b:?}");
+        assert!(b.rtts.least.get() <= b.rtts.greatest.get(), "{b:?}");
     }
     assert!(t.log.is_sorted_by(|a, b| a.time <= b.time));
     let lost: u64 = t.bins.iter().map(|b| b.lost as u64).sum();
     let logged: u64 =
-        t.log.iter().filter(|s| s.fate != Fate::Passed).map(|s| s.segments as u64).sum();
+        t.log.iter().filter(|s| s.fate != PacketFate::Passed).map(|s| s.segments as u64).sum();
     assert_eq!(lost, c.lost_up + c.lost_down);
     assert_eq!(lost, logged);
     assert!(t.first <= t.last && t.waits.iter().all(|w| w.from <= w.to));

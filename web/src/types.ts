@@ -28,6 +28,8 @@ export interface CaptureFlow {
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
+  /** What would help, the most likely first. */
+  remedies?: Remedy[];
   /** Its timeline. */
   ribbon: Ribbon;
   /** First packet, seconds since the capture began. */
@@ -80,8 +82,8 @@ export interface CaptureInfo {
 export interface CapturePage {
   /** The capture. */
   capture: CaptureInfo;
-  /** Names of causes, by number. */
-  causes: string[];
+  /** Causes, by number. */
+  causes: CauseLook[];
   /** Most bytes first. */
   flows: CaptureFlow[];
   /** `longfat-diagnosis/1`. */
@@ -104,6 +106,18 @@ export interface CapturePage {
 
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "ack-path" | "unknown";
+
+/** A cause as the page shows it. */
+export interface CauseLook {
+  /** On a dark one. */
+  dark: string;
+  /** What people call it. */
+  label: { en: string; zh: string; };
+  /** Colour on a light ground. */
+  light: string;
+  /** As in JSON. */
+  name: string;
+}
 
 /** A cause and its share of the flow's time. */
 export interface CauseShare {
@@ -177,6 +191,12 @@ export interface Diagnosis {
   /** What this is, and its version. */
   schema: string;
 }
+
+/** How an expected value bounds what will be measured. */
+export type EffectBound = "at-most" | "about";
+
+/** What is expected to change. */
+export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-windows";
 
 /** A path element's summary. */
 export interface Element {
@@ -326,6 +346,8 @@ export interface FlowDiagnosis {
   measures: Measures;
   /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`, `duplicate-records` (counted once) …. */
   notes?: string[];
+  /** What would help, the most likely first. */
+  remedies?: Remedy[];
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Which held when, in the order of time, without gaps, at most a few hundred. */
@@ -528,6 +550,57 @@ export interface Relay {
   /** Its name. */
   name: string;
 }
+
+/** A change that would help. */
+export interface Remedy {
+  /** What is expected to change; empty where no bound is known. */
+  effects?: RemedyEffect[];
+  /** What to change. */
+  kind: RemedyKind;
+  /** The name to choose, where one is chosen by name: `bbr`, `fq_codel`. */
+  name?: string;
+  /** Where. */
+  place: RemedyPlace;
+  /** The number to set, where it is one. */
+  setting?: RemedySetting;
+  /** Why it helps, in a sentence. */
+  why: string;
+}
+
+/** A change of something measured. */
+export interface RemedyEffect {
+  /** What that is: a bound or an estimate. */
+  bound: EffectBound;
+  /** How `then` is computed, and where that is from. */
+  formula: string;
+  /** Of what. */
+  measure: EffectMeasure;
+  /** As measured; absent where the capture does not show it. */
+  now?: number;
+  /** As expected with the remedy. */
+  then: number;
+  /** Of both numbers. */
+  unit: RemedyUnit;
+}
+
+/** What a remedy changes. */
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "capture-again";
+
+/** Where a remedy is applied. */
+export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
+
+/** A number to set. */
+export interface RemedySetting {
+  /** What it is now, as far as the capture shows. */
+  now?: number;
+  /** What it should be. */
+  to: number;
+  /** Of both. */
+  unit: RemedyUnit;
+}
+
+/** What a number of a remedy counts. */
+export type RemedyUnit = "Mbit/s" | "bytes" | "ms" | "times";
 
 /** A variant over its repeats, each with a seed of its own. */
 export interface Repeats {

@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
-use capture::{Batch, OpenError, Reader};
+use capture::{Batch, CaptureReader, OpenError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -43,9 +43,9 @@ fn main() -> Result<(), OpenError> {
 }
 
 /// One pass over a file: how long it took, on the clock and on the CPU.
-fn pass(path: &Path) -> Result<(Duration, Duration, Reader), OpenError> {
+fn pass(path: &Path) -> Result<(Duration, Duration, CaptureReader), OpenError> {
     let (begin, cpu) = (Instant::now(), cpu_time());
-    let mut reader = Reader::open(path)?;
+    let mut reader = CaptureReader::open(path)?;
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {
         std::hint::black_box(&batch.packets);

@@ -1,6 +1,6 @@
 //! A packet's headers as data, and as the bytes of RFC 791, RFC 9293 and RFC 768.
 
-use crate::{Addr, End, Options, Packet};
+use crate::{Addr, Endpoint, PacketOptions, TcpPacket};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::BitOr;
@@ -54,7 +54,7 @@ pub struct TcpFrame {
     /// Acknowledgement number.
     pub ack: u32,
     /// Flags.
-    pub flags: Flags,
+    pub flags: TcpFlags,
     /// The window field: already scaled down, except in a SYN.
     pub window: u16,
     /// Options.
@@ -92,36 +92,36 @@ pub struct UdpFrame {
 
 /// TCP flags; combine with `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct TcpFlags(pub u8);
 
-impl Flags {
+impl TcpFlags {
     /// No more data.
-    pub const FIN: Flags = Flags(0x01);
+    pub const FIN: TcpFlags = TcpFlags(0x01);
     /// Synchronise.
-    pub const SYN: Flags = Flags(0x02);
+    pub const SYN: TcpFlags = TcpFlags(0x02);
     /// Reset.
-    pub const RST: Flags = Flags(0x04);
+    pub const RST: TcpFlags = TcpFlags(0x04);
     /// Push.
-    pub const PSH: Flags = Flags(0x08);
+    pub const PSH: TcpFlags = TcpFlags(0x08);
     /// Acknowledge.
-    pub const ACK: Flags = Flags(0x10);
+    pub const ACK: TcpFlags = TcpFlags(0x10);
     /// Urgent.
-    pub const URG: Flags = Flags(0x20);
+    pub const URG: TcpFlags = TcpFlags(0x20);
     /// ECN echo (RFC 3168 section 6.1).
-    pub const ECE: Flags = Flags(0x40);
+    pub const ECE: TcpFlags = TcpFlags(0x40);
     /// Congestion window reduced (RFC 3168 section 6.1).
-    pub const CWR: Flags = Flags(0x80);
+    pub const CWR: TcpFlags = TcpFlags(0x80);
 
     /// Whether all of `other`'s flags are set.
-    pub fn has(self, other: Flags) -> bool {
+    pub fn has(self, other: TcpFlags) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-impl BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+impl BitOr for TcpFlags {
+    type Output = TcpFlags;
+    fn bitor(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
     }
 }
 
@@ -206,22 +206,22 @@ fn checksum(mut sum: u32) -> u16 {
 impl Frame {
     /// What a reader makes of a TCP segment's headers, as [`Reader`](crate::Reader) does of their bytes; `None` of
     /// a datagram.
-    pub fn seen(&self) -> Option<Packet> {
+    pub fn seen(&self) -> Option<TcpPacket> {
         let Payload::Tcp(tcp) = &self.payload else { return None };
-        let end = |addr: Ipv4Addr, port| End { addr: Addr::v4(addr.octets()), port };
+        let end = |addr: Ipv4Addr, port| Endpoint { addr: Addr::v4(addr.octets()), port };
         let o = &tcp.options;
-        let mut options = Options {
+        let mut options = PacketOptions {
             mss: o.mss,
             wscale: o.wscale,
             sack_ok: o.sack_ok,
             timestamps: o.timestamps,
-            ..Options::default()
+            ..PacketOptions::default()
         };
         for (block, from) in options.sack.iter_mut().zip(o.fitting()) {
             *block = *from;
             options.sacks += 1;
         }
-        Some(Packet {
+        Some(TcpPacket {
             time: self.time,
             src: end(self.src, tcp.sport),
             dst: end(self.dst, tcp.dport),
@@ -240,8 +240,8 @@ impl Frame {
     }
 
     /// A captured TCP packet as IPv4 headers: the reverse of [`Frame::seen`]. Addresses of IPv6 become 0.0.0.0.
-    pub fn of(packet: &Packet) -> Frame {
-        let v4 = |end: End| match end.addr.ip() {
+    pub fn of(packet: &TcpPacket) -> Frame {
+        let v4 = |end: Endpoint| match end.addr.ip() {
             IpAddr::V4(addr) => addr,
             IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
         };

@@ -2,14 +2,14 @@
 //!
 //! A simulated packet has no bytes; [`Frame`] says what its headers would be, [`PcapWriter`] writes
 //! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.
-//! [`Reader`] makes [`Packet`]s of captures, whoever wrote them.
+//! [`CaptureReader`] makes [`TcpPacket`]s of captures, whoever wrote them.
 
 mod frame;
 mod packet;
 mod pcap;
 mod read;
 
-pub use frame::{Flags, Frame, FrameError, Payload, TcpFrame, TcpOptions, UdpFrame};
-pub use packet::{Addr, End, Options, Packet};
+pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
+pub use packet::{Addr, Endpoint, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
-pub use read::{Batch, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, Reader, TooBig};
+pub use read::{Batch, CaptureReader, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig};

@@ -1,6 +1,6 @@
 //! A TCP packet as a capture shows it: what the flow tracker needs of it, without its bytes.
 
-use crate::Flags;
+use crate::TcpFlags;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::Time;
@@ -37,14 +37,14 @@ impl fmt::Display for Addr {
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct End {
+pub struct Endpoint {
     /// Address.
     pub addr: Addr,
     /// Port.
     pub port: u16,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.addr.ip() {
             IpAddr::V4(a) => write!(f, "{a}:{}", self.port),
@@ -55,19 +55,19 @@ impl fmt::Display for End {
 
 /// A TCP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
+pub struct TcpPacket {
     /// When it was captured: nanoseconds since 1970.
     pub time: Time,
     /// From where.
-    pub src: End,
+    pub src: Endpoint,
     /// To where.
-    pub dst: End,
+    pub dst: Endpoint,
     /// Sequence number.
     pub seq: u32,
     /// Acknowledgement number; meaningful where `flags` has ACK.
     pub ack: u32,
     /// Flags.
-    pub flags: Flags,
+    pub flags: TcpFlags,
     /// The window field, not yet scaled.
     pub window: u16,
     /// Bytes of payload, by the IP length (not by what was captured): up to 64 kB, and more with
@@ -84,12 +84,12 @@ pub struct Packet {
     /// The two ECN bits.
     pub ecn: u8,
     /// Options, as far as they were captured.
-    pub options: Options,
+    pub options: PacketOptions,
 }
 
 /// TCP options of a captured packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct PacketOptions {
     /// Maximum segment size.
     pub mss: Option<u16>,
     /// Window scale.
@@ -106,7 +106,7 @@ pub struct Options {
     pub cut: bool,
 }
 
-impl Options {
+impl PacketOptions {
     /// The SACK blocks.
     pub fn sack_blocks(&self) -> &[(u32, u32)] {
         &self.sack[..self.sacks as usize]

@@ -22,10 +22,10 @@ mod walk;
 pub use info::{FileDamage, FileInfo, NamedCount};
 pub use open::{OpenCause, OpenError};
 
-use crate::{End, Packet};
+use crate::{Endpoint, TcpPacket};
 use format::{Format, Record};
-use open::Opened;
-use source::Source;
+use open::OpenedCapture;
+use source::ByteSource;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Time;
 use walk::Walker;
 
-/// Records read by one [`Reader::fill`], at most: what becomes of them stays in the processor's second cache.
+/// Records read by one [`CaptureReader::fill`], at most: what becomes of them stays in the processor's second cache.
 const RECORDS: usize = 1_024;
 
-/// What [`Reader::fill`] appends to. It does not empty it: that is for whoever has read it.
+/// What [`CaptureReader::fill`] appends to. It does not empty it: that is for whoever has read it.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// TCP packets.
-    pub packets: Vec<Packet>,
+    pub packets: Vec<TcpPacket>,
     /// ICMP reports about them.
     pub too_big: Vec<TooBig>,
 }
@@ -59,21 +59,21 @@ pub struct TooBig {
     /// When the report was captured.
     pub time: Time,
     /// Where the packet came from.
-    pub from: End,
+    pub from: Endpoint,
     /// Where it was to go.
-    pub to: End,
+    pub to: Endpoint,
     /// What the link would take, bytes of IP; 0 from routers older than RFC 1191.
     pub mtu: u32,
 }
 
 /// Reads a capture from beginning to end.
 ///
-/// Call [`Reader::fill`] until it says false; [`Reader::progress`] and [`Reader::info`] may be asked at any
+/// Call [`CaptureReader::fill`] until it says false; [`CaptureReader::progress`] and [`CaptureReader::info`] may be asked at any
 /// time and tell what was read so far.
-pub struct Reader {
+pub struct CaptureReader {
     name: String,
     packing: Option<&'static str>,
-    source: Source,
+    source: ByteSource,
     format: Format,
     walker: Walker,
     taken: Arc<AtomicU64>,
@@ -87,24 +87,26 @@ pub struct Reader {
     damage: Option<FileDamage>,
 }
 
-impl Reader {
+impl CaptureReader {
     /// Opens a file; `-` is standard input.
-    pub fn open(path: &Path) -> Result<Reader, OpenError> {
+    pub fn open(path: &Path) -> Result<CaptureReader, OpenError> {
         let name = path.display().to_string();
-        open::file(path).map(|opened| Reader::new(&name, opened)).map_err(|cause| OpenError { name, cause })
+        open::file(path)
+            .map(|opened| CaptureReader::new(&name, opened))
+            .map_err(|cause| OpenError { name, cause })
     }
 
     /// Reads `input`, which is called `name`.
-    pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Reader, OpenError> {
+    pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<CaptureReader, OpenError> {
         match open::any(input, None) {
-            Ok(opened) => Ok(Reader::new(name, opened)),
+            Ok(opened) => Ok(CaptureReader::new(name, opened)),
             Err(cause) => Err(OpenError { name: name.to_string(), cause }),
         }
     }
 
-    fn new(name: &str, opened: Opened) -> Reader {
-        let Opened { packing, source, format, taken, length } = opened;
-        Reader {
+    fn new(name: &str, opened: OpenedCapture) -> CaptureReader {
+        let OpenedCapture { packing, source, format, taken, length } = opened;
+        CaptureReader {
             name: name.to_string(),
             packing,
             source,

@@ -1,6 +1,6 @@
 //! A decompression bomb takes time, no memory. Alone in its process, whose peak is measured.
 
-use capture::{Batch, Reader};
+use capture::{Batch, CaptureReader};
 use std::io::Cursor;
 
 /// A zstd file of 6 kB (RFC 8878) that says 200 MB: a pcap header, then zeros, which are records without bytes.
@@ -25,7 +25,7 @@ fn bomb(blocks: usize) -> Vec<u8> {
 fn a_bomb_takes_no_memory() {
     let bomb = bomb(1_600);
     assert!(bomb.len() < 10_000);
-    let mut reader = Reader::from_reader(Box::new(Cursor::new(bomb)), "bomb").unwrap();
+    let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(bomb)), "bomb").unwrap();
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {
         batch.clear();

@@ -1,6 +1,6 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
-use capture::{Batch, Flags, Frame, Payload, PcapWriter, Reader, TcpFrame, TcpOptions, UdpFrame};
+use capture::{Batch, CaptureReader, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use std::io::Cursor;
 use std::net::Ipv4Addr;
@@ -10,7 +10,15 @@ use units::Time;
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-fn tcp(ms: u64, up: bool, seq: u32, ack: u32, flags: Flags, options: TcpOptions, payload_len: u32) -> Frame {
+fn tcp(
+    ms: u64,
+    up: bool,
+    seq: u32,
+    ack: u32,
+    flags: TcpFlags,
+    options: TcpOptions,
+    payload_len: u32,
+) -> Frame {
     let (src, dst, sport, dport) =
         if up { (CLIENT, SERVER, 40_000, 5_201) } else { (SERVER, CLIENT, 5_201, 40_000) };
     let segment = TcpFrame { sport, dport, seq, ack, flags, window: 502, options, payload_len };
@@ -36,26 +44,27 @@ fn story() -> Vec<Frame> {
         sack: vec![],
     };
     let ts = |value, echo| TcpOptions { timestamps: Some((value, echo)), ..Default::default() };
-    let data = |ms, seq| tcp(ms, true, seq, 1, Flags::ACK | Flags::PSH, ts(1000 + ms as u32, 2000), 1448);
+    let data =
+        |ms, seq| tcp(ms, true, seq, 1, TcpFlags::ACK | TcpFlags::PSH, ts(1000 + ms as u32, 2000), 1448);
     let hole = TcpOptions { sack: vec![(2897, 4345)], ..ts(2100, 1100) };
     let mut frames = vec![
-        tcp(0, true, 0, 0, Flags::SYN, syn.clone(), 0),
+        tcp(0, true, 0, 0, TcpFlags::SYN, syn.clone(), 0),
         tcp(
             30,
             false,
             0,
             1,
-            Flags::SYN | Flags::ACK,
+            TcpFlags::SYN | TcpFlags::ACK,
             TcpOptions { timestamps: Some((2000, 1000)), ..syn },
             0,
         ),
-        tcp(60, true, 1, 1, Flags::ACK, ts(1060, 2000), 0),
+        tcp(60, true, 1, 1, TcpFlags::ACK, ts(1060, 2000), 0),
         data(61, 1),
         data(62, 2897),
-        tcp(91, false, 1, 1449, Flags::ACK, ts(2090, 1061), 0),
-        tcp(92, false, 1, 1449, Flags::ACK, hole, 0),
+        tcp(91, false, 1, 1449, TcpFlags::ACK, ts(2090, 1061), 0),
+        tcp(92, false, 1, 1449, TcpFlags::ACK, hole, 0),
         data(95, 1449),
-        tcp(125, false, 1, 4345, Flags::ACK | Flags::ECE, ts(2120, 1095), 0),
+        tcp(125, false, 1, 4345, TcpFlags::ACK | TcpFlags::ECE, ts(2120, 1095), 0),
     ];
     let mut datagram = frames[3].clone();
     datagram.time = Time::from_nanos(4_200_000_000);
@@ -125,11 +134,11 @@ fn frames_are_seen_as_they_are_read() {
     let many = |timestamps| TcpOptions { timestamps, sack: blocks.clone(), ..Default::default() };
     let mut frames = story();
     frames.extend([
-        tcp(130, false, 1, 4345, Flags::ACK, many(None), 0),
-        tcp(131, false, 1, 4345, Flags::ACK, many(Some((1, 2))), 0),
+        tcp(130, false, 1, 4345, TcpFlags::ACK, many(None), 0),
+        tcp(131, false, 1, 4345, TcpFlags::ACK, many(Some((1, 2))), 0),
     ]);
     let input = Box::new(Cursor::new(pcap(&frames)));
-    let (mut reader, mut batch) = (Reader::from_reader(input, "x").unwrap(), Batch::default());
+    let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
     while reader.fill(&mut batch) {}
     let seen: Vec<_> = frames.iter().filter_map(Frame::seen).collect();
     assert_eq!((batch.packets.len(), frames.len()), (11, 12), "the datagram is no segment");
@@ -161,7 +170,7 @@ fn read_tcp(tcp: &etherparse::TcpSlice) -> TcpFrame {
         dport: tcp.destination_port(),
         seq: tcp.sequence_number(),
         ack: tcp.acknowledgment_number(),
-        flags: Flags(tcp.slice()[13]),
+        flags: TcpFlags(tcp.slice()[13]),
         window: tcp.window_size(),
         options,
         payload_len: tcp.payload().len() as u32,

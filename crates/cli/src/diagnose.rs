@@ -6,7 +6,7 @@ use crate::args::DiagnoseArgs;
 use crate::output::write_file;
 use crate::problem::Problem;
 use crate::progress::{Bar, terminal};
-use capture::Reader;
+use capture::CaptureReader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use result::{Diagnosis, to_json};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tap::{Kept, PacketTap, Tap};
-use track::{Recorder, TrackerOptions};
+use track::{PacketRecorder, TrackerOptions};
 
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
 const SHOWN: usize = 8;
@@ -26,7 +26,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Problem> {
         packets: args.out.as_deref().map(|dir| PacketTap::create(dir, &args.capture)).transpose()?,
     }));
     let wanted = args.report.is_some() || args.out.is_some();
-    let recorder = wanted.then(|| Box::new(Tap(kept.clone())) as Box<dyn Recorder>);
+    let recorder = wanted.then(|| Box::new(Tap(kept.clone())) as Box<dyn PacketRecorder>);
     let mut bar = Bar::new(!args.no_progress);
     let read = read(&args.capture, recorder, &mut |done, all| bar.bytes(done, all));
     bar.clear();
@@ -55,10 +55,10 @@ fn exit_code(d: &Diagnosis) -> u8 {
 /// Reads the capture; `progress` is told bytes read and bytes in all.
 fn read(
     path: &Path,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Diagnosis, Problem> {
-    let reader = Reader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
+    let reader = CaptureReader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
     let (tracks, file, totals) = track::track(reader, TrackerOptions::default(), recorder, progress);
     Ok(diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals)))
 }

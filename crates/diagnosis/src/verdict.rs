@@ -1,28 +1,29 @@
 //! From what was kept of the flows to what is said of them.
 //!
 //! 1. Flows between the same two hosts may share a limiter: their packets are put together and asked for one
-//!    ([`crate::limit`]); where that makes no sense, or may be the queue before a policer of each, they are asked alone.
-//! 2. Each flow's time is cut into round trips, each round trip into causes ([`causes`]).
+//!    ([`crate::limiter`]); where that makes no sense, or may be the queue before a policer of each, they are asked alone.
+//! 2. Each flow's time is cut into round trips, each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
-mod causes;
 mod cc;
+mod evidence;
 mod file;
 mod losses;
 mod measures;
 mod outages;
-mod rounds;
+mod round_trips;
 
-use crate::limit::{self, Answers, Found, Packets, Path};
-use causes::Facts;
+use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
+use evidence::FlowFacts;
 pub use file::capture_info;
-use outages::Silence;
+use outages::AckSilence;
 use result::Diagnosis;
+use result::cause::Certainty;
 use result::diagnosis::{
     CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
     Vantage,
 };
-use rounds::{Round, rounds};
+use round_trips::{RoundTrip, rounds};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use track::{Addr, Track};
@@ -30,7 +31,7 @@ use track::{Addr, Track};
 /// Stretches of a flow's ribbon at most.
 const MOST_SPANS: usize = 400;
 
-/// Payload of the other direction that is more than answers: as a share.
+/// Payload of the other direction that is more than its ACKs' load: as a share.
 const BOTH_WAYS: f64 = 0.02;
 
 /// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
@@ -59,26 +60,26 @@ const PROBE: usize = 6;
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut limiters = Vec::new();
-    let mut of_flow: Vec<Option<Through>> = vec![None; tracks.len()];
+    let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
     let ways = ways(&tracks);
     for group in groups(&tracks) {
         let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
-        let answers = answers(&tracks, &group, &ways);
-        for (Asked { found, dropped }, members) in limiters_of(&tracks, &group, silent, &answers) {
+        let ack_load = ack_load(&tracks, &group, &ways);
+        for (LimiterAnswer { found, dropped }, members) in limiters_of(&tracks, &group, silent, &ack_load) {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
             let mut each: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
             dropped.iter().for_each(|(i, entry)| each[*i as usize].push(*entry));
-            let full: Spans = full(&found, members.iter().map(|m| &tracks[*m]), &answers).into();
+            let full: TimeSpans = full(&found, members.iter().map(|m| &tracks[*m]), &ack_load).into();
             for (m, dropped) in members.iter().zip(each) {
                 let share = tracks[*m].counts.acked_bytes as f64 / bytes.max(1.0);
-                of_flow[*m] = Some(Through { index, found, share, dropped, full: full.clone() });
+                of_flow[*m] = Some(FlowLimiter { index, found, share, dropped, full: full.clone() });
             }
             limiters.push(limiter(&found, members.iter().map(|m| &tracks[*m])));
         }
     }
-    let mut full_of: BTreeMap<(Addr, Addr), Spans> = BTreeMap::new();
+    let mut full_of: BTreeMap<(Addr, Addr), TimeSpans> = BTreeMap::new();
     for (t, through) in tracks.iter().zip(&of_flow) {
         let Some(l) = through.as_ref().filter(|l| l.found.kind != LimiterKind::Policer) else { continue };
         let full = full_of.entry((t.sender.addr, t.receiver.addr)).or_insert_with(|| l.full.clone());
@@ -88,13 +89,13 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     }
     let beside = |t: &Track| {
         let (from, to) = (t.sender.addr, t.receiver.addr);
-        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &Way| w.bytes as f64);
-        Beside {
+        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &HostTraffic| w.bytes as f64);
+        PathContext {
             silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
             base: ways.get(&(from, to)).and_then(|w| w.base),
             full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
             both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
-            back_full: full_of.get(&(to, from)).cloned(),
+            reverse_full: full_of.get(&(to, from)).cloned(),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -104,37 +105,44 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         f.limiter = f.limiter.and_then(|l| refer[l]);
     }
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
-    Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows }
+    let mut diagnosis = Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows };
+    let remedies: Vec<_> = diagnosis.flows.iter().map(|f| diagnosis.remedies_of(f)).collect();
+    diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
+    diagnosis
 }
 
 /// Begins and ends, seconds since 1970.
-type Spans = Rc<[(f64, f64)]>;
+type TimeSpans = Rc<[(f64, f64)]>;
 
 /// The limiter a flow goes through.
 #[derive(Clone, Debug)]
-struct Through {
+struct FlowLimiter {
     index: usize,
-    found: Found,
+    found: FoundLimiter,
     /// Of its bytes, this flow's.
     share: f64,
-    /// Which packets of this flow it dropped, as far as its level says, by their place in the log.
+    /// Which packets of this flow it dropped, as far as its backlog says, by their place in the log.
     dropped: Vec<u32>,
     /// When all of its rate was used.
-    full: Spans,
+    full: TimeSpans,
 }
 
-/// When the limiter's flows, and the answers beside them, took all of its rate.
-fn full<'a>(found: &Found, members: impl Iterator<Item = &'a Track>, answers: &[Answers]) -> Vec<(f64, f64)> {
+/// When the limiter's flows, and the ACKs beside them, took all of its rate.
+fn full<'a>(
+    found: &FoundLimiter,
+    members: impl Iterator<Item = &'a Track>,
+    ack_load: &[AckLoad],
+) -> Vec<(f64, f64)> {
     let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
     // Whole intervals of one that is refilled at once.
     let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
     let least = if found.interval.is_some() { NEARLY_FULL } else { FULL };
     let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
-    answers.iter().for_each(|a| add(a.at, a.bytes as f64));
+    ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
     for t in members {
-        let whole = 1.0 + t.header as f64 / t.mss.max(1) as f64;
-        let (first, bin) = (limit::seconds(t.first), t.bin.as_secs_f64());
+        let whole = 1.0 + t.header as f64 / t.mss.unwrap_or(1) as f64;
+        let (first, bin) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
     }
     let full = bytes.into_iter().filter(|b| b.1 > least * found.rate * width);
@@ -151,14 +159,14 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 }
 
 /// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
-fn is_buffered(t: &Track, rounds: &[rounds::Round]) -> bool {
+fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTrip]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
-    let ended = t.counts.ended as f64 * 1e-9;
-    t.counts.ended_by_ack as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
+    let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
+    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
 }
 
 /// When no ACK passed between each two hosts.
-fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<Silence>> {
+fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<AckSilence>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
         of.entry(pair(t)).or_default().push(t);
@@ -168,27 +176,26 @@ fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<Silence>> {
 
 /// What went from one host to another.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct HostTraffic {
     /// Payload.
     bytes: u64,
     /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
     base: Option<f64>,
     /// What losses of any flow said of queues.
-    full: losses::Full,
+    full: losses::QueueLossSigns,
     /// The tracks.
     tracks: Vec<usize>,
 }
 
-fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
+fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
     let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
     for (i, t) in tracks.iter().enumerate() {
         of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
     let way = |numbers: Vec<usize>| {
         let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
-        let sampled = tracks.iter().filter(|t| t.rtt.samples() > 0);
-        let base = sampled.map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp);
-        Way {
+        let base = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
+        HostTraffic {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
             base,
             full: losses::full(&tracks, base.unwrap_or(0.0)),
@@ -199,7 +206,7 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Way> {
 }
 
 /// ACKs that pass with a group's data, where they are more than a trifle beside it.
-fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>) -> Vec<Answers> {
+fn ack_load(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), HostTraffic>) -> Vec<AckLoad> {
     let t = &tracks[group[0]];
     let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
     let size = t.header as f64;
@@ -208,15 +215,15 @@ fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>
     if acks as f64 * size < BOTH_WAYS * data as f64 {
         return Vec::new();
     }
-    let full = size + t.mss as f64;
+    let full = size + t.mss.unwrap_or(0) as f64;
     let mut out = Vec::new();
     for t in back.iter().map(|i| &tracks[*i]) {
-        let (first, width) = (limit::seconds(t.first), t.bin.as_secs_f64());
+        let (first, width) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         for b in t.bins.iter().filter(|b| b.acks > 0) {
             // Spread over the bin, none more than a packet.
             let bytes = b.acks as f64 * size;
             let parts = (bytes / full).ceil().clamp(1.0, MOST_PARTS);
-            out.extend((0..parts as usize).map(|i| Answers {
+            out.extend((0..parts as usize).map(|i| AckLoad {
                 at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
                 bytes: (bytes / parts) as f32,
             }));
@@ -227,13 +234,13 @@ fn answers(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), Way>
 }
 
 /// What the other flows between its hosts say of a flow's path.
-struct Beside<'a> {
-    silences: &'a [Silence],
+struct PathContext<'a> {
+    silences: &'a [AckSilence],
     base: Option<f64>,
     both_ways: bool,
     /// When a link of the other way was full.
-    back_full: Option<Spans>,
-    full: losses::Full,
+    reverse_full: Option<TimeSpans>,
+    full: losses::QueueLossSigns,
 }
 
 /// Its hosts, whoever sends.
@@ -243,88 +250,89 @@ fn pair(t: &Track) -> (Addr, Addr) {
 }
 
 /// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
-fn path(tracks: &[&Track], behind: bool) -> Option<Path> {
+fn path(tracks: &[&Track], behind: bool) -> Option<PathFacts> {
     let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
-    let base = with().map(|t| t.rtt.min().as_secs_f64()).min_by(f64::total_cmp)?;
+    let base = tracks.iter().filter_map(|t| t.rtt.min()).min()?.as_secs_f64();
     let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
-    let rtt = with().map(|t| t.rtt.mean().as_secs_f64() * t.rtt.samples() as f64).sum::<f64>() / samples;
+    let rtt = with().filter_map(|t| Some(t.rtt.mean()?.as_secs_f64() * t.rtt.samples() as f64)).sum::<f64>()
+        / samples;
     let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
     let sender = tracks.iter().all(|t| sender_side(t));
-    Some(Path { base, rtt, behind, merged, sender })
+    Some(PathFacts { base, rtt, behind, merged, sender })
 }
 
 /// A limiter, and when which of the flows asked lost a packet to it.
 #[derive(Clone, Debug)]
-struct Asked {
-    found: Found,
+struct LimiterAnswer {
+    found: FoundLimiter,
     /// Index among those asked, place in its log.
     dropped: Vec<(u16, u32)>,
 }
 
 /// The limiter of these tracks together.
-fn ask(tracks: &[Track], members: &[usize], silences: &[Silence], answers: &[Answers]) -> Option<Asked> {
+fn ask(
+    tracks: &[Track],
+    members: &[usize],
+    silences: &[AckSilence],
+    ack_load: &[AckLoad],
+) -> Option<LimiterAnswer> {
     let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
     let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
-    let packets = Packets { tracks: &members, gone: &gone, answers };
+    let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load };
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
-    let waits_up = |t: &&Track| receiver_side(t) || slow_up(t);
+    let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
     let up_first = up > down || up == down && members.iter().any(waits_up);
     [!up_first, up_first].into_iter().find_map(|behind| {
         let path = path(&members, behind)?;
-        let (found, dropped) = limit::find(&packets, path)?;
-        Some(Asked { found, dropped })
+        let (found, dropped) = limiter::find(&packets, path)?;
+        Some(LimiterAnswer { found, dropped })
     })
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
-fn gone(t: &Track, silences: &[Silence]) -> Vec<(f64, f64)> {
-    let rtt = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 };
+fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
+    let rtt = t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64());
     let outages = outages::outages(t, rtt, silences).into_iter();
     outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {
-    t.rtt_down.samples() > 0
-        && t.rtt_up.samples() > 0
-        && t.rtt_up.min().as_nanos() > 4 * t.rtt_down.min().as_nanos()
+    let least = t.rtt_up.min().zip(t.rtt_down.min());
+    least.is_some_and(|(up, down)| up > down * 4)
 }
 
 fn sender_side(t: &Track) -> bool {
-    let least = |h: &track::Histogram, syn: Option<units::Span>| match h.samples() {
-        0 => syn.map(|s| s.as_nanos()),
-        _ => Some(h.min().as_nanos()),
-    };
-    let (up, down) = (least(&t.rtt_up, t.handshake.up), least(&t.rtt_down, t.handshake.down));
+    let (up, down) = (t.rtt_up.min().or(t.handshake.up), t.rtt_down.min().or(t.handshake.down));
     up.zip(down).is_some_and(|(up, down)| up < down / 10)
 }
 
 /// What round trips take too long, they take mostly between sender and capture.
-fn slow_up(t: &Track) -> bool {
-    let over = |h: &track::Histogram| match h.samples() {
-        0 => 0,
-        _ => h.mean().as_nanos().saturating_sub(h.min().as_nanos()),
+fn waits_before_capture(t: &Track) -> bool {
+    let over = |h: &track::SpanHistogram| {
+        let known = h.mean().zip(h.min());
+        known.map_or(units::Span::ZERO, |(mean, least)| mean.saturating_sub(least))
     };
-    over(&t.rtt_up) > 2 * over(&t.rtt_down)
+    over(&t.rtt_up) > over(&t.rtt_down) * 2
 }
 
 /// The limiters of a group: one for all, or one each.
 fn limiters_of(
     tracks: &[Track],
     group: &[usize],
-    silences: &[Silence],
-    answers: &[Answers],
-) -> Vec<(Asked, Vec<usize>)> {
-    let joint = ask(tracks, group, silences, answers);
+    silences: &[AckSilence],
+    ack_load: &[AckLoad],
+) -> Vec<(LimiterAnswer, Vec<usize>)> {
+    let joint = ask(tracks, group, silences, ack_load);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
     let lossy = |m: &&usize| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3;
-    let wrong = |found: &Found| found.bucket.map_or(1.0, |b| b.wrong);
-    let policer = |found: &Found| found.kind == LimiterKind::Policer;
+    let misclassified = |found: &FoundLimiter| found.bucket.map_or(1.0, |b| b.misclassified);
+    let policer = |found: &FoundLimiter| found.kind == LimiterKind::Policer;
     let mut each: Vec<usize> = match &joint {
-        Some(j) if policer(&j.found) && wrong(&j.found) < CLEAN => Vec::new(),
+        Some(j) if policer(&j.found) && misclassified(&j.found) < CLEAN => Vec::new(),
         // A bucket for each would make no sense of all together, or look like the queue before it.
         Some(_) => group.iter().filter(lossy).copied().collect(),
         None => group.to_vec(),
@@ -332,19 +340,22 @@ fn limiters_of(
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
     each.truncate(MOST_ALONE);
     let probe: Vec<usize> = each.iter().copied().take(if joint.is_some() { PROBE } else { 0 }).collect();
-    let ask_each = |members: &[usize]| -> Vec<(Asked, Vec<usize>)> {
+    let ask_each = |members: &[usize]| -> Vec<(LimiterAnswer, Vec<usize>)> {
         members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
     };
     // Where one for all explains something, one for each must explain much more.
-    let most = joint.as_ref().filter(|j| policer(&j.found)).map_or(f64::INFINITY, |j| MUCH * wrong(&j.found));
-    let policed = |asked: &[(Asked, Vec<usize>)]| {
-        asked.iter().filter(|(a, _)| policer(&a.found) && wrong(&a.found) < most).count()
+    let most = joint
+        .as_ref()
+        .filter(|j| policer(&j.found))
+        .map_or(f64::INFINITY, |j| MUCH * misclassified(&j.found));
+    let policed = |asked: &[(LimiterAnswer, Vec<usize>)]| {
+        asked.iter().filter(|(a, _)| policer(&a.found) && misclassified(&a.found) < most).count()
     };
     match joint {
         Some(j) if each.is_empty() || policed(&ask_each(&probe)) * 2 <= probe.len() => {
             vec![(j, group.to_vec())]
         }
-        _ => shared(tracks, group, answers, ask_each(&each)),
+        _ => shared(tracks, group, ack_load, ask_each(&each)),
     }
 }
 
@@ -353,11 +364,11 @@ fn limiters_of(
 fn shared(
     tracks: &[Track],
     group: &[usize],
-    answers: &[Answers],
-    found: Vec<(Asked, Vec<usize>)>,
-) -> Vec<(Asked, Vec<usize>)> {
-    let seconds = |asked: &Asked, members: &[usize]| -> f64 {
-        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), answers);
+    ack_load: &[AckLoad],
+    found: Vec<(LimiterAnswer, Vec<usize>)>,
+) -> Vec<(LimiterAnswer, Vec<usize>)> {
+    let seconds = |asked: &LimiterAnswer, members: &[usize]| -> f64 {
+        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), ack_load);
         spans.iter().map(|s| s.1 - s.0).sum()
     };
     let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(PROBE);
@@ -374,8 +385,8 @@ fn shared(
 
 /// Seconds from the first data of these tracks to the last.
 fn spans(tracks: &[Track], group: &[usize]) -> f64 {
-    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limit::seconds);
-    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limit::seconds);
+    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limiter::seconds);
+    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limiter::seconds);
     last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
 }
 
@@ -383,7 +394,7 @@ fn number(t: &Track) -> u32 {
     FlowDiagnosis::number(t.connection, t.opened)
 }
 
-fn limiter<'a>(found: &Found, members: impl Iterator<Item = &'a Track>) -> Limiter {
+fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
     Limiter {
         kind: found.kind,
@@ -417,44 +428,43 @@ fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -
 
 /// Share of the flow's time that its limiter explains.
 fn by_limiter(f: &FlowDiagnosis) -> f64 {
-    let counts = [Cause::Policed, Cause::Shaped, Cause::Bottleneck, Cause::Congestion];
-    f.causes.iter().filter(|c| counts.contains(&c.cause)).map(|c| c.share).sum()
+    f.causes.iter().filter(|c| c.cause.entry().by_limiter).map(|c| c.share).sum()
 }
 
-fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo) -> FlowDiagnosis {
+fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
     let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
-    let mean = if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { base };
+    let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
     let measures = measures::measures(t, &rounds);
     // Nothing is before the capture where that is the sender.
     let limiter = through.as_ref().map(|l| l.found);
     let limiter =
-        limiter.filter(|l| l.behind || l.against.is_some() || l.bucket.is_some() || !sender_side(t));
+        limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
     let outages = outages::outages(t, rtt, beside.silences);
     let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
     let by = if policer { Cause::Policed } else { Cause::Congestion };
     let dropped = (through.as_ref().map_or(&[][..], |l| &l.dropped), by);
     let losses = losses::losses(t, base, rtt, dropped, &outages, beside.full);
-    let since = |f: &(f64, f64)| (f.0 - limit::seconds(t.first), f.1 - limit::seconds(t.first));
-    let facts = Facts {
+    let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
+    let facts = FlowFacts {
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
-        back_full: beside.back_full.iter().flat_map(|f| f.iter()).map(since).collect(),
+        reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
         base,
-        least: if t.rtt.samples() > 0 { t.rtt.min().as_secs_f64() } else { base },
-        mss: t.mss.max(1) as f64,
+        least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
+        mss: t.mss.unwrap_or(1) as f64,
         limiter,
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
         outages,
-        bursts: outages::bursts(t, rtt).iter().map(|b| b - limit::seconds(t.first)).collect(),
+        bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
         near_receiver: receiver_side(t),
-        slow_up: slow_up(t),
-        blind: t.rtt_up.samples() == 0 && !sender_side(t),
+        waits_before_capture: waits_before_capture(t),
+        inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
         both_ways: beside.both_ways,
-        buffered: is_buffered(t, &rounds),
+        send_buffer_full: is_send_buffer_full(t, &rounds),
     };
-    let splits = causes::split(&rounds, &facts);
+    let splits = evidence::split(&rounds, &facts);
     let causes = shares(&splits);
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     FlowDiagnosis {
@@ -469,6 +479,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
         confidence: confidence(&causes, limiter),
         timeline: ribbon(&rounds, &splits, start),
         causes,
+        remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
         notes: measures::notes(t),
@@ -476,7 +487,7 @@ fn flow(t: &Track, through: Option<Through>, beside: &Beside, info: &CaptureInfo
     }
 }
 
-fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {
+fn shares(splits: &[evidence::RoundSplit]) -> Vec<CauseShare> {
     let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
     for (cause, s) in splits.iter().flatten() {
         *seconds.entry(*cause).or_default() += s;
@@ -496,20 +507,19 @@ fn shares(splits: &[causes::Split]) -> Vec<CauseShare> {
 }
 
 /// How far the first cause is ahead of the second, and how sure its limiter is.
-fn confidence(causes: &[CauseShare], limiter: Option<Found>) -> f64 {
+fn confidence(causes: &[CauseShare], limiter: Option<FoundLimiter>) -> f64 {
     let (first, second) = (causes[0], causes.get(1).map_or(0.0, |c| c.share));
     let ahead = 0.5 + 0.5 * ((first.share - second) / 0.3).min(1.0);
-    let sure = match first.cause {
-        Cause::Policed | Cause::Shaped | Cause::Bottleneck => limiter.map_or(0.5, |l| l.confidence),
-        Cause::Unknown => 0.3,
-        _ => 0.95,
+    let sure = match first.cause.entry().certainty {
+        Certainty::OfLimiter => limiter.map_or(0.5, |l| l.confidence),
+        Certainty::Fixed(sure) => sure,
     };
     ahead * sure
 }
 
 /// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
 /// there are not too many.
-fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSpan> {
+fn ribbon(rounds: &[RoundTrip], splits: &[evidence::RoundSplit], start: f64) -> Vec<CauseSpan> {
     let mut out: Vec<CauseSpan> = Vec::new();
     for (r, split) in rounds.iter().zip(splits) {
         let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
@@ -537,7 +547,7 @@ fn ribbon(rounds: &[Round], splits: &[causes::Split], start: f64) -> Vec<CauseSp
 }
 
 fn vantage(t: &Track) -> Vantage {
-    let least = |h: &track::Histogram| (h.samples() > 0).then(|| h.min().as_millis_f64());
+    let least = |h: &track::SpanHistogram| h.min().map(|rtt| rtt.as_millis_f64());
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {

@@ -6,12 +6,12 @@
 use report::Lang;
 use report::diagnosis::{MOST_ROWS, Rows, page};
 use result::diagnosis::*;
-use result::parquet::{Packet, PacketWriter, write_flow_diagnoses};
+use result::parquet::{PacketRecord, PacketWriter, write_flow_diagnoses};
 use result::{Cause, Diagnosis, FlowDiagnosis, Histogram};
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
-use track::{Kind, Recorder, Row};
+use track::{PacketKind, PacketRecorder, PacketRow};
 use units::{Span, Time};
 
 /// 2025-10-09, so that times are as long as real ones.
@@ -24,7 +24,7 @@ const RTT: f64 = 0.030;
 struct Maker {
     connection: u32,
     cause: Cause,
-    rows: Vec<Row>,
+    rows: Vec<PacketRow>,
     seed: u64,
     diagnosis: FlowDiagnosis,
     rtt: Histogram,
@@ -62,9 +62,16 @@ impl Maker {
         (self.seed >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn row(&mut self, at: f64, from_opener: bool) -> Row {
+    fn row(&mut self, at: f64, from_opener: bool) -> PacketRow {
         let time = Time::from_nanos(START + (at * 1e9) as u64);
-        Row { connection: self.connection, from_opener, time, flags: ACK, ip_bytes: 52, ..Row::default() }
+        PacketRow {
+            connection: self.connection,
+            from_opener,
+            time,
+            flags: ACK,
+            ip_bytes: 52,
+            ..PacketRow::default()
+        }
     }
 
     /// Rounds of a window each until `packets` are sent or the capture is over.
@@ -87,20 +94,20 @@ impl Maker {
                 let again = lost && i % 7 == 3;
                 let mut data = self.row(at, true);
                 (data.seq, data.len, data.ip_bytes) = (seq, MSS, MSS + 52);
-                (data.inflight, data.kind) = ((n - i / 2) as u32 * MSS, Kind::Data);
+                (data.inflight, data.kind) = ((n - i / 2) as u32 * MSS, PacketKind::Data);
                 self.rows.push(data);
                 seq += u64::from(MSS);
                 if again {
                     data.time += Span::from_secs_f64(round);
-                    data.kind = if i % 2 == 1 { Kind::Fast } else { Kind::Timeout };
+                    data.kind = if i % 2 == 1 { PacketKind::Fast } else { PacketKind::Timeout };
                     self.rows.push(data);
                     self.diagnosis.measures.lost_down += 1;
                 }
                 if i % 2 == 1 {
                     let mut ack = self.row(at + round, false);
                     (ack.ack, ack.window) =
-                        (seq, if self.cause == Cause::ReceiveWindow { 90_000 } else { 3 << 20 });
-                    ack.rtt_us = if again { 0 } else { (round * 1e6) as u32 };
+                        (seq, Some(if self.cause == Cause::ReceiveWindow { 90_000 } else { 3 << 20 }));
+                    ack.rtt = (!again).then(|| Span::from_secs_f64(round));
                     self.rtt.record(Span::from_secs_f64(round));
                     self.rows.push(ack);
                 }
@@ -136,12 +143,12 @@ impl Maker {
         d.cause = d.causes.first().map_or(self.cause, |c| c.cause);
         d.timeline = timeline;
         d.timeline.truncate(300);
-        let kinds = |k: Kind| self.rows.iter().filter(|r| r.kind == k && r.len > 0).count() as u64;
+        let kinds = |k: PacketKind| self.rows.iter().filter(|r| r.kind == k && r.len > 0).count() as u64;
         let m = &mut d.measures;
-        (m.fast, m.rto) = (kinds(Kind::Fast), kinds(Kind::Timeout));
+        (m.fast, m.rto) = (kinds(PacketKind::Fast), kinds(PacketKind::Timeout));
         m.retransmitted_packets = m.fast + m.rto;
-        m.data_packets = kinds(Kind::Data) + m.retransmitted_packets;
-        m.bytes = kinds(Kind::Data) * u64::from(MSS);
+        m.data_packets = kinds(PacketKind::Data) + m.retransmitted_packets;
+        m.bytes = kinds(PacketKind::Data) * u64::from(MSS);
         m.acks = self.rows.iter().filter(|r| !r.from_opener).count() as u64;
         m.goodput_mbps = m.bytes as f64 * 8e-6 / duration;
         m.max_delivery_mbps = 1.8 * m.goodput_mbps;
@@ -190,8 +197,8 @@ fn diagnosis(makers: &[Maker], file: &str) -> Diagnosis {
     Diagnosis { schema: result::DIAGNOSIS_SCHEMA.into(), capture, limiters: vec![policer, shaper], flows }
 }
 
-fn packet(row: &Row) -> Packet {
-    Packet {
+fn packet(row: &PacketRow) -> PacketRecord {
+    PacketRecord {
         flow: FlowDiagnosis::number(row.connection, row.from_opener),
         time_ns: row.time.as_nanos(),
         seq: row.seq,
@@ -202,7 +209,7 @@ fn packet(row: &Row) -> Packet {
         kind: row.kind.name(),
         inflight: row.inflight,
         window: row.window,
-        rtt_us: row.rtt_us,
+        rtt_us: row.rtt.map(|rtt| rtt.as_micros()),
     }
 }
 
@@ -219,7 +226,7 @@ fn main() -> io::Result<()> {
     }));
     fs::create_dir_all(folder)?;
     let d = diagnosis(&makers, name);
-    let mut rows: Vec<Row> = makers.into_iter().flat_map(|m| m.rows).collect();
+    let mut rows: Vec<PacketRow> = makers.into_iter().flat_map(|m| m.rows).collect();
     rows.sort_by_key(|r| r.time);
     let mut kept = Rows::new(8, &[], MOST_ROWS);
     let mut file = PacketWriter::create(BufWriter::new(File::create(folder.join("packets.parquet"))?), name)?;

@@ -69,7 +69,17 @@ pub(crate) fn text(key: &str, lang: Lang) -> &'static str {
 /// # Panics
 /// As [`text`].
 pub(crate) fn fill(key: &str, lang: Lang, values: &[(&str, &str)]) -> String {
-    let mut rest = text(key, lang);
+    filled(text(key, lang), values)
+}
+
+/// Names of the `{placeholders}` of a text.
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name)
+}
+
+/// `text` with each `{name}` replaced by its value.
+pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut rest = text;
     let mut filled = String::new();
     // In one pass: a value may hold braces itself.
     while let Some((before, after)) = rest.split_once('{') {
@@ -93,16 +103,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn placeholders(text: &str) -> BTreeSet<&str> {
-        text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).collect()
-    }
-
     #[test]
     fn every_text_is_in_both_languages_with_the_same_placeholders() {
         assert!(table().len() > 30);
         for (key, entry) in table() {
             assert!(!entry.en.trim().is_empty() && !entry.zh.trim().is_empty(), "{key}");
-            assert_eq!(placeholders(&entry.en), placeholders(&entry.zh), "{key}");
+            let names = |text| placeholders(text).collect::<BTreeSet<_>>();
+            assert_eq!(names(&entry.en), names(&entry.zh), "{key}");
         }
     }
 

@@ -4,6 +4,7 @@
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use report::{Lang, Style};
 use result::diagnosis::*;
+use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyUnit};
 use result::{Cause, Diagnosis, FlowDiagnosis, RttSummary};
 use unicode_width::UnicodeWidthStr;
 
@@ -170,6 +171,58 @@ fn the_policers_sentence_is_of_its_numbers() {
     let mut bbr = policed();
     bbr.flows[0].cc.name = "bbr".into();
     assert!(!report::diagnosis::text(&bbr, 10, Style::default(), Lang::En).contains("use BBR"));
+}
+
+#[test]
+fn remedies_are_of_what_was_measured_and_advice_is_of_the_remedies() {
+    for (cause, d) in every() {
+        let (f, limiter) = (&d.flows[0], d.limiters.first());
+        let remedies = d.remedies_of(f);
+        assert!(!remedies.is_empty(), "{}", cause.name());
+        let said = text(&d, 10, Style::default(), Lang::En).replace('\n', " ");
+        for r in &remedies {
+            let json = serde_json::to_string(r).unwrap();
+            assert_eq!(serde_json::from_str::<Remedy>(&json).unwrap(), *r);
+            assert!(r.why.len() > 15, "{json}");
+            let to = r.setting.map_or(f64::NAN, |s| s.to);
+            for e in &r.effects {
+                let m = &f.measures;
+                let rate = limiter.map_or(f64::NAN, |l| l.rate_mbps);
+                let (now, then) = match (e.measure, r.kind) {
+                    (EffectMeasure::TotalGoodput, RemedyKind::Shape) => (None, to * 1448.0 / 1488.0),
+                    (EffectMeasure::TotalGoodput, _) => (None, rate * 1448.0 / 1488.0),
+                    (EffectMeasure::Goodput, RemedyKind::SendingApplication) => {
+                        (Some(m.goodput_mbps), m.max_delivery_mbps)
+                    }
+                    (EffectMeasure::Goodput, _) => (Some(m.goodput_mbps), to * 8.0 / 1e3 / m.rtt_ms.min),
+                    (EffectMeasure::QueueDelay, _) => (limiter.and_then(|l| l.queue_ms), 5.0),
+                    (EffectMeasure::ZeroWindows, _) => (Some(m.zero_windows as f64), 0.0),
+                };
+                assert_eq!(e.now, now, "{json}");
+                assert!((e.then - then).abs() < 1e-9 * then.max(1.0), "{then} {json}");
+            }
+            // What is to be set is said.
+            if let Some(s) = r.setting {
+                let told = match s.unit {
+                    RemedyUnit::Mbps => format!("{:.1} Mbit/s", s.to),
+                    _ => format!("{:.0} kB", s.to / 1e3),
+                };
+                assert!(said.contains(&told), "{told}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_uses_bbr_is_not_told_to() {
+    for (cause, mut d) in every() {
+        d.flows[0].cc.name = "bbr".into();
+        let named = |d: &Diagnosis| {
+            d.remedies_of(&d.flows[0]).iter().filter(|r| r.kind == RemedyKind::CongestionControl).count()
+        };
+        let said = text(&d, 10, Style::default(), Lang::En);
+        assert!(named(&d) == 0 && !said.contains("BBR at"), "{}: {said}", cause.name());
+    }
 }
 
 #[test]

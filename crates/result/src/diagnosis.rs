@@ -1,6 +1,8 @@
 //! What a capture says about its flows: causes with shares, limiters, measures.
 
 use crate::RttSummary;
+pub use crate::cause::Cause;
+use crate::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
@@ -82,74 +84,6 @@ pub struct Damage {
     pub offset: u64,
     /// What is wrong there.
     pub what: String,
-}
-
-/// What can limit a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// The sending application had nothing to send.
-    Application,
-    /// The receiver's window was full.
-    ReceiveWindow,
-    /// The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.
-    SendBuffer,
-    /// The congestion window was still growing exponentially.
-    SlowStart,
-    /// Congestion control after losses that no queue and no limiter explain.
-    RandomLoss,
-    /// Congestion control after losses at a full queue.
-    Congestion,
-    /// The bottleneck's rate: it was full, packets queued before it.
-    Bottleneck,
-    /// A policer dropped what came above its rate.
-    Policed,
-    /// A shaper delayed what came above its rate.
-    Shaped,
-    /// Nothing passed for a while: handover or outage.
-    Outage,
-    /// The way of the ACKs: thinned out, bunched or congested.
-    AckPath,
-    /// None of these could be shown.
-    #[default]
-    Unknown,
-}
-
-impl Cause {
-    /// All of them.
-    pub const ALL: [Cause; 12] = [
-        Cause::Application,
-        Cause::ReceiveWindow,
-        Cause::SendBuffer,
-        Cause::SlowStart,
-        Cause::RandomLoss,
-        Cause::Congestion,
-        Cause::Bottleneck,
-        Cause::Policed,
-        Cause::Shaped,
-        Cause::Outage,
-        Cause::AckPath,
-        Cause::Unknown,
-    ];
-
-    /// As JSON spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::Application => "application",
-            Cause::ReceiveWindow => "receive-window",
-            Cause::SendBuffer => "send-buffer",
-            Cause::SlowStart => "slow-start",
-            Cause::RandomLoss => "random-loss",
-            Cause::Congestion => "congestion",
-            Cause::Bottleneck => "bottleneck",
-            Cause::Policed => "policed",
-            Cause::Shaped => "shaped",
-            Cause::Outage => "outage",
-            Cause::AckPath => "ack-path",
-            Cause::Unknown => "unknown",
-        }
-    }
 }
 
 /// A cause and its share of the flow's time.
@@ -284,6 +218,9 @@ pub struct FlowDiagnosis {
     pub causes: Vec<CauseShare>,
     /// Which held when, in the order of time, without gaps, at most a few hundred.
     pub timeline: Vec<CauseSpan>,
+    /// What would help, the most likely first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub remedies: Vec<Remedy>,
     /// Index into [`Diagnosis::limiters`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<usize>,

@@ -4,6 +4,7 @@
 //! The `parquet` feature adds the module that writes and reads series as Parquet; without it this crate builds for
 //! wasm32. The `schema` feature adds the JSON Schema.
 
+pub mod cause;
 mod column;
 mod combine;
 pub mod diagnosis;
@@ -12,14 +13,16 @@ mod json;
 mod model;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod remedy;
 #[cfg(feature = "schema")]
 mod schema;
 mod series;
 pub mod topology;
 
+pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, Columns, Growth, Kind, Unit};
 pub use combine::{combine, concat, estimate};
-pub use diagnosis::{Cause, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
+pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{

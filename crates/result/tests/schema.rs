@@ -31,6 +31,9 @@ fn the_committed_schemas_are_the_generated_ones() {
     }
 }
 
+/// More words than this have a table of their own.
+const FEW_WORDS: usize = 5;
+
 /// The object that a key holds, or a list of; the empty name for plain values.
 fn object(schema: &Value) -> &str {
     let found = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
@@ -48,8 +51,8 @@ fn takes(root: &Value, schema: &Value) -> String {
     if let Some(text) = schema["const"].as_str() {
         return format!("`\"{text}\"`");
     }
-    let one_of = root["definitions"][name]["oneOf"].as_array();
-    if let Some(words) = one_of.map(|all| all.iter().filter_map(|o| o["const"].as_str())) {
+    if let Some(words) = root["definitions"][name]["oneOf"].as_array().filter(|all| all.len() <= FEW_WORDS) {
+        let words = words.iter().filter_map(|o| o["const"].as_str());
         return words.map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ");
     }
     match name {
@@ -80,6 +83,15 @@ fn keys(root: &Value, name: &str, schema: &Value) -> String {
         let always = schema["required"].as_array().is_some_and(|list| list.contains(&key.as_str().into()));
         let absent = if always { "" } else { "; may be absent" };
         text += &format!("| `{key}` | {}{absent} | {} |\n", takes(root, value), says(value));
+    }
+    text
+}
+
+/// A heading and a table of the words that a value may be.
+fn words(name: &str, schema: &Value) -> String {
+    let mut text = format!("\n### {name}\n\n{}\n\n| word | meaning |\n|---|---|\n", says(schema));
+    for word in schema["oneOf"].as_array().into_iter().flatten() {
+        text += &format!("| `\"{}\"` | {} |\n", word["const"].as_str().unwrap(), says(word));
     }
     text
 }
@@ -119,6 +131,8 @@ fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     for (name, schema) in root["definitions"].as_object().unwrap() {
         if schema.get("properties").is_some() {
             text += &keys(&root, name, schema);
+        } else if schema["oneOf"].as_array().is_some_and(|all| all.len() > FEW_WORDS) {
+            text += &words(name, schema);
         }
     }
     for file in files {

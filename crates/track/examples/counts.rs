@@ -1,10 +1,10 @@
 //! What the tracker counts in captures: a line of tab-separated numbers for each direction with data. Read by
 //! `tests/retransmissions.sh`.
 
-use capture::Reader;
+use capture::CaptureReader;
 use std::path::Path;
 use std::process::ExitCode;
-use track::{TrackerOptions, track};
+use track::{SpanHistogram, TrackerOptions, track};
 
 const COLUMNS: &str = "file\tsender\treceiver\tdata_packets\tunique_bytes\tretransmitted\tretransmitted_bytes\tfast\t\
     rto\ttlp\tspurious\ttimeouts\tlost_up\tlost_down\treordered\tsacks\tdup_acks\tmissed\tacked\trtt_ms\tup_ms\tmss\t\
@@ -13,7 +13,7 @@ const COLUMNS: &str = "file\tsender\treceiver\tdata_packets\tunique_bytes\tretra
 fn main() -> ExitCode {
     println!("{COLUMNS}");
     for file in std::env::args().skip(1) {
-        let reader = match Reader::open(Path::new(&file)) {
+        let reader = match CaptureReader::open(Path::new(&file)) {
             Ok(reader) => reader,
             Err(e) => {
                 eprintln!("{e}");
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         let (tracks, ..) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
         for t in tracks {
             let c = &t.counts;
-            let lost = t.log.iter().filter(|s| s.fate != track::Fate::Passed);
+            let lost = t.log.iter().filter(|s| s.fate != track::PacketFate::Passed);
             let numbers = [
                 c.data_packets,
                 c.unique_bytes,
@@ -44,9 +44,13 @@ fn main() -> ExitCode {
             ];
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
             let lost: u64 = lost.map(|s| s.segments as u64).sum();
-            let (rtt, up) = (t.rtt.mean().as_millis_f64(), t.rtt_up.mean().as_millis_f64());
+            let mean = |h: &SpanHistogram| h.mean().unwrap_or_default().as_millis_f64();
+            let (rtt, up) = (mean(&t.rtt), mean(&t.rtt_up));
             let (from, to, numbers, twice) = (t.sender, t.receiver, numbers.join("\t"), c.duplicate_records);
-            println!("{file}\t{from}\t{to}\t{numbers}\t{rtt:.3}\t{up:.3}\t{}\t{twice}\t{lost}", t.mss);
+            println!(
+                "{file}\t{from}\t{to}\t{numbers}\t{rtt:.3}\t{up:.3}\t{}\t{twice}\t{lost}",
+                t.mss.unwrap_or(0)
+            );
         }
     }
     ExitCode::SUCCESS

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p longfat-track --example track_speed`
 
-use capture::{Addr, End, Flags, Options, Packet};
+use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use std::time::Instant;
 use track::{Tracker, TrackerOptions};
 use units::{Span, Time};
@@ -11,7 +11,7 @@ const MSS: u32 = 1448;
 
 /// One connection that sends for ever: every second segment is acknowledged, every hundredth lost.
 struct Flow {
-    packet: Packet,
+    packet: TcpPacket,
     sent: u32,
     acked: u32,
     window: u32,
@@ -22,23 +22,23 @@ struct Flow {
 
 impl Flow {
     fn new(number: u32, window: u32, time: Time) -> Flow {
-        let end = |host: u32, port| End { addr: Addr::v4((0x0a00_0000 + host).to_be_bytes()), port };
-        let options = Options { timestamps: Some((1, 1)), ..Options::default() };
+        let end = |host: u32, port| Endpoint { addr: Addr::v4((0x0a00_0000 + host).to_be_bytes()), port };
+        let options = PacketOptions { timestamps: Some((1, 1)), ..PacketOptions::default() };
         let (src, dst) = (end(number + 2, 40_000), end(1, 443));
-        let packet = Packet {
+        let packet = TcpPacket {
             time,
             src,
             dst,
             header: 52,
-            flags: Flags::ACK,
+            flags: TcpFlags::ACK,
             window: 60_000,
             options,
-            ..Packet::default()
+            ..TcpPacket::default()
         };
         Flow { packet, sent: 0, acked: 0, window, lost: None, mended: 0 }
     }
 
-    fn data(&self, segment: u32, time: Time) -> Packet {
+    fn data(&self, segment: u32, time: Time) -> TcpPacket {
         let mut p = self.packet;
         (p.time, p.seq, p.len, p.id) = (time, segment.wrapping_mul(MSS), MSS, segment as u16);
         let ms = (time.as_micros() / 1000) as u32;
@@ -47,7 +47,7 @@ impl Flow {
     }
 
     /// The next three packets: two of data, one ACK.
-    fn step(&mut self, time: Time, out: &mut Vec<Packet>) {
+    fn step(&mut self, time: Time, out: &mut Vec<TcpPacket>) {
         for _ in 0..2 {
             match self.lost {
                 Some(lost) if self.mended == 0 && self.sent > lost + self.window + 3 => {

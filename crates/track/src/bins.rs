@@ -1,51 +1,44 @@
-//! What happened when: bins that double their width when they become too many.
+//! What happened when: bins of time that double their width when they become too many.
 
-use crate::Bin;
-use units::Span;
+use crate::{Bin, PauseKind};
+use units::{Span, Time};
 
 /// Width at first.
-const WIDTH: u64 = 10_000_000;
-/// The most bins of a flow while memory suffices.
+const FIRST_WIDTH: Span = Span::from_millis(10);
+/// The most bins of a direction while memory suffices.
 pub const MOST_BINS: usize = 2048;
-
-/// Why nothing was sent, as bins count it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
-    Idle,
-    Ended,
-    WindowFull,
-    Timeout,
-    Silence,
-}
 
 /// Bins in the order of time; those in which nothing happened are left out.
 #[derive(Debug)]
 pub struct Bins {
-    /// Where bin 0 begins, nanoseconds.
-    first: u64,
-    width: u64,
+    /// Where bin 0 begins.
+    first: Time,
+    width: Span,
     list: Vec<Bin>,
     most: usize,
     /// The bin asked for last, and its bounds.
     at: usize,
-    from: u64,
-    to: u64,
+    from: Time,
+    to: Time,
 }
 
 impl Bins {
-    pub fn new(first: u64, most: usize) -> Bins {
-        Bins { first, width: WIDTH, list: Vec::new(), most, at: 0, from: 0, to: 0 }
+    /// None yet; bin 0 begins at `first`, and there will be at most `most`.
+    pub fn new(first: Time, most: usize) -> Bins {
+        Bins { first, width: FIRST_WIDTH, list: Vec::new(), most, at: 0, from: Time::ZERO, to: Time::ZERO }
     }
 
     /// Those of a track.
-    pub fn of(first: u64, width: u64, list: Vec<Bin>) -> Bins {
+    pub fn of(first: Time, width: Span, list: Vec<Bin>) -> Bins {
         Bins { width, list, ..Bins::new(first, usize::MAX) }
     }
 
+    /// Width of each.
     pub fn width(&self) -> Span {
-        Span::from_nanos(self.width)
+        self.width
     }
 
+    /// The bins themselves.
     pub fn into_list(self) -> Vec<Bin> {
         self.list
     }
@@ -60,56 +53,53 @@ impl Bins {
         self.at
     }
 
-    /// Reads a little of it.
+    /// Reads a little of the bin asked for last.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        self.list.get(self.at).map_or(0, |b| b.index as u64 ^ b.rtts as u64)
+        self.list.get(self.at).map_or(0, |b| b.index as u64 ^ b.rtts.count as u64)
     }
 
     /// The bin of time `now`.
     #[inline]
-    pub fn at(&mut self, now: u64) -> &mut Bin {
+    pub fn at(&mut self, now: Time) -> &mut Bin {
         if now < self.from || now >= self.to {
             self.find(now);
         }
         &mut self.list[self.at]
     }
 
-    fn find(&mut self, now: u64) {
-        let since = now.saturating_sub(self.first);
-        while since / self.width > u32::MAX as u64 {
+    fn find(&mut self, now: Time) {
+        let since = now.since(self.first);
+        while self.widths(since) > u32::MAX as u64 {
             self.widen();
         }
         let mut place = self.search(since);
         if place.is_err() && self.list.len() >= self.most {
-            while self.list.len() >= self.most || since / self.width > u32::MAX as u64 {
+            while self.list.len() >= self.most || self.widths(since) > u32::MAX as u64 {
                 self.widen();
             }
             place = self.search(since);
         }
-        let index = since / self.width;
+        let index = self.widths(since);
         self.at = match place {
             Ok(i) => i,
             Err(i) => {
-                let bin = Bin {
-                    index: index as u32,
-                    inflight_min: u32::MAX,
-                    window: u32::MAX,
-                    rtt_min: u32::MAX,
-                    data_delay: u32::MAX,
-                    ack_delay: u32::MAX,
-                    ..Bin::default()
-                };
-                self.list.insert(i, bin);
+                self.list.insert(i, Bin { index: index as u32, ..Bin::default() });
                 i
             }
         };
-        self.from = self.first.saturating_add(index * self.width);
-        self.to = self.from.saturating_add(self.width);
+        self.from = self.first + self.width * index;
+        self.to = self.from + self.width;
     }
 
-    fn search(&self, since: u64) -> Result<usize, usize> {
-        let index = (since / self.width) as u32;
+    /// How many whole widths there are in `span`.
+    fn widths(&self, span: Span) -> u64 {
+        span.as_nanos() / self.width.as_nanos()
+    }
+
+    /// The place of the bin that begins `since` the first, or where it would stand.
+    fn search(&self, since: Span) -> Result<usize, usize> {
+        let index = self.widths(since) as u32;
         match self.list.last() {
             Some(last) if last.index < index => Err(self.list.len()),
             _ => self.list.binary_search_by_key(&index, |b| b.index),
@@ -118,18 +108,18 @@ impl Bins {
 
     /// Doubles the width.
     fn widen(&mut self) {
-        self.width = self.width.saturating_mul(2);
+        self.width = self.width * 2;
         for bin in &mut self.list {
             bin.index /= 2;
         }
         self.list.dedup_by(|next, bin| {
             let same = next.index == bin.index;
             if same {
-                merge(bin, next);
+                bin.merge(next);
             }
             same
         });
-        (self.from, self.to) = (0, 0);
+        (self.from, self.to) = (Time::ZERO, Time::ZERO);
     }
 
     /// Gives back what its list has in reserve.
@@ -148,11 +138,11 @@ impl Bins {
         }
     }
 
-    /// Counts the time from `from` to `to` as `why`.
-    pub fn spread(&mut self, from: u64, to: u64, why: Pause) {
+    /// Counts the time from `from` to `to` as a pause.
+    pub fn spread(&mut self, from: Time, to: Time, kind: PauseKind) {
         let mut from = from.max(self.first);
-        while from < to && (to - from) / self.width + 2 + self.list.len() as u64 > self.most as u64 {
-            if (to - self.first) / self.width < 2 {
+        while from < to && self.widths(to.since(from)) + 2 + self.list.len() as u64 > self.most as u64 {
+            if self.widths(to.since(self.first)) < 2 {
                 break;
             }
             self.widen();
@@ -161,16 +151,8 @@ impl Bins {
             self.at(from);
             let (start, end) = (self.from, self.to.min(to));
             // Differences of whole microseconds: they add up to the bin's width at most.
-            let us = ((end - start) / 1000 - (from - start) / 1000) as u32;
-            let bin = &mut self.list[self.at];
-            let field = match why {
-                Pause::Idle => &mut bin.idle,
-                Pause::Ended => &mut bin.ended,
-                Pause::WindowFull => &mut bin.window_full,
-                Pause::Timeout => &mut bin.timeout,
-                Pause::Silence => &mut bin.silence,
-            };
-            *field = field.saturating_add(us);
+            let us = end.since(start).as_micros() - from.since(start).as_micros();
+            self.list[self.at].add_pause(kind, us as u32);
             if end <= from {
                 break;
             }
@@ -179,67 +161,41 @@ impl Bins {
     }
 }
 
-fn merge(bin: &mut Bin, next: &Bin) {
-    let sums: [(&mut u32, u32); 12] = [
-        (&mut bin.sent, next.sent),
-        (&mut bin.resent, next.resent),
-        (&mut bin.acked, next.acked),
-        (&mut bin.packets, next.packets),
-        (&mut bin.lost, next.lost),
-        (&mut bin.acks, next.acks),
-        (&mut bin.short, next.short),
-        (&mut bin.idle, next.idle),
-        (&mut bin.ended, next.ended),
-        (&mut bin.window_full, next.window_full),
-        (&mut bin.timeout, next.timeout),
-        (&mut bin.silence, next.silence),
-    ];
-    for (sum, n) in sums {
-        *sum = sum.saturating_add(n);
-    }
-    bin.inflight = bin.inflight.max(next.inflight);
-    bin.inflight_min = bin.inflight_min.min(next.inflight_min);
-    bin.window = bin.window.min(next.window);
-    bin.rtt_min = bin.rtt_min.min(next.rtt_min);
-    bin.rtt_max = bin.rtt_max.max(next.rtt_max);
-    bin.data_delay = bin.data_delay.min(next.data_delay);
-    bin.ack_delay = bin.ack_delay.min(next.ack_delay);
-    bin.rtt_sum = bin.rtt_sum.saturating_add(next.rtt_sum);
-    bin.rtts = bin.rtts.saturating_add(next.rtts);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
 
     #[test]
     fn a_pause_is_counted_where_it_was() {
-        let mut bins = Bins::new(5 * MS, 64);
-        bins.spread(7 * MS, 31 * MS, Pause::Idle);
-        let idle: Vec<_> = bins.list.iter().map(|b| (b.index, b.idle)).collect();
-        assert_eq!(idle, [(0, 8000), (1, 10_000), (2, 6000)]);
+        let mut bins = Bins::new(ms(5), 64);
+        bins.spread(ms(7), ms(31), PauseKind::Idle);
+        let idle: Vec<_> = bins.list.iter().map(|b| (b.index, b.paused(PauseKind::Idle))).collect();
+        assert_eq!(idle, [(0, Span::from_millis(8)), (1, Span::from_millis(10)), (2, Span::from_millis(6))]);
+        assert!(bins.list.iter().all(|b| b.paused(PauseKind::Timeout).is_zero()));
     }
 
     #[test]
     fn too_many_become_half_as_many_and_lose_nothing() {
-        let mut bins = Bins::new(0, 64);
+        let mut bins = Bins::new(Time::ZERO, 64);
         for i in 0..1000 {
-            bins.at(i * 10 * MS).packets += 1;
+            bins.at(ms(10 * i)).packets += 1;
         }
         assert!(bins.list.len() <= 64);
-        assert_eq!(bins.width, 160 * MS);
+        assert_eq!(bins.width, Span::from_millis(160));
         assert_eq!(bins.list.iter().map(|b| b.packets).sum::<u32>(), 1000);
         assert!(bins.list.is_sorted_by(|a, b| a.index < b.index));
     }
 
     #[test]
     fn a_long_pause_takes_no_more_bins_than_allowed() {
-        let mut bins = Bins::new(0, 64);
-        bins.at(0).packets += 1;
-        bins.spread(MS, u64::MAX / 2, Pause::Idle);
-        bins.at(u64::MAX).packets += 1;
+        let mut bins = Bins::new(Time::ZERO, 64);
+        bins.at(Time::ZERO).packets += 1;
+        bins.spread(ms(1), Time::from_nanos(u64::MAX / 2), PauseKind::Idle);
+        bins.at(Time::from_nanos(u64::MAX)).packets += 1;
         assert!(bins.list.len() <= 64);
     }
 }

@@ -1,23 +1,30 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
-use crate::direction::{BEGIN, Direction, Limits, unwrap};
-use crate::stamps::Stamps;
-use crate::{Handshake, Kind, Row, Track};
-use capture::{End, Flags, Packet};
+use crate::direction::{AgreedMss, Direction, TrackLimits};
+use crate::sequence::unwrap;
+use crate::timestamp_clock::TimestampClock;
+use crate::{Bin, Handshake, PackedSpan, PacketKind, PacketRow, Track};
+use capture::{Endpoint, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// Packets looked at for one that stands in the capture twice.
 const RECENT: usize = 4;
-/// A record is another's double within this, nanoseconds; without IP identification and timestamp, within less.
-const DOUBLE: u64 = 2_000_000;
-const DOUBLE_PLAIN: u64 = 200_000;
+/// A record is another's double within this; without IP identification within less.
+const DOUBLE_WITHIN: Span = Span::from_millis(2);
+const DOUBLE_WITHOUT_ID: Span = Span::from_micros(200);
+/// A SYN of the end that has sent nothing else answers the other's within this (simultaneous open).
+const OPENS_WITHIN: Span = Span::from_secs(3);
+/// Packets may be missing at the capture's very beginning; a jump of more is another stream.
+const MISSED_AT_FIRST: u32 = 1 << 20;
+/// Bytes that the timestamp option takes of a segment, padding included (RFC 7323 appendix A).
+const TIMESTAMP_OPTION: u32 = 12;
 
 /// What one end sent, payload apart.
 #[derive(Clone, Debug, Default)]
-struct Half {
-    /// Sequence number of its SYN.
-    isn: Option<u32>,
-    syn_time: u64,
+struct EndpointState {
+    /// Sequence number of its SYN, and when it passed last.
+    syn: Option<(u32, Time)>,
+    /// How often.
     syns: u32,
     mss: Option<u16>,
     /// Announced in its SYN; `Some(0)` without the option, `None` where no (whole) SYN was seen.
@@ -31,38 +38,53 @@ struct Half {
     ip_bytes: u64,
     acked: bool,
     fin: bool,
-    recent: [(u64, u64); RECENT],
+    /// Its last packets: what tells them apart, and when they passed.
+    recent: [(u64, Time); RECENT],
     next: u8,
-    stamps: Stamps,
+    clock: TimestampClock,
+}
+
+impl EndpointState {
+    /// The first byte of its stream, as its SYN tells.
+    fn first_byte(&self) -> Option<u32> {
+        self.syn.map(|(isn, _)| isn.wrapping_add(1))
+    }
+
+    /// When its SYN passed; of several no one knows which is answered.
+    fn only_syn(&self) -> Option<Time> {
+        self.syn.filter(|_| self.syns == 1).map(|(_, time)| time)
+    }
 }
 
 /// One connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct TrackedConnection {
     pub number: u32,
-    pub ends: [End; 2],
+    pub ends: [Endpoint; 2],
     /// Which of `ends` opened it.
     opener: usize,
-    halves: [Half; 2],
+    halves: [EndpointState; 2],
     data: [Option<Box<Direction>>; 2],
-    pub first: u64,
-    pub last: u64,
+    /// First and last packet.
+    pub first: Time,
+    pub last: Time,
     /// `last` when it gave back memory.
-    rested: u64,
+    rested: Option<Time>,
     resets: u64,
     too_big: [u64; 2],
-    handshake_rtts: [Option<u64>; 2],
+    /// Between the capture and each end.
+    handshake_rtts: [Option<Span>; 2],
     duplicates: u64,
-    /// [`Connection::bytes`] when it was last asked.
+    /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
 }
 
-impl Connection {
+impl TrackedConnection {
     /// Begins with `p`, whose times are `now`; `side` is the index of its source in `ends`.
-    pub fn new(number: u32, ends: [End; 2], side: usize, p: &Packet, now: u64) -> Connection {
+    pub fn new(number: u32, ends: [Endpoint; 2], side: usize, p: &TcpPacket, now: Time) -> TrackedConnection {
         // Without a handshake the first packet seen counts as the opener's; a SYN+ACK answers one.
-        let answer = p.flags.has(Flags::SYN) && p.flags.has(Flags::ACK);
-        Connection {
+        let answer = p.flags.has(TcpFlags::SYN) && p.flags.has(TcpFlags::ACK);
+        TrackedConnection {
             number,
             ends,
             opener: if answer { 1 - side } else { side },
@@ -70,7 +92,7 @@ impl Connection {
             data: [None, None],
             first: now,
             last: now,
-            rested: 0,
+            rested: None,
             resets: 0,
             too_big: [0; 2],
             handshake_rtts: [None; 2],
@@ -85,14 +107,11 @@ impl Connection {
     }
 
     /// Whether `p`, a SYN, opens another connection between the same ends.
-    pub fn is_reopened_by(&self, side: usize, p: &Packet, now: u64) -> bool {
-        let syn = p.flags.has(Flags::SYN) && !p.flags.has(Flags::ACK);
-        if !syn || self.halves[side].isn == Some(p.seq) {
-            return false;
-        }
-        // A SYN sent in answer to the other's (simultaneous open) has the other's isn still unanswered.
-        let fresh = self.halves[side].packets == 0 && now.saturating_sub(self.first) < 3_000_000_000;
-        !fresh
+    pub fn is_reopened_by(&self, side: usize, p: &TcpPacket, now: Time) -> bool {
+        let syn = p.flags.has(TcpFlags::SYN) && !p.flags.has(TcpFlags::ACK);
+        let known = self.halves[side].syn.is_some_and(|(isn, _)| isn == p.seq);
+        let simultaneous = self.halves[side].packets == 0 && now.since(self.first) < OPENS_WITHIN;
+        syn && !known && !simultaneous
     }
 
     /// ICMP says that a packet from end `side` was too big.
@@ -103,65 +122,32 @@ impl Connection {
     /// A packet from end `side` passes. Returns a row for it unless it is a double; `wanted` says whether
     /// anyone reads the row.
     #[inline]
-    pub fn packet(&mut self, side: usize, p: &Packet, now: u64, limits: Limits, wanted: bool) -> Option<Row> {
+    pub fn packet(
+        &mut self,
+        side: usize,
+        p: &TcpPacket,
+        now: Time,
+        limits: TrackLimits,
+        wanted: bool,
+    ) -> Option<PacketRow> {
         if self.is_double(side, p, now) {
             self.duplicates += 1;
             return None;
         }
-        let last = self.last;
-        self.last = now;
-        let other = 1 - side;
-        let half = &mut self.halves[side];
-        let stamp = p.options.timestamps.filter(|_| p.flags.0 & (Flags::SYN.0 | Flags::RST.0) == 0);
-        let delay = stamp.and_then(|(value, _)| half.stamps.delay(Time::from_nanos(now), value));
-        let delay = delay.map_or(u32::MAX, |d| (d.as_nanos() / 1000).min(u32::MAX as u64 - 1) as u32);
-        if p.flags.0 & (Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0) != 0 {
+        let last = std::mem::replace(&mut self.last, now);
+        let delay = self.delay(side, p, now);
+        if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0) != 0 {
             self.control(side, p, now);
         } else if !self.halves[side].acked {
             self.first_ack(side, p, now);
         }
         let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
         let was_out = [out(&self.data[0]), out(&self.data[1])];
-        let mut row = Row { window: u32::MAX, ..Row::default() };
-        if p.flags.has(Flags::ACK) && !p.flags.has(Flags::RST) {
-            if self.data[other].is_none() {
-                self.begin_unseen(other, p, limits);
-            }
-            if let Some(d) = &mut self.data[other] {
-                row.rtt_us = d.ack(p, now);
-                d.ack_delayed(now, delay);
-                if wanted {
-                    row.ack = unwrap(d.una, p.ack).saturating_sub(d.start);
-                    row.window = d.announced();
-                }
-            }
+        let mut row = PacketRow::default();
+        if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
+            self.acknowledge(1 - side, p, now, delay, limits, wanted.then_some(&mut row));
         }
-        let (mut timer, mut segments) = (false, 1);
-        if p.len > 0 && !p.flags.has(Flags::RST) {
-            if self.data[side].is_none() {
-                self.begin(side, p.seq.wrapping_add(p.flags.has(Flags::SYN) as u32), limits);
-            }
-            if let Some(d) = &mut self.data[side] {
-                d.delay = delay;
-            }
-            if let Some(d) = &mut self.data[side]
-                && let Some(seen) = d.data(p, now, last)
-            {
-                (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
-                timer = seen.timer.is_some();
-                segments = seen.segments;
-            }
-        } else if let Some(d) = &mut self.data[side] {
-            d.note_empty(p);
-            row.seq = unwrap(d.nxt, p.seq).saturating_sub(d.start);
-            row.inflight = d.inflight(now);
-        }
-        if p.flags.has(Flags::FIN)
-            && let Some(d) = &mut self.data[side]
-        {
-            let end = unwrap(d.nxt, p.seq) + p.len as u64;
-            d.fin = (end >= d.nxt).then_some(end).or(d.fin);
-        }
+        let (timer, segments) = self.payload(side, p, now, last, delay, limits, &mut row);
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] {
@@ -178,19 +164,94 @@ impl Connection {
         }
         row.connection = self.number;
         row.from_opener = side == self.opener;
-        row.time = Time::from_nanos(now);
+        row.time = now;
         row.len = p.len;
         row.ip_bytes = p.len.saturating_add(headers);
         row.flags = p.flags.0;
-        if row.kind == Kind::Ack && p.len > 0 {
-            row.kind = Kind::Data;
+        if row.kind == PacketKind::Ack && p.len > 0 {
+            row.kind = PacketKind::Data;
         }
         Some(row)
     }
 
+    /// The packet's one-way delay to the capture above the least, by its timestamp.
+    #[inline]
+    fn delay(&mut self, side: usize, p: &TcpPacket, now: Time) -> PackedSpan {
+        match p.options.timestamps {
+            Some((value, _)) if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0 => {
+                self.halves[side].clock.delay(now, value).into()
+            }
+            _ => PackedSpan::UNKNOWN,
+        }
+    }
+
+    /// The packet acknowledges data from end `of`.
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        of: usize,
+        p: &TcpPacket,
+        now: Time,
+        delay: PackedSpan,
+        limits: TrackLimits,
+        row: Option<&mut PacketRow>,
+    ) {
+        if self.data[of].is_none() {
+            self.begin_unseen(of, p, limits);
+        }
+        let Some(d) = &mut self.data[of] else { return };
+        let rtt = d.ack(p, now);
+        d.ack_delayed(now, delay);
+        if let Some(row) = row {
+            row.rtt = rtt;
+            row.ack = unwrap(d.stream.una, p.ack).saturating_sub(d.stream.start);
+            row.window = d.announced();
+        }
+    }
+
+    /// What the packet brings of its own direction. Returns whether a timer of the sender let it out, and how many
+    /// segments it is on the wire.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the packet, and what was found out about it")]
+    fn payload(
+        &mut self,
+        side: usize,
+        p: &TcpPacket,
+        now: Time,
+        last: Time,
+        delay: PackedSpan,
+        limits: TrackLimits,
+        row: &mut PacketRow,
+    ) -> (bool, u32) {
+        let (mut timer, mut segments) = (false, 1);
+        if p.len > 0 && !p.flags.has(TcpFlags::RST) {
+            if self.data[side].is_none() {
+                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), limits);
+            }
+            if let Some(d) = &mut self.data[side] {
+                d.delay = delay;
+                if let Some(seen) = d.data(p, now, last) {
+                    (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
+                    (timer, segments) = (seen.timer.is_some(), seen.segments);
+                }
+            }
+        } else if let Some(d) = &mut self.data[side] {
+            d.note_empty(p);
+            row.seq = unwrap(d.stream.nxt, p.seq).saturating_sub(d.stream.start);
+            row.inflight = d.inflight(now);
+        }
+        if p.flags.has(TcpFlags::FIN)
+            && let Some(d) = &mut self.data[side]
+        {
+            let end = unwrap(d.stream.nxt, p.seq) + p.len as u64;
+            d.stream.fin = (end >= d.stream.nxt).then_some(end).or(d.stream.fin);
+        }
+        (timer, segments)
+    }
+
     /// Whether the record stood in the capture a moment before: a bridge, or the `any` device.
     #[inline]
-    fn is_double(&mut self, side: usize, p: &Packet, now: u64) -> bool {
+    fn is_double(&mut self, side: usize, p: &TcpPacket, now: Time) -> bool {
         let half = &mut self.halves[side];
         let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
         let mut sign = (p.seq as u64) << 32 | p.ack as u64;
@@ -201,19 +262,19 @@ impl Connection {
         for &(from, to) in p.options.sack_blocks() {
             sign = mix(sign, (from as u64) << 32 | to as u64);
         }
-        let plain = p.id == 0;
-        let within = match plain {
+        let within = match (p.id, p.len) {
             // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
-            true if p.len == 0 => 0,
-            true => DOUBLE_PLAIN,
-            false => DOUBLE,
+            (0, 0) => None,
+            (0, _) => Some(DOUBLE_WITHOUT_ID),
+            _ => Some(DOUBLE_WITHIN),
         };
-        if within > 0 && half.recent.iter().any(|&(s, time)| s == sign && now.saturating_sub(time) < within) {
+        let same = |&(s, time): &(u64, Time)| s == sign && within.is_some_and(|w| now.since(time) < w);
+        if half.recent.iter().any(same) {
             return true;
         }
         // In a burst the double may stand far behind.
         let sent = self.data[side].as_ref();
-        if p.len > 0 && !plain && sent.is_some_and(|d| d.was_sent(p, now.saturating_sub(DOUBLE))) {
+        if p.len > 0 && p.id != 0 && sent.is_some_and(|d| d.was_sent(p, now - DOUBLE_WITHIN)) {
             return true;
         }
         half.recent[half.next as usize] = (sign, now);
@@ -222,45 +283,44 @@ impl Connection {
     }
 
     /// SYN, FIN, RST.
-    fn control(&mut self, side: usize, p: &Packet, now: u64) {
-        if p.flags.has(Flags::RST) {
+    fn control(&mut self, side: usize, p: &TcpPacket, now: Time) {
+        if p.flags.has(TcpFlags::RST) {
             self.resets += 1;
         }
-        self.halves[side].fin |= p.flags.has(Flags::FIN);
-        if !p.flags.has(Flags::SYN) {
+        self.halves[side].fin |= p.flags.has(TcpFlags::FIN);
+        if !p.flags.has(TcpFlags::SYN) {
             return;
         }
         let half = &mut self.halves[side];
-        half.isn = Some(p.seq);
-        half.syn_time = now;
+        half.syn = Some((p.seq, now));
         half.syns += 1;
         half.mss = p.options.mss;
         half.sack = p.options.sack_ok;
         half.timestamps = p.options.timestamps.is_some();
-        half.ecn = p.flags.has(Flags::ECE);
+        half.ecn = p.flags.has(TcpFlags::ECE);
         half.wscale = match p.options.wscale {
             Some(scale) => Some(scale.min(14)), // RFC 7323 section 2.3
             None if p.options.cut => None,
             None => Some(0),
         };
-        if p.flags.has(Flags::ACK) {
+        if p.flags.has(TcpFlags::ACK) {
             self.opener = 1 - side;
-            // The SYN that it answers, and the path to the end that answered; of several SYNs no one knows which.
-            let syn = &self.halves[1 - side];
-            if syn.syns == 1 {
-                self.handshake_rtts[side] = Some(now.saturating_sub(syn.syn_time));
+            // The SYN that it answers, and the path to the end that answered.
+            if let Some(sent) = self.halves[1 - side].only_syn() {
+                self.handshake_rtts[side] = Some(now.since(sent));
             }
         }
     }
 
     /// The first packet from `side` without SYN, FIN, RST.
     #[cold]
-    fn first_ack(&mut self, side: usize, p: &Packet, now: u64) {
+    fn first_ack(&mut self, side: usize, p: &TcpPacket, now: Time) {
         self.halves[side].acked = true;
-        let answer = &self.halves[1 - side];
-        if p.flags.has(Flags::ACK) {
-            if side == self.opener && answer.syns == 1 && self.handshake_rtts[side].is_none() {
-                self.handshake_rtts[side] = Some(now.saturating_sub(answer.syn_time));
+        if p.flags.has(TcpFlags::ACK) {
+            if side == self.opener
+                && let Some(sent) = self.halves[1 - side].only_syn()
+            {
+                self.handshake_rtts[side].get_or_insert(now.since(sent));
             }
             self.halves[1 - side].first_acked.get_or_insert(p.ack);
         }
@@ -269,11 +329,10 @@ impl Connection {
     fn handshake(&self, side: usize) -> Handshake {
         let (from, to) = (&self.halves[side], &self.halves[1 - side]);
         let (syn, answer) = (&self.halves[self.opener], &self.halves[1 - self.opener]);
-        let up = self.handshake_rtts[side].map(Span::from_nanos);
-        let down = self.handshake_rtts[1 - side].map(Span::from_nanos);
+        let (up, down) = (self.handshake_rtts[side], self.handshake_rtts[1 - side]);
         Handshake {
-            syn: syn.isn.is_some(),
-            syn_ack: answer.isn.is_some(),
+            syn: syn.syn.is_some(),
+            syn_ack: answer.syn.is_some(),
             rtt: up.zip(down).map(|(a, b)| a + b),
             up,
             down,
@@ -293,29 +352,28 @@ impl Connection {
 
     /// End `side` begins to send data, its first byte having the sequence number `seq`.
     #[cold]
-    fn begin(&mut self, side: usize, seq: u32, limits: Limits) {
-        let first = match (self.halves[side].isn, self.halves[side].first_acked) {
-            (Some(isn), _) => isn.wrapping_add(1),
-            // Packets may be missing at the capture's very beginning; a jump of more is none.
-            (None, Some(acked)) if seq.wrapping_sub(acked) < 1 << 20 => acked,
+    fn begin(&mut self, side: usize, seq: u32, limits: TrackLimits) {
+        let first = match (self.halves[side].first_byte(), self.halves[side].first_acked) {
+            (Some(first), _) => first,
+            (None, Some(acked)) if seq.wrapping_sub(acked) < MISSED_AT_FIRST => acked,
             _ => seq,
         };
         let handshake = self.handshake(side);
-        let options = if handshake.timestamps { 12 } else { 0 };
+        let options = if handshake.timestamps { TIMESTAMP_OPTION } else { 0 };
         let offer = |m: u16| (m as u32).saturating_sub(options).max(1);
         // A sender keeps to the other's offer, and as a rule to its own.
-        let most = handshake.mss.map_or(0, offer);
-        let mss = [self.halves[side].mss.map_or(most, |own| most.min(offer(own))), most];
-        let mut d = Direction::new(first, self.first, handshake, mss, limits);
-        d.scale = handshake.wscale;
-        self.data[side] = Some(Box::new(d));
+        let mss = handshake.mss.map(offer).map(|most| {
+            let own = self.halves[side].mss.map_or(most, offer);
+            AgreedMss { likely: most.min(own), most }
+        });
+        self.data[side] = Some(Box::new(Direction::new(first, self.first, handshake, mss, limits)));
     }
 
     /// An ACK of data from end `side` that was never seen, because only this way was captured.
     #[inline]
-    fn begin_unseen(&mut self, side: usize, p: &Packet, limits: Limits) {
+    fn begin_unseen(&mut self, side: usize, p: &TcpPacket, limits: TrackLimits) {
         let half = &self.halves[side];
-        let Some(first) = half.isn.map(|n| n.wrapping_add(1)).or(half.first_acked) else {
+        let Some(first) = half.first_byte().or(half.first_acked) else {
             self.halves[side].first_acked = Some(p.ack);
             return;
         };
@@ -328,10 +386,12 @@ impl Connection {
     /// Reads from each of its cache lines.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        let half = |h: &Half| h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1 ^ h.stamps.fetch();
+        let half = |h: &EndpointState| {
+            h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1.as_nanos() ^ h.clock.fetch()
+        };
         half(&self.halves[0])
             ^ half(&self.halves[1])
-            ^ self.last
+            ^ self.last.as_nanos()
             ^ self.held as u64
             ^ self.ends[1].port as u64
     }
@@ -348,15 +408,14 @@ impl Connection {
 
     /// Gives back memory that it may not need again; once in a silence.
     pub fn rest(&mut self) {
-        if self.rested != self.last {
-            self.rested = self.last;
+        if self.rested.replace(self.last) != Some(self.last) {
             self.data.iter_mut().flatten().for_each(|d| d.rest());
             self.held = self.bytes();
         }
     }
 
     /// Keeps less from now on.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: TrackLimits) {
         self.data.iter_mut().flatten().for_each(|d| d.limit(limits));
     }
 
@@ -377,28 +436,15 @@ impl Connection {
             s.counts.fin = from.fin;
             s.counts.too_big += self.too_big[side];
             s.counts.duplicate_records = self.duplicates;
-            let (bin, mut bins) = (s.bins.width(), s.bins.into_list());
-            let (log, merged) = s.log.into_samples();
-            let put_right = |delay: &mut u32, stamps: &Stamps, at: Time| {
-                if *delay != u32::MAX {
-                    *delay = delay.saturating_add(stamps.unknown(at)).min(u32::MAX - 1);
-                }
-            };
-            let back = &self.halves[1 - side].stamps;
-            for b in &mut bins {
-                let at = (b.index as u64).saturating_mul(bin.as_nanos()).saturating_add(bin.as_nanos() / 2);
-                let at = Time::from_nanos(self.first.saturating_add(at));
-                put_right(&mut b.data_delay, &from.stamps, at);
-                put_right(&mut b.ack_delay, back, at);
-            }
-            let [rtt_down, rtt_up, rtt] = s.rtts;
+            let (bin, bins) = (s.bins.width(), s.bins.into_list());
+            let (log, merged) = s.log.into_packets();
             out.push(Track {
                 connection: self.number,
                 sender: self.ends[side],
                 receiver: to,
                 opened: side == self.opener,
-                first: Time::from_nanos(self.first),
-                last: Time::from_nanos(self.last),
+                first: self.first,
+                last: self.last,
                 first_data: s.first_data,
                 last_data: s.last_data,
                 handshake: s.handshake,
@@ -406,11 +452,11 @@ impl Connection {
                 header: s.header,
                 outside: s.outside,
                 counts: s.counts,
-                rtt_down,
-                rtt_up,
-                rtt,
+                rtt_down: s.rtt_down,
+                rtt_up: s.rtt_up,
+                rtt: s.rtt,
                 bin,
-                bins,
+                bins: self.corrected(side, bins, bin),
                 log,
                 merged,
                 waits: s.waits,
@@ -418,7 +464,18 @@ impl Connection {
             });
         }
     }
-}
 
-/// As [`BEGIN`] lies above 2^31, numbers before the first do not wrap.
-const _: () = assert!(BEGIN > 1 << 31);
+    /// The bins of what end `side` sent, with what was learned of its delays later.
+    fn corrected(&self, side: usize, mut bins: Vec<Bin>, width: Span) -> Vec<Bin> {
+        let (there, back) = (&self.halves[side].clock, &self.halves[1 - side].clock);
+        for b in &mut bins {
+            let middle = self.first + width * b.index as u64 + width / 2;
+            let more = |delay: PackedSpan, clock: &TimestampClock| {
+                PackedSpan::from(delay.get().map(|d| d + clock.correction(middle)))
+            };
+            b.data_delay = more(b.data_delay, there);
+            b.ack_delay = more(b.ack_delay, back);
+        }
+        bins
+    }
+}

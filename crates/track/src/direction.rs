@@ -1,338 +1,217 @@
 //! One direction of a connection: what its sender sent, and what became of it.
+//!
+//! State is grouped by what it is about; the groups are in `direction/state.rs`. What an ACK does to them is in
+//! `ack.rs`, what a retransmission does in `retransmit.rs`, and what pauses mean in `pause.rs`.
 
-use crate::bins::{Bins, Pause};
-use crate::board::{self, Board, Segment};
-use crate::log::{Entry, Log, Loss};
-use crate::pause::{Doubt, Written};
-use crate::resent::Resent;
-use crate::upstream::{Known, Upstream};
-use crate::{Bursts, Counts, Handshake, Histogram, Kind, Wait, Waited};
-use capture::{Flags, Packet};
-use units::{Span, Time};
+mod ack;
+mod pause;
+mod retransmit;
+mod state;
 
-/// A jump of the sequence beyond this is no part of the stream.
-const MOST_JUMP: u64 = 1 << 30;
-/// The least retransmission timeout above the RTT, nanoseconds (Linux's `TCP_RTO_MIN`; RFC 6298 has 1 s).
-pub(super) const RTO_MIN: u64 = 200_000_000;
-/// The timeout before there is an RTT, nanoseconds (RFC 6298 section 2.1).
-pub(super) const RTO_INITIAL: u64 = 1_000_000_000;
-/// Bursts end at gaps of this, nanoseconds, or of a tenth of the RTT.
-const BURST_GAP: u64 = 1_000_000;
-
-/// No RTT is longer, nanoseconds (an hour).
-pub const LONGEST: u64 = 3_600_000_000_000;
-
-/// Both unwrapped sequence numbers begin here, so that what is earlier has a number too.
-pub const BEGIN: u64 = 1 << 32;
-
-/// The sequence number nearest to `reference` whose low half is `n`.
-#[inline]
-pub fn unwrap(reference: u64, n: u32) -> u64 {
-    reference.wrapping_add_signed(n.wrapping_sub(reference as u32) as i32 as i64)
-}
-
-/// Smoothed RTT, its deviation (RFC 6298), nanoseconds.
-#[derive(Debug, Default)]
-pub struct Smoothed {
-    pub rtt: u64,
-    pub deviation: u64,
-}
-
-impl Smoothed {
-    #[inline]
-    pub fn sample(&mut self, rtt: u64) {
-        let rtt = rtt.min(LONGEST);
-        if self.rtt == 0 {
-            (self.rtt, self.deviation) = (rtt.max(1), rtt / 2);
-            return;
-        }
-        self.deviation = self.deviation - self.deviation / 4 + rtt.abs_diff(self.rtt) / 4;
-        self.rtt = (self.rtt - self.rtt / 8 + rtt / 8).max(1);
-    }
-
-    /// The least timeout a sender is likely to have.
-    pub fn timeout(&self) -> u64 {
-        match self.rtt {
-            0 => RTO_INITIAL,
-            rtt => rtt.saturating_add(self.deviation.saturating_mul(4).max(RTO_MIN)),
-        }
-    }
-}
+use crate::bins::Bins;
+use crate::log::{LogEntry, PacketLog, SettledLoss};
+use crate::retransmissions::Retransmissions;
+use crate::sender_side::{AckState, SenderSide};
+use crate::sent_board::{self, SentBoard, SentSegment};
+use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
+use crate::{
+    Bursts, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TrackCounts, WaitReason,
+};
+use capture::{TcpFlags, TcpPacket};
+use state::{
+    AckTrail, AppState, BurstMeter, DataTimes, PauseState, ReceiveWindow, RecoveryState, RttState,
+    SegmentSizes, StreamEdges,
+};
+use std::num::NonZeroU32;
+use units::Time;
 
 /// What a packet of data was.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    pub kind: Kind,
+pub struct SentData {
+    /// What it is to its connection.
+    pub kind: PacketKind,
     /// Segments on the wire.
     pub segments: u32,
-    /// First byte, counted from the first.
+    /// First byte, counted from the stream's first.
     pub seq: u64,
     /// Bytes in flight after it, as its sender sees it.
     pub inflight: u32,
     /// A timer of the sender let it out.
-    pub timer: Option<Waited>,
+    pub timer: Option<WaitReason>,
 }
 
 /// One direction.
 #[derive(Debug)]
 pub struct Direction {
-    /// Sequence number of the first byte, unwrapped.
-    pub(super) start: u64,
-    /// Acknowledged up to here.
-    pub(super) una: u64,
-    /// Seen up to here.
-    pub(super) nxt: u64,
-    /// Where the stream ends, if that was seen.
-    pub(super) fin: Option<u64>,
-    pub(super) board: Board,
-    /// One-way delay of the packet that passes now, µs; `u32::MAX` where unknown.
-    pub(super) delay: u32,
-    /// Bytes of it that were sacked.
-    pub(super) sacked: u32,
-    /// SACK blocks of the last ACK.
-    pub(super) blocks: [(u64, u64); 4],
-    pub(super) log: Log,
-    pub(super) bins: Bins,
-    pub(super) up: Upstream,
-    pub(super) resent: Resent,
-    pub(super) rtt: Smoothed,
-    /// Least RTT to the receiver, nanoseconds.
-    pub(super) least_down: u64,
-    pub(super) mss: u32,
-    /// No segment is larger: what the SYNs said; 0 where they were not seen.
-    most_mss: u32,
-    pub(super) header: u16,
-    outside: u16,
-    pub(super) handshake: Handshake,
-    pub(super) counts: Counts,
-    pub(super) rtts: [Histogram; 3],
-    /// Window announced last, as it stands; scaled; where it ends.
-    pub(super) window: u16,
-    pub(super) scale: Option<u8>,
-    pub(super) edge: u64,
-    pub(super) zero_since: Option<u64>,
-    /// ACKs of the same byte in a row.
-    pub(super) dups: u32,
-    /// Segments that the receiver may have beyond a hole, as duplicate ACKs tell.
-    pub(super) above: u32,
-    /// When `una` last moved.
-    pub(super) progress: u64,
-    pub(super) last_sent: u64,
-    /// Time between the last two packets of data.
-    spacing: u64,
-    /// Recovery after duplicate ACKs, after a timeout: until this is acknowledged.
-    pub(super) recover: u64,
-    pub(super) loss: u64,
-    /// A tail loss probe was sent since `una` last moved.
-    pub(super) probed: u64,
-    /// Nothing is outstanding from here on, as the sender sees it; `u64::MAX`: something is.
-    pub(super) quiet_from: u64,
-    /// When new data was sent last; when it was before that quiet.
-    pub(super) last_new: u64,
-    pub(super) had_sent: u64,
-    /// End of the last silence, timeout or full window: the time before it has its reason.
-    pub(super) spoken_for: u64,
-    /// That data ended in PSH.
-    pub(super) had_pushed: bool,
-    pub(super) written: Written,
-    pushed: bool,
-    pub(super) full_from: u64,
-    pub(super) doubt: Option<Doubt>,
-    pub(super) waits: Vec<Wait>,
-    bursts: Bursts,
-    burst: u32,
-    /// The largest packet that was ever acknowledged.
-    pub(super) largest_acked: u32,
-    pub(super) first_data: Option<u64>,
-    pub(super) last_data: u64,
+    /// The stream's bytes.
+    pub stream: StreamEdges,
+    /// One-way delay of the packet that passes now, above the least.
+    pub delay: PackedSpan,
+    board: SentBoard,
+    retransmissions: Retransmissions,
+    acks: AckTrail,
+    window: ReceiveWindow,
+    recovery: RecoveryState,
+    rtt: RttState,
+    side: SenderSide,
+    sizes: SegmentSizes,
+    times: DataTimes,
+    app: AppState,
+    pauses: PauseState,
+    bursts: BurstMeter,
+    handshake: Handshake,
+    counts: TrackCounts,
+    log: PacketLog,
+    bins: Bins,
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
-pub struct Settled {
+pub struct DirectionEnd {
     pub first_data: Option<Time>,
     pub last_data: Option<Time>,
     pub handshake: Handshake,
-    pub mss: u32,
+    pub mss: Option<u32>,
     pub header: u32,
     pub outside: u32,
-    pub counts: Counts,
-    pub rtts: [Histogram; 3],
+    pub counts: TrackCounts,
+    pub rtt_down: SpanHistogram,
+    pub rtt_up: SpanHistogram,
+    pub rtt: SpanHistogram,
     pub bins: Bins,
-    pub log: Log,
-    pub waits: Vec<Wait>,
+    pub log: PacketLog,
+    pub waits: Vec<LongWait>,
     pub bursts: Bursts,
 }
 
 /// Bounds on what a direction keeps.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct TrackLimits {
+    /// Bins at most.
     pub bins: usize,
-    pub samples: usize,
+    /// Logged packets at most.
+    pub packets: usize,
+}
+
+/// The likely and the greatest payload of a segment, as the SYNs said.
+#[derive(Clone, Copy, Debug)]
+pub struct AgreedMss {
+    /// No more than either end offered.
+    pub likely: u32,
+    /// What the receiver takes.
+    pub most: u32,
 }
 
 impl Direction {
-    /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`. `mss`:
-    /// the likely and the greatest MSS by what the SYNs said; zeros where they were not seen.
-    pub fn new(seq: u32, first: u64, handshake: Handshake, mss: [u32; 2], limits: Limits) -> Direction {
+    /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`; `mss` is
+    /// `None` where no SYN told.
+    pub fn new(
+        seq: u32,
+        first: Time,
+        handshake: Handshake,
+        mss: Option<AgreedMss>,
+        limits: TrackLimits,
+    ) -> Direction {
         let start = BEGIN + seq as u64;
-        let mut up = Upstream::default();
+        let mut side = SenderSide::default();
         if let Some(rtt) = handshake.up {
-            up.begin(rtt.as_nanos());
+            side.begin(rtt);
         }
-        up.acked(Known { una: start, edge: u64::MAX, ..Known::default() });
-        let mut rtt = Smoothed::default();
+        side.acked(AckState::new(Time::ZERO, start, 0, None, false));
+        let mut rtt = RttState::default();
         if let Some(all) = handshake.rtt {
-            rtt.sample(all.as_nanos());
+            rtt.estimate.sample(all);
         }
         Direction {
-            start,
-            una: start,
-            nxt: start,
-            fin: None,
-            board: Board::default(),
-            delay: u32::MAX,
-            sacked: 0,
-            blocks: [(0, 0); 4],
-            log: Log::new(limits.samples),
-            bins: Bins::new(first, limits.bins),
-            up,
-            resent: Resent::default(),
+            stream: StreamEdges { start, una: start, nxt: start, fin: None },
+            delay: PackedSpan::UNKNOWN,
+            board: SentBoard::default(),
+            retransmissions: Retransmissions::default(),
+            acks: AckTrail::default(),
+            window: ReceiveWindow { scale: handshake.wscale, ..ReceiveWindow::default() },
+            recovery: RecoveryState::default(),
             rtt,
-            least_down: u64::MAX,
-            mss: mss[0],
-            most_mss: mss[1],
-            header: 40,
-            outside: 0,
+            side,
+            sizes: SegmentSizes::new(mss),
+            times: DataTimes::default(),
+            app: AppState::default(),
+            pauses: PauseState::default(),
+            bursts: BurstMeter::default(),
             handshake,
-            counts: Counts::default(),
-            rtts: Default::default(),
-            window: u16::MAX,
-            scale: None,
-            edge: u64::MAX,
-            zero_since: None,
-            dups: 0,
-            above: 0,
-            progress: 0,
-            last_sent: 0,
-            spacing: 0,
-            recover: 0,
-            loss: 0,
-            probed: 0,
-            quiet_from: u64::MAX,
-            last_new: 0,
-            had_sent: 0,
-            spoken_for: 0,
-            had_pushed: false,
-            written: Written::default(),
-            pushed: false,
-            full_from: u64::MAX,
-            doubt: None,
-            waits: Vec::new(),
-            bursts: Bursts::default(),
-            burst: 0,
-            largest_acked: 0,
-            first_data: None,
-            last_data: 0,
-        }
-    }
-
-    /// Segments that `len` bytes of payload are on the wire.
-    #[inline]
-    pub(super) fn segments(&self, len: u32) -> u32 {
-        if len <= self.mss { 1 } else { len.div_ceil(self.mss.max(1)) }
-    }
-
-    /// The largest payload of a packet on the wire. Without what the SYNs said, a packet of more than an
-    /// Ethernet frame is several, unless it is the first that was seen.
-    #[inline]
-    fn learn_mss(&mut self, p: &Packet) {
-        if p.len <= self.mss {
-            return;
-        }
-        if self.most_mss > 0 {
-            if p.len <= self.most_mss {
-                self.mss = p.len;
-            }
-            return;
-        }
-        if self.mss == 0 || p.len + p.header as u32 <= 1500 {
-            self.mss = p.len.min(1500u32.saturating_sub(p.header as u32).max(536));
+            counts: TrackCounts::default(),
+            log: PacketLog::new(limits.packets),
+            bins: Bins::new(first, limits.bins),
         }
     }
 
     /// Data passes, `last` being the time of the connection's packet before it.
     #[inline]
-    pub fn data(&mut self, p: &Packet, now: u64, last: u64) -> Option<Seen> {
-        let syn = p.flags.has(Flags::SYN) as u32;
-        let seq = unwrap(self.nxt, p.seq.wrapping_add(syn));
-        if seq > self.nxt + MOST_JUMP {
+    pub fn data(&mut self, p: &TcpPacket, now: Time, last: Time) -> Option<SentData> {
+        let syn = p.flags.has(TcpFlags::SYN) as u32;
+        let seq = unwrap(self.stream.nxt, p.seq.wrapping_add(syn));
+        if seq > self.stream.nxt + MAX_JUMP {
             return None;
         }
         let end = seq + p.len as u64;
-        if p.len == 1 && end == self.una && self.una == self.nxt && self.una > self.start {
+        if p.len == 1 && end == self.stream.una && self.stream.is_repeated_byte() {
             self.counts.probes += 1;
             return None;
         }
-        self.learn_mss(p);
-        self.header = p.header;
-        self.outside = p.outside;
-        let segments = self.segments(p.len);
+        self.sizes.learn(p);
+        let segments = self.sizes.segments(p.len);
         self.count(p, segments);
-        let gap = now.saturating_sub(self.last_sent);
-        let entry = Entry {
+        let gap = self.times.gap(now);
+        let entry = LogEntry {
             time: now,
             bytes: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
             delay: self.delay,
-            ..Entry::default()
+            ..LogEntry::default()
         };
-        let (kind, timer) = if seq >= self.nxt {
-            self.fresh(p, seq, now, entry);
-            self.had_sent = std::mem::replace(&mut self.last_new, now);
-            self.had_pushed = std::mem::replace(&mut self.pushed, p.flags.has(Flags::PSH));
-            self.watch_written(p, now);
-            (Kind::Data, None)
+        let (kind, timer) = if seq >= self.stream.nxt {
+            self.new_data(p, seq, now, entry);
+            self.app.sent_new(now, p.flags.has(TcpFlags::PSH));
+            self.watch_application(p, now);
+            (PacketKind::Data, None)
         } else {
-            self.again(p, seq, now, gap, entry)
+            self.old_data(p, seq, now, gap, entry)
         };
+        let prompt = timer.is_none() && kind != PacketKind::Reordered;
         if let Some((_, echo)) = p.options.timestamps
-            && let Some(up) = self.up.echo(now, echo, gap, timer.is_none() && kind != Kind::Reordered)
+            && let Some(up) = self.side.echo(now, echo, gap, prompt)
         {
-            self.rtts[1].record(Span::from_nanos(up));
+            self.rtt.up.record(up);
         }
-        self.first_data.get_or_insert(now);
-        self.last_sent = now;
-        self.spacing = gap;
-        self.last_data = now;
-        self.clock_burst(p.len, gap);
+        self.times.sent(now, gap);
+        self.bursts.add(p.len, gap, self.rtt.estimate.smoothed());
         let inflight = self.count_bin(p, now, kind, segments);
-        if kind == Kind::Data {
-            self.written.with(inflight);
+        if kind == PacketKind::Data {
+            self.app.in_flight(inflight);
         }
         self.end_pause(now, last, end, timer);
-        if self.board.list.len() > board::MOST {
+        if self.board.list.len() > sent_board::MOST {
             self.give_up();
         }
         self.settle(now);
-        Some(Seen { kind, segments, seq: seq.saturating_sub(self.start), inflight, timer })
+        Some(SentData { kind, segments, seq: seq.saturating_sub(self.stream.start), inflight, timer })
     }
 
     /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4
     /// and 3.8.6.1: keep-alives and window probes repeat the byte before).
     #[inline]
-    pub fn note_empty(&mut self, p: &Packet) {
-        let control = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+    pub fn note_empty(&mut self, p: &TcpPacket) {
+        let control = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+        let stream = &self.stream;
         if p.flags.0 & control == 0
-            && self.una > self.start
-            && unwrap(self.nxt, p.seq).wrapping_add(1) == self.una
+            && stream.una > stream.start
+            && unwrap(stream.nxt, p.seq).wrapping_add(1) == stream.una
         {
             self.counts.probes += 1;
         }
     }
 
     #[inline]
-    fn count(&mut self, p: &Packet, segments: u32) {
+    fn count(&mut self, p: &TcpPacket, segments: u32) {
         let c = &mut self.counts;
         c.data_packets += segments as u64;
         c.payload_bytes += p.len as u64;
@@ -341,92 +220,74 @@ impl Direction {
     }
 
     #[inline]
-    fn clock_burst(&mut self, len: u32, gap: u64) {
-        if self.burst > 0 && gap > BURST_GAP.min(self.rtt.rtt / 10) {
-            self.end_burst();
-        }
-        self.burst = self.burst.saturating_add(len);
-    }
-
-    fn end_burst(&mut self) {
-        self.bursts.count += 1;
-        self.bursts.bytes += self.burst as u64;
-        self.bursts.largest = self.bursts.largest.max(self.burst);
-        self.burst = 0;
-    }
-
-    #[inline]
-    fn count_bin(&mut self, p: &Packet, now: u64, kind: Kind, segments: u32) -> u32 {
+    fn count_bin(&mut self, p: &TcpPacket, now: Time, kind: PacketKind, segments: u32) -> u32 {
         let inflight = self.inflight(now);
-        let short = self.is_piece(p, now);
+        let short = self.is_last_piece(p, now);
         self.counts.short += short as u64;
         let bin = self.bins.at(now);
         let bytes = match kind {
-            Kind::Data | Kind::Reordered => &mut bin.sent,
+            PacketKind::Data | PacketKind::Reordered => &mut bin.sent,
             _ => &mut bin.resent,
         };
         *bytes = bytes.saturating_add(p.len);
         bin.packets = bin.packets.saturating_add(segments);
         bin.short += short as u32;
-        bin.data_delay = bin.data_delay.min(self.delay);
+        bin.data_delay = bin.data_delay.least(self.delay);
         bin.inflight = bin.inflight.max(inflight);
-        bin.inflight_min = bin.inflight_min.min(inflight);
         inflight
     }
 
     /// Data beyond all that was seen: part of the stream for the first time.
     #[inline]
-    fn fresh(&mut self, p: &Packet, seq: u64, now: u64, entry: Entry) {
-        if seq > self.nxt {
+    fn new_data(&mut self, p: &TcpPacket, seq: u64, now: Time, entry: LogEntry) {
+        if seq > self.stream.nxt {
             self.jump(p, seq, now);
         }
-        let number = self.log.push(Entry { open: p.len, ..entry });
-        self.extend(p, seq, p.len, now, number);
+        let number = self.log.push(LogEntry { open: p.len, ..entry });
+        self.extend(p, p.len, now, number);
+        self.counts.unique_bytes += p.len as u64;
     }
 
-    pub(super) fn extend(&mut self, p: &Packet, seq: u64, len: u32, now: u64, entry: u32) {
-        self.board.list.push_back(Segment {
-            seq,
+    /// The stream goes on by `len` bytes, which `p` brought.
+    fn extend(&mut self, p: &TcpPacket, len: u32, now: Time, entry: u32) {
+        self.board.list.push_back(SentSegment {
+            seq: self.stream.nxt,
             time: now,
             len,
-            up: (self.up.rtt() / 1000).min(u32::MAX as u64) as u32,
+            up: PackedSpan::from(self.side.rtt()),
             entry,
-            tsval: p.options.timestamps.map_or(0, |t| t.0),
+            tsval: timestamp(p),
             id: p.id,
-            first: 0,
-            times: 1,
+            first: None,
+            sent: 1,
             sacked: false,
         });
-        self.counts.unique_bytes += len as u64;
-        self.nxt = seq + len as u64;
+        self.stream.nxt += len as u64;
     }
 
     /// Packets are missing before `seq`.
     #[cold]
-    fn jump(&mut self, p: &Packet, seq: u64, now: u64) {
-        self.resolve_doubt(seq, now);
-        let len = (seq - self.nxt) as u32;
+    fn jump(&mut self, p: &TcpPacket, seq: u64, now: Time) {
+        self.explain_by_jump(seq, now);
+        let len = (seq - self.stream.nxt) as u32;
         // They came after the last that passed, as close as that came after the one before it: what a policer drops
         // is the end of a burst.
-        let segments = self.segments(len).max(1) as u64;
-        let between = now.saturating_sub(self.last_sent) / (segments + 1);
-        let time = if self.last_sent > 0 { self.last_sent + between.min(self.spacing) } else { now };
-        let entry = self.log.push(Entry {
+        let segments = self.sizes.segments(len).max(1);
+        let between = self.times.gap(now) / (segments as u64 + 1);
+        let time = self.times.last_sent.map_or(now, |last| last + between.min(self.times.spacing));
+        let entry = self.log.push(LogEntry {
             time,
             bytes: len,
             open: len,
-            segments: self.segments(len).min(u16::MAX as u32) as u16,
+            segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
             delay: self.delay,
-            hole: true,
-            ..Entry::default()
+            unseen: true,
+            ..LogEntry::default()
         });
-        let at = self.nxt;
-        let unique = self.counts.unique_bytes;
-        self.extend(p, at, len, now, entry);
-        self.counts.unique_bytes = unique;
-        if let Some(hole) = self.board.list.back_mut() {
-            hole.times = 0;
+        self.extend(p, len, now, entry);
+        if let Some(unseen) = self.board.list.back_mut() {
+            unseen.sent = 0;
         }
     }
 
@@ -435,27 +296,25 @@ impl Direction {
     fn give_up(&mut self) {
         if let Some(s) = self.board.list.pop_front() {
             if s.sacked {
-                self.sacked -= s.len;
+                self.board.sacked -= s.len;
             } else {
-                self.log.passed(s.entry, s.len, 0);
+                self.log.passed(s.entry, s.len, PackedSpan::UNKNOWN);
             }
-            self.mend(&s, s.len, false);
+            self.arrived_again(&s, s.len, false);
         }
     }
 
     /// Bytes in flight as the sender sees it.
     #[inline]
-    pub(super) fn inflight(&mut self, now: u64) -> u32 {
-        match self.up.known(now) {
-            Some(k) => {
-                self.nxt.saturating_sub(k.una).saturating_sub(k.sacked as u64).min(u32::MAX as u64) as u32
-            }
-            None => 0,
-        }
+    pub fn inflight(&mut self, now: Time) -> u32 {
+        let Some(ack) = self.side.last_ack(now) else { return 0 };
+        let above = self.stream.nxt.saturating_sub(ack.una);
+        above.saturating_sub(ack.sacked as u64).min(u32::MAX as u64) as u32
     }
 
+    /// Settles the fates that are known by `now`.
     #[inline]
-    pub(super) fn settle(&mut self, now: u64) {
+    fn settle(&mut self, now: Time) {
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.settle(now, |loss| count_loss(counts, bins, loss));
     }
@@ -463,7 +322,7 @@ impl Direction {
     /// Whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
-        self.una < self.nxt
+        self.stream.una < self.stream.nxt
     }
 
     /// Reads from each of its cache lines.
@@ -471,10 +330,12 @@ impl Direction {
     pub fn fetch(&self) -> u64 {
         let c = &self.counts;
         let counts = c.packets ^ c.fast ^ c.lost_up ^ c.dup_acks ^ c.probes ^ c.resets;
-        let rtts = self.rtts[0].samples() ^ self.rtts[1].samples() ^ self.rtts[2].samples();
-        let lists = self.board.list.len() ^ self.log.len() ^ self.bins.at_hand();
-        let more = self.start ^ self.blocks[0].0 ^ self.blocks[3].1 ^ self.progress ^ self.full_from;
-        counts ^ rtts ^ lists as u64 ^ more ^ self.up.fetch() ^ self.handshake.mss.unwrap_or(0) as u64
+        let rtts = self.rtt.down.samples() ^ self.rtt.up.samples() ^ self.rtt.total.samples();
+        let lists = self.board.list.len() ^ self.log.len() ^ self.bins.at_hand() ^ self.pauses.waits.len();
+        let blocks = self.acks.blocks[0].0 ^ self.acks.blocks[3].1;
+        let more = self.stream.start ^ self.times.spacing.as_nanos() ^ self.bursts.done.bytes;
+        let mss = self.handshake.mss.unwrap_or(0) as u64;
+        counts ^ rtts ^ lists as u64 ^ blocks ^ more ^ self.side.fetch() ^ mss
     }
 
     /// Reads where its lists are read and written next.
@@ -482,8 +343,8 @@ impl Direction {
     pub fn fetch_lists(&self) -> u64 {
         let board = [self.board.list.front(), self.board.list.back()];
         let board = board.iter().flatten().fold(0, |sum, s| sum ^ s.seq);
-        let rtts = self.rtts.iter().fold(0, |sum, h| sum ^ h.fetch());
-        board ^ rtts ^ self.log.fetch() ^ self.bins.fetch() ^ self.up.fetch_list()
+        let rtts = self.rtt.down.fetch() ^ self.rtt.up.fetch() ^ self.rtt.total.fetch();
+        board ^ rtts ^ self.log.fetch() ^ self.bins.fetch() ^ self.side.fetch_list()
     }
 
     /// Bytes of memory that grow.
@@ -496,65 +357,72 @@ impl Direction {
         self.board.list.shrink_to_fit();
         self.log.rest();
         self.bins.rest();
-        self.up.rest();
-        self.resent.rest();
+        self.side.rest();
+        self.retransmissions.rest();
     }
 
     /// Keeps less from now on.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: TrackLimits) {
         self.bins.limit(limits.bins);
-        self.log.limit(limits.samples);
+        self.log.limit(limits.packets);
     }
 
     /// The connection is over; its last packet passed at `last`.
-    pub fn finish(mut self, last: u64) -> Settled {
-        if self.burst > 0 {
-            self.end_burst();
+    pub fn finish(mut self, last: Time) -> DirectionEnd {
+        self.bursts.end();
+        self.end_full_window(last);
+        if let Some(idle) = self.pauses.idle_from.filter(|idle| last > *idle) {
+            self.bins.spread(idle, last, PauseKind::Idle);
         }
-        self.end_full(last);
-        if last > self.quiet_from {
-            self.bins.spread(self.quiet_from, last, Pause::Idle);
-        }
-        self.end_doubt();
+        self.explain_as_idle();
         self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
-        Settled {
-            first_data: self.first_data.map(Time::from_nanos),
-            last_data: self.first_data.map(|_| Time::from_nanos(self.last_data)),
+        DirectionEnd {
+            first_data: self.times.first,
+            last_data: self.times.first.and(self.times.last),
             handshake: self.handshake,
-            mss: self.mss,
-            header: self.header as u32,
-            outside: self.outside as u32,
+            mss: self.sizes.mss,
+            header: self.sizes.header as u32,
+            outside: self.sizes.outside as u32,
             counts: self.counts,
-            rtts: self.rtts,
+            rtt_down: self.rtt.down,
+            rtt_up: self.rtt.up,
+            rtt: self.rtt.total,
             bins: self.bins,
             log: self.log,
-            waits: self.waits,
-            bursts: self.bursts,
+            waits: self.pauses.waits,
+            bursts: self.bursts.done,
         }
     }
 
-    /// What lies below three sacked segments (RFC 6675's `IsLost`) was lost, though never sent again; and what never
-    /// came below three that did.
-    fn lose_rest(&mut self, last: u64) {
+    /// At the end: what lies below three sacked segments was lost, though never sent again (RFC 6675 section 4,
+    /// `IsLost`); and so was what the capture never saw below three segments that it did.
+    fn lose_rest(&mut self, last: Time) {
         let (mut above, mut came) = (0, 0);
         for i in (0..self.board.list.len()).rev() {
             let s = self.board.list[i];
-            let segments = self.segments(s.len);
-            came += if s.is_hole() { 0 } else { segments };
-            if s.is_hole() && came >= 3 {
-                self.log.lost(s.entry, s.len, segments, 0);
+            let segments = self.sizes.segments(s.len);
+            came += if s.is_unseen() { 0 } else { segments };
+            let old = || s.sent <= 1 || last.since(s.time) > self.rtt.estimate.or_zero() * 2;
+            if s.is_unseen() && came >= 3 {
+                self.log.lost(s.entry, s.len, segments, Time::ZERO);
             } else if s.sacked {
                 above += segments;
-            } else if above >= 3 && (s.times <= 1 || last.saturating_sub(s.time) > 2 * self.rtt.rtt) {
-                self.log.lost(s.entry, s.len, segments, 0);
+            } else if above >= 3 && old() {
+                self.log.lost(s.entry, s.len, segments, Time::ZERO);
             }
         }
     }
 }
 
-fn count_loss(counts: &mut Counts, bins: &mut Bins, loss: Loss) {
+/// A packet's timestamp, if it has one that is not zero.
+#[inline]
+fn timestamp(p: &TcpPacket) -> Option<NonZeroU32> {
+    NonZeroU32::new(p.options.timestamps?.0)
+}
+
+fn count_loss(counts: &mut TrackCounts, bins: &mut Bins, loss: SettledLoss) {
     let segments = loss.segments as u64;
     *if loss.up { &mut counts.lost_up } else { &mut counts.lost_down } += segments;
     let bin = bins.at(loss.time);

@@ -13,14 +13,15 @@ const GROUP: usize = 8;
 
 /// A log-linear histogram of spans.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Histogram {
+pub struct SpanHistogram {
     /// Of buckets `first` and up.
     counts: Vec<u32>,
     first: usize,
     samples: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
+    sum: Span,
+    /// Meaningful with samples.
+    min: Span,
+    max: Span,
 }
 
 /// The bucket of `ns`: below `SUB` exact, above it the top six bits.
@@ -43,21 +44,20 @@ fn middle(index: usize) -> f64 {
     top as f64 * (1u64 << shift) as f64 + ((1u64 << shift) as f64 - 1.0) / 2.0
 }
 
-impl Histogram {
+impl SpanHistogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Span) {
-        let ns = sample.as_nanos();
-        let b = bucket(ns);
+        let b = bucket(sample.as_nanos());
         if b < self.first || b >= self.first + self.counts.len() {
             self.make_room(b);
         }
         let count = &mut self.counts[b - self.first];
         *count = count.saturating_add(1);
-        self.min = if self.samples == 0 { ns } else { self.min.min(ns) };
-        self.max = self.max.max(ns);
+        self.min = if self.samples == 0 { sample } else { self.min.min(sample) };
+        self.max = self.max.max(sample);
         self.samples += 1;
-        self.sum = self.sum.saturating_add(ns);
+        self.sum += sample;
     }
 
     /// Reads a count in the middle: the next sample's is near it.
@@ -86,38 +86,42 @@ impl Histogram {
         self.samples
     }
 
-    /// The least; zero without samples.
-    pub fn min(&self) -> Span {
-        Span::from_nanos(self.min)
+    /// The least; `None` without samples.
+    pub fn min(&self) -> Option<Span> {
+        self.known(self.min)
     }
 
-    /// The greatest.
-    pub fn max(&self) -> Span {
-        Span::from_nanos(self.max)
+    /// The greatest; `None` without samples.
+    pub fn max(&self) -> Option<Span> {
+        self.known(self.max)
     }
 
     /// All samples added up.
     pub fn sum(&self) -> Span {
-        Span::from_nanos(self.sum)
+        self.sum
     }
 
-    /// The mean; zero without samples.
-    pub fn mean(&self) -> Span {
-        Span::from_nanos(self.sum.checked_div(self.samples).unwrap_or(0))
+    /// The mean; `None` without samples.
+    pub fn mean(&self) -> Option<Span> {
+        (self.samples > 0).then(|| self.sum / self.samples)
     }
 
-    /// The `q`-quantile (0 to 1); zero without samples.
-    pub fn quantile(&self, q: f64) -> Span {
+    /// The `q`-quantile (0 to 1); `None` without samples.
+    pub fn quantile(&self, q: f64) -> Option<Span> {
         let rank = ((q * self.samples as f64).ceil() as u64).clamp(1, self.samples.max(1));
         let mut seen = 0;
         for (i, &n) in self.counts.iter().enumerate() {
             seen += n as u64;
             if seen >= rank {
-                let ns = middle(self.first + i) as u64;
-                return Span::from_nanos(ns.clamp(self.min, self.max));
+                let middle = Span::from_nanos(middle(self.first + i) as u64);
+                return Some(middle.clamp(self.min, self.max));
             }
         }
         self.max()
+    }
+
+    fn known(&self, span: Span) -> Option<Span> {
+        (self.samples > 0).then_some(span)
     }
 }
 
@@ -127,21 +131,21 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_half_a_bucket() {
-        let mut h = Histogram::default();
+        let mut h = SpanHistogram::default();
         for us in (1..=100_000u64).rev() {
             h.record(Span::from_micros(us));
         }
-        assert_eq!((h.min(), h.max()), (Span::from_micros(1), Span::from_millis(100)));
-        assert_eq!(h.mean(), Span::from_nanos(50_000_500));
+        assert_eq!((h.min(), h.max()), (Some(Span::from_micros(1)), Some(Span::from_millis(100))));
+        assert_eq!(h.mean(), Some(Span::from_nanos(50_000_500)));
         for (q, want) in [(0.50, 50.0), (0.95, 95.0), (0.99, 99.0)] {
-            let got = h.quantile(q).as_millis_f64();
+            let got = h.quantile(q).unwrap().as_millis_f64();
             assert!((got / want - 1.0).abs() < 0.016, "{got} {want}");
         }
     }
 
     #[test]
     fn it_is_small_where_samples_are_alike() {
-        let mut h = Histogram::default();
+        let mut h = SpanHistogram::default();
         for us in 20_000..40_000 {
             h.record(Span::from_micros(us));
         }
@@ -149,16 +153,18 @@ mod tests {
     }
 
     #[test]
+    fn without_samples_nothing_is_known() {
+        let h = SpanHistogram::default();
+        assert_eq!((h.min(), h.max(), h.mean(), h.quantile(0.5)), (None, None, None, None));
+    }
+
+    #[test]
     fn extremes_are_held() {
-        let mut h = Histogram::default();
-        assert_eq!(
-            (h.min(), h.mean(), h.quantile(0.99), h.max()),
-            (Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO)
-        );
+        let mut h = SpanHistogram::default();
         for ns in [u64::MAX, 0, 31, 32, 33, u64::MAX / 2] {
             h.record(Span::from_nanos(ns));
         }
-        assert_eq!((h.min(), h.max()), (Span::ZERO, Span::MAX));
-        assert_eq!(h.quantile(0.5), Span::from_nanos(32));
+        assert_eq!((h.min(), h.max()), (Some(Span::ZERO), Some(Span::MAX)));
+        assert_eq!(h.quantile(0.5), Some(Span::from_nanos(32)));
     }
 }

@@ -1,26 +1,30 @@
 //! TCP connections followed through a capture: packets in, a [`Track`] for each direction that carried data out.
 
-mod ack;
-mod again;
 mod bins;
-mod board;
 mod connection;
 mod direction;
 mod histogram;
 mod log;
-mod pause;
+mod packed;
 mod pipeline;
-mod resent;
+mod retransmissions;
 mod row;
-mod stamps;
+mod rtt;
+mod sender_side;
+mod sent_board;
+mod sequence;
 mod table;
+mod timestamp_clock;
 mod track;
 mod tracker;
-mod upstream;
 
-pub use capture::{Addr, End, FileInfo, NamedCount};
-pub use histogram::Histogram;
+pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
+pub use histogram::SpanHistogram;
+pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::track;
-pub use row::{Kind, Recorder, Row};
-pub use track::{Bin, Bursts, Counts, Fate, Handshake, MOST_WAITS, Sample, Track, Wait, Waited};
+pub use row::{PacketKind, PacketRecorder, PacketRow};
+pub use track::{
+    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, Track,
+    TrackCounts, WaitReason,
+};
 pub use tracker::{Totals, Tracker, TrackerOptions};

@@ -1,80 +1,83 @@
 //! The log of packets and their fates.
 //!
-//! A packet is entered when it passes; what became of it is known later. Entries wait in `pending`, in the
-//! order of time, until theirs and all earlier fates are known, then become samples. A loss that was inferred
-//! from a retransmission is held back a while longer: a D-SACK may tell that the packet had arrived.
+//! A packet is entered when it passes; what became of it is known later. Entries wait in `pending`, in the order of
+//! time, until their fate and all earlier ones are known. A loss that only a retransmission tells of waits longer: a
+//! D-SACK may show that the packet had arrived.
 
-use crate::{Fate, Sample};
+use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// The most samples of a flow while memory suffices.
-pub const MOST_SAMPLES: usize = 65_536;
+/// The most packets logged of a direction while memory suffices.
+pub const MOST_LOGGED: usize = 65_536;
 /// The most entries that wait; the oldest is settled as it stands when one more comes.
 const MOST_PENDING: usize = 32_768;
-/// Samples are merged within this at first, nanoseconds.
-const MERGED: u64 = 20_000;
-/// How many samples back one of the same fate is looked for.
+/// Packets are merged within this at first.
+const FIRST_MERGED: Span = Span::from_micros(20);
+/// How many packets back one of the same fate is looked for.
 const BACK: usize = 6;
 
 /// A packet whose fate may be open. Bytes are payload.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Entry {
-    /// When it passed, nanoseconds.
-    pub time: u64,
+pub struct LogEntry {
+    /// When it passed.
+    pub time: Time,
     /// Not settled before this time.
-    pub hold: u64,
+    pub hold: Time,
     pub bytes: u32,
     /// Of `bytes`, those whose fate is open.
     pub open: u32,
     /// Of `bytes`, those lost.
     pub lost: u32,
-    /// RTT of those that arrived, µs.
-    pub rtt: u32,
+    /// RTT of those that arrived.
+    pub rtt: PackedSpan,
     pub segments: u16,
     /// Of `segments`, those lost.
     pub lost_segments: u16,
-    /// One-way delay to the capture, µs; `u32::MAX` where unknown.
-    pub delay: u32,
+    /// One-way delay to the capture above the least.
+    pub delay: PackedSpan,
     /// Bytes of headers of each segment.
     pub header: u16,
+    /// It had been sent before.
     pub again: bool,
-    /// The capture did not see it: a jump of the sequence.
-    pub hole: bool,
+    /// The capture did not see it: the sequence jumped over it.
+    pub unseen: bool,
 }
 
 /// What was lost, as it becomes final.
 #[derive(Clone, Copy, Debug)]
-pub struct Loss {
-    pub time: u64,
+pub struct SettledLoss {
+    pub time: Time,
     pub segments: u16,
+    /// Between sender and capture, else behind the capture.
     pub up: bool,
 }
 
 /// Of one direction.
 #[derive(Debug)]
-pub struct Log {
-    done: Vec<Sample>,
-    pending: VecDeque<Entry>,
+pub struct PacketLog {
+    done: Vec<LoggedPacket>,
+    pending: VecDeque<LogEntry>,
     /// Number of the first of `pending`; numbers wrap around.
     base: u32,
-    merged: u64,
+    /// Packets within this time of each other were merged.
+    merged: Span,
     most: usize,
 }
 
-impl Log {
-    pub fn new(most: usize) -> Log {
-        Log { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: 0, most }
+impl PacketLog {
+    pub fn new(most: usize) -> PacketLog {
+        PacketLog { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: Span::ZERO, most }
     }
 
     /// That of a track.
-    pub fn of(done: Vec<Sample>, merged: Span) -> Log {
-        Log { done, merged: merged.as_nanos(), ..Log::new(usize::MAX) }
+    pub fn of(done: Vec<LoggedPacket>, merged: Span) -> PacketLog {
+        PacketLog { done, merged, ..PacketLog::new(usize::MAX) }
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.done.capacity() * size_of::<Sample>() + self.pending.capacity() * size_of::<Entry>()
+        self.done.capacity() * size_of::<LoggedPacket>() + self.pending.capacity() * size_of::<LogEntry>()
     }
 
     /// How many entries wait.
@@ -87,35 +90,35 @@ impl Log {
     pub fn fetch(&self) -> u64 {
         let ends = [self.pending.front(), self.pending.back()];
         let done = self.done.last().map_or(0, |s| s.bytes as u64);
-        ends.iter().flatten().fold(done, |sum, e| sum ^ e.time)
+        ends.iter().flatten().fold(done, |sum, e| sum ^ e.time.as_nanos())
     }
 
-    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`Log::settle`].
+    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`PacketLog::settle`].
     #[inline]
-    pub fn push(&mut self, entry: Entry) -> u32 {
+    pub fn push(&mut self, entry: LogEntry) -> u32 {
         let number = self.base.wrapping_add(self.pending.len() as u32);
         self.pending.push_back(entry);
         number
     }
 
     #[inline]
-    fn get(&mut self, number: u32) -> Option<&mut Entry> {
+    fn get(&mut self, number: u32) -> Option<&mut LogEntry> {
         self.pending.get_mut(number.wrapping_sub(self.base) as usize)
     }
 
-    /// `bytes` of the packet arrived, with this RTT (µs, 0 for none).
+    /// `bytes` of the packet arrived, with this RTT.
     #[inline]
-    pub fn passed(&mut self, number: u32, bytes: u32, rtt: u32) {
+    pub fn passed(&mut self, number: u32, bytes: u32, rtt: PackedSpan) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
-            if rtt > 0 {
+            if rtt.is_known() {
                 e.rtt = rtt;
             }
         }
     }
 
     /// `bytes` of it were lost, as it seems; held until `hold`.
-    pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: u64) {
+    pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: Time) {
         self.suspect(number, bytes, segments);
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
@@ -123,7 +126,7 @@ impl Log {
         }
     }
 
-    /// `bytes` of it were sent again, but may have arrived: their fate stays open.
+    /// `bytes` of it were sent again, but may have arrived the first time: their fate stays open.
     pub fn suspect(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number) {
             e.lost = e.lost.saturating_add(bytes).min(e.bytes);
@@ -138,7 +141,7 @@ impl Log {
         }
     }
 
-    /// They had arrived after all.
+    /// `bytes` of it that were thought lost had arrived.
     pub fn found(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number) {
             e.lost = e.lost.saturating_sub(bytes);
@@ -146,7 +149,7 @@ impl Log {
         }
     }
 
-    /// They are no part of it: another entry stands for them.
+    /// `bytes` are no part of it: another entry stands for them.
     pub fn removed(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
@@ -155,9 +158,9 @@ impl Log {
         }
     }
 
-    /// Makes samples of what is decided; tells of losses.
+    /// Moves what is decided from `pending` to `done`; tells of losses.
     #[inline]
-    pub fn settle(&mut self, now: u64, mut lose: impl FnMut(Loss)) {
+    pub fn settle(&mut self, now: Time, mut lose: impl FnMut(SettledLoss)) {
         while let Some(e) = self.pending.front() {
             if (e.open > 0 || e.hold > now) && self.pending.len() <= MOST_PENDING {
                 return;
@@ -167,23 +170,23 @@ impl Log {
     }
 
     /// Settles all, the open ones as arrived.
-    pub fn finish(&mut self, mut lose: impl FnMut(Loss)) {
+    pub fn finish(&mut self, mut lose: impl FnMut(SettledLoss)) {
         while !self.pending.is_empty() {
             self.settle_front(&mut lose);
         }
     }
 
-    /// The samples, and the time within which they were merged.
-    pub fn into_samples(self) -> (Vec<Sample>, Span) {
-        (self.done, Span::from_nanos(self.merged))
+    /// The packets, and the time within which they were merged.
+    pub fn into_packets(self) -> (Vec<LoggedPacket>, Span) {
+        (self.done, self.merged)
     }
 
     #[inline]
-    fn settle_front(&mut self, lose: &mut impl FnMut(Loss)) {
+    fn settle_front(&mut self, lose: &mut impl FnMut(SettledLoss)) {
         let Some(e) = self.pending.pop_front() else { return };
         self.base = self.base.wrapping_add(1);
-        let sample = |bytes: u32, segments: u16, rtt, fate| Sample {
-            time: Time::from_nanos(e.time),
+        let logged = |bytes: u32, segments: u16, rtt, fate| LoggedPacket {
+            time: e.time,
             bytes: bytes.saturating_add((segments as u32).saturating_mul(e.header as u32)),
             rtt,
             segments,
@@ -193,22 +196,22 @@ impl Log {
         };
         if e.bytes > e.lost {
             let segments = e.segments.saturating_sub(e.lost_segments).max(1);
-            self.add(sample(e.bytes - e.lost, segments, e.rtt, Fate::Passed));
+            self.add(logged(e.bytes - e.lost, segments, e.rtt, PacketFate::Passed));
         }
         if e.lost > 0 {
             let segments = e.lost_segments.max(1);
-            let fate = if e.hole { Fate::LostUp } else { Fate::LostDown };
-            self.add(sample(e.lost, segments, 0, fate));
-            lose(Loss { time: e.time, segments, up: e.hole });
+            let fate = if e.unseen { PacketFate::LostUp } else { PacketFate::LostDown };
+            self.add(logged(e.lost, segments, PackedSpan::UNKNOWN, fate));
+            lose(SettledLoss { time: e.time, segments, up: e.unseen });
         }
     }
 
     #[inline]
-    fn add(&mut self, sample: Sample) {
-        if self.merged > 0 && merge_back(&mut self.done, &sample, self.merged) {
+    fn add(&mut self, packet: LoggedPacket) {
+        if !self.merged.is_zero() && merge_back(&mut self.done, &packet, self.merged) {
             return;
         }
-        self.done.push(sample);
+        self.done.push(packet);
         if self.done.len() > self.most {
             self.merge();
         }
@@ -218,7 +221,7 @@ impl Log {
     #[cold]
     fn merge(&mut self) {
         while self.done.len() > self.most / 4 * 3 {
-            self.merged = if self.merged == 0 { MERGED } else { self.merged.saturating_mul(2) };
+            self.merged = if self.merged.is_zero() { FIRST_MERGED } else { self.merged * 2 };
             let mut kept = 0;
             for i in 0..self.done.len() {
                 let s = self.done[i];
@@ -229,7 +232,7 @@ impl Log {
                 }
             }
             self.done.truncate(kept);
-            if self.merged == u64::MAX {
+            if self.merged == Span::MAX {
                 break;
             }
         }
@@ -241,7 +244,7 @@ impl Log {
         self.pending.shrink_to_fit();
     }
 
-    /// Keeps `most` samples at most from now on.
+    /// Keeps `most` packets at most from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;
         if self.done.len() > most {
@@ -251,13 +254,13 @@ impl Log {
     }
 }
 
-/// Adds `s` to one of the last samples if it is alike and within `merged`. Samples in between of another fate
+/// Adds `s` to one of the last packets if it is alike and within `merged`. Those in between of another fate
 /// do not matter: else a flow that loses every second packet could not be shortened.
 #[inline]
-fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
-    let from = samples.len().saturating_sub(BACK);
-    for last in samples[from..].iter_mut().rev() {
-        if s.time.since(last.time).as_nanos() > merged {
+fn merge_back(packets: &mut [LoggedPacket], s: &LoggedPacket, merged: Span) -> bool {
+    let from = packets.len().saturating_sub(BACK);
+    for last in packets[from..].iter_mut().rev() {
+        if s.time.since(last.time) > merged {
             return false;
         }
         if last.fate != s.fate || last.again != s.again {
@@ -268,11 +271,12 @@ fn merge_back(samples: &mut [Sample], s: &Sample, merged: u64) -> bool {
         else {
             return false;
         };
-        last.rtt = match (last.rtt, s.rtt) {
-            (0, r) | (r, 0) => r,
-            (a, b) => {
-                let sum = a as u64 * last.segments as u64 + b as u64 * s.segments as u64;
-                (sum / segments as u64) as u32
+        last.rtt = match (last.rtt.get(), s.rtt.get()) {
+            (None, _) => s.rtt,
+            (_, None) => last.rtt,
+            (Some(a), Some(b)) => {
+                let sum = a.as_micros() * last.segments as u64 + b.as_micros() * s.segments as u64;
+                PackedSpan::known(Span::from_micros(sum / segments as u64))
             }
         };
         (last.bytes, last.segments) = (bytes, segments);

@@ -1,7 +1,7 @@
 //! A whole capture: decoded on one thread, tracked on the caller's.
 
-use crate::{Recorder, Totals, Track, Tracker, TrackerOptions};
-use capture::{Batch, FileInfo, Reader};
+use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
+use capture::{Batch, CaptureReader, FileInfo};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -11,9 +11,9 @@ const AHEAD: usize = 8;
 /// Reads all of `reader` and follows its connections. Tracks come in the order of connections, the opener's
 /// first; with them what was read of the file, and the totals. `progress` is told the bytes read and the file's length if it is known.
 pub fn track(
-    mut reader: Reader,
+    mut reader: CaptureReader,
     options: TrackerOptions,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> (Vec<Track>, FileInfo, Totals) {
     let mut tracker = Tracker::new(options);

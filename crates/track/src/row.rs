@@ -1,10 +1,10 @@
 //! A packet with what the tracker knew when it passed: for exports and plots.
 
-use units::Time;
+use units::{Span, Time};
 
 /// What a packet is to its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// No payload.
     #[default]
     Ack,
@@ -20,23 +20,23 @@ pub enum Kind {
     Reordered,
 }
 
-impl Kind {
+impl PacketKind {
     /// As exports spell it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Ack => "ack",
-            Kind::Data => "data",
-            Kind::Fast => "fast",
-            Kind::Timeout => "timeout",
-            Kind::Probe => "probe",
-            Kind::Reordered => "reordered",
+            PacketKind::Ack => "ack",
+            PacketKind::Data => "data",
+            PacketKind::Fast => "fast",
+            PacketKind::Timeout => "timeout",
+            PacketKind::Probe => "probe",
+            PacketKind::Reordered => "reordered",
         }
     }
 }
 
 /// One packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct PacketRow {
     /// [`crate::Track::connection`].
     pub connection: u32,
     /// Sent by the end that opened the connection.
@@ -54,17 +54,17 @@ pub struct Row {
     /// TCP flags.
     pub flags: u8,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Bytes in flight of its own direction after it, as the sender sees it.
     pub inflight: u32,
-    /// The receive window it announces, bytes, scaled; `u32::MAX` where the scale is not known.
-    pub window: u32,
-    /// RTT of the data it acknowledges, µs, as in [`crate::Track::rtt`]; 0 for none.
-    pub rtt_us: u32,
+    /// The receive window it announces, bytes, scaled; `None` where the scale is not known.
+    pub window: Option<u32>,
+    /// RTT of the data it acknowledges, as in [`crate::Track::rtt`].
+    pub rtt: Option<Span>,
 }
 
 /// Takes rows as they come, in the capture's order.
-pub trait Recorder: Send {
+pub trait PacketRecorder: Send {
     /// One packet.
-    fn row(&mut self, row: &Row);
+    fn row(&mut self, row: &PacketRow);
 }

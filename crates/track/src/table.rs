@@ -1,28 +1,28 @@
 //! Connections by their ends.
 
-use crate::connection::Connection;
-use capture::End;
+use crate::connection::TrackedConnection;
+use capture::Endpoint;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// The two ends, the lesser first.
-pub type Key = [End; 2];
+pub type EndpointPair = [Endpoint; 2];
 
 /// The key of a packet, and the index of its source in it.
 #[inline]
-pub fn key(src: End, dst: End) -> (Key, usize) {
+pub fn key(src: Endpoint, dst: Endpoint) -> (EndpointPair, usize) {
     if src <= dst { ([src, dst], 0) } else { ([dst, src], 1) }
 }
 
 /// Multiplies and folds; its seed differs from process to process, so that no capture can be made in which all
 /// connections collide.
 #[derive(Clone, Copy, Debug)]
-struct Fold {
+struct FoldHasher {
     state: u64,
     seed: u64,
 }
 
-impl Fold {
+impl FoldHasher {
     #[inline]
     fn mix(&mut self, n: u64) {
         let product = (self.state ^ n) as u128 * (self.seed | 1) as u128;
@@ -30,7 +30,7 @@ impl Fold {
     }
 }
 
-impl Hasher for Fold {
+impl Hasher for FoldHasher {
     fn finish(&self) -> u64 {
         let mut last = *self;
         last.mix(self.seed >> 1);
@@ -61,33 +61,33 @@ impl Hasher for Fold {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seeded([u64; 2]);
+struct SeededState([u64; 2]);
 
-impl BuildHasher for Seeded {
-    type Hasher = Fold;
+impl BuildHasher for SeededState {
+    type Hasher = FoldHasher;
     #[inline]
-    fn build_hasher(&self) -> Fold {
-        Fold { state: self.0[0], seed: self.0[1] }
+    fn build_hasher(&self) -> FoldHasher {
+        FoldHasher { state: self.0[0], seed: self.0[1] }
     }
 }
 
 /// Open connections.
-pub struct Table {
-    slots: Vec<Option<Box<Connection>>>,
+pub struct ConnectionTable {
+    slots: Vec<Option<Box<TrackedConnection>>>,
     free: Vec<u32>,
-    by_ends: HashMap<Key, u32, Seeded>,
+    by_ends: HashMap<EndpointPair, u32, SeededState>,
     /// The connection asked for last.
-    last: Option<(Key, u32)>,
+    last: Option<(EndpointPair, u32)>,
 }
 
-impl Table {
-    pub fn new() -> Table {
+impl ConnectionTable {
+    pub fn new() -> ConnectionTable {
         let random = RandomState::new();
         let seeds = [random.hash_one(1u8), random.hash_one(2u8)];
-        Table {
+        ConnectionTable {
             slots: Vec::new(),
             free: Vec::new(),
-            by_ends: HashMap::with_hasher(Seeded(seeds)),
+            by_ends: HashMap::with_hasher(SeededState(seeds)),
             last: None,
         }
     }
@@ -97,7 +97,7 @@ impl Table {
     }
 
     #[inline]
-    pub fn find(&mut self, key: &Key) -> Option<usize> {
+    pub fn find(&mut self, key: &EndpointPair) -> Option<usize> {
         if let Some((last, slot)) = &self.last
             && last == key
         {
@@ -110,14 +110,14 @@ impl Table {
 
     /// The connection of `key`, not yet read.
     #[inline]
-    pub fn peek(&self, key: &Key) -> Option<&Connection> {
+    pub fn peek(&self, key: &EndpointPair) -> Option<&TrackedConnection> {
         match &self.last {
             Some((last, slot)) if last == key => self.slots.get(*slot as usize)?.as_deref(),
             _ => self.slots.get(*self.by_ends.get(key)? as usize)?.as_deref(),
         }
     }
 
-    pub fn insert(&mut self, key: Key, connection: Connection) -> usize {
+    pub fn insert(&mut self, key: EndpointPair, connection: TrackedConnection) -> usize {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -131,13 +131,13 @@ impl Table {
         slot as usize
     }
 
-    /// The connection in `slot`, as [`Table::find`] and [`Table::insert`] tell it.
+    /// The connection in `slot`, as [`ConnectionTable::find`] and [`ConnectionTable::insert`] tell it.
     #[inline]
-    pub fn get(&mut self, slot: usize) -> Option<&mut Connection> {
+    pub fn get(&mut self, slot: usize) -> Option<&mut TrackedConnection> {
         self.slots.get_mut(slot)?.as_deref_mut()
     }
 
-    pub fn remove(&mut self, slot: usize) -> Option<Connection> {
+    pub fn remove(&mut self, slot: usize) -> Option<TrackedConnection> {
         let connection = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot as u32);
         self.by_ends.remove(&connection.ends);
@@ -146,14 +146,14 @@ impl Table {
     }
 
     /// Slots of the connections that are so, in the order of the connections' numbers.
-    pub fn slots_where(&self, so: impl Fn(&Connection) -> bool) -> Vec<usize> {
+    pub fn slots_where(&self, so: impl Fn(&TrackedConnection) -> bool) -> Vec<usize> {
         let open = self.slots.iter().enumerate().filter_map(|(i, c)| c.as_ref().map(|c| (c, i)));
         let mut found: Vec<_> = open.filter(|(c, _)| so(c)).map(|(c, i)| (c.number, i)).collect();
         found.sort_unstable();
         found.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    pub fn each(&mut self, f: impl FnMut(&mut Connection)) {
+    pub fn each(&mut self, f: impl FnMut(&mut TrackedConnection)) {
         self.slots.iter_mut().flatten().map(|c| &mut **c).for_each(f);
     }
 }

@@ -13,8 +13,8 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::Histogram;
-use capture::End;
+use crate::{PackedBytes, PackedSpan, SpanHistogram};
+use capture::Endpoint;
 use units::{Span, Time};
 
 /// One direction of one connection.
@@ -23,9 +23,9 @@ pub struct Track {
     /// Number of the connection in the capture, from 0, in the order of first packets.
     pub connection: u32,
     /// Who sends the data.
-    pub sender: End,
+    pub sender: Endpoint,
     /// Who acknowledges it.
-    pub receiver: End,
+    pub receiver: Endpoint,
     /// The sender sent the SYN (or, without handshake, the first packet seen).
     pub opened: bool,
     /// First packet of the connection, either direction.
@@ -39,31 +39,31 @@ pub struct Track {
     /// What the SYNs said.
     pub handshake: Handshake,
     /// Payload bytes of the largest segment on the wire (of a super-packet: the announced MSS less options,
-    /// or the commonest length).
-    pub mss: u32,
+    /// or the commonest length); `None` where neither SYNs nor data were seen.
+    pub mss: Option<u32>,
     /// Bytes of headers a full segment has, IP and TCP.
     pub header: u32,
     /// Bytes that link layer and tunnels add to each packet where it was captured.
     pub outside: u32,
     /// The counts.
-    pub counts: Counts,
+    pub counts: TrackCounts,
     /// From capture to receiver and back; of segments sent once (Karn).
-    pub rtt_down: Histogram,
+    pub rtt_down: SpanHistogram,
     /// From capture to sender and back.
-    pub rtt_up: Histogram,
+    pub rtt_up: SpanHistogram,
     /// Both together, as the sender sees it: `rtt_down` of a packet plus the `rtt_up` in force when it passed.
-    pub rtt: Histogram,
+    pub rtt: SpanHistogram,
     /// Width of a bin.
     pub bin: Span,
     /// What happened in each span of time of width `bin`, counted from `first`; those without any packet and
     /// without any waiting are left out.
     pub bins: Vec<Bin>,
     /// The log: packets in the order they passed (of those lost `up`: would have passed).
-    pub log: Vec<Sample>,
+    pub log: Vec<LoggedPacket>,
     /// Samples within this time of each other were merged.
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
-    pub waits: Vec<Wait>,
+    pub waits: Vec<LongWait>,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
 }
@@ -99,7 +99,7 @@ pub struct Handshake {
 /// Counts over the whole life of a direction. "Packets" are segments on the wire: a super-packet counts as
 /// many as it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct TrackCounts {
     /// Packets, ACKs without payload among them.
     pub packets: u64,
     /// Packets with payload.
@@ -149,10 +149,10 @@ pub struct Counts {
     pub probes: u64,
     /// Data packets below the MSS with PSH: the sending application had no more at hand.
     pub short: u64,
-    /// Nanoseconds in which all that was written had left.
-    pub ended: u64,
-    /// Of them those that an ACK ended: whoever wrote had more, and waited for room.
-    pub ended_by_ack: u64,
+    /// Time in which the sender had sent all that its application had written ([`PauseKind::AppLimited`]).
+    pub app_limited: Span,
+    /// The part of it that an ACK ended: the application had more to write, and waited for room in the send buffer.
+    pub app_limited_until_ack: Span,
     /// Payload bytes acknowledged that the capture never saw.
     pub missed_bytes: u64,
     /// Records that stood in the capture twice.
@@ -172,7 +172,26 @@ pub struct Counts {
     pub too_big: u64,
 }
 
-/// What happened in a span of time. Durations add up to the bin's width at most.
+/// Why nothing was sent, as bins count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseKind {
+    /// Nothing was outstanding, and the application had nothing to send.
+    Idle,
+    /// All that the application had written was sent; idle or not.
+    AppLimited,
+    /// The receive window had no room for another segment.
+    WindowFull,
+    /// A silence that a retransmission timeout or a tail loss probe ended.
+    Timeout,
+    /// A silence of both directions with data outstanding, longer than four RTTs and 200 ms, that ended because the
+    /// path came back.
+    Silence,
+}
+
+/// How many kinds of pauses there are.
+const PAUSES: usize = PauseKind::Silence as usize + 1;
+
+/// What happened in a span of time. Pauses add up to its width at most, application-limited time apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
     /// Which: time since `first` / width.
@@ -193,39 +212,93 @@ pub struct Bin {
     pub short: u32,
     /// Most bytes in flight, as the sender sees it (data seen less what was acknowledged `up` ago).
     pub inflight: u32,
-    /// Least.
-    pub inflight_min: u32,
-    /// Least receive window, bytes; `u32::MAX` where it is not known.
-    pub window: u32,
-    /// Least RTT of packets acknowledged in this span, as in [`Track::rtt`], µs; `u32::MAX` for none.
-    pub rtt_min: u32,
-    /// Greatest, µs; 0 for none.
-    pub rtt_max: u32,
-    /// Least one-way delay of the sender's packets to the capture above the least ever, by its timestamps, µs;
-    /// `u32::MAX` where unknown.
-    pub data_delay: u32,
+    /// Least receive window, bytes; unknown where its scale is.
+    pub window: PackedBytes,
+    /// Least one-way delay of the sender's packets to the capture above the least ever, by its timestamps.
+    pub data_delay: PackedSpan,
     /// The same of the receiver's packets.
-    pub ack_delay: u32,
-    /// Sum of RTTs, µs, and how many.
-    pub rtt_sum: u64,
-    /// How many RTTs.
-    pub rtts: u32,
-    /// µs with nothing outstanding: the application had nothing to send.
-    pub idle: u32,
-    /// µs between the end of what the application had written and the next it wrote, idle or not.
-    pub ended: u32,
-    /// µs in which the receive window had no room for another segment.
-    pub window_full: u32,
-    /// µs of silence that a timeout (or tail loss probe) ended.
-    pub timeout: u32,
-    /// µs of silence with data outstanding, both directions, longer than four RTTs and 200 ms or that long for an RTO,
-    /// ended by the path itself coming back.
-    pub silence: u32,
+    pub ack_delay: PackedSpan,
+    /// RTTs of packets acknowledged in this span, as in [`Track::rtt`].
+    pub rtts: BinRtts,
+    /// Microseconds of each [`PauseKind`].
+    pub(crate) pauses: [u32; PAUSES],
+}
+
+impl Bin {
+    /// How much of this span was a pause of that kind.
+    #[inline]
+    pub fn paused(&self, kind: PauseKind) -> Span {
+        Span::from_micros(self.pauses[kind as usize].into())
+    }
+
+    /// So many microseconds more were a pause.
+    pub(crate) fn add_pause(&mut self, kind: PauseKind, us: u32) {
+        let sum = &mut self.pauses[kind as usize];
+        *sum = sum.saturating_add(us);
+    }
+
+    /// Adds what happened in the span after this one.
+    pub(crate) fn merge(&mut self, next: &Bin) {
+        let sums = [
+            (&mut self.sent, next.sent),
+            (&mut self.resent, next.resent),
+            (&mut self.acked, next.acked),
+            (&mut self.packets, next.packets),
+            (&mut self.lost, next.lost),
+            (&mut self.acks, next.acks),
+            (&mut self.short, next.short),
+        ];
+        for (sum, n) in sums.into_iter().chain(self.pauses.iter_mut().zip(next.pauses)) {
+            *sum = sum.saturating_add(n);
+        }
+        self.inflight = self.inflight.max(next.inflight);
+        self.window = self.window.least(next.window);
+        self.data_delay = self.data_delay.least(next.data_delay);
+        self.ack_delay = self.ack_delay.least(next.ack_delay);
+        self.rtts.merge(&next.rtts);
+    }
+}
+
+/// RTTs of a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BinRtts {
+    /// The least.
+    pub least: PackedSpan,
+    /// The greatest.
+    pub greatest: PackedSpan,
+    /// How many.
+    pub count: u32,
+    /// All added up, microseconds.
+    sum_us: u64,
+}
+
+impl BinRtts {
+    /// All added up.
+    pub fn sum(&self) -> Span {
+        Span::from_micros(self.sum_us)
+    }
+
+    /// Takes one.
+    #[inline]
+    pub(crate) fn record(&mut self, rtt: Span) {
+        let packed = PackedSpan::known(rtt);
+        self.least = self.least.least(packed);
+        self.greatest = self.greatest.greatest(packed);
+        self.sum_us += rtt.as_micros();
+        self.count += 1;
+    }
+
+    fn merge(&mut self, next: &BinRtts) {
+        self.least = self.least.least(next.least);
+        self.greatest = self.greatest.greatest(next.greatest);
+        self.sum_us = self.sum_us.saturating_add(next.sum_us);
+        self.count = self.count.saturating_add(next.count);
+    }
 }
 
 /// What became of a packet, or of a few merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketFate {
     /// It arrived.
     Passed,
     /// Lost between sender and capture.
@@ -236,46 +309,45 @@ pub enum Fate {
 
 /// A packet that passed the vantage point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// When, nanoseconds since 1970.
+pub struct LoggedPacket {
+    /// When it passed, nanoseconds since 1970.
     pub time: Time,
     /// IP bytes on the wire, all headers of the segments of a super-packet counted.
     pub bytes: u32,
-    /// RTT of one that arrived, µs, as in [`Track::rtt`]; 0 where none could be taken (retransmissions; before the first
-    /// sample).
-    pub rtt: u32,
+    /// RTT of one that arrived, as in [`Track::rtt`]; unknown of retransmissions and before the first sample.
+    pub rtt: PackedSpan,
     /// How many segments.
     pub segments: u16,
     /// It had been sent before.
     pub again: bool,
-    /// How much later than ever it came to the capture, by the sender's timestamps, µs; `u32::MAX` where unknown.
-    pub delay: u32,
+    /// By how much its one-way delay to the capture was above the least ever, by the sender's timestamps.
+    pub delay: PackedSpan,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: PacketFate,
 }
 
-/// Why nothing was sent.
+/// What ended a long wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
-    /// Until a retransmission timeout.
+pub enum WaitReason {
+    /// A retransmission timeout.
     Timeout,
-    /// Until a tail loss probe.
+    /// A tail loss probe (RFC 8985 section 7).
     Probe,
-    /// Until the path came back: no packet either way, then ACKs or data without a timeout of the sender.
+    /// The path came back: no packet passed either way, then ACKs or data, without a timeout of the sender.
     Silence,
-    /// Until a zero window opened.
+    /// A zero window opened.
     ZeroWindow,
 }
 
-/// A long wait with data outstanding (or a closed window).
+/// A long wait with data outstanding, or with a window of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct LongWait {
     /// Last packet before it.
     pub from: Time,
     /// The packet that ended it.
     pub to: Time,
-    /// Why.
-    pub why: Waited,
+    /// What ended it.
+    pub why: WaitReason,
 }
 
 /// Bursts, by size.

@@ -4,28 +4,29 @@
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
-use crate::connection::Connection;
-use crate::direction::Limits;
-use crate::table::{self, Table};
-use crate::{Bin, Recorder, Sample, Track};
-use crate::{bins, log};
-use capture::{End, Packet, TooBig};
+use crate::bins::{Bins, MOST_BINS};
+use crate::connection::TrackedConnection;
+use crate::direction::TrackLimits;
+use crate::log::{MOST_LOGGED, PacketLog};
+use crate::table::{self, ConnectionTable};
+use crate::{Bin, LoggedPacket, PacketRecorder, Track};
+use capture::{Endpoint, TcpPacket, TooBig};
 use units::{Span, Time};
 
-/// A connection that both ends have ended may see a few late packets so long, nanoseconds.
-const LINGER: u64 = 5_000_000_000;
-/// One that was silent so long gives back what its lists have in reserve, nanoseconds.
-const REST: u64 = 1_000_000_000;
-/// Clocks that step back more than this were set anew, nanoseconds.
-const STEP: u64 = 1_000_000_000;
+/// A connection that both ends have ended may see a few late packets so long.
+const LINGER: Span = Span::from_secs(5);
+/// One that was silent so long gives back what its lists have in reserve.
+const REST: Span = Span::from_secs(1);
+/// Clocks that step back more than this were set anew.
+const STEP: Span = Span::from_secs(1);
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
 /// What is known of so few open connections stays in the processor's caches.
 const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
 
-/// No time is later, nanoseconds (the year 2262), so that spans can be added to it.
-const LATEST: u64 = i64::MAX as u64;
+/// No time is later (the year 2262), so that spans can be added to it.
+const LATEST: Time = Time::from_nanos(i64::MAX as u64);
 
 /// Bounds.
 #[derive(Clone, Copy, Debug)]
@@ -54,20 +55,22 @@ impl Default for TrackerOptions {
 /// Follows connections.
 pub struct Tracker {
     options: TrackerOptions,
-    table: Table,
+    table: ConnectionTable,
     closed: Vec<Track>,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Box<dyn PacketRecorder>>,
     connections: u64,
     duplicates: u64,
     missed: u64,
     forgotten: u64,
-    /// Latest time, nanoseconds; what is added to the records' times since the clock stepped back.
-    now: u64,
-    shift: u64,
-    swept: u64,
-    rested: u64,
+    /// Latest time.
+    now: Time,
+    /// What is added to the records' times since the clock stepped back.
+    shift: Span,
+    /// When idle connections were closed last, and when silent ones gave back memory.
+    swept: Time,
+    rested: Time,
     packets: u64,
-    limits: Limits,
+    limits: TrackLimits,
     /// Bytes of bins and logs of open connections.
     held: usize,
     /// Of tracks closed.
@@ -92,26 +95,26 @@ impl Tracker {
     pub fn new(options: TrackerOptions) -> Tracker {
         Tracker {
             options,
-            table: Table::new(),
+            table: ConnectionTable::new(),
             closed: Vec::new(),
             recorder: None,
             connections: 0,
             duplicates: 0,
             missed: 0,
             forgotten: 0,
-            now: 0,
-            shift: 0,
-            swept: 0,
-            rested: 0,
+            now: Time::ZERO,
+            shift: Span::ZERO,
+            swept: Time::ZERO,
+            rested: Time::ZERO,
             packets: 0,
-            limits: Limits { bins: bins::MOST_BINS, samples: log::MOST_SAMPLES },
+            limits: TrackLimits { bins: MOST_BINS, packets: MOST_LOGGED },
             held: 0,
             kept: 0,
         }
     }
 
     /// A row for each packet goes there from now on.
-    pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
+    pub fn set_recorder(&mut self, recorder: Box<dyn PacketRecorder>) {
         self.recorder = Some(recorder);
     }
 
@@ -126,7 +129,7 @@ impl Tracker {
 
     /// Packets, as [`Tracker::packet`] takes them one by one, but faster where connections are many: most of the
     /// time would go into waiting for the memory of one connection after the other.
-    pub fn packets(&mut self, packets: &[Packet]) {
+    pub fn packets(&mut self, packets: &[TcpPacket]) {
         for group in packets.chunks(AHEAD) {
             if self.table.len() > FEW {
                 self.fetch(group);
@@ -137,14 +140,14 @@ impl Tracker {
 
     /// Reads a little of all that the connections of these packets have in memory: reads that do not hang on each
     /// other the processor does at the same time.
-    fn fetch(&self, group: &[Packet]) {
+    fn fetch(&self, group: &[TcpPacket]) {
         let mut ahead = [None; AHEAD];
         for (connection, p) in ahead.iter_mut().zip(group) {
             *connection = self.table.peek(&table::key(p.src, p.dst).0);
         }
         let mut last = u32::MAX;
         for connection in &mut ahead {
-            let number = connection.map_or(u32::MAX, |c: &Connection| c.number);
+            let number = connection.map_or(u32::MAX, |c: &TrackedConnection| c.number);
             if std::mem::replace(&mut last, number) == number {
                 *connection = None;
             }
@@ -158,7 +161,7 @@ impl Tracker {
 
     /// A packet. Those of a capture should come in the order of time.
     #[inline]
-    pub fn packet(&mut self, p: &Packet) {
+    pub fn packet(&mut self, p: &TcpPacket) {
         let now = self.clock(p.time);
         self.packets += 1;
         if self.packets.is_multiple_of(4096) {
@@ -186,11 +189,12 @@ impl Tracker {
 
     /// Times never go back: a clock that was set back goes on from where it was.
     #[inline]
-    fn clock(&mut self, time: Time) -> u64 {
-        let mut now = time.as_nanos().saturating_add(self.shift);
+    fn clock(&mut self, time: Time) -> Time {
+        let mut now = time + self.shift;
         if now < self.now {
-            if self.now - now > STEP {
-                self.shift = self.shift.saturating_add(self.now - now);
+            let back = self.now.since(now);
+            if back > STEP {
+                self.shift += back;
             }
             now = self.now;
         }
@@ -199,27 +203,27 @@ impl Tracker {
     }
 
     #[cold]
-    fn open(&mut self, key: [End; 2], side: usize, p: &Packet, now: u64) -> usize {
+    fn open(&mut self, key: [Endpoint; 2], side: usize, p: &TcpPacket, now: Time) -> usize {
         if self.table.len() >= self.options.most_open {
             self.make_room();
         }
         let number = self.connections as u32;
         self.connections += 1;
-        self.table.insert(key, Connection::new(number, key, side, p, now))
+        self.table.insert(key, TrackedConnection::new(number, key, side, p, now))
     }
 
     /// Closes what is over, idle, or too much.
     #[cold]
-    fn keep_house(&mut self, now: u64) {
-        let idle = self.options.idle.as_nanos();
-        if now.saturating_sub(self.swept) >= (idle / 8).min(LINGER) {
+    fn keep_house(&mut self, now: Time) {
+        let idle = self.options.idle;
+        if now.since(self.swept) >= (idle / 8).min(LINGER) {
             self.swept = now;
             self.sweep(|c| {
-                let silent = now.saturating_sub(c.last);
+                let silent = now.since(c.last);
                 silent > idle || c.is_over() && silent > LINGER
             });
         }
-        if now.saturating_sub(self.rested) >= REST {
+        if now.since(self.rested) >= REST {
             self.rested = now;
             self.rest(now);
         }
@@ -227,10 +231,10 @@ impl Tracker {
     }
 
     /// Has silent connections give back what memory they have in reserve.
-    fn rest(&mut self, now: u64) {
+    fn rest(&mut self, now: Time) {
         let mut less = 0;
         self.table.each(|c| {
-            if now.saturating_sub(c.last) > REST {
+            if now.since(c.last) > REST {
                 less += c.held;
                 c.rest();
                 less -= c.held;
@@ -239,7 +243,7 @@ impl Tracker {
         self.held -= less;
     }
 
-    fn sweep(&mut self, over: impl Fn(&Connection) -> bool) {
+    fn sweep(&mut self, over: impl Fn(&TrackedConnection) -> bool) {
         for slot in self.table.slots_where(over) {
             self.close(slot);
         }
@@ -259,7 +263,7 @@ impl Tracker {
     /// Halves what each connection may keep until all fit.
     fn save(&mut self) {
         while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
-            self.limits = Limits { bins: self.limits.bins / 2, samples: self.limits.samples / 2 };
+            self.limits = TrackLimits { bins: self.limits.bins / 2, packets: self.limits.packets / 2 };
             let limits = self.limits;
             let mut held = 0;
             self.table.each(|c| {
@@ -327,17 +331,17 @@ impl Tracker {
 }
 
 /// Shortens what a closed track keeps.
-fn limit(track: &mut Track, limits: Limits) {
+fn limit(track: &mut Track, limits: TrackLimits) {
     let bins = std::mem::take(&mut track.bins);
-    let mut bins = bins::Bins::of(track.first.as_nanos(), track.bin.as_nanos(), bins);
+    let mut bins = Bins::of(track.first, track.bin, bins);
     bins.limit(limits.bins);
     (track.bin, track.bins) = (bins.width(), bins.into_list());
-    let mut log = log::Log::of(std::mem::take(&mut track.log), track.merged);
-    log.limit(limits.samples);
-    (track.log, track.merged) = log.into_samples();
+    let mut log = PacketLog::of(std::mem::take(&mut track.log), track.merged);
+    log.limit(limits.packets);
+    (track.log, track.merged) = log.into_packets();
 }
 
 /// Bytes of what grows with a track.
 fn bytes(track: &Track) -> usize {
-    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<Sample>()
+    track.bins.capacity() * size_of::<Bin>() + track.log.capacity() * size_of::<LoggedPacket>()
 }

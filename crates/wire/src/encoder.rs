@@ -1,7 +1,7 @@
 //! From a simulated packet to its headers.
 
 use crate::announced;
-use capture::{Flags, Frame, Payload, TcpFrame, TcpOptions, UdpFrame};
+use capture::{Frame, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
 use scenario::{Scenario, address};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ fn tcp(segment: &Segment, sport: u16, dport: u16, mss: impl Fn() -> u16, scale: 
         dport,
         seq: if syn { 0 } else { number(segment.seq) },
         ack: if ack { number(segment.ack) } else { 0 },
-        flags: Flags(segment.flags.0),
+        flags: TcpFlags(segment.flags.0),
         window: window.min(65_535) as u16,
         options,
         payload_len: segment.len,

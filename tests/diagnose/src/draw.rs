@@ -200,7 +200,8 @@ impl Recipe {
             Cause::Shaped => self.shaped(),
             Cause::Outage => self.outage(),
             Cause::AckPath => self.ack_path(),
-            Cause::Unknown => {}
+            // No case is drawn for others.
+            _ => {}
         }
     }
 

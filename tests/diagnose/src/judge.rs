@@ -6,7 +6,7 @@
 use crate::line::Line;
 use crate::watch::Sink;
 use crate::{Case, PcapSink, Truth, play};
-use capture::{Batch, FileInfo, Packet, Reader};
+use capture::{Batch, CaptureReader, FileInfo, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
 use result::Diagnosis;
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ pub struct Judge {
 struct Direct(Tracker);
 
 impl Sink for Direct {
-    fn packet(&mut self, packet: &Packet) {
+    fn packet(&mut self, packet: &TcpPacket) {
         self.0.packet(packet);
     }
 }
@@ -41,7 +41,7 @@ fn said(tracker: Tracker, file: FileInfo) -> Diagnosis {
 }
 
 /// Hands over the TCP packets of an opened capture.
-pub fn packets(reader: &mut Reader, mut each: impl FnMut(&Packet)) {
+pub fn packets(reader: &mut CaptureReader, mut each: impl FnMut(&TcpPacket)) {
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {
         batch.packets.iter().for_each(&mut each);
@@ -50,7 +50,7 @@ pub fn packets(reader: &mut Reader, mut each: impl FnMut(&Packet)) {
 }
 
 /// What this build says of an opened capture.
-pub fn read(mut reader: Reader) -> Diagnosis {
+pub fn read(mut reader: CaptureReader) -> Diagnosis {
     let mut tracker = Tracker::new(TrackerOptions::default());
     packets(&mut reader, |p| tracker.packet(p));
     said(tracker, reader.info())
@@ -77,7 +77,7 @@ impl Judge {
     /// It cannot be read; the program fails, or prints no diagnosis.
     pub fn diagnose(&self, capture: &Path) -> Result<Diagnosis, String> {
         let Some((program, _)) = &self.program else {
-            return Reader::open(capture).map(read).map_err(|e| e.to_string());
+            return CaptureReader::open(capture).map(read).map_err(|e| e.to_string());
         };
         let out = Command::new(program).args(["diagnose", "--json"]).arg(capture).output();
         let out = out.map_err(|e| format!("{}: {e}", program.display()))?;
@@ -98,7 +98,7 @@ impl Judge {
             None if case.number.is_multiple_of(WHOLE_WAY) => {
                 let mut file = Vec::new();
                 let truth = write(case, &mut file)?;
-                let reader = Reader::from_reader(Box::new(Cursor::new(file)), "-");
+                let reader = CaptureReader::from_reader(Box::new(Cursor::new(file)), "-");
                 (truth, reader.map(read).map_err(|e| e.to_string())?)
             }
             None => {

@@ -13,7 +13,7 @@
 
 use crate::judge::packets;
 use crate::seen::{Moment, Seen};
-use capture::{Flags, Packet, Reader};
+use capture::{CaptureReader, TcpFlags, TcpPacket};
 use lab::{FIRST_PORT, WRITE_INTERVAL};
 use result::FlowSeries;
 use scenario::{Flow, Scenario};
@@ -40,7 +40,7 @@ enum Place {
 }
 
 struct Event {
-    packet: Packet,
+    packet: TcpPacket,
     number: usize,
     place: Place,
     /// Where on its way the place lies: what happens at one time happens in this order.
@@ -68,27 +68,27 @@ struct Sender {
 }
 
 impl Sender {
-    fn sends(&mut self, p: &Packet) {
-        if p.flags.has(Flags::SYN) {
+    fn sends(&mut self, p: &TcpPacket) {
+        if p.flags.has(TcpFlags::SYN) {
             self.first = Some(p.seq.wrapping_add(1));
             return;
         }
         let end = self.first.map_or(0, |first| p.seq.wrapping_sub(first) as u64 + p.len as u64);
         self.mss = self.mss.max(p.len.into());
         if p.len > 0 && end > self.nxt {
-            (self.nxt, self.pushed) = (end, p.flags.has(Flags::PSH));
+            (self.nxt, self.pushed) = (end, p.flags.has(TcpFlags::PSH));
         }
     }
 
-    fn hears(&mut self, p: &Packet) {
-        if p.flags.has(Flags::SYN) {
+    fn hears(&mut self, p: &TcpPacket) {
+        if p.flags.has(TcpFlags::SYN) {
             (self.scale, self.asks_from) = (p.options.wscale, Some(p.seq.wrapping_add(1)));
             return;
         }
         if let Some(from) = self.asks_from.filter(|_| p.len > 0) {
             self.asked = self.asked.max(p.seq.wrapping_sub(from) as u64 + p.len as u64);
         }
-        let Some(first) = self.first.filter(|_| p.flags.has(Flags::ACK)) else { return };
+        let Some(first) = self.first.filter(|_| p.flags.has(TcpFlags::ACK)) else { return };
         let una = p.ack.wrapping_sub(first) as u64;
         // A FIN counts in `ack`; there is none while it matters. What is older than what is known says nothing.
         if una >= self.una && una <= self.nxt + 1 {
@@ -158,7 +158,7 @@ impl Connection<'_> {
     }
 }
 
-fn number(p: &Packet) -> usize {
+fn number(p: &TcpPacket) -> usize {
     let connection = |port: u16| port.checked_sub(FIRST_PORT).map(usize::from);
     let (to, from) = (connection(p.dst.port), connection(p.src.port));
     // Who connects has a port beyond all that listen.
@@ -171,7 +171,7 @@ fn number(p: &Packet) -> usize {
 
 /// Packets at all places, in the order in which they happened.
 fn events(scenario: &Scenario, files: &Files) -> Result<Vec<Event>, String> {
-    let open = |file: &PathBuf| Reader::open(file).map_err(|e| e.to_string());
+    let open = |file: &PathBuf| CaptureReader::open(file).map_err(|e| e.to_string());
     let mut events = Vec::new();
     let stages = scenario.links.iter().enumerate();
     // Links lie in a row: link l is between hosts l and l + 1.
@@ -216,7 +216,7 @@ fn sent(events: &[Event], ways: usize) -> Vec<Vec<(Time, u64)>> {
 }
 
 /// Index of the host with this address ([`lab::address`]).
-fn host_of(end: capture::End) -> usize {
+fn host_of(end: capture::Endpoint) -> usize {
     match end.addr.ip() {
         std::net::IpAddr::V4(a) => (a.to_bits() as usize).wrapping_sub(lab::address(0).to_bits() as usize),
         std::net::IpAddr::V6(_) => 0,
@@ -309,7 +309,7 @@ pub fn seen(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use capture::{Addr, End, Options};
+    use capture::{Addr, Endpoint, PacketOptions};
     use scenario::Experiment;
 
     /// 1000 B segments; 100 kB of windows unless said.
@@ -366,9 +366,9 @@ mod tests {
 
     #[test]
     fn packets_tell_their_way_and_what_the_sender_knows() {
-        let end = |host: usize, port| End { addr: Addr::v4(lab::address(host).octets()), port };
+        let end = |host: usize, port| Endpoint { addr: Addr::v4(lab::address(host).octets()), port };
         let (a, b) = (end(0, 40_123), end(2, FIRST_PORT + 3));
-        let packet = |src, dst, seq, ack, flags, len, window| Packet {
+        let packet = |src, dst, seq, ack, flags, len, window| TcpPacket {
             src,
             dst,
             seq,
@@ -376,18 +376,18 @@ mod tests {
             flags,
             window,
             len,
-            options: Options { wscale: Some(2), ..Options::default() },
-            ..Packet::default()
+            options: PacketOptions { wscale: Some(2), ..PacketOptions::default() },
+            ..TcpPacket::default()
         };
-        let ack = Flags::ACK;
+        let ack = TcpFlags::ACK;
         let data = packet(a, b, u32::MAX, 1, ack, 1000, 9);
         assert_eq!((number(&data), number(&packet(b, a, 1, 1, ack, 0, 9))), (6, 7));
         assert_eq!((host_of(data.src), host_of(data.dst)), (0, 2));
         let mut s = Sender::default();
-        s.sends(&packet(a, b, u32::MAX - 1, 0, Flags::SYN, 0, 9));
-        s.hears(&packet(b, a, 7, 0, Flags(Flags::SYN.0 | ack.0), 0, 5000));
+        s.sends(&packet(a, b, u32::MAX - 1, 0, TcpFlags::SYN, 0, 9));
+        s.hears(&packet(b, a, 7, 0, TcpFlags(TcpFlags::SYN.0 | ack.0), 0, 5000));
         s.sends(&data);
-        s.sends(&packet(a, b, 999, 1, Flags(ack.0 | Flags::PSH.0), 500, 9));
+        s.sends(&packet(a, b, 999, 1, TcpFlags(ack.0 | TcpFlags::PSH.0), 500, 9));
         assert_eq!((s.nxt, s.pushed, s.mss), (1500, true, 1000), "across the wrap of sequence numbers");
         s.sends(&data);
         assert!(s.pushed, "sent again ends nothing");

@@ -5,7 +5,7 @@ use crate::kernel::{self, Files};
 use crate::line::Line;
 use crate::play::variant;
 use crate::{Case, Truth, draw, truth};
-use capture::Reader;
+use capture::CaptureReader;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::Error>
         let _ = std::fs::remove_file(stage);
     }
     let truth = truth::truth(case, &seen?);
-    let capture = Reader::open(&files.hosts[case.vantage.host()]);
+    let capture = CaptureReader::open(&files.hosts[case.vantage.host()]);
     let diagnosis = capture.map(read).map_err(|e| unsupported(e.to_string()))?;
     let lines = lines(&truth, &diagnosis);
     Ok((truth, lines))

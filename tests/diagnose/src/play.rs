@@ -2,7 +2,7 @@
 
 use crate::watch::{Sink, Watch};
 use crate::{Case, Truth, truth};
-use capture::{Frame, Packet, PcapWriter};
+use capture::{Frame, PcapWriter, TcpPacket};
 use scenario::{Experiment, Variant};
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ impl<W: Write> PcapSink<W> {
 }
 
 impl<W: Write> Sink for PcapSink<W> {
-    fn packet(&mut self, packet: &Packet) {
+    fn packet(&mut self, packet: &TcpPacket) {
         if self.failed.is_none() {
             self.failed = self.out.write(&Frame::of(packet)).err();
         }

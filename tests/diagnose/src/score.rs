@@ -9,6 +9,13 @@ use std::fmt::Write as _;
 const NEAR_RATE: f64 = 0.03;
 const NEAR_BURST: f64 = 0.2;
 
+/// The causes that can be right, and what they mean.
+pub fn causes() -> String {
+    let told = Cause::ALL.into_iter().filter(|c| *c != Cause::Unknown);
+    let rows: String = told.map(|c| format!("| {} | {} |\n", c.name(), c.meaning())).collect();
+    format!("| cause | what limits |\n|---|---|\n{rows}")
+}
+
 /// How often something was right.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {

@@ -4,7 +4,7 @@
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
 use ::wire::Encoder;
-use capture::Packet;
+use capture::TcpPacket;
 use scenario::Scenario;
 use sim::{Passage, Tap};
 use transport::{Segment, Tcp};
@@ -13,7 +13,7 @@ use units::{Span, Time};
 /// Takes the packets of a capture, in the order of time.
 pub trait Sink {
     /// The next.
-    fn packet(&mut self, packet: &Packet);
+    fn packet(&mut self, packet: &TcpPacket);
 }
 
 /// Packets of one burst that a receiver hands on as one arrive within this time.
@@ -26,7 +26,7 @@ pub struct Watch<'a> {
     encoder: Encoder,
     vantage: usize,
     offload: bool,
-    pending: Option<(Packet, Time)>,
+    pending: Option<(TcpPacket, Time)>,
     sink: &'a mut dyn Sink,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn capture(&mut self, packet: Packet) {
+    fn capture(&mut self, packet: TcpPacket) {
         if !self.offload {
             return self.sink.packet(&packet);
         }

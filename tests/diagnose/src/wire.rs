@@ -2,22 +2,22 @@
 //! crate `wire` says.
 
 use ::wire::ports;
-use capture::{Addr, End, Flags, Packet};
+use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::address;
 
 /// The most payload of a super-packet: with its headers it must fit the IP length.
 const MOST_OFFLOADED: u32 = 64_000;
 
 /// Addresses and ports of what has this number ([`sim::Tap::packet`]).
-pub fn ends(number: u32, from: usize, to: usize) -> (End, End) {
+pub fn ends(number: u32, from: usize, to: usize) -> (Endpoint, Endpoint) {
     let (sport, dport) = ports(number, false);
-    let end = |host: usize, port| End { addr: Addr::v4(address(host).octets()), port };
+    let end = |host: usize, port| Endpoint { addr: Addr::v4(address(host).octets()), port };
     (end(from, sport), end(to, dport))
 }
 
 /// Lengthens `first` by `next` where segmentation offload (or the receiver's) would have made one packet
 /// of both; false: it would not.
-pub fn offload(first: &mut Packet, next: &Packet) -> bool {
+pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
     let fits = first.src == next.src
         && first.dst == next.dst
         && first.len > 0
@@ -28,12 +28,12 @@ pub fn offload(first: &mut Packet, next: &Packet) -> bool {
         && first.ecn == next.ecn
         && first.options == next.options
         // PSH, and what is less than a segment, end a burst.
-        && !first.flags.has(Flags::PSH)
+        && !first.flags.has(TcpFlags::PSH)
         && first.len.is_multiple_of(next.len.max(1)) | (next.len < first.len)
         && first.len + next.len <= MOST_OFFLOADED;
     if fits {
         first.len += next.len;
-        first.flags = Flags(first.flags.0 | next.flags.0);
+        first.flags = TcpFlags(first.flags.0 | next.flags.0);
     }
     fits
 }

@@ -29,7 +29,7 @@ struct Count {
 }
 
 impl Sink for Count {
-    fn packet(&mut self, p: &capture::Packet) {
+    fn packet(&mut self, p: &capture::TcpPacket) {
         self.packets += 1;
         self.payload += p.len as u64;
         self.largest = self.largest.max(p.len);

@@ -7,10 +7,11 @@
 // figure.plot[data-kind=causes|sequence|flight|rtt|throughput]; series are columns' names
 
 import { Data } from "../data";
-import { t } from "../i18n";
+import { learnCause, t } from "../i18n";
 import { h } from "../dom";
 import { Plots } from "../plot/section";
 import { State } from "../state";
+import { colorCause } from "../theme";
 import type { View } from "../main";
 import { table } from "./flows";
 import type { DiagnosisPage, FlowEntry } from "./model";
@@ -30,6 +31,10 @@ function entries(page: DiagnosisPage): FlowEntry[] {
 }
 
 export function diagnosis(page: DiagnosisPage): View {
+  for (const { name, label, light, dark } of page.causes) {
+    learnCause(name, label);
+    colorCause(name, light, dark);
+  }
   const all = entries(page);
   // What the summary begins with.
   const first = page.told.en[0]?.flows[0];

@@ -2,7 +2,7 @@
 
 use super::format::{self, Record};
 use super::info::FileDamage;
-use super::source::Source;
+use super::source::ByteSource;
 use units::Time;
 
 /// The file's header, bytes.
@@ -70,7 +70,7 @@ impl Classic {
 
     /// The next record, none at the end of the file.
     #[inline(never)]
-    pub(super) fn next(&self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
+    pub(super) fn next(&self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         if !source.ensure(self.head) {
             return format::end(source, self.head);
         }

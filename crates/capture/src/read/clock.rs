@@ -5,7 +5,7 @@ use units::Time;
 const SECOND: u128 = 1_000_000_000;
 
 /// How an interface counts time.
-pub(super) struct Clock {
+pub(super) struct PcapClock {
     unit: Unit,
     /// Nanoseconds to add.
     offset: i128,
@@ -20,10 +20,10 @@ enum Unit {
     Two(u8),
 }
 
-impl Clock {
+impl PcapClock {
     /// `resolution`: the highest bit tells powers of two from those of ten, the rest is the negative exponent.
     /// `offset`: seconds.
-    pub(super) fn new(resolution: u8, offset: i64) -> Clock {
+    pub(super) fn new(resolution: u8, offset: i64) -> PcapClock {
         let exponent = (resolution & 0x7f) as u32;
         let unit = match resolution {
             0x80.. => Unit::Two(exponent as u8),
@@ -31,7 +31,7 @@ impl Clock {
             // Finer than 10^-28 s, all times that 64 bits can tell are within the first nanosecond.
             _ => Unit::Per(10u64.checked_pow(exponent - 9).unwrap_or(u64::MAX)),
         };
-        Clock { unit, offset: offset as i128 * SECOND as i128 }
+        PcapClock { unit, offset: offset as i128 * SECOND as i128 }
     }
 
     /// The time at `ticks`; what lies before 1970 or after 2554 becomes the nearest that can be told.
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn powers_of_ten_and_two_and_offsets() {
-        let ns = |resolution, offset, ticks| Clock::new(resolution, offset).time(ticks).as_nanos();
+        let ns = |resolution, offset, ticks| PcapClock::new(resolution, offset).time(ticks).as_nanos();
         assert_eq!(ns(6, 0, 1_500_000), 1_500_000_000);
         assert_eq!(ns(9, 0, 7), 7);
         assert_eq!(ns(0, 0, 7), 7_000_000_000);

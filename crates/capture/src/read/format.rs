@@ -3,7 +3,7 @@
 use super::classic::Classic;
 use super::info::FileDamage;
 use super::ng::Ng;
-use super::source::Source;
+use super::source::ByteSource;
 use units::Time;
 
 /// The longest record that capture programs write unless told otherwise.
@@ -16,7 +16,7 @@ pub(super) fn longest(snaplen: u32) -> u32 {
     snaplen.clamp(USUAL, MOST)
 }
 
-/// A packet's place in [`Source::bytes`].
+/// A packet's place in [`ByteSource::bytes`].
 pub(super) struct Record {
     /// When it was captured, where that is written.
     pub(super) time: Option<Time>,
@@ -49,7 +49,7 @@ impl Format {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
+    pub(super) fn next(&mut self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         match self {
             Format::Classic(classic) => classic.next(source),
             Format::Ng(ng) => ng.next(source),
@@ -82,14 +82,14 @@ impl Format {
 
 /// Makes sure of a whole record: how many bytes of it are in memory.
 #[inline]
-pub(super) fn whole(source: &mut Source, total: u64) -> Result<usize, FileDamage> {
+pub(super) fn whole(source: &mut ByteSource, total: u64) -> Result<usize, FileDamage> {
     let offset = source.offset();
     source.record(total).map_err(|there| cut(source, offset, total, there))
 }
 
 /// The end of the file, where a header of `head` bytes would come next.
 #[cold]
-pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, FileDamage> {
+pub(super) fn end(source: &ByteSource, head: usize) -> Result<Option<Record>, FileDamage> {
     let there = source.bytes().len() as u64;
     if there == 0 && source.failure().is_none() {
         return Ok(None);
@@ -98,7 +98,7 @@ pub(super) fn end(source: &Source, head: usize) -> Result<Option<Record>, FileDa
 }
 
 #[cold]
-fn cut(source: &Source, offset: u64, total: u64, there: u64) -> FileDamage {
+fn cut(source: &ByteSource, offset: u64, total: u64, there: u64) -> FileDamage {
     let what = match source.failure() {
         Some(failure) => failure.to_string(),
         None => format!("the file ends within a record: it should have {total} bytes, {there} are there"),

@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::ip::Net;
-use crate::{Addr, Packet};
+use crate::{Addr, TcpPacket};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -15,13 +15,13 @@ const PATIENCE: Span = Span::from_nanos(1_000_000_000);
 /// was filtered by port: then a wait would be in vain.
 const IN_VAIN: u64 = 16;
 
-type Key = (Addr, Addr, u32);
+type DatagramKey = (Addr, Addr, u32);
 
-struct Waiting {
-    key: Key,
+struct HeldFragments {
+    key: DatagramKey,
     since: Time,
     /// The first fragment, and what its TCP header takes of the fragmentable part.
-    first: Option<(Packet, u32)>,
+    first: Option<(TcpPacket, u32)>,
     /// Furthest end seen, bytes of the fragmentable part.
     end: u32,
     /// The last fragment was seen.
@@ -31,7 +31,7 @@ struct Waiting {
 /// Packets of which fragments are missing.
 #[derive(Default)]
 pub(super) struct Fragments {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<HeldFragments>,
     completed: u64,
     given_up: u64,
 }
@@ -39,7 +39,7 @@ pub(super) struct Fragments {
 impl Fragments {
     /// A first fragment, read as a packet of its own. It goes to `batch` at the time of the fragment that
     /// completes it.
-    pub(super) fn first(&mut self, packet: Packet, net: &Net, batch: &mut Batch) {
+    pub(super) fn first(&mut self, packet: TcpPacket, net: &Net, batch: &mut Batch) {
         let Some(fragment) = net.fragment else { return batch.packets.push(packet) };
         if self.given_up > self.completed + IN_VAIN {
             return batch.packets.push(packet);
@@ -67,14 +67,14 @@ impl Fragments {
     }
 
     /// Index of the entry for `key`, a new one where there is none.
-    fn place(&mut self, key: Key, time: Time, batch: &mut Batch) -> usize {
+    fn place(&mut self, key: DatagramKey, time: Time, batch: &mut Batch) -> usize {
         if let Some(i) = self.waiting.iter().position(|w| w.key == key) {
             return i;
         }
         if self.waiting.len() == MOST {
             self.give_up(batch);
         }
-        self.waiting.push_back(Waiting { key, since: time, first: None, end: 0, last: false });
+        self.waiting.push_back(HeldFragments { key, since: time, first: None, end: 0, last: false });
         self.waiting.len() - 1
     }
 
@@ -85,7 +85,7 @@ impl Fragments {
         if waiting.last
             && let Some((packet, header)) = waiting.first
         {
-            batch.packets.push(Packet { time, len: waiting.end.saturating_sub(header), ..packet });
+            batch.packets.push(TcpPacket { time, len: waiting.end.saturating_sub(header), ..packet });
             self.completed += 1;
             self.waiting.remove(place);
         }
@@ -102,8 +102,8 @@ impl Fragments {
 
     /// Passes on the oldest with the length that is known of it.
     fn give_up(&mut self, batch: &mut Batch) {
-        if let Some(Waiting { first: Some((packet, header)), end, .. }) = self.waiting.pop_front() {
-            batch.packets.push(Packet { len: end.saturating_sub(header), ..packet });
+        if let Some(HeldFragments { first: Some((packet, header)), end, .. }) = self.waiting.pop_front() {
+            batch.packets.push(TcpPacket { len: end.saturating_sub(header), ..packet });
             self.given_up += 1;
         }
     }

@@ -30,12 +30,12 @@ pub(super) struct Net {
     pub(super) ttl: u8,
     pub(super) ecn: u8,
     /// Where it is part of a fragmented packet.
-    pub(super) fragment: Option<Fragment>,
+    pub(super) fragment: Option<IpFragment>,
 }
 
 /// A fragment's place.
 #[derive(Clone, Copy)]
-pub(super) struct Fragment {
+pub(super) struct IpFragment {
     /// Identification: 16 bits of IPv4, 32 of IPv6.
     pub(super) id: u32,
     /// Bytes before it.
@@ -108,7 +108,7 @@ fn v4(w: &mut Walk) -> Result<Net, Other> {
     };
     let place = u16::from_be_bytes([h[6], h[7]]);
     if place & 0x3fff != 0 {
-        net.fragment = Some(Fragment {
+        net.fragment = Some(IpFragment {
             id: net.id as u32,
             offset: (place & 0x1fff) as u32 * 8,
             more: place & 0x2000 != 0,
@@ -171,7 +171,7 @@ fn v6(w: &mut Walk) -> Result<Net, Other> {
                 // Offset 0 and no more: an atomic fragment, which is the whole packet (RFC 6946).
                 if offset > 0 || more {
                     let id = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
-                    net.fragment = Some(Fragment { id, offset, more, len: net.payload });
+                    net.fragment = Some(IpFragment { id, offset, more, len: net.payload });
                 }
                 if offset > 0 {
                     break;

@@ -1,9 +1,9 @@
 //! pcapng files (draft-ietf-opsawg-pcapng).
 
-use super::clock::Clock;
+use super::clock::PcapClock;
 use super::format::{self, Record, u16_at, u32_at, u64_at};
 use super::info::FileDamage;
-use super::source::Source;
+use super::source::ByteSource;
 use units::Time;
 
 /// Section header, interface description, packet (obsolete), simple packet, interface statistics, enhanced packet.
@@ -22,7 +22,7 @@ const MOST_LINKS: usize = 64;
 struct Interface {
     link: u16,
     snaplen: u32,
-    clock: Clock,
+    clock: PcapClock,
     /// Drops told packet by packet, and the greatest total told in statistics.
     dropped: Option<u64>,
     dropped_in_all: Option<u64>,
@@ -41,7 +41,7 @@ pub(super) struct Ng {
 }
 
 /// What a block is.
-enum Block {
+enum NgBlock {
     Packet(Record),
     /// Something else, of so many bytes in memory.
     Other(usize),
@@ -65,21 +65,21 @@ impl Ng {
 
     /// The next packet, none at the end of the file.
     #[inline]
-    pub(super) fn next(&mut self, source: &mut Source) -> Result<Option<Record>, FileDamage> {
+    pub(super) fn next(&mut self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         loop {
             if !source.ensure(12) {
                 return format::end(source, 12);
             }
             self.offset = source.offset();
             match self.block(source)? {
-                Block::Packet(record) => return Ok(Some(record)),
-                Block::Other(held) => source.advance(held),
+                NgBlock::Packet(record) => return Ok(Some(record)),
+                NgBlock::Other(held) => source.advance(held),
             }
         }
     }
 
     #[inline]
-    fn block(&mut self, source: &mut Source) -> Result<Block, FileDamage> {
+    fn block(&mut self, source: &mut ByteSource) -> Result<NgBlock, FileDamage> {
         let b = source.bytes();
         if b[..4] == SECTION.to_be_bytes() {
             // The same number in either byte order; what follows the length says which.
@@ -112,11 +112,11 @@ impl Ng {
             SECTION => self.section(body)?,
             INTERFACE => self.interface(body)?,
             STATISTICS => self.statistics(body)?,
-            ENHANCED | PACKET => return self.packet(kind, body, total, held).map(Block::Packet),
-            SIMPLE => return self.simple(body, total, held).map(Block::Packet),
+            ENHANCED | PACKET => return self.packet(kind, body, total, held).map(NgBlock::Packet),
+            SIMPLE => return self.simple(body, total, held).map(NgBlock::Packet),
             _ => {}
         }
-        Ok(Block::Other(held))
+        Ok(NgBlock::Other(held))
     }
 
     /// Section 4.1.
@@ -152,7 +152,7 @@ impl Ng {
         self.interfaces.push(Interface {
             link,
             snaplen: u32_at(body, 4, self.big),
-            clock: Clock::new(resolution, offset),
+            clock: PcapClock::new(resolution, offset),
             dropped: None,
             dropped_in_all: None,
         });

@@ -3,7 +3,7 @@
 use super::classic::{self, Classic};
 use super::format::Format;
 use super::ng::SECTION;
-use super::source::Source;
+use super::source::ByteSource;
 use super::unpack::{Packing, unpack};
 use std::fmt;
 use std::fs::File;
@@ -85,9 +85,9 @@ impl std::error::Error for OpenError {
 }
 
 /// What a reader begins with.
-pub(super) struct Opened {
+pub(super) struct OpenedCapture {
     pub(super) packing: Option<&'static str>,
-    pub(super) source: Source,
+    pub(super) source: ByteSource,
     pub(super) format: Format,
     /// Bytes of the file taken so far.
     pub(super) taken: Arc<AtomicU64>,
@@ -96,7 +96,7 @@ pub(super) struct Opened {
 }
 
 /// Opens a file, or standard input for `-`.
-pub(super) fn file(path: &Path) -> Result<Opened, OpenCause> {
+pub(super) fn file(path: &Path) -> Result<OpenedCapture, OpenCause> {
     if path == Path::new("-") {
         return any(Box::new(io::stdin()), None);
     }
@@ -106,18 +106,18 @@ pub(super) fn file(path: &Path) -> Result<Opened, OpenCause> {
 }
 
 /// Finds out what `input` is.
-pub(super) fn any(input: Box<dyn Read + Send>, length: Option<u64>) -> Result<Opened, OpenCause> {
+pub(super) fn any(input: Box<dyn Read + Send>, length: Option<u64>) -> Result<OpenedCapture, OpenCause> {
     let taken = Arc::new(AtomicU64::new(0));
-    let mut input = Counted { input, taken: taken.clone() };
+    let mut input = CountingReader { input, taken: taken.clone() };
     let head = head(&mut input).map_err(OpenCause::Io)?;
     let packing = Packing::of(&head);
     let whole: Box<dyn Read + Send> = Box::new(io::Cursor::new(head).chain(input));
     let mut source = match packing {
-        Some(packing) => Source::new(unpack(whole, packing).map_err(OpenCause::Io)?),
-        None => Source::new(whole),
+        Some(packing) => ByteSource::new(unpack(whole, packing).map_err(OpenCause::Io)?),
+        None => ByteSource::new(whole),
     };
     let format = format(&mut source, packing.is_some())?;
-    Ok(Opened { packing: packing.map(Packing::name), source, format, taken, length })
+    Ok(OpenedCapture { packing: packing.map(Packing::name), source, format, taken, length })
 }
 
 /// The first six bytes, or as many as there are: the longest magic number has six.
@@ -127,7 +127,7 @@ fn head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn format(source: &mut Source, unpacked: bool) -> Result<Format, OpenCause> {
+fn format(source: &mut ByteSource, unpacked: bool) -> Result<Format, OpenCause> {
     let whole = source.ensure(classic::HEADER);
     let b = source.bytes();
     if let (false, Some(failure)) = (whole, source.failure()) {
@@ -178,12 +178,12 @@ fn known(b: &[u8]) -> Option<OpenCause> {
 }
 
 /// Counts what is read.
-struct Counted {
+struct CountingReader {
     input: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.input.read(out)?;
         self.taken.fetch_add(n as u64, Ordering::Relaxed);

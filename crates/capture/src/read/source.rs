@@ -11,7 +11,7 @@ const ROOM: usize = if cfg!(fuzzing) { 4 << 10 } else { 288 << 10 };
 const KEPT: usize = if cfg!(fuzzing) { 1 << 10 } else { 64 << 10 };
 
 /// Bytes of a capture, from first to last.
-pub(super) struct Source {
+pub(super) struct ByteSource {
     input: Box<dyn Read + Send>,
     buf: Box<[u8]>,
     at: usize,
@@ -22,10 +22,10 @@ pub(super) struct Source {
     failure: Option<String>,
 }
 
-impl Source {
-    pub(super) fn new(input: Box<dyn Read + Send>) -> Source {
+impl ByteSource {
+    pub(super) fn new(input: Box<dyn Read + Send>) -> ByteSource {
         let buf = vec![0; ROOM].into_boxed_slice();
-        Source { input, buf, at: 0, end: 0, base: 0, ended: false, failure: None }
+        ByteSource { input, buf, at: 0, end: 0, base: 0, ended: false, failure: None }
     }
 
     /// What is in memory of the bytes to come.
@@ -87,7 +87,7 @@ impl Source {
     }
 
     /// Makes sure of a record of `total` bytes. Gives how many of them are in memory, to be passed over
-    /// with [`Source::advance`] afterwards: all, or where it is too long its beginning, the rest of it
+    /// with [`ByteSource::advance`] afterwards: all, or where it is too long its beginning, the rest of it
     /// gone already. Where the file ends within the record: how many bytes there are.
     #[inline]
     pub(super) fn record(&mut self, total: u64) -> Result<usize, u64> {

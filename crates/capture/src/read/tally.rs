@@ -60,7 +60,7 @@ named! {
 
 /// Counters of a capture.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ProtocolTally {
     pub(super) tcp: u64,
     pub(super) udp: u64,
     pub(super) fragments: u64,
@@ -68,7 +68,7 @@ pub(super) struct Tally {
     tunnels: [u64; Tunnel::NAMES.len()],
 }
 
-impl Tally {
+impl ProtocolTally {
     pub(super) fn other(&mut self, why: Other) {
         self.other[why as usize] += 1;
     }

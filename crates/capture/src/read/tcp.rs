@@ -4,12 +4,12 @@ use super::TooBig;
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use crate::{Addr, End, Flags, Options, Packet};
+use crate::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
 /// Appends the packet whose TCP header stands at `w.at`.
 #[inline(always)]
-pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>) -> Result<(), Other> {
+pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<TcpPacket>) -> Result<(), Other> {
     // Checksum and urgent pointer may have been cut off.
     let h: &[u8; 16] = w.header(w.at)?;
     let header = (h[12] >> 4) as usize * 4;
@@ -20,11 +20,11 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>)
     let kept = w.bytes.get(w.at + 20..end.min(w.bytes.len())).unwrap_or_default();
     let packet = next(packets);
     packet.time = time;
-    packet.src = End { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) };
-    packet.dst = End { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) };
+    packet.src = Endpoint { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) };
+    packet.dst = Endpoint { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) };
     packet.seq = u32::from_be_bytes([h[4], h[5], h[6], h[7]]);
     packet.ack = u32::from_be_bytes([h[8], h[9], h[10], h[11]]);
-    packet.flags = Flags(h[13]);
+    packet.flags = TcpFlags(h[13]);
     packet.window = u16::from_be_bytes([h[14], h[15]]);
     packet.len = net.payload - header as u32;
     packet.header = (end - net.start).min(u16::MAX as usize) as u16;
@@ -39,22 +39,22 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<Packet>)
 }
 
 /// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time. It is
-/// copied from memory because writing [`Packet::default`] takes the compiler a detour over the stack.
+/// copied from memory because writing [`TcpPacket::default`] takes the compiler a detour over the stack.
 #[inline]
-fn next(packets: &mut Vec<Packet>) -> &mut Packet {
+fn next(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
     let at = packets.len();
     packets.extend_from_slice(std::slice::from_ref(&EMPTY));
     &mut packets[at]
 }
 
-const NOWHERE: End = End { addr: Addr(0), port: 0 };
-static EMPTY: Packet = Packet {
+const NOWHERE: Endpoint = Endpoint { addr: Addr(0), port: 0 };
+static EMPTY: TcpPacket = TcpPacket {
     time: Time::ZERO,
     src: NOWHERE,
     dst: NOWHERE,
     seq: 0,
     ack: 0,
-    flags: Flags(0),
+    flags: TcpFlags(0),
     window: 0,
     len: 0,
     header: 0,
@@ -62,7 +62,7 @@ static EMPTY: Packet = Packet {
     id: 0,
     ttl: 0,
     ecn: 0,
-    options: Options {
+    options: PacketOptions {
         mss: None,
         wscale: None,
         sack_ok: false,
@@ -75,7 +75,7 @@ static EMPTY: Packet = Packet {
 
 /// Options of `len` bytes, of which `bytes` were captured.
 #[inline(always)]
-fn options(bytes: &[u8], len: usize, o: &mut Options) {
+fn options(bytes: &[u8], len: usize, o: &mut PacketOptions) {
     // What nearly every segment has: two no-operations and timestamps (RFC 7323 appendix A).
     if let ([1, 1, 8, 10, value @ ..], 12) = (bytes, len)
         && let Some((a, b)) = pair(value)
@@ -87,7 +87,7 @@ fn options(bytes: &[u8], len: usize, o: &mut Options) {
 }
 
 #[inline(never)]
-fn any_options(bytes: &[u8], len: usize, o: &mut Options) {
+fn any_options(bytes: &[u8], len: usize, o: &mut PacketOptions) {
     o.cut = bytes.len() < len;
     let mut rest = bytes;
     while let [kind, after @ ..] = rest {
@@ -106,7 +106,7 @@ fn any_options(bytes: &[u8], len: usize, o: &mut Options) {
     }
 }
 
-fn option(o: &mut Options, kind: u8, value: &[u8]) {
+fn option(o: &mut PacketOptions, kind: u8, value: &[u8]) {
     match (kind, value) {
         (2, &[a, b]) => o.mss = Some(u16::from_be_bytes([a, b])),
         (3, &[scale]) => o.wscale = Some(scale),
@@ -142,7 +142,7 @@ pub(super) fn too_big(time: Time, net: &Net, w: &Walk) -> Option<TooBig> {
         return None;
     }
     let [src, dst] = [w.u16(at).ok()?, w.u16(at + 2).ok()?];
-    Some(TooBig { time, from: End { addr: from, port: src }, to: End { addr: to, port: dst }, mtu })
+    Some(TooBig { time, from: Endpoint { addr: from, port: src }, to: Endpoint { addr: to, port: dst }, mtu })
 }
 
 /// The header of the packet that an ICMP message quotes, which is cut short as a rule.

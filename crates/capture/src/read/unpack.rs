@@ -82,12 +82,12 @@ pub(super) fn unpack(input: Box<dyn Read + Send>, packing: Packing) -> io::Resul
     Ok(Box::new(Unpacked { chunks, spare, worker: Some(worker), chunk: Vec::new(), at: 0 }))
 }
 
-type Chunk = io::Result<Vec<u8>>;
+type UnpackedChunk = io::Result<Vec<u8>>;
 
 /// Sends chunk by chunk until the data ends or nobody wants it; what was unpacked before an error is sent.
 fn send_all(
     decoder: &mut dyn Read,
-    send: &SyncSender<Chunk>,
+    send: &SyncSender<UnpackedChunk>,
     returned: &Receiver<Vec<u8>>,
 ) -> io::Result<()> {
     loop {
@@ -121,7 +121,7 @@ fn fill(decoder: &mut dyn Read, chunk: &mut [u8]) -> (usize, io::Result<()>) {
 
 /// The reading end.
 struct Unpacked {
-    chunks: Receiver<Chunk>,
+    chunks: Receiver<UnpackedChunk>,
     spare: SyncSender<Vec<u8>>,
     worker: Option<JoinHandle<()>>,
     chunk: Vec<u8>,

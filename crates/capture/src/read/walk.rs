@@ -2,7 +2,7 @@
 
 use super::fragment::Fragments;
 use super::ip::{self, Net};
-use super::tally::{Other, Tally, Tunnel};
+use super::tally::{Other, ProtocolTally, Tunnel};
 use super::{Batch, link, tcp, tunnel};
 use units::Time;
 
@@ -83,7 +83,7 @@ pub(super) enum Layer {
 }
 
 /// What a record turned out to be.
-enum Found {
+enum FoundProtocol {
     Tcp,
     Udp,
     Fragment,
@@ -92,7 +92,7 @@ enum Found {
 /// Reads records, keeps what outlives one.
 #[derive(Default)]
 pub(super) struct Walker {
-    pub(super) tally: Tally,
+    pub(super) tally: ProtocolTally,
     fragments: Fragments,
 }
 
@@ -121,15 +121,21 @@ impl Walker {
             self.tally.tunnels(walk.tunnels);
         }
         match found {
-            Ok(Found::Tcp) => self.tally.tcp += 1,
-            Ok(Found::Udp) => self.tally.udp += 1,
-            Ok(Found::Fragment) => self.tally.fragments += 1,
+            Ok(FoundProtocol::Tcp) => self.tally.tcp += 1,
+            Ok(FoundProtocol::Udp) => self.tally.udp += 1,
+            Ok(FoundProtocol::Fragment) => self.tally.fragments += 1,
             Err(why) => self.tally.other(why),
         }
     }
 
     #[inline]
-    fn walk(&mut self, link: u16, time: Time, w: &mut Walk, batch: &mut Batch) -> Result<Found, Other> {
+    fn walk(
+        &mut self,
+        link: u16,
+        time: Time,
+        w: &mut Walk,
+        batch: &mut Batch,
+    ) -> Result<FoundProtocol, Other> {
         let mut layer = link::outermost(w, link)?;
         for _ in 0..MOST_LAYERS {
             layer = match layer {
@@ -156,7 +162,7 @@ impl Walker {
             if net.protocol == ip::TCP || net.protocol == ip::DESTINATION {
                 self.fragments.later(time, net, batch);
             }
-            return Ok(Inside::Found(Found::Fragment));
+            return Ok(Inside::Found(FoundProtocol::Fragment));
         }
         if net.protocol == ip::TCP {
             tcp::packet(time, net, w, &mut batch.packets)?;
@@ -165,12 +171,12 @@ impl Walker {
             {
                 self.fragments.first(packet, net, batch);
             }
-            return Ok(Inside::Found(Found::Tcp));
+            return Ok(Inside::Found(FoundProtocol::Tcp));
         }
         if net.protocol == ip::UDP {
             return Ok(match tunnel::udp(w)? {
                 Some(next) => Inside::Layer(next),
-                None => Inside::Found(Found::Udp),
+                None => Inside::Found(FoundProtocol::Udp),
             });
         }
         if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {
@@ -196,5 +202,5 @@ fn plain(time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) -> bool {
 
 enum Inside {
     Layer(Layer),
-    Found(Found),
+    Found(FoundProtocol),
 }

@@ -1,6 +1,6 @@
 //! Frames and files, byte by byte.
 
-use capture::{Batch, FileInfo, Packet, Reader, TooBig};
+use capture::{Batch, CaptureReader, FileInfo, TcpPacket, TooBig};
 use std::io::Cursor;
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -166,19 +166,19 @@ pub fn enhanced(big: bool, interface: u32, ticks: u64, r: &Raw, options: &[u8]) 
 
 /// All that a reader says of `bytes`.
 pub struct All {
-    pub packets: Vec<Packet>,
+    pub packets: Vec<TcpPacket>,
     pub too_big: Vec<TooBig>,
     pub info: FileInfo,
 }
 
-pub fn drain(mut reader: Reader) -> All {
+pub fn drain(mut reader: CaptureReader) -> All {
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {}
     All { packets: batch.packets, too_big: batch.too_big, info: reader.info() }
 }
 
 pub fn read(bytes: &[u8]) -> All {
-    drain(Reader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "test").unwrap())
+    drain(CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "test").unwrap())
 }
 
 pub fn count(info: &FileInfo, name: &str) -> u64 {

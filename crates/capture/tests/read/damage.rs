@@ -62,7 +62,8 @@ fn bytes_turned_over_never_harm() {
                 let at = (place * bytes.len() as f64) as usize;
                 bytes[at] = byte;
             }
-            let reader = capture::Reader::from_reader(Box::new(std::io::Cursor::new(bytes)), "flipped");
+            let reader =
+                capture::CaptureReader::from_reader(Box::new(std::io::Cursor::new(bytes)), "flipped");
             if let Ok(reader) = reader {
                 let info = drain(reader).info;
                 let others: u64 = info.other.iter().map(|c| c.count).sum();

@@ -1,7 +1,7 @@
 //! The files themselves.
 
 use crate::build::*;
-use capture::Reader;
+use capture::CaptureReader;
 use std::io::{Cursor, Write};
 
 fn frame(seq: u32) -> Vec<u8> {
@@ -137,7 +137,7 @@ fn packed_files_in_one_piece_and_in_two() {
         ("pcap (xz)", join(&[&xz(first), &xz(second)])),
     ] {
         let length = packed.len() as u64;
-        let mut reader = Reader::from_reader(Box::new(Cursor::new(packed)), "x").unwrap();
+        let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(packed)), "x").unwrap();
         let mut batch = capture::Batch::default();
         while reader.fill(&mut batch) {}
         assert_eq!(reader.info().damage, None, "{name}");
@@ -152,7 +152,7 @@ fn a_file_on_disk_knows_its_length() {
     let path = std::env::temp_dir().join(format!("longfat-read-{}.pcap", std::process::id()));
     let file = pcap(PLAIN, &records(3));
     std::fs::write(&path, &file).unwrap();
-    let reader = Reader::open(&path).unwrap();
+    let reader = CaptureReader::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(reader.progress().1, Some(file.len() as u64));
     let all = drain(reader);
@@ -161,10 +161,11 @@ fn a_file_on_disk_knows_its_length() {
 
 #[test]
 fn what_cannot_be_opened_says_why() {
-    let why = |bytes: &[u8]| match Reader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "the-file") {
-        Ok(_) => panic!("opened {bytes:?}"),
-        Err(e) => e.to_string(),
-    };
+    let why =
+        |bytes: &[u8]| match CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "the-file") {
+            Ok(_) => panic!("opened {bytes:?}"),
+            Err(e) => e.to_string(),
+        };
     let file = pcap(PLAIN, &records(1));
     for (bytes, said) in [
         (vec![], "the file is empty"),
@@ -183,6 +184,6 @@ fn what_cannot_be_opened_says_why() {
         let text = why(&bytes);
         assert!(text.starts_with("the-file: ") && text.contains(said), "{text}");
     }
-    let missing = Reader::open(std::path::Path::new("/no/such/file")).err().unwrap().to_string();
+    let missing = CaptureReader::open(std::path::Path::new("/no/such/file")).err().unwrap().to_string();
     assert!(missing.starts_with("/no/such/file: "), "{missing}");
 }

@@ -2,7 +2,7 @@
 
 use crate::build::*;
 use crate::zoo::zoo;
-use capture::{Addr, End, Flags};
+use capture::{Addr, Endpoint, TcpFlags};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
@@ -16,7 +16,7 @@ fn every_wrapping_is_taken_off() {
         let [packet] = all.packets[..] else { panic!("beast {i}: {:?}", all.info) };
         assert_eq!((packet.seq, packet.len), (i as u32, 100), "beast {i}");
         assert_eq!(packet.outside, beast.outside, "beast {i}");
-        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, Flags::ACK), "beast {i}");
+        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "beast {i}");
         assert_eq!(all.info.tunnels.first().map(|c| c.name), beast.tunnel, "beast {i}");
         assert_eq!((all.info.tcp_packets, all.info.udp_packets), (1, 0));
         let v6 = packet.src.addr.ip().is_ipv6();
@@ -25,8 +25,8 @@ fn every_wrapping_is_taken_off() {
         } else {
             (Addr::v4(CLIENT), Addr::v4(SERVER))
         };
-        assert_eq!(packet.src, End { addr: src, port: 40_000 }, "beast {i}");
-        assert_eq!(packet.dst, End { addr: dst, port: 5_201 }, "beast {i}");
+        assert_eq!(packet.src, Endpoint { addr: src, port: 40_000 }, "beast {i}");
+        assert_eq!(packet.dst, Endpoint { addr: dst, port: 5_201 }, "beast {i}");
         assert_eq!((packet.ttl, packet.id, packet.ecn), if v6 { (62, 0, 2) } else { (63, 7, 2) });
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::build::*;
 use crate::zoo::zoo;
-use capture::Reader;
+use capture::CaptureReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,7 +60,7 @@ fn line(text: &str) -> Line {
 }
 
 fn ours(path: &Path) -> Vec<Line> {
-    let all = drain(Reader::open(path).unwrap());
+    let all = drain(CaptureReader::open(path).unwrap());
     assert_eq!(all.info.damage, None);
     let lines = all.packets.iter().map(|p| {
         let value = p.options.timestamps.map(|t| t.0);

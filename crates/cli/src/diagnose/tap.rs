@@ -3,12 +3,12 @@
 use crate::problem::Problem;
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
-use result::parquet::{PACKETS, Packet, PacketWriter};
+use result::parquet::{PACKETS, PacketRecord, PacketWriter};
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use track::{Recorder, Row};
+use track::{PacketRecorder, PacketRow};
 
 /// What is gathered of a capture's packets.
 #[derive(Default)]
@@ -22,8 +22,8 @@ pub struct Kept {
 /// Fills what is kept; the reader owns it, so what it fills is shared.
 pub struct Tap(pub Arc<Mutex<Kept>>);
 
-impl Recorder for Tap {
-    fn row(&mut self, row: &Row) {
+impl PacketRecorder for Tap {
+    fn row(&mut self, row: &PacketRow) {
         // Nobody else holds it while packets come.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rows) = &mut kept.rows {
@@ -57,11 +57,11 @@ impl PacketTap {
         }
     }
 
-    fn row(&mut self, row: &Row) {
+    fn row(&mut self, row: &PacketRow) {
         if self.failed.is_some() {
             return;
         }
-        let packet = Packet {
+        let packet = PacketRecord {
             flow: FlowDiagnosis::number(row.connection, row.from_opener),
             time_ns: row.time.as_nanos(),
             seq: row.seq,
@@ -72,7 +72,7 @@ impl PacketTap {
             kind: row.kind.name(),
             inflight: row.inflight,
             window: row.window,
-            rtt_us: row.rtt_us,
+            rtt_us: row.rtt.map(|rtt| rtt.as_micros()),
         };
         self.failed = self.file.push(packet).err();
     }
@@ -102,13 +102,13 @@ mod tests {
         let mut tap = Tap(kept.clone());
         for i in 0..100 {
             let time = Time::from_nanos(1_700_000_000_000_000_000 + i);
-            tap.row(&Row {
+            tap.row(&PacketRow {
                 connection: 3,
                 from_opener: i % 2 == 0,
                 time,
                 len: 10,
                 flags: 0x10,
-                ..Row::default()
+                ..PacketRow::default()
             });
         }
         drop(tap);

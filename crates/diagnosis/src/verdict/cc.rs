@@ -4,8 +4,8 @@
 //! 4.6), BBR not at all but four segments in flight for 200 ms every ten seconds (ProbeRTT) and a quarter more for one
 //! round trip in eight. Where the window is not what limits, nothing can be said.
 
-use super::causes::Facts;
-use super::rounds::Round;
+use super::evidence::FlowFacts;
+use super::round_trips::RoundTrip;
 use result::diagnosis::Guess;
 use track::Track;
 
@@ -15,7 +15,7 @@ const LEAST: f64 = 0.3;
 const FEWEST: usize = 2;
 
 /// The guess.
-pub(crate) fn guess(_: &Track, rounds: &[Round], facts: &Facts) -> Guess {
+pub(crate) fn guess(_: &Track, rounds: &[RoundTrip], facts: &FlowFacts) -> Guess {
     let guess = |name: &str, confidence: f64| Guess { name: name.into(), confidence };
     let dips = probe_rtts(rounds, facts.mss);
     let mut falls = falls(rounds, facts.mss);
@@ -46,7 +46,7 @@ pub(crate) fn guess(_: &Track, rounds: &[Round], facts: &Facts) -> Guess {
 }
 
 /// To which share the amount in flight fell at each loss that no timeout followed.
-fn falls(rounds: &[Round], mss: f64) -> Vec<f64> {
+fn falls(rounds: &[RoundTrip], mss: f64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut i = 1;
     while i < rounds.len() {
@@ -69,8 +69,9 @@ fn falls(rounds: &[Round], mss: f64) -> Vec<f64> {
 }
 
 /// Times the flight sank to a few segments and came back without loss or pause.
-fn probe_rtts(rounds: &[Round], mss: f64) -> usize {
-    let calm = |r: &Round| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
+fn probe_rtts(rounds: &[RoundTrip], mss: f64) -> usize {
+    let calm =
+        |r: &RoundTrip| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
     let mut times: Vec<f64> = Vec::new();
     for w in rounds.windows(9) {
         let (low, around) = (w[4].inflight, w[0].inflight.min(w[8].inflight));

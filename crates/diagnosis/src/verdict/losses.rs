@@ -1,12 +1,12 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use super::outages::reach;
-use crate::limit::hole::all_closed;
-use crate::limit::lift::goes_with_delay;
-use crate::limit::{Packets, seconds};
+use crate::limiter::loss_delay::delay_at_losses;
+use crate::limiter::loss_gaps::all_gaps_closed;
+use crate::limiter::{LimiterPackets, micros, micros32, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
-use track::{Fate, Sample, Track};
+use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is long when the delay is this share of that of losses usually.
 const LONG: f32 = 0.3;
@@ -16,7 +16,7 @@ const NEARLY_ALL: f64 = 0.75;
 const FRESH: f64 = 0.25;
 /// Flows of a way that are asked what goes before losses, those that lost most.
 const MOST: usize = 32;
-/// More are not put together to look at holes.
+/// More are not put together to look at gaps.
 const MOST_SEEN: usize = 256;
 /// Of a delay by clock, the share that counts for the mean; and how long it does, seconds.
 const SHARE: f32 = 0.25;
@@ -30,7 +30,7 @@ pub(crate) fn losses(
     rtt: f64,
     (dropped, by): (&[u32], Cause),
     outages: &[(f64, f64)],
-    of_all: Full,
+    of_all: QueueLossSigns,
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
     let dropped: BTreeSet<u32> = dropped.iter().copied().collect();
@@ -40,7 +40,7 @@ pub(crate) fn losses(
     // What else is lost in the round trip changes nothing: congestion control answers a window's losses once (RFC 5681
     // section 4.3), and the first of them speaks for all.
     let mut answered = f64::NEG_INFINITY;
-    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != Fate::Passed) {
+    for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != PacketFate::Passed) {
         let at = seconds(s.time);
         let since = at - first;
         let cause = if dropped.contains(&(i as u32)) {
@@ -62,24 +62,24 @@ pub(crate) fn losses(
 
 /// What delays just before losses say, behind the capture and before it, where losses go with delay.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Full {
-    behind: Option<Usual>,
-    before: Option<Usual>,
+pub(super) struct QueueLossSigns {
+    behind: Option<LossDelay>,
+    before: Option<LossDelay>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Usual {
+struct LossDelay {
     /// Their median, seconds.
     delay: f32,
     /// Nearly all came with a long queue: so did those that have no delay, most likely.
     all: bool,
 }
 
-impl Usual {
-    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<Usual> {
-        let delay = goes_with_delay(losses, passed)?;
+impl LossDelay {
+    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<LossDelay> {
+        let delay = delay_at_losses(losses, passed)?;
         let long = losses.iter().filter(|d| **d > LONG * delay).count();
-        Some(Usual { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
+        Some(LossDelay { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
     }
 
     /// Whether a packet lost at this delay was lost at a full queue.
@@ -89,7 +89,7 @@ impl Usual {
 }
 
 /// The same of all flows of a way, which share its queues: each alone may have lost too little to tell.
-pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
+pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     let mut some: Vec<&Track> =
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
@@ -98,29 +98,33 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> Full {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
-            beside(t, fate, &delay, t.rtt.mean().as_secs_f64(), &mut losses, &mut passed);
+            beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
         }
-        Usual::of(&mut losses, &mut passed)
+        LossDelay::of(&mut losses, &mut passed)
     };
-    Full { behind: of(Fate::LostDown), before: of(Fate::LostUp).or_else(|| by_holes(tracks)) }
+    QueueLossSigns {
+        behind: of(PacketFate::LostDown),
+        before: of(PacketFate::LostUp).or_else(|| by_gaps(tracks)),
+    }
 }
 
-/// What was lost before the capture without delays to tell: all at full queues if no hole took time.
-fn by_holes(tracks: &[&Track]) -> Option<Usual> {
+/// What was lost before the capture without delays to tell: all at full queues if no gap took time.
+fn by_gaps(tracks: &[&Track]) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost && all_closed(&Packets { tracks, gone: &none, answers: &[] }.arrivals(false, false));
-    all.then_some(Usual { delay: f32::NEG_INFINITY, all })
+    let all = lost
+        && all_gaps_closed(&LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false));
+    all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
 }
 
 /// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
-fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
+fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
-    for (fate, of_all) in [(Fate::LostDown, of_all.behind), (Fate::LostUp, of_all.before)] {
+    for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
-        let Some(usual) = Usual::of(&mut losses, &mut passed).or(of_all) else { continue };
+        let Some(usual) = LossDelay::of(&mut losses, &mut passed).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);
         }
@@ -129,16 +133,23 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: Full) -> Vec<bool> {
 }
 
 /// What losses are held against: behind the capture the delay of the round trip, before it that of the way to it.
-fn delays(t: &Track, fate: Fate, base: f64) -> Vec<f32> {
-    if fate == Fate::LostDown { round_trips(t, base) } else { ways(t) }
+fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
+    if fate == PacketFate::LostDown { round_trips(t, base) } else { ways(t) }
 }
 
 /// Adds the delay beside losses, and that of what passed. Losses within half a round trip are of one queue, and say it
 /// once.
-fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>, passed: &mut Vec<f32>) {
+fn beside(
+    t: &Track,
+    fate: PacketFate,
+    delay: &[f32],
+    rtt: f64,
+    losses: &mut Vec<f32>,
+    passed: &mut Vec<f32>,
+) {
     let mut until = f64::NEG_INFINITY;
     for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
-        if s.rtt > 0 {
+        if s.rtt.is_known() {
             passed.push(*d);
         } else if s.fate == fate && seconds(s.time) > until {
             losses.push(*d);
@@ -151,10 +162,10 @@ fn beside(t: &Track, fate: Fate, delay: &[f32], rtt: f64, losses: &mut Vec<f32>,
 /// lesser of two, because now and then an ACK is held back.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
-    let of = |s: &Sample| {
+    let of = |s: &LoggedPacket| {
         let at = seconds(s.time);
-        if s.rtt > 0 {
-            let now = (s.rtt as f64 * 1e-6 - base) as f32;
+        if let Some(rtt) = s.rtt.get() {
+            let now = (micros(rtt) - base) as f32;
             (last, least, until) = (now, now.min(last), at + FRESH * (base + now as f64));
         }
         if at < until { least } else { f32::NAN }
@@ -166,9 +177,9 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
 /// ticks slower than packets come.
 fn ways(t: &Track) -> Vec<f32> {
     let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
-    let of = |s: &Sample| {
-        if s.fate == Fate::Passed && s.delay != u32::MAX {
-            let (at, now) = (seconds(s.time), s.delay as f32 * 1e-6);
+    let of = |s: &LoggedPacket| {
+        if s.fate == PacketFate::Passed && s.delay.is_known() {
+            let (at, now) = (seconds(s.time), micros32(s.delay.get()));
             let old = mean.is_finite() && at - last < TICKS;
             mean = if old { mean + SHARE * (now - mean) } else { now };
             last = at;

@@ -1,12 +1,13 @@
 //! The numbers of a flow, and how far they can be trusted.
 
-use super::rounds::Round;
+use super::round_trips::RoundTrip;
 use result::RttSummary;
 use result::diagnosis::Measures;
-use track::{Histogram, Track};
+use track::{SpanHistogram, Track};
+use units::Span;
 
 /// Measures of a track.
-pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
+pub(crate) fn measures(t: &Track, rounds: &[RoundTrip]) -> Measures {
     let c = &t.counts;
     let seconds: f64 = rounds.iter().map(|r| r.width).sum();
     let bytes = if c.acks > 0 { c.acked_bytes } else { c.unique_bytes };
@@ -24,10 +25,10 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
         max_delivery_mbps: delivery * 8e-6,
         bytes,
         data_packets: c.data_packets,
-        mss_bytes: t.mss,
+        mss_bytes: t.mss.unwrap_or(0),
         handshake_rtt_ms: t.handshake.rtt.map(|r| r.as_millis_f64()),
         rtt_ms: rtt_summary(&t.rtt),
-        bdp_bytes: if t.rtt.samples() > 0 { (delivery * t.rtt.min().as_secs_f64()) as u64 } else { 0 },
+        bdp_bytes: t.rtt.min().map_or(0, |rtt| (delivery * rtt.as_secs_f64()) as u64),
         max_inflight_bytes: rounds.iter().map(|r| r.inflight).fold(0.0, f64::max) as u64,
         mean_inflight_bytes: inflight as u64,
         max_window_bytes: window.map(|w| w as u64),
@@ -56,20 +57,20 @@ pub(crate) fn measures(t: &Track, rounds: &[Round]) -> Measures {
 }
 
 /// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
-fn rtt_summary(h: &Histogram) -> RttSummary {
-    let ms = |q| h.quantile(q).as_millis_f64();
+fn rtt_summary(h: &SpanHistogram) -> RttSummary {
+    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
     RttSummary {
-        min: h.min().as_millis_f64(),
+        min: ms(h.min()),
         mean: h.sum().as_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
-        p50: ms(0.50),
-        p95: ms(0.95),
-        p99: ms(0.99),
-        max: h.max().as_millis_f64(),
+        p50: ms(h.quantile(0.50)),
+        p95: ms(h.quantile(0.95)),
+        p99: ms(h.quantile(0.99)),
+        max: ms(h.max()),
     }
 }
 
 /// Greatest delivery rate over two rounds, bytes a second; one alone may hold the ACKs of two.
-fn fastest(rounds: &[Round], mean: f64) -> f64 {
+fn fastest(rounds: &[RoundTrip], mean: f64) -> f64 {
     rounds
         .windows(2)
         .filter(|w| w[0].width + w[1].width > 0.0)
@@ -77,7 +78,7 @@ fn fastest(rounds: &[Round], mean: f64) -> f64 {
         .fold(mean, f64::max)
 }
 
-/// Codes of what limits the numbers' worth.
+/// Codes of what limits how far the numbers can be trusted.
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
     let said = [

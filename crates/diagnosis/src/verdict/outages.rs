@@ -1,13 +1,13 @@
 //! Times in which nothing passed between two hosts.
 //!
-//! Losses do not stop ACKs: what follows a lost packet is acknowledged (or asks for it). Where a queue or policer
-//! drops all that one flow has outstanding, other flows go on. So the path is gone where no flow between the
-//! hosts gets an ACK although enough was outstanding. Seen behind the gap, nothing is outstanding; there, packets that
-//! come late by the gap, or the hole in what comes next, tell it from a sender with nothing to send.
+//! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
+//! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
+//! was outstanding. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
+//! packets missing in what comes next, tell it from a sender with nothing to send.
 
-use crate::limit::seconds;
+use crate::limiter::{micros, seconds};
 use std::ops::Range;
-use track::{Fate, Sample, Track, Waited};
+use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
 
 /// Shorter silences, seconds, are none: delayed ACKs make such.
 const LEAST: f64 = 0.15;
@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 
 /// A time without any ACK between two hosts, seconds since 1970.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct AckSilence {
     from: f64,
     to: f64,
     /// The path was gone, as one of their flows shows.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 3;
 const UNANSWERED: usize = 5;
 
 /// Times without any ACK of these tracks.
-pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
+pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
@@ -47,7 +47,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
     let mut end = f64::INFINITY;
     for (from, to) in heard {
         if from - end > LEAST {
-            out.push(Silence { from: end, to: from, gone: false });
+            out.push(AckSilence { from: end, to: from, gone: false });
         }
         end = if end.is_finite() { end.max(to) } else { to };
     }
@@ -67,11 +67,11 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<Silence> {
 
 /// A track's RTT, seconds.
 fn rtt(t: &Track) -> f64 {
-    if t.rtt.samples() > 0 { t.rtt.mean().as_secs_f64() } else { 0.1 }
+    t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64())
 }
 
 /// Those silences that lie between a track's first data and its last.
-fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
+fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
     let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
         return 0..0;
     };
@@ -80,13 +80,13 @@ fn within(t: &Track, silences: &[Silence]) -> Range<usize> {
     begin..silences.partition_point(|s| s.to <= end).max(begin)
 }
 
-fn is_long(s: &Silence, rtt: f64) -> bool {
+fn is_long(s: &AckSilence, rtt: f64) -> bool {
     s.to - s.from > 1.3 * rtt
 }
 
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
-pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f64)> {
+pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
@@ -101,7 +101,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[Silence]) -> Vec<(f64, f6
 }
 
 /// The sender waited for ACKs in this silence.
-fn outstanding(t: &Track, s: &Silence) -> bool {
+fn outstanding(t: &Track, s: &AckSilence) -> bool {
     idle(t, s.from, s.to) <= 0.5 * (s.to - s.from)
 }
 
@@ -109,7 +109,7 @@ fn outstanding(t: &Track, s: &Silence) -> bool {
 fn acked_again(t: &Track, at: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= at);
-    let waits = t.bins[begin..].iter().take_while(|b| b.acked == 0 && b.idle == 0);
+    let waits = t.bins[begin..].iter().take_while(|b| b.acked == 0 && b.paused(PauseKind::Idle).is_zero());
     waits.last().map_or(at, |b| first + (b.index as f64 + 1.0) * width).max(at)
 }
 
@@ -122,11 +122,11 @@ pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     if idle(t, from, to) > 0.5 * (to - from) {
         let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
-        return late(t, from, to) || hole(t, rtt, to) && !at_once(t, middle);
+        return late(t, from, to) || back_with_loss(t, rtt, to) && !at_once(t, middle);
     }
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
-    let waits = within.filter(|w| w.why != Waited::ZeroWindow).count();
+    let waits = within.filter(|w| w.why != WaitReason::ZeroWindow).count();
     waits > 1
         || to - from > TAIL.0.max(TAIL.1 * rtt)
         || unanswered(t, rtt, from, to)
@@ -138,7 +138,7 @@ fn idle(t: &Track, from: f64, to: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= from);
     let bins = t.bins[begin..].iter().take_while(|b| first + (b.index as f64) * width < to);
-    bins.map(|b| b.idle as f64 * 1e-6).sum()
+    bins.map(|b| micros(b.paused(PauseKind::Idle))).sum()
 }
 
 /// Packets should have been answered in the silence, over a good part of a round trip.
@@ -155,18 +155,18 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
 
 /// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
 fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
-    let lost = |s: &&Sample| s.fate != Fate::Passed;
-    let hole = holes(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
+    let lost = |s: &&LoggedPacket| s.fate != PacketFate::Passed;
+    let missing = loss_gaps(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
     let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
     let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
-    due.map(|s| s.segments as usize).sum::<usize>().max(hole)
+    due.map(|s| s.segments as usize).sum::<usize>().max(missing)
 }
 
 /// What came behind the silence had been sent in it, as the sender's clock tells.
 fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
-    let next = t.log[begin..].iter().take(4).filter(|s| s.delay != u32::MAX);
-    next.map(|s| s.delay as f64 * 1e-6).fold(0.0, f64::max) > 0.5 * (to - from)
+    let next = t.log[begin..].iter().take(4).filter_map(|s| s.delay.get());
+    next.map(micros).fold(0.0, f64::max) > 0.5 * (to - from)
 }
 
 /// When a window at once ended a pause longer than `rtt`, seconds since 1970. Who comes back from a timeout has a window
@@ -178,7 +178,7 @@ pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
 
 /// From this sample on a window came, or what a limiter left of it, long before anything of it can have been acknowledged.
 fn at_once(t: &Track, begin: usize) -> bool {
-    let least = t.rtt.min().as_secs_f64();
+    let least = t.rtt.min().unwrap_or_default().as_secs_f64();
     if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
         return false;
     }
@@ -188,14 +188,14 @@ fn at_once(t: &Track, begin: usize) -> bool {
 }
 
 /// Packets are missing where it went on.
-fn hole(t: &Track, rtt: f64, to: f64) -> bool {
-    holes(t, rtt, to).next().is_some()
+fn back_with_loss(t: &Track, rtt: f64, to: f64) -> bool {
+    loss_gaps(t, rtt, to).next().is_some()
 }
 
 /// What is missing where it went on at `to`.
-fn holes(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &Sample> {
+fn loss_gaps(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket> {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
     let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
-    next.take(64).filter(|s| s.fate == Fate::LostUp)
+    next.take(64).filter(|s| s.fate == PacketFate::LostUp)
 }

@@ -1,6 +1,6 @@
 //! A flow's packets as the page reads them (`crate::page::columns`).
 
-use super::rows::Kept;
+use super::rows::{Acked, Kept};
 use crate::page::columns::{Columns, MICRO, MILLI, Sheet, packed};
 use serde::Serialize;
 
@@ -46,12 +46,12 @@ pub(super) fn encode(blob: &str, kept: &Kept, start: u64) -> (Packets, String) {
     let sent = Table { columns: s.columns };
     let mut s = Sheet::new(&mut bytes);
     let all = kept.acked.all();
-    let window = |w: u32| (w != u32::MAX).then_some(i64::from(w));
+    let window = |a: &Acked| a.window.get().map(i64::from);
     s.put("time_s", MICRO, 1, all.clone().map(|a| micros(a.time)));
     s.counts("acked_bytes", all.clone().map(|a| a.end));
-    s.put("edge_bytes", 1, 1, all.clone().map(|a| Some((a.end as i64).wrapping_add(window(a.window)?))));
-    s.put("window_bytes", 1, 1, all.clone().map(|a| window(a.window)));
-    s.put("rtt_ms", MILLI, 1, all.map(|a| (a.rtt > 0).then_some(a.rtt.into())));
+    s.put("edge_bytes", 1, 1, all.clone().map(|a| Some((a.end as i64).wrapping_add(window(a)?))));
+    s.put("window_bytes", 1, 1, all.clone().map(window));
+    s.put("rtt_ms", MILLI, 1, all.map(|a| Some(a.rtt.get()?.as_micros() as i64)));
     let acked = Table { columns: s.columns };
     let mut s = Sheet::new(&mut bytes);
     let all = kept.again.all();

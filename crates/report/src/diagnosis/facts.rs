@@ -1,18 +1,18 @@
 //! The evidence, a short line each: what was counted and measured of a group of flows.
 
-use super::told::Group;
+use super::told::FlowGroup;
 use super::words::{bytes, cause as cause_name, listed, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
 use result::Cause;
 
 /// A further cause is worth a word when it held for a twentieth of the time.
-const WORTH: f64 = 0.05;
+const TOLD_FROM: f64 = 0.05;
 /// Below this confidence the reader is told of it.
 const SURE: f64 = 0.8;
 
 /// What stands below the sentence of `g`.
-pub(super) fn facts(g: &Group, lang: Lang) -> Vec<String> {
+pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
     let list = [
         losses(g, lang),
         again(g, lang),
@@ -28,7 +28,7 @@ pub(super) fn facts(g: &Group, lang: Lang) -> Vec<String> {
     list.into_iter().flatten().collect()
 }
 
-fn losses(g: &Group, lang: Lang) -> Option<String> {
+fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
     let [up, down] = [g.sum(|f| f.measures.lost_up as f64), g.sum(|f| f.measures.lost_down as f64)];
     let all = g.sum(|f| f.measures.data_packets as f64);
     let n = |x: f64| count(x as u64);
@@ -36,7 +36,7 @@ fn losses(g: &Group, lang: Lang) -> Option<String> {
     (up + down > 0.0).then(|| said("loss", &values, lang))
 }
 
-fn again(g: &Group, lang: Lang) -> Option<String> {
+fn again(g: &FlowGroup, lang: Lang) -> Option<String> {
     let n = |of: fn(&result::diagnosis::Measures) -> u64| count(g.sum(|f| of(&f.measures) as f64) as u64);
     let values = [
         ("n", n(|m| m.retransmitted_packets)),
@@ -48,31 +48,31 @@ fn again(g: &Group, lang: Lang) -> Option<String> {
     g.flows.iter().any(|f| f.measures.retransmitted_packets > 0).then(|| said("again", &values, lang))
 }
 
-fn timeouts(g: &Group, lang: Lang) -> Option<String> {
+fn timeouts(g: &FlowGroup, lang: Lang) -> Option<String> {
     let n = g.sum(|f| f.measures.timeouts as f64) as u64;
     let took = seconds(g.sum(|f| f.measures.timeout_s));
     (n > 0).then(|| said("timeouts", &[("n", count(n)), ("s", took)], lang))
 }
 
-fn too_big(g: &Group, lang: Lang) -> Option<String> {
+fn too_big(g: &FlowGroup, lang: Lang) -> Option<String> {
     let n = g.sum(|f| f.measures.too_big as f64) as u64;
     (n > 0).then(|| said("too-big", &[("n", count(n))], lang))
 }
 
 /// What says that the receiver did not read; told already where that is the cause.
-fn zero_windows(g: &Group, lang: Lang) -> Option<String> {
+fn zero_windows(g: &FlowGroup, lang: Lang) -> Option<String> {
     let n = g.sum(|f| f.measures.zero_windows as f64) as u64;
     (n > 0 && g.cause != Cause::ReceiveWindow).then(|| said("zero", &[("n", count(n))], lang))
 }
 
-fn rtt(g: &Group, lang: Lang) -> Option<String> {
+fn rtt(g: &FlowGroup, lang: Lang) -> Option<String> {
     let rtt = g.lead().measures.rtt_ms;
     let values = [("min", millis(rtt.min)), ("p50", millis(rtt.p50)), ("p95", millis(rtt.p95))];
     (rtt.max > 0.0).then(|| said("rtt", &values, lang))
 }
 
 /// How full the path was.
-fn flight(g: &Group, lang: Lang) -> Option<String> {
+fn flight(g: &FlowGroup, lang: Lang) -> Option<String> {
     let m = &g.lead().measures;
     let values = [
         ("flight", bytes(m.max_inflight_bytes as f64)),
@@ -84,15 +84,15 @@ fn flight(g: &Group, lang: Lang) -> Option<String> {
 }
 
 /// On which side of the capture the limiter is.
-fn place(g: &Group, lang: Lang) -> Option<String> {
+fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
     let key = if g.limiter?.before_capture { "diag.where.up" } else { "diag.where.down" };
     Some(said("where", &[("where", text(key, lang).into())], lang))
 }
 
 /// What else held them.
-fn others(g: &Group, lang: Lang) -> Option<String> {
+fn others(g: &FlowGroup, lang: Lang) -> Option<String> {
     let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.share(c))).into();
-    others.retain(|(c, share)| *c != g.cause && *share >= WORTH);
+    others.retain(|(c, share)| *c != g.cause && *share >= TOLD_FROM);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     let list: Vec<String> =
         others.iter().map(|(c, part)| format!("{} {} %", cause_name(*c, lang), share(*part))).collect();
@@ -100,7 +100,7 @@ fn others(g: &Group, lang: Lang) -> Option<String> {
 }
 
 /// How sure, where that is not very.
-fn sure(g: &Group, lang: Lang) -> Option<String> {
+fn sure(g: &FlowGroup, lang: Lang) -> Option<String> {
     let confidence = g.lead().confidence;
     let known = g.cause != Cause::Unknown && confidence < SURE;
     known.then(|| said("sure", &[("share", share(confidence))], lang))

@@ -9,6 +9,7 @@ pub(crate) mod page;
 mod rows;
 mod table;
 mod told;
+mod values;
 mod words;
 
 pub use page::page;

@@ -10,13 +10,20 @@ use crate::strings::{Lang, text};
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use serde::Serialize;
-use track::Kind;
+use track::PacketKind;
 
 /// Flows in the page's table: beyond these one filters in `flows.parquet`.
 const MOST_FLOWS: usize = 300;
 
 /// Kinds of packets by number.
-const KINDS: [Kind; 6] = [Kind::Ack, Kind::Data, Kind::Fast, Kind::Timeout, Kind::Probe, Kind::Reordered];
+const KINDS: [PacketKind; 6] = [
+    PacketKind::Ack,
+    PacketKind::Data,
+    PacketKind::Fast,
+    PacketKind::Timeout,
+    PacketKind::Probe,
+    PacketKind::Reordered,
+];
 
 /// The data of the page of a capture.
 #[derive(Serialize)]
@@ -35,8 +42,8 @@ pub(crate) struct Page<'a> {
     limiters: &'a [Limiter],
     /// Names of packets' kinds, by number.
     kinds: [&'static str; KINDS.len()],
-    /// Names of causes, by number.
-    causes: [&'static str; Cause::ALL.len()],
+    /// Causes, by number.
+    causes: [CauseLook; Cause::ALL.len()],
     /// What is said of groups of flows.
     told: Both<Vec<Told>>,
     /// What should be known of the capture.
@@ -45,6 +52,32 @@ pub(crate) struct Page<'a> {
     flows: Vec<Flow>,
     /// Flows that are not here.
     more: usize,
+}
+
+/// A cause as the page shows it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CauseLook {
+    /// As in JSON.
+    name: &'static str,
+    /// What people call it.
+    label: Both<&'static str>,
+    /// Colour on a light ground.
+    light: &'static str,
+    /// On a dark one.
+    dark: &'static str,
+}
+
+impl CauseLook {
+    fn of(cause: Cause) -> CauseLook {
+        let entry = cause.entry();
+        CauseLook {
+            name: cause.name(),
+            label: Both { en: entry.label.en, zh: entry.label.zh },
+            light: entry.colors.light,
+            dark: entry.colors.dark,
+        }
+    }
 }
 
 /// In both languages.
@@ -122,8 +155,8 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
         lang,
         capture: &d.capture,
         limiters: &d.limiters,
-        kinds: KINDS.map(Kind::name),
-        causes: Cause::ALL.map(Cause::name),
+        kinds: KINDS.map(PacketKind::name),
+        causes: Cause::ALL.map(CauseLook::of),
         told: Both { en: said(d, Lang::En), zh: said(d, Lang::Zh) },
         notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },
         flows,

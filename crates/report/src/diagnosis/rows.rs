@@ -3,7 +3,7 @@
 
 use result::FlowDiagnosis;
 use std::collections::BTreeMap;
-use track::{Kind, Recorder, Row};
+use track::{PackedBytes, PackedSpan, PacketKind, PacketRecorder, PacketRow};
 
 /// The most rows kept, of all flows together: some 24 MB here, and a page of some 6 MB.
 pub const MOST_ROWS: usize = 1_000_000;
@@ -31,10 +31,9 @@ pub(super) struct Acked {
     pub time: u64,
     /// All up to here is acknowledged.
     pub end: u64,
-    /// `u32::MAX` where not known.
-    pub window: u32,
-    /// µs, 0 for none.
-    pub rtt: u32,
+    /// The receive window, bytes.
+    pub window: PackedBytes,
+    pub rtt: PackedSpan,
 }
 
 /// What was sent again or came late.
@@ -43,7 +42,7 @@ pub(super) struct Again {
     pub time: u64,
     pub byte: u64,
     pub len: u32,
-    pub kind: Kind,
+    pub kind: PacketKind,
 }
 
 /// Every `every`-th of the rows that came, and the last.
@@ -119,12 +118,12 @@ impl Kept {
         self.late = true;
     }
 
-    fn data(&mut self, row: &Row) -> usize {
+    fn data(&mut self, row: &PacketRow) -> usize {
         self.time = self.time.max(row.time.as_nanos());
         let time = self.time;
         self.end = self.end.max(row.seq.saturating_add(row.len.into()));
         let mut taken = self.sent.push(Sent { time, end: self.end, inflight: row.inflight }) as usize;
-        if row.kind == Kind::Data {
+        if row.kind == PacketKind::Data {
             self.bytes += u64::from(row.len);
         } else {
             taken += self.again.push(Again { time, byte: row.seq, len: row.len, kind: row.kind }) as usize;
@@ -132,10 +131,11 @@ impl Kept {
         taken
     }
 
-    fn ack(&mut self, row: &Row) -> usize {
+    fn ack(&mut self, row: &PacketRow) -> usize {
         self.time = self.time.max(row.time.as_nanos());
         self.ack = self.ack.max(row.ack);
-        let acked = Acked { time: self.time, end: self.ack, window: row.window, rtt: row.rtt_us };
+        let (window, rtt) = (row.window.into(), row.rtt.into());
+        let acked = Acked { time: self.time, end: self.ack, window, rtt };
         self.acked.push(acked) as usize
     }
 }
@@ -228,8 +228,8 @@ impl Rows {
     }
 }
 
-impl Recorder for Rows {
-    fn row(&mut self, row: &Row) {
+impl PacketRecorder for Rows {
+    fn row(&mut self, row: &PacketRow) {
         let own = FlowDiagnosis::number(row.connection, row.from_opener);
         let other = FlowDiagnosis::number(row.connection, !row.from_opener);
         if row.len > 0 {
@@ -251,9 +251,9 @@ mod tests {
     use super::*;
     use units::Time;
 
-    fn data(connection: u32, i: u64, kind: Kind) -> Row {
+    fn data(connection: u32, i: u64, kind: PacketKind) -> PacketRow {
         let time = Time::from_nanos(1_000_000 * i);
-        Row {
+        PacketRow {
             connection,
             from_opener: true,
             time,
@@ -262,18 +262,18 @@ mod tests {
             kind,
             inflight: i as u32,
             flags: ACK,
-            ..Row::default()
+            ..PacketRow::default()
         }
     }
 
-    fn ack(connection: u32, i: u64) -> Row {
-        Row {
+    fn ack(connection: u32, i: u64) -> PacketRow {
+        PacketRow {
             connection,
             time: Time::from_nanos(1_000_000 * i + 500),
             ack: i * 1000,
             flags: ACK,
-            window: 65_535,
-            ..Row::default()
+            window: Some(65_535),
+            ..PacketRow::default()
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
     fn all_is_kept_while_there_is_room() {
         let mut rows = Rows::new(8, &[], 1000);
         for i in 0..100 {
-            rows.row(&data(0, i, if i % 10 == 9 { Kind::Fast } else { Kind::Data }));
+            rows.row(&data(0, i, if i % 10 == 9 { PacketKind::Fast } else { PacketKind::Data }));
             rows.row(&ack(0, i));
         }
         let kept = rows.of(0).unwrap();
@@ -299,7 +299,7 @@ mod tests {
         let mut rows = Rows::new(8, &[], 1000);
         let n = 100_001;
         for i in 0..n {
-            rows.row(&data(0, i, if i % 1000 == 999 { Kind::Timeout } else { Kind::Data }));
+            rows.row(&data(0, i, if i % 1000 == 999 { PacketKind::Timeout } else { PacketKind::Data }));
             rows.row(&ack(0, i));
             assert!(rows.total <= 1000);
         }
@@ -318,10 +318,10 @@ mod tests {
     fn small_flows_give_way_to_large_ones_and_a_late_one_says_so() {
         let mut rows = Rows::new(1, &[], 2000);
         for i in 0..50 {
-            (0..100).for_each(|connection| rows.row(&data(connection, i, Kind::Data)));
+            (0..100).for_each(|connection| rows.row(&data(connection, i, PacketKind::Data)));
         }
         for i in 50..500 {
-            rows.row(&data(99, i, Kind::Data));
+            rows.row(&data(99, i, PacketKind::Data));
         }
         let large = rows.of(2 * 99).unwrap();
         assert!(
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn only_what_is_wanted_is_kept() {
         let mut rows = Rows::new(8, &[6], 1000);
-        (0..10).for_each(|connection| rows.row(&data(connection, 0, Kind::Data)));
+        (0..10).for_each(|connection| rows.row(&data(connection, 0, PacketKind::Data)));
         assert!(rows.of(6).is_some() && rows.of(0).is_none() && rows.flows.len() == 1);
     }
 
@@ -344,7 +344,7 @@ mod tests {
     fn nothing_but_retransmissions_is_bounded_too_and_time_never_runs_back() {
         let mut rows = Rows::new(1, &[], 1000);
         for i in 0..20_000 {
-            rows.row(&data(0, 20_000 - i, Kind::Fast));
+            rows.row(&data(0, 20_000 - i, PacketKind::Fast));
             assert!(rows.total <= 1001);
         }
         let times: Vec<u64> = rows.of(0).unwrap().again.all().map(|a| a.time).collect();
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_scan_of_ports_takes_no_memory_to_speak_of() {
         let mut rows = Rows::new(8, &[], 1000);
-        (0..200_000).for_each(|connection| rows.row(&data(connection, 0, Kind::Data)));
+        (0..200_000).for_each(|connection| rows.row(&data(connection, 0, PacketKind::Data)));
         assert!(rows.flows.len() <= MOST_FLOWS && rows.total <= 1000);
     }
 }

@@ -9,7 +9,7 @@ use crate::table::{Cell, Column, printable, render};
 use result::{Diagnosis, FlowDiagnosis};
 
 /// Below this much of its time a second cause is not named.
-const WORTH: f64 = 0.01;
+const NAMED_FROM: f64 = 0.01;
 
 /// The first `rows` flows.
 pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
@@ -54,7 +54,9 @@ fn lost(f: &FlowDiagnosis) -> String {
 fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
     let found = match place {
         0 => Some((f.cause, FlowFigures::of(f).cause_share)),
-        _ => f.causes.iter().find(|c| c.cause != f.cause && c.share >= WORTH).map(|c| (c.cause, c.share)),
+        _ => {
+            f.causes.iter().find(|c| c.cause != f.cause && c.share >= NAMED_FROM).map(|c| (c.cause, c.share))
+        }
     };
     found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_name(c, lang), share(part)))
 }

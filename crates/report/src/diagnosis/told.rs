@@ -1,9 +1,10 @@
 //! The summary: flows that share a cause, and what limits them, are told of together.
 
 use super::words::{cause as cause_name, listed, share};
-use super::{cause, facts};
-use crate::strings::{Lang, fill, text};
+use super::{cause, facts, values};
+use crate::strings::{Lang, fill};
 use crate::table::printable;
+use result::cause::AffectedFlows;
 use result::diagnosis::{Diagnosis, Limiter};
 use result::{Cause, FlowDiagnosis};
 
@@ -24,17 +25,22 @@ pub(super) struct Told {
 }
 
 /// Flows with the same cause at the same limiter.
-pub(super) struct Group<'a> {
+pub(super) struct FlowGroup<'a> {
     pub cause: Cause,
     pub limiter: Option<&'a Limiter>,
     /// Most bytes first; never empty.
     pub flows: Vec<&'a FlowDiagnosis>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> FlowGroup<'a> {
     /// The one with most bytes.
     pub fn lead(&self) -> &'a FlowDiagnosis {
         self.flows[0]
+    }
+
+    /// The same for the registry of causes.
+    pub fn affected(&self) -> AffectedFlows<'_> {
+        AffectedFlows { flows: &self.flows, limiter: self.limiter }
     }
 
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
@@ -69,24 +75,21 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Whether the limiter belongs to the cause: flows that wait for their application are one group whatever they pass.
-fn limited(cause: Cause) -> bool {
-    matches!(cause, Cause::Policed | Cause::Shaped | Cause::Bottleneck | Cause::Congestion)
-}
-
-fn groups(d: &Diagnosis) -> Vec<Group<'_>> {
-    let mut groups: Vec<(Option<usize>, Group)> = Vec::new();
+fn groups(d: &Diagnosis) -> Vec<FlowGroup<'_>> {
+    let mut groups: Vec<(Option<usize>, FlowGroup)> = Vec::new();
     for flow in &d.flows {
-        let at = flow.limiter.filter(|&i| limited(flow.cause) && i < d.limiters.len());
+        // Flows that wait for their application are one group whatever they pass.
+        let by_limiter = flow.cause.entry().by_limiter;
+        let at = flow.limiter.filter(|&i| by_limiter && i < d.limiters.len());
         match groups.iter_mut().find(|(limiter, g)| (*limiter, g.cause) == (at, flow.cause)) {
             Some((_, group)) => group.flows.push(flow),
             None => {
                 let limiter = at.and_then(|i| d.limiters.get(i));
-                groups.push((at, Group { cause: flow.cause, limiter, flows: vec![flow] }));
+                groups.push((at, FlowGroup { cause: flow.cause, limiter, flows: vec![flow] }));
             }
         }
     }
-    let mut groups: Vec<Group> = groups.into_iter().map(|(_, g)| g).collect();
+    let mut groups: Vec<FlowGroup> = groups.into_iter().map(|(_, g)| g).collect();
     for group in &mut groups {
         group.flows.sort_by_key(|f| std::cmp::Reverse(f.measures.bytes));
     }
@@ -106,10 +109,10 @@ pub(super) fn told(d: &Diagnosis, lang: Lang) -> (Vec<Told>, Option<String>) {
     (told, (n > 0).then_some(rest))
 }
 
-fn say(group: &Group, lang: Lang) -> Told {
+fn say(group: &FlowGroup, lang: Lang) -> Told {
     let lead = group.lead();
     let who = format!("{} -> {}", printable(&lead.from), printable(&lead.to));
-    let how = text(&format!("diag.how.{}", group.cause.name()), lang);
+    let how = values::of(group.cause.entry().how, lang);
     let n = group.flows.len();
     let key = if n == 1 { "diag.head.one" } else { "diag.head.many" };
     let values = [

@@ -4,6 +4,7 @@ use crate::number::{count, short};
 use crate::strings::{Lang, text};
 use result::Cause;
 use result::diagnosis::LimiterKind;
+use result::remedy::RemedyPlace;
 
 /// `847 B`, `64.0 kB`, `1.25 MB` (k = 1000).
 pub(super) fn bytes(n: f64) -> String {
@@ -27,7 +28,7 @@ pub(super) fn seconds(s: f64) -> String {
 }
 
 pub(super) fn cause(cause: Cause, lang: Lang) -> &'static str {
-    text(&format!("diag.cause.{}", cause.name()), lang)
+    super::values::of(cause.entry().label, lang)
 }
 
 pub(super) fn kind(kind: LimiterKind, lang: Lang) -> &'static str {
@@ -37,6 +38,15 @@ pub(super) fn kind(kind: LimiterKind, lang: Lang) -> &'static str {
         LimiterKind::Bottleneck => "diag.kind.bottleneck",
     };
     text(key, lang)
+}
+
+/// On which side of the capture, where that is what a place says.
+pub(super) fn place(place: RemedyPlace, lang: Lang) -> Option<&'static str> {
+    match place {
+        RemedyPlace::BeforeCapture => Some(text("diag.where.up", lang)),
+        RemedyPlace::BehindCapture => Some(text("diag.where.down", lang)),
+        _ => None,
+    }
 }
 
 /// Items as the language separates them.

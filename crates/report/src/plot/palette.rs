@@ -41,9 +41,6 @@ pub(super) struct Palette {
     pub grid: Color,
     pub flows: [Color; 8],
     states: BTreeMap<String, Color>,
-    /// What held flows of a capture: the page's alone.
-    #[serde(rename = "causes")]
-    _causes: serde::de::IgnoredAny,
     pub drop: Color,
     pub mark: Color,
     pub limit: Color,

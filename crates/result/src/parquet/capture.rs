@@ -14,7 +14,7 @@ const BATCH: usize = 4096;
 
 /// A TCP packet with what was known when it passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Packet {
+pub struct PacketRecord {
     /// [`FlowDiagnosis::id`] of the direction it travels in.
     pub flow: u32,
     /// Nanoseconds since 1970.
@@ -33,10 +33,10 @@ pub struct Packet {
     pub kind: &'static str,
     /// Bytes in flight of its own direction.
     pub inflight: u32,
-    /// The receive window it announces; `u32::MAX` where the scale is not known.
-    pub window: u32,
-    /// RTT of what it acknowledges, µs; 0 for none.
-    pub rtt_us: u32,
+    /// The receive window it announces, bytes; `None` where the scale is not known.
+    pub window: Option<u32>,
+    /// RTT of what it acknowledges, µs.
+    pub rtt_us: Option<u64>,
 }
 
 /// Every TCP packet.
@@ -79,7 +79,7 @@ pub const PACKETS: File = File {
 /// Writes packets as they come.
 pub struct PacketWriter<W: Write + Send> {
     sheet: Sheet<W>,
-    batch: Vec<Packet>,
+    batch: Vec<PacketRecord>,
     /// Kinds' names met so far: bytes that rows share.
     kinds: Vec<(&'static str, ByteArray)>,
 }
@@ -98,7 +98,7 @@ impl<W: Write + Send> PacketWriter<W> {
     ///
     /// # Errors
     /// As `out`'s.
-    pub fn push(&mut self, packet: Packet) -> io::Result<()> {
+    pub fn push(&mut self, packet: PacketRecord) -> io::Result<()> {
         self.batch.push(packet);
         if self.batch.len() < BATCH { Ok(()) } else { self.flush() }
     }
@@ -115,8 +115,8 @@ impl<W: Write + Send> PacketWriter<W> {
             b.ints(batch.iter().map(|p| Some(p.flags.into())));
             b.texts(batch.iter().map(|p| Some(shared(kinds, p.kind))));
             b.ints(batch.iter().map(|p| Some(p.inflight.into())));
-            b.ints(batch.iter().map(|p| (p.window != u32::MAX).then_some(p.window.into())));
-            b.ints(batch.iter().map(|p| (p.rtt_us != 0).then_some(p.rtt_us.into())));
+            b.ints(batch.iter().map(|p| p.window.map(i64::from)));
+            b.ints(batch.iter().map(|p| p.rtt_us.map(|us| us as i64)));
         })?;
         batch.clear();
         Ok(())
@@ -155,7 +155,23 @@ enum Value {
 #[derive(Clone, Copy)]
 struct Field {
     column: Column,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
+    of: FieldSource,
+}
+
+/// Where a flow's value comes from.
+#[derive(Clone, Copy)]
+enum FieldSource {
+    Share(Cause),
+    Value(fn(&FlowDiagnosis, &Diagnosis) -> Value),
+}
+
+impl FieldSource {
+    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> Value {
+        match self {
+            FieldSource::Share(cause) => Real(Some(flow.share(cause))),
+            FieldSource::Value(of) => of(flow, diagnosis),
+        }
+    }
 }
 
 const fn texts(
@@ -163,11 +179,11 @@ const fn texts(
     about: &'static str,
     of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
 ) -> Field {
-    Field { column: column(name, Kind::Text, about), of }
+    Field { column: column(name, Kind::Text, about), of: FieldSource::Value(of) }
 }
 
 const fn ints(name: &'static str, about: &'static str, of: fn(&FlowDiagnosis, &Diagnosis) -> Value) -> Field {
-    Field { column: column(name, Kind::Int, about), of }
+    Field { column: column(name, Kind::Int, about), of: FieldSource::Value(of) }
 }
 
 const fn reals(
@@ -175,7 +191,7 @@ const fn reals(
     about: &'static str,
     of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
 ) -> Field {
-    Field { column: column(name, Kind::Real, about), of }
+    Field { column: column(name, Kind::Real, about), of: FieldSource::Value(of) }
 }
 
 /// The same column, but it may be null.
@@ -190,7 +206,8 @@ const fn or_null(field: Field) -> Field {
 
 use Value::{Int, Real, Text};
 
-const FIELDS: [Field; 67] = [
+/// What goes before the causes' shares.
+const HEAD: [Field; 8] = [
     ints("flow", "the flow's number, `id` in `diagnosis.json`", |f, _| Int(Some(f.id.into()))),
     ints("connection", "number of the connection in the capture", |f, _| Int(Some(f.connection.into()))),
     texts("from", "the sender, `address:port`", |f, _| Text(Some(f.from.clone()))),
@@ -199,28 +216,10 @@ const FIELDS: [Field; 67] = [
     reals("duration_s", "from first data to its last ACK, seconds", |f, _| Real(Some(f.duration_s))),
     texts("cause", "main cause, as in `diagnosis.json`", |f, _| Text(Some(f.cause.name().into()))),
     reals("confidence", "how sure, 0 to 1", |f, _| Real(Some(f.confidence))),
-    reals(
-        "share_application",
-        "share of its time, 0 to 1, in which the application had nothing to send",
-        |f, _| Real(Some(f.share(Cause::Application))),
-    ),
-    reals("share_receive_window", "… the receive window was full", |f, _| {
-        Real(Some(f.share(Cause::ReceiveWindow)))
-    }),
-    reals("share_send_buffer", "… the sender's buffer held it", |f, _| {
-        Real(Some(f.share(Cause::SendBuffer)))
-    }),
-    reals("share_slow_start", "… it was in slow start", |f, _| Real(Some(f.share(Cause::SlowStart)))),
-    reals("share_random_loss", "… random loss held it", |f, _| Real(Some(f.share(Cause::RandomLoss)))),
-    reals("share_congestion", "… losses at a full queue held it", |f, _| {
-        Real(Some(f.share(Cause::Congestion)))
-    }),
-    reals("share_bottleneck", "… the bottleneck was full", |f, _| Real(Some(f.share(Cause::Bottleneck)))),
-    reals("share_policed", "… a policer dropped", |f, _| Real(Some(f.share(Cause::Policed)))),
-    reals("share_shaped", "… a shaper delayed", |f, _| Real(Some(f.share(Cause::Shaped)))),
-    reals("share_outage", "… nothing passed", |f, _| Real(Some(f.share(Cause::Outage)))),
-    reals("share_ack_path", "… the way of the ACKs held it", |f, _| Real(Some(f.share(Cause::AckPath)))),
-    reals("share_unknown", "… none of these could be shown", |f, _| Real(Some(f.share(Cause::Unknown)))),
+];
+
+/// What follows the shares.
+const REST: [Field; 47] = [
     or_null(ints("limiter", "index into `limiters` of `diagnosis.json`; null: none was found", |f, _| {
         Int(f.limiter.map(|n| n as u64))
     })),
@@ -310,6 +309,35 @@ const FIELDS: [Field; 67] = [
     ),
 ];
 
+/// The share of each cause, by the registry.
+const SHARES: [Field; Cause::ALL.len()] = {
+    let mut all = [HEAD[0]; Cause::ALL.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let (name, about) = Cause::ALL[i].share_column();
+        all[i] = Field { column: column(name, Kind::Real, about), of: FieldSource::Share(Cause::ALL[i]) };
+        i += 1;
+    }
+    all
+};
+
+const FIELDS: [Field; HEAD.len() + SHARES.len() + REST.len()] = {
+    let mut all = [HEAD[0]; HEAD.len() + SHARES.len() + REST.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let (shares, rest) = (HEAD.len(), HEAD.len() + SHARES.len());
+        all[i] = if i < shares {
+            HEAD[i]
+        } else if i < rest {
+            SHARES[i - shares]
+        } else {
+            REST[i - rest]
+        };
+        i += 1;
+    }
+    all
+};
+
 const COLUMNS: [Column; FIELDS.len()] = {
     let mut all = [FIELDS[0].column; FIELDS.len()];
     let mut i = 0;
@@ -361,7 +389,7 @@ pub fn write_flow_diagnoses<W: Write + Send>(out: W, diagnosis: &Diagnosis) -> i
 }
 
 fn fill(b: &mut Block, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
-    let values = flows.iter().map(|f| (field.of)(f, d));
+    let values = flows.iter().map(|f| field.of.value(f, d));
     match field.column.kind {
         Kind::Text | Kind::TextOrNull => b.texts(values.map(|v| match v {
             Text(v) => v.as_deref().map(text),
@@ -405,15 +433,15 @@ mod tests {
         let n = GROUP_ROWS + BATCH + 7;
         for i in 0..n as u64 {
             let known = i % 2 == 0;
-            let packet = Packet {
+            let packet = PacketRecord {
                 flow: (i % 2) as u32,
                 time_ns: 1_700_000_000_000_000_000 + i,
                 seq: i << 33,
                 len: 1448,
                 kind: if known { "data" } else { "fast" },
-                window: if known { 65_535 } else { u32::MAX },
-                rtt_us: if known { 31_000 } else { 0 },
-                ..Packet::default()
+                window: known.then_some(65_535),
+                rtt_us: known.then_some(31_000),
+                ..PacketRecord::default()
             };
             writer.push(packet).unwrap();
         }
@@ -471,7 +499,7 @@ mod tests {
             let field = FIELDS.iter().find(|f| f.column.name == name).unwrap_or_else(|| panic!("{name}"));
             let causes = vec![CauseShare { cause, share: 0.5, seconds: 1.0 }];
             let flow = FlowDiagnosis { causes, ..FlowDiagnosis::default() };
-            assert!(matches!((field.of)(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
+            assert!(matches!(field.of.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
         }
     }
 }

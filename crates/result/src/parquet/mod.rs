@@ -17,7 +17,7 @@ mod sheet;
 mod table;
 mod write;
 
-pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, Packet, PacketWriter, write_flow_diagnoses};
+pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
 pub use columns::{Column, ELEMENTS, FILES, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
 pub use read::{Series, read_series};
 pub use table::SeriesError;

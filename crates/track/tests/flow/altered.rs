@@ -2,7 +2,7 @@
 
 use crate::vantage::{Run, one, tracks};
 use crate::{LOSS, POLICER, RECEIVER, SENDER, check, transfer};
-use capture::Packet;
+use capture::TcpPacket;
 use track::Track;
 use units::Span;
 
@@ -39,10 +39,10 @@ fn sequence_numbers_may_wrap_around() {
 fn records_that_stand_there_twice_are_left_out() {
     let r = policed();
     let packets = &r.captures.hosts[SENDER];
-    let mut twice: Vec<Packet> = Vec::new();
+    let mut twice: Vec<TcpPacket> = Vec::new();
     for p in packets {
         twice.push(*p);
-        twice.push(Packet { time: p.time + Span::from_micros(7), ttl: p.ttl - 1, ..*p });
+        twice.push(TcpPacket { time: p.time + Span::from_micros(7), ttl: p.ttl - 1, ..*p });
     }
     twice.sort_by_key(|p| p.time);
     let (t, plain) = (one(&twice), r.at(SENDER));
@@ -60,14 +60,14 @@ fn what_the_capture_missed_is_not_lost() {
     let mut again = std::collections::HashMap::new();
     r.captures.sent.iter().for_each(|(seq, _)| *again.entry(*seq).or_insert(0) += 1);
     let (mut n, mut missed) = (0, 0);
-    let keep = |p: &&Packet| {
+    let keep = |p: &&TcpPacket| {
         let once = p.len > 0 && again.get(&p.seq) == Some(&1);
         n += once as u32;
         let dropped = once && n.is_multiple_of(97);
         missed += if dropped { p.len as u64 } else { 0 };
         !dropped
     };
-    let packets: Vec<Packet> = r.captures.hosts[SENDER].iter().filter(keep).copied().collect();
+    let packets: Vec<TcpPacket> = r.captures.hosts[SENDER].iter().filter(keep).copied().collect();
     let (t, plain) = (one(&packets), r.at(SENDER));
     assert!(missed > 100_000);
     assert_eq!(t.counts.missed_bytes, missed);
@@ -79,7 +79,7 @@ fn what_the_capture_missed_is_not_lost() {
 #[test]
 fn one_way_is_enough_for_what_it_shows() {
     let r = policed();
-    let way = |data: bool| -> Vec<Packet> {
+    let way = |data: bool| -> Vec<TcpPacket> {
         r.captures.hosts[SENDER].iter().filter(|p| (p.dst.port == 5201) == data).copied().collect()
     };
     let plain = r.at(SENDER);
@@ -99,15 +99,15 @@ fn without_its_beginning_a_flow_is_followed_all_the_same() {
     let packets = &r.captures.hosts[RECEIVER];
     let t = one(&packets[packets.len() / 2..]);
     assert!(!t.handshake.syn && t.handshake.wscale.is_none());
-    assert!(t.bins.iter().all(|b| b.window == u32::MAX), "the scale is not known");
-    assert_eq!(t.mss, 1448);
-    let rtt = t.rtt.mean().as_millis_f64();
+    assert!(t.bins.iter().all(|b| b.window.get().is_none()), "the scale is not known");
+    assert_eq!(t.mss, Some(1448));
+    let rtt = t.rtt.mean().unwrap().as_millis_f64();
     assert!((39.0..45.0).contains(&rtt), "{rtt}: by timestamps, without handshake");
 }
 
 /// Segmentation offload: up to `most` segments in a row that follow each other at once are one record.
-fn offloaded(packets: &[Packet], most: u32) -> Vec<Packet> {
-    let mut out: Vec<Packet> = Vec::new();
+fn offloaded(packets: &[TcpPacket], most: u32) -> Vec<TcpPacket> {
+    let mut out: Vec<TcpPacket> = Vec::new();
     for p in packets {
         if let Some(last) = out.last_mut()
             && (last.src, last.ack, last.options) == (p.src, p.ack, p.options)
@@ -147,8 +147,8 @@ fn a_port_used_again_is_another_connection() {
             .options
             .sack
             .map(|(a, b)| (a.wrapping_add(1_000_000 - shift), b.wrapping_add(1_000_000 - shift)));
-        let options = capture::Options { sack, ..p.options };
-        Packet {
+        let options = capture::PacketOptions { sack, ..p.options };
+        TcpPacket {
             time,
             seq: p.seq.wrapping_add(shift),
             ack: p.ack.wrapping_add(1_000_000 - shift),
@@ -156,7 +156,7 @@ fn a_port_used_again_is_another_connection() {
             ..*p
         }
     });
-    let both: Vec<Packet> = first.iter().copied().chain(later).collect();
+    let both: Vec<TcpPacket> = first.iter().copied().chain(later).collect();
     let mut tracks = tracks(&both);
     tracks.sort_by_key(|t| t.connection);
     assert_eq!(tracks.iter().map(|t| t.connection).collect::<Vec<_>>(), [0, 1]);

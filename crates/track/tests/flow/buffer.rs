@@ -1,14 +1,14 @@
 //! A sender whose buffer is small, as Linux fills it: in bursts, the next as soon as ACKs have made room.
 
-use capture::{Addr, End, Flags, Options, Packet};
+use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use track::{Track, Tracker, TrackerOptions};
-use units::Time;
+use units::{Span, Time};
 
 const MSS: u32 = 1460;
 const BURST: u32 = 40;
 
-fn end(host: u8, port: u16) -> End {
-    End { addr: Addr::v4([10, 0, 0, host]), port }
+fn end(host: u8, port: u16) -> Endpoint {
+    Endpoint { addr: Addr::v4([10, 0, 0, host]), port }
 }
 
 /// At the sender: bursts of 40 segments, of which the last has `tail` bytes; an ACK for every two from 20 ms on, 0.7 ms
@@ -18,25 +18,27 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
     let mut tracker = Tracker::new(TrackerOptions::default());
     let mut packet = |us: u64, from_a: bool, seq: u32, ack: u32, flags: u8, len: u32| {
         let (src, dst) = if from_a { (a, b) } else { (b, a) };
-        let options = match flags & Flags::SYN.0 {
-            0 => Options::default(),
-            _ => Options { mss: Some(1460), wscale: Some(0), sack_ok: true, ..Options::default() },
+        let options = match flags & TcpFlags::SYN.0 {
+            0 => PacketOptions::default(),
+            _ => {
+                PacketOptions { mss: Some(1460), wscale: Some(0), sack_ok: true, ..PacketOptions::default() }
+            }
         };
-        tracker.packet(&Packet {
+        tracker.packet(&TcpPacket {
             time: Time::from_nanos(us * 1000),
             src,
             dst,
             seq,
             ack,
-            flags: Flags(flags),
+            flags: TcpFlags(flags),
             window,
             len,
             header: 40,
             options,
-            ..Packet::default()
+            ..TcpPacket::default()
         });
     };
-    let (syn, ack, psh) = (Flags::SYN.0, Flags::ACK.0, Flags::PSH.0);
+    let (syn, ack, psh) = (TcpFlags::SYN.0, TcpFlags::ACK.0, TcpFlags::PSH.0);
     packet(0, true, 0, 0, syn, 0);
     packet(10_000, false, 0, 1, syn | ack, 0);
     packet(10_010, true, 1, 1, ack, 0);
@@ -63,11 +65,11 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
 fn bursts_that_acks_let_out_are_a_buffers() {
     for tail in [MSS, 700] {
         let c = bursts(60, tail, 65_535).counts;
-        assert!(c.ended > 1_000_000_000, "{} ms of 1.7 s", c.ended / 1_000_000);
-        assert!(c.ended_by_ack * 10 > c.ended * 9, "{c:?}");
+        assert!(c.app_limited > Span::from_secs(1), "{:?} of 1.7 s", c.app_limited);
+        assert!(c.app_limited_until_ack * 10 > c.app_limited * 9, "{c:?}");
         // What comes at its own time is an application's.
         let c = bursts(400, tail, 65_535).counts;
-        assert_eq!(c.ended_by_ack, 0, "{c:?}");
+        assert_eq!(c.app_limited_until_ack, Span::ZERO, "{c:?}");
     }
 }
 

@@ -6,7 +6,7 @@ mod many;
 mod vantage;
 
 use std::collections::HashSet;
-use track::{Bin, Fate, Track, Waited};
+use track::{PacketFate, PauseKind, Track, WaitReason};
 use vantage::{Run, run};
 
 const DELAY: &str = r#"{ kind = "delay", delay = "10ms" }"#;
@@ -47,7 +47,7 @@ fn check(t: &Track) {
     let c = &t.counts;
     assert_eq!(c.fast + c.rto + c.tlp, c.retransmitted_packets, "{c:?}");
     let logged = |up: bool| -> u64 {
-        let fate = if up { Fate::LostUp } else { Fate::LostDown };
+        let fate = if up { PacketFate::LostUp } else { PacketFate::LostDown };
         t.log.iter().filter(|s| s.fate == fate).map(|s| s.segments as u64).sum()
     };
     assert_eq!((logged(true), logged(false)), (c.lost_up, c.lost_down));
@@ -58,8 +58,12 @@ fn check(t: &Track) {
     assert_eq!(c.missed_bytes, 0);
 }
 
-fn ms(t: &Track, of: fn(&Bin) -> u32) -> f64 {
-    t.bins.iter().map(|b| of(b) as f64 / 1e3).sum()
+fn ms(t: &Track, kind: PauseKind) -> f64 {
+    t.bins.iter().map(|b| b.paused(kind).as_millis_f64()).sum()
+}
+
+fn mean_ms(t: &Track) -> f64 {
+    t.rtt.mean().unwrap().as_millis_f64()
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn at_the_sender_retransmissions_losses_timeouts_and_rtt_are_exact() {
                 assert_eq!((c.unique_bytes, c.acked_bytes), (20_000_000, 20_000_000), "{label}");
                 // Every packet that was sent again and is not lost was needless.
                 assert_eq!(c.spurious, c.retransmitted_packets - c.lost_down, "{label}");
-                close(&label, t.rtt.mean().as_millis_f64(), f.rtt_ms.mean, 2.0);
+                close(&label, mean_ms(&t), f.rtt_ms.mean, 2.0);
             }
         }
     }
@@ -111,7 +115,7 @@ fn behind_the_bottleneck_losses_are_before_the_capture() {
             assert_eq!((t.counts.lost_up, t.counts.lost_down), (holes, 0), "{name} at {host}");
             assert_eq!(t.counts.retransmitted_packets, holes, "{name} at {host}");
             assert_eq!(t.counts.reordered, 0);
-            close(name, t.rtt.mean().as_millis_f64(), r.flow().rtt_ms.mean, 2.0);
+            close(name, mean_ms(&t), r.flow().rtt_ms.mean, 2.0);
         }
     }
 }
@@ -128,7 +132,7 @@ fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
         assert_eq!(c.timeouts, f.timeouts);
         // After an outage the way to the sender is known only once its packets come again.
         let within = if stage == OUTAGE { 3.0 } else { 2.0 };
-        close("rtt", t.rtt.mean().as_millis_f64(), f.rtt_ms.mean, within);
+        close("rtt", mean_ms(&t), f.rtt_ms.mean, within);
         close("up", t.handshake.up.unwrap().as_millis_f64(), 20.0, 1.0);
         close("down", t.handshake.down.unwrap().as_millis_f64(), 20.0, 1.0);
     }
@@ -161,10 +165,10 @@ fn an_outage_shows_as_timeouts_wherever_the_capture_is() {
         for host in [SENDER, MIDDLE, RECEIVER] {
             let t = r.at(host);
             check(&t);
-            let waited = ms(&t, |b| b.timeout);
+            let waited = ms(&t, PauseKind::Timeout);
             println!("{behind} {host}: {waited} ms, {:?} {:?}", t.waits, t.counts);
             assert!((700.0..1400.0).contains(&waited), "{behind} {host}: {waited} ms in timeouts");
-            assert!(t.waits.iter().any(|w| w.why == Waited::Timeout));
+            assert!(t.waits.iter().any(|w| w.why == WaitReason::Timeout));
             assert!((1..=2).contains(&t.counts.timeouts), "{:?}", t.counts);
             assert!(t.counts.rto * 10 >= t.counts.retransmitted_packets * 9, "{:?}", t.counts);
         }
@@ -176,7 +180,7 @@ fn what_an_outage_held_back_is_not_lost() {
     let r = transfer(KEPT, true, "", "", 1);
     let t = r.at(SENDER);
     assert_eq!((t.counts.lost_down, t.counts.spurious), (0, r.flow().retransmitted_packets));
-    assert!(t.log.iter().all(|s| s.fate == Fate::Passed));
+    assert!(t.log.iter().all(|s| s.fate == PacketFate::Passed));
 }
 
 #[test]
@@ -203,7 +207,7 @@ fn lost(r: &Run, t: &Track) -> [usize; 3] {
     let (mut found, mut had) = ([0; 3], HashSet::new());
     for (p, s) in of(SENDER).zip(&t.log) {
         assert_eq!(p.time, s.time);
-        match (arrived.contains(&p.id), s.fate == Fate::LostDown) {
+        match (arrived.contains(&p.id), s.fate == PacketFate::LostDown) {
             (false, true) => found[0] += 1,
             (false, false) => found[1] += usize::from(!had.contains(&p.seq)),
             (true, true) => found[2] += 1,
@@ -237,7 +241,7 @@ fn without_sack_losses_are_told_by_the_acks() {
                 close("losses", (found + wrong) as f64, (found + missed) as f64, within);
                 let most = if stack.contains("timestamps") { found / 4 } else { found / 100 };
                 assert!(missed <= most && wrong <= most, "{name} {stack} {seed}: {missed} {wrong}");
-                close("rtt", t.rtt.mean().as_millis_f64(), r.flow().rtt_ms.mean, 2.0);
+                close("rtt", mean_ms(&t), r.flow().rtt_ms.mean, 2.0);
             }
         }
     }
@@ -249,7 +253,7 @@ fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
     for host in [SENDER, MIDDLE, RECEIVER] {
         let t = r.at(host);
         check(&t);
-        let (full, idle) = (ms(&t, |b| b.window_full), ms(&t, |b| b.idle));
+        let (full, idle) = (ms(&t, PauseKind::WindowFull), ms(&t, PauseKind::Idle));
         let all = t.last_data.unwrap().since(t.first_data.unwrap()).as_millis_f64();
         println!("{host}: full {full:.0} idle {idle:.0} of {all:.0} ms");
         assert!(full > 0.8 * all, "at {host}: window full for {full} of {all} ms");
@@ -270,13 +274,13 @@ fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
     for host in [SENDER, MIDDLE, RECEIVER] {
         let t = r.at(host);
         check(&t);
-        let idle = ms(&t, |b| b.idle);
+        let idle = ms(&t, PauseKind::Idle);
         println!("{host}: idle {idle:.0} ms {:?}", t.waits);
         assert_eq!(t.counts.timeouts, 0);
         assert!((8000.0..10_500.0).contains(&idle), "at {host}: idle {idle} ms");
         // While it writes, slower than the link, what it has written has left but for moments.
-        let ended = ms(&t, |b| b.ended);
-        assert!((17_000.0..20_100.0).contains(&ended), "at {host}: ended {ended} ms");
-        close("rtt", t.rtt.quantile(0.5).as_millis_f64(), r.flow().rtt_ms.p50, 5.0);
+        let limited = ms(&t, PauseKind::AppLimited);
+        assert!((17_000.0..20_100.0).contains(&limited), "at {host}: limited {limited} ms");
+        close("rtt", t.rtt.quantile(0.5).unwrap().as_millis_f64(), r.flow().rtt_ms.p50, 5.0);
     }
 }

@@ -1,12 +1,12 @@
 //! Many connections at once.
 
 use crate::{POLICER, SENDER, transfer};
-use capture::Packet;
+use capture::TcpPacket;
 use track::{Track, Tracker, TrackerOptions};
 use units::Span;
 
 /// Begin of the connection `n`, and its port.
-fn moved(p: &Packet, client: u16, n: u16) -> Packet {
+fn moved(p: &TcpPacket, client: u16, n: u16) -> TcpPacket {
     let mut p = *p;
     p.time += Span::from_micros(137) * n as u64;
     for end in [&mut p.src, &mut p.dst] {
@@ -20,9 +20,10 @@ fn moved(p: &Packet, client: u16, n: u16) -> Packet {
 #[test]
 fn packets_together_are_tracked_as_one_by_one() {
     let run = transfer(POLICER, true, "", "", 7);
-    let some: Vec<Packet> = run.captures.hosts[SENDER].iter().take(400).copied().collect();
+    let some: Vec<TcpPacket> = run.captures.hosts[SENDER].iter().take(400).copied().collect();
     let client = some[0].src.port;
-    let mut all: Vec<Packet> = (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
+    let mut all: Vec<TcpPacket> =
+        (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
     all.sort_by_key(|p| p.time);
     // Some memory is saved, and some connections closed early.
     for options in [

@@ -1,6 +1,6 @@
 //! Simulated runs as a capture would show them: at the sender, in the middle, at the receiver.
 
-use capture::Packet;
+use capture::TcpPacket;
 use path::Packet as Simulated;
 use result::{Flow, Outcome};
 use scenario::Experiment;
@@ -16,7 +16,7 @@ const BEGIN: Time = Time::from_nanos(1_600_000_000_000_000_000);
 /// Packets of one host each.
 pub struct Captures {
     encoder: Encoder,
-    pub hosts: Vec<Vec<Packet>>,
+    pub hosts: Vec<Vec<TcpPacket>>,
     /// Stream offset and length of the packets that left the first host and of those that came to the last.
     pub sent: Vec<(u32, u32)>,
     pub arrived: Vec<(u32, u32)>,
@@ -81,13 +81,13 @@ impl Run {
 }
 
 /// The only direction with data.
-pub fn one(packets: &[Packet]) -> Track {
+pub fn one(packets: &[TcpPacket]) -> Track {
     let mut tracks = tracks(packets);
     assert_eq!(tracks.len(), 1);
     tracks.remove(0)
 }
 
-pub fn tracks(packets: &[Packet]) -> Vec<Track> {
+pub fn tracks(packets: &[TcpPacket]) -> Vec<Track> {
     let mut tracker = Tracker::new(TrackerOptions::default());
     packets.iter().for_each(|p| tracker.packet(p));
     let mut tracks = Vec::new();

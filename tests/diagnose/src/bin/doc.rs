@@ -27,7 +27,7 @@ fn run() -> Result<(), String> {
     let mut lines = lines.into_inner().map_err(|e| e.to_string())?;
     lines.sort_by_key(|l| (l.case.parse::<u64>().unwrap_or(0), l.from.clone()));
     let all: Vec<&Line> = lines.iter().collect();
-    println!("{}", HEAD.trim_end());
+    println!("{}", HEAD.trim_end().replace("{causes}", score::causes().trim_end()));
     println!(
         "\n## The corpus\n\n`corpus score {seed} {count}`: {count} cases of the simulator. {}",
         score::tables(&all)

@@ -1,0 +1,344 @@
+//! Rate limiters: policers, shapers, bottleneck links.
+//!
+//! Two models ask the packets for a limiter. The first explains losses by a virtual queue that overflows
+//! ([`by_losses`]); who waits when it is nearly full tells a policer from a real queue ([`drain_delay`]). The second
+//! explains delays by a queue that drains at one rate ([`by_delays`]); what passes before anything waits is a shaper's
+//! bucket ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals
+//! ([`refill_ticks`]). Where both find one, [`find`] says which is right.
+
+mod by_delays;
+mod by_losses;
+mod candidate_rates;
+mod corrected;
+pub(crate) mod delay_fit;
+mod departures;
+mod drain_delay;
+pub(crate) mod loss_delay;
+pub(crate) mod loss_gaps;
+pub(crate) mod rate_search;
+mod refill_ticks;
+mod sender_line;
+mod shaper_bucket;
+mod sort;
+mod virtual_queue;
+
+use by_delays::{limiter_by_delays, limiter_by_rate, losses_go_with_delay};
+use by_losses::limiter_by_losses;
+use delay_fit::{DelayFit, DrainRate};
+use result::diagnosis::LimiterKind;
+use std::cell::LazyCell;
+use track::{LoggedPacket, PacketFate, Track};
+use units::{Span, Time};
+use virtual_queue::{PacketArrival, TokenBucketFit};
+
+/// A limiter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct FoundLimiter {
+    /// What kind.
+    pub kind: LimiterKind,
+    /// IP bytes a second.
+    pub rate: f64,
+    /// Bucket, bytes, where it showed.
+    pub burst: Option<f64>,
+    /// The bucket gets all of it at once, each so many seconds.
+    pub interval: Option<f64>,
+    /// Longest queue, bytes.
+    pub queue: f64,
+    /// Longest delay, seconds.
+    pub delay: f64,
+    /// It is behind the capture.
+    pub behind: bool,
+    /// Share of packets lost.
+    pub lost: f64,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// Delays make a policer certain.
+    pub sure: bool,
+    /// What the losses said.
+    pub bucket: Option<TokenBucketFit>,
+    /// What delays said at the rate.
+    pub delay_fit: Option<DelayFit>,
+    /// What departures said.
+    pub drain: Option<DrainRate>,
+}
+
+/// What the flows through one limiter have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PathFacts {
+    /// RTprop, seconds.
+    pub base: f64,
+    /// Mean RTT, seconds.
+    pub rtt: f64,
+    /// Losses and queues between capture and receiver are looked at, else those before the capture.
+    pub behind: bool,
+    /// Some packets were merged to one arrival.
+    pub merged: bool,
+    /// The capture is the sender's: before it nothing delays.
+    pub sender: bool,
+}
+
+/// The entry of what stands in no log.
+const ACK_ENTRY: u32 = u32::MAX;
+/// Share of the losses explained that leaves none to others.
+const NEARLY_ALL: f64 = 0.85;
+/// Bytes that may pass at once anyway.
+const SLACK: f64 = 64e3;
+/// A policer behind a queue is this much slower.
+const BEHIND: f64 = 0.85;
+/// Share of packets that is nearly all, and by how much rates differ that are one.
+const WAIT: f64 = 0.9;
+const STEADY: f64 = 0.03;
+/// Delay by timestamps below this is the ticks', seconds.
+const CLOCK: f64 = 0.0025;
+
+/// ACKs of what the other way brings, which pass where the data does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AckLoad {
+    /// When, seconds since 1970.
+    pub at: f64,
+    /// IP bytes.
+    pub bytes: f32,
+}
+
+/// The packets of several tracks. Lists of them are the most memory that a diagnosis takes: they are made when needed.
+#[derive(Clone, Copy)]
+pub(crate) struct LimiterPackets<'a> {
+    /// Whose.
+    pub tracks: &'a [&'a Track],
+    /// While the path was gone, of each track, seconds since its connection's first packet: what was lost then is left out.
+    pub gone: &'a [Vec<(f64, f64)>],
+    /// They take room on the same way.
+    pub ack_load: &'a [AckLoad],
+}
+
+impl LimiterPackets<'_> {
+    /// In the order they came. Times are seconds since the first.
+    /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
+    /// limiter before the capture; else it is the RTT, and `at` when it was seen.
+    pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
+        let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
+            let mut before = None;
+            track.log.iter().enumerate().filter_map(move |(entry, s)| {
+                let lost = match s.fate {
+                    PacketFate::Passed => false,
+                    PacketFate::LostDown => behind,
+                    // What was lost before the capture never came to a limiter behind it.
+                    PacketFate::LostUp if behind => return None,
+                    PacketFate::LostUp => true,
+                };
+                let mut rtt = micros32(s.rtt.get());
+                let mut at = seconds(s.time);
+                let since = at - seconds(track.first);
+                if lost && gone.iter().any(|g| since > g.0 && since < g.1) {
+                    return None;
+                }
+                if clocked {
+                    // It came to the limiter before it waited there.
+                    rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
+                    at -= micros(s.delay.or_zero());
+                }
+                // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
+                if s.fate == PacketFate::LostUp {
+                    at = before.unwrap_or(at);
+                }
+                before = Some(at);
+                let (bytes, size) = (s.bytes as f32, size(s));
+                Some(PacketArrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
+            })
+        });
+        // They wait as the packet before them does.
+        let (first, mut next) = (self.tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
+        let ack_load = self.ack_load.iter().map_while(move |a| {
+            while next + 1 < first.len() && seconds(first[next + 1].time) < a.at {
+                next += 1;
+            }
+            let s = first.get(next)?;
+            let late = if clocked { micros(s.delay.or_zero()) } else { 0.0 };
+            let (at, bytes) = (a.at - late, a.bytes);
+            Some(PacketArrival {
+                at,
+                bytes,
+                size: size(s),
+                lost: false,
+                rtt: f32::NAN,
+                flow: 0,
+                entry: ACK_ENTRY,
+            })
+        });
+        let most = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.ack_load.len();
+        let first = self.tracks.iter().filter_map(|t| t.log.first()).map(|s| seconds(s.time));
+        let last = self.tracks.iter().filter_map(|t| t.log.last()).map(|s| seconds(s.time));
+        let span = (first.fold(f64::INFINITY, f64::min), last.fold(f64::NEG_INFINITY, f64::max));
+        let mut out = sort::by_time(data.chain(ack_load), most, span, |a| a.at);
+        let origin = out.first().map_or(0.0, |a| a.at);
+        out.iter_mut().for_each(|a| a.at -= origin);
+        out
+    }
+
+    /// With the delays that timestamps tell: one-way before the capture; behind it, where ACKs share the way, the RTT
+    /// less what the ACKs' way took too long.
+    fn clocked(&self, behind: bool) -> Option<Vec<PacketArrival>> {
+        if !behind {
+            return Some(self.arrivals(false, true));
+        }
+        if self.ack_load.is_empty() {
+            return None;
+        }
+        let mut out = self.arrivals(true, false);
+        for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
+            let t = self.tracks[a.flow as usize];
+            let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
+            let back = since + a.rtt as f64 - t.rtt_up.min().unwrap_or_default().as_secs_f64();
+            let index = (back / t.bin.as_secs_f64()) as u32;
+            let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
+            a.rtt -= micros32(bin.and_then(|delay| delay.get()));
+        }
+        Some(out)
+    }
+}
+
+/// Since 1970.
+pub(crate) fn seconds(time: Time) -> f64 {
+    time.as_nanos() as f64 * 1e-9
+}
+
+/// Seconds of a span of whole microseconds.
+pub(crate) fn micros(span: Span) -> f64 {
+    span.as_micros() as f64 * 1e-6
+}
+
+/// The same, not as exact.
+pub(crate) fn micros32(span: Option<Span>) -> f32 {
+    span.map_or(f32::NAN, |span| span.as_micros() as f32 * 1e-6)
+}
+
+/// Bytes of one packet.
+fn size(s: &LoggedPacket) -> f32 {
+    s.bytes as f32 / s.segments.max(1) as f32
+}
+
+/// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
+pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
+    let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
+    let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
+    let empty = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
+    let by_clock =
+        packets.clocked(path.behind).and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
+    let mut arrivals = packets.arrivals(path.behind, false);
+    let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
+    let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
+    let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !passes_too_much(f, &arrivals))?;
+    let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
+    Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
+}
+
+/// The limiter; ACKs are left out of `arrivals` when they have been looked at.
+fn limiter(
+    packets: &LimiterPackets,
+    arrivals: &mut Vec<PacketArrival>,
+    path: PathFacts,
+    by_clock: Option<FoundLimiter>,
+) -> Option<FoundLimiter> {
+    let found = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
+    let floor = (0.05 * path.base).clamp(0.001, 0.02);
+    let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
+    let queue = by_clock.or_else(by_rtt);
+    // Its queue overflows at no backlog of a bucket that is filled all the time.
+    if queue.is_some_and(|q| q.interval.is_some()) {
+        return queue;
+    }
+    // When ACKs came is not known well enough to follow packets one by one.
+    arrivals.retain(|a| a.entry != ACK_ENTRY);
+    let clocked = LazyCell::new(|| {
+        let mut out = if path.behind { None } else { packets.clocked(false) }?;
+        out.retain(|a| a.entry != ACK_ENTRY);
+        Some(out)
+    });
+    let is_full = || clocked.as_ref().is_some_and(|c| losses_go_with_delay(c, path.rtt));
+    let queue = queue.or_else(|| limiter_by_rate(arrivals, path, found).filter(|_| is_full()));
+    let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
+    match (queue, drops) {
+        // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
+        (Some(q), Some(p))
+            if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && is_one(&q, &p) =>
+        {
+            Some(FoundLimiter { kind: p.kind, burst: p.burst, ..q })
+        }
+        (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.delay_fit.is_some() => Some(q),
+        (Some(q), Some(p)) if queue_explains(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
+        (_, Some(p)) => Some(p),
+        (q, None) => q,
+    }
+}
+
+/// More passed than it lets through.
+fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
+    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
+    let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
+    let bucket = found.burst.unwrap_or(0.0) + found.queue + SLACK;
+    passed > 1.0 / BEHIND * found.rate * (last.at - first.at) + bucket
+}
+
+/// Behind a bucket nearly all packets wait, and leave at the rate at which the other would have to drop: a policer keeps
+/// nobody waiting.
+fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
+    let nearly_all = queue.drain.is_some_and(|d| d.busy > WAIT && d.spread < STEADY);
+    queue.burst.is_some()
+        && nearly_all
+        && queue.delay_fit.is_some_and(|a| a.left < 1.0)
+        && is_one(policer, queue)
+}
+
+fn is_one(a: &FoundLimiter, b: &FoundLimiter) -> bool {
+    (a.rate / b.rate - 1.0).abs() < STEADY
+}
+
+/// The queue delays as long as it takes to fill the bucket, at the same rate.
+fn is_same(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
+    let alike = policer.rate > BEHIND * queue.rate && policer.rate * BEHIND < queue.rate;
+    let drains = policer.burst.unwrap_or(0.0) / policer.rate;
+    alike && queue.delay_fit.is_some() && queue.delay > 0.6 * drains
+}
+
+/// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
+/// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
+/// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
+/// of one that it explains.
+fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
+    let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
+    let least = (bucket.explained > NEARLY_ALL).then_some(least_depth);
+    let theirs = virtual_queue::explained(arrivals, bucket, least);
+    let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
+    let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();
+    let near = |at: f64| {
+        let next = times.partition_point(|t| *t < at - width);
+        times.get(next).is_some_and(|t| *t <= at + width)
+    };
+    lost.iter().filter(|a| near(a.at)).map(|a| (a.flow, a.entry)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limiter_that_more_passes_than_it_lets_through_is_none() {
+        // 1 MB/s for ten seconds.
+        let of = |i: u32| PacketArrival {
+            at: i as f64 * 1e-3,
+            bytes: 1000.0,
+            size: 1000.0,
+            lost: false,
+            rtt: f32::NAN,
+            flow: 0,
+            entry: i,
+        };
+        let arrivals: Vec<PacketArrival> = (0..10_000).map(of).collect();
+        let at = |rate: f64| FoundLimiter { rate, ..FoundLimiter::default() };
+        assert!(!passes_too_much(&at(1e6), &arrivals));
+        assert!(passes_too_much(&at(0.5e6), &arrivals));
+        // A bucket lets what it holds pass besides.
+        assert!(!passes_too_much(&FoundLimiter { burst: Some(5e6), ..at(0.5e6) }, &arrivals));
+        assert!(!passes_too_much(&at(1.0), &[]));
+    }
+}

@@ -1,0 +1,229 @@
+//! A limiter found by its losses: a policer, or a queue that overflows.
+//!
+//! 1. The token bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and must
+//!    separate lost packets from passed ones sharply.
+//! 2. What was lost before the capture has no time of its own; it is placed right behind the packet before it. That
+//!    placing must not be what explains the losses, and gaps must not say that a queue lost them ([`super::loss_gaps`]).
+//! 3. Who waits when the virtual queue is nearly full says what it is ([`super::drain_delay`]).
+
+use super::drain_delay::{self, WaitPattern, who_waits};
+use super::rate_search::fit;
+use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
+use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
+use result::diagnosis::LimiterKind;
+
+/// Share of the losses the bucket has to explain; others may have been lost elsewhere.
+const EXPLAINED: f64 = 0.35;
+/// RTTs differ by so much for no reason that concerns us, seconds.
+const NOISE: f64 = 0.0002;
+/// Packets in a bucket to which it matters where within a burst a packet was lost.
+const PLACED: f64 = 20.0;
+/// Packets of a bucket that may be off by one.
+const MANY: f64 = 10.0;
+/// The largest bucket, bytes: ten seconds at 25 Mbit/s. What does not empty one within that drops by something else.
+const LARGEST: f64 = 32e6;
+/// Share of the gain that is left where lost packets and others come near the limit alike.
+const ALIKE: f64 = 0.1;
+/// Share of the gain that is left where it matters not where losses are placed.
+const UNMOVED: f64 = 0.8;
+/// Packets that wait at a shaper, at least.
+const WAIT: f64 = 3.0;
+/// A link this many times faster than a bucket is not what the bucket stands for.
+const FAR: f64 = 4.0;
+/// A gain below which no line of the sender's makes a bucket of it.
+const SOME: f64 = 4.0;
+/// At the line's end a bucket's score must be so many times as high, where that is certain and where not; have fewer errors
+/// than this; and be slower than this share of the line, whose own queue loses at its rate.
+const CLEARER: (f64, f64) = (0.95, 1.05);
+const CLEAR: f64 = 0.5;
+const SLOWER: f64 = 0.85;
+/// Packets that pass far beyond the limit to each that is lost, at most.
+const PASSED_BEYOND: f64 = 1.2;
+/// Bytes by which a queue's end is not mistaken where it overflowed so many times.
+const PASSES: f64 = 15e3;
+const OFTEN: usize = 15;
+/// A bucket is exact below so many errors, with more than this explained, and its burst known to this share.
+const EXACT: (f64, f64, f64) = (0.1, 0.95, 0.02);
+/// Rates this close are one.
+const SAME: f64 = 0.15;
+
+/// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them. Behind the capture
+/// the sender's own line may be between it and a policer: then `arrivals` become those at its end.
+pub(super) fn limiter_by_losses<'a>(
+    arrivals: &mut Vec<PacketArrival>,
+    clocked: impl Fn() -> Option<&'a [PacketArrival]>,
+    path: PathFacts,
+    found: FoundLimiter,
+) -> Option<FoundLimiter> {
+    let width = (path.rtt / 2.0).max(0.005);
+    let bucket = fit(arrivals, width, path.behind)?;
+    let mut best = classify(bucket, arrivals, clocked, path, found);
+    if !path.behind || bucket.gain < SOME {
+        return best;
+    }
+    let (mut score, mut kept) = (bucket.score(), None);
+    for (rate, certain) in sender_line::rates(arrivals) {
+        let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
+        let clearer = score * if certain { CLEARER.0 } else { CLEARER.1 };
+        let is =
+            |b: &TokenBucketFit| b.score() > clearer && b.misclassified < CLEAR && b.rate < SLOWER * rate;
+        let Some(b) = fit(&after, width, true).filter(is) else { continue };
+        let at_its_end = classify(b, &after, || None, path, found);
+        if at_its_end.is_some_and(|f| f.kind == LimiterKind::Policer) {
+            (best, score, kept) = (at_its_end, b.score(), Some(after));
+        }
+    }
+    *arrivals = kept.unwrap_or_else(|| std::mem::take(arrivals));
+    best
+}
+
+/// What the bucket that explains losses best is, if it explains them well.
+fn classify<'a>(
+    b: TokenBucketFit,
+    arrivals: &[PacketArrival],
+    clocked: impl Fn() -> Option<&'a [PacketArrival]>,
+    path: PathFacts,
+    mut found: FoundLimiter,
+) -> Option<FoundLimiter> {
+    let width = (path.rtt / 2.0).max(0.005);
+    found.bucket = Some(b);
+    let b = Some(b).filter(|b| {
+        b.gain > CHANCE && b.explained > EXPLAINED && b.burst < LARGEST && is_sharp(b, arrivals)
+    })?;
+    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let gain_without_times = match path.behind {
+        true => b.gain,
+        false => {
+            virtual_queue::gain_without_times(arrivals, &b, virtual_queue::episodes(arrivals, width) as f64)
+        }
+    };
+    let placed = gain_without_times < CHANCE.min(UNMOVED * b.gain)
+        && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
+    if placed || !path.behind && is_queue_of_a_link(arrivals, &b) {
+        return None;
+    }
+    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let kind = match drain_delay::delays_near_limit(delayed, &b, base) {
+        // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
+        // limit, and some wait.
+        Some(d)
+            if gain_without_times < CHANCE.max(ALIKE * b.gain)
+                && d.median > noise
+                && d.median * b.rate > WAIT * size =>
+        {
+            Some(WaitPattern::BehindBucket(d.median))
+        }
+        // No clock tells who waited before the capture.
+        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::BehindBucket(0.0)),
+        d => d.and_then(|d| who_waits(&d, &b, size, noise)),
+    };
+    found.rate = b.rate;
+    found.burst = b.emptied.then_some(b.burst);
+    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
+    let often = virtual_queue::episodes(arrivals, width) >= OFTEN;
+    let mut queue = |kind, burst, delay| {
+        (found.kind, found.burst) = (kind, burst);
+        (found.queue, found.delay) = (delay * b.rate, delay);
+    };
+    match kind {
+        // What passed before anything waits is not in the queue.
+        Some(WaitPattern::DrainTime(delay)) if often && b.burst - delay * b.rate > PASSES => {
+            queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
+        }
+        Some(WaitPattern::DrainTime(delay)) => queue(LimiterKind::Bottleneck, None, delay),
+        Some(WaitPattern::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
+        Some(WaitPattern::Less(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
+        Some(WaitPattern::BehindBucket(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
+        Some(WaitPattern::Nobody(_)) | None
+            if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
+        {
+            return None;
+        }
+        Some(WaitPattern::Nobody(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(WaitPattern::Unclear) => return None,
+        // A bucket that drains within the RTT's noise may be a queue as well as a policer.
+        None if path.behind => return None,
+        None => found.kind = LimiterKind::Policer,
+    }
+    Some(found)
+}
+
+/// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
+/// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
+fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
+    let at = |link: f64| b.rate > link / FAR && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME;
+    loss_gaps::link_rate(arrivals).is_some_and(at)
+}
+
+/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together, the
+/// closer the fewer it takes; or there are very many.
+fn is_clean(b: &TokenBucketFit) -> bool {
+    b.misclassified < 0.2 && b.explained > 0.85
+        || b.gain > 10.0 && b.spread < 0.003 * b.burst
+        || b.gain > 30.0 && b.spread < 0.01 * b.burst
+        || b.gain > 110.0 && b.spread < 0.03 * b.burst
+        || b.gain > 500.0
+}
+
+/// Divides lost from passed without errors: no chance, however few the losses.
+fn is_exact(b: &TokenBucketFit) -> bool {
+    b.misclassified < EXACT.0 && b.explained > EXACT.1 && b.spread < EXACT.2 * b.burst
+}
+
+/// The bucket divides what is lost from what passes, but for a packet; or, where packets come so close to the limit that
+/// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
+fn is_sharp(b: &TokenBucketFit, arrivals: &[PacketArrival]) -> bool {
+    let near = |share: f64| b.spread < share * b.burst;
+    let sharp = |misclassified: f64| misclassified < 0.4 && b.gain * (1.0 - misclassified).powi(2) > 8.5;
+    // Of a bucket of few packets, one is much.
+    let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
+    let nearly = || b.burst > MANY * size && sharp(virtual_queue::misclassified_beyond_a_packet(arrivals, b));
+    b.spread < b.burst && (sharp(b.misclassified) || nearly())
+        || near(0.003) && b.gain > 10.0
+        || near(0.012) && b.gain > 15.0
+        || b.misclassified < 0.5 && b.gain > 300.0
+        || b.misclassified < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: f64 = 2.5e6;
+
+    /// Growing bursts each 100 ms to a shaper of `bucket` bytes and a queue of `queue` bytes behind it, seen before both.
+    fn bursts(bucket: f64, queue: f64) -> Vec<PacketArrival> {
+        let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+        for i in 0..12_000u32 {
+            let (burst, k) = (i / 300, i % 300);
+            if k > 150 + 3 * (burst * 7 % 40) {
+                continue;
+            }
+            let at = burst as f64 * 0.15 + k as f64 * 1e-4;
+            backlog = (backlog - RATE * (at - last)).max(0.0);
+            last = at;
+            let lost = backlog + 1500.0 > bucket + queue;
+            backlog += if lost { 0.0 } else { 1500.0 };
+            let rtt = (0.02 + (backlog - bucket).max(0.0) / RATE) as f32;
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+        }
+        out
+    }
+
+    #[test]
+    fn a_bucket_is_what_is_lacking_at_the_end_of_the_queue_behind_it() {
+        let path = PathFacts { base: 0.02, rtt: 0.05, behind: true, merged: false, sender: true };
+        let found = |bucket, queue| {
+            limiter_by_losses(&mut bursts(bucket, queue), || None, path, FoundLimiter::default())
+        };
+        let shaper = found(60e3, 150e3).unwrap_or_default();
+        assert_eq!(shaper.kind, LimiterKind::Shaper, "{shaper:?}");
+        assert!(shaper.burst.is_some_and(|b| (b / 60e3 - 1.0).abs() < 0.1), "{shaper:?}");
+        assert!((shaper.rate / RATE - 1.0).abs() < 0.02, "{shaper:?}");
+        let link = found(0.0, 210e3).unwrap_or_default();
+        assert!(link.kind == LimiterKind::Bottleneck && link.burst.is_none(), "{link:?}");
+        let policer = found(210e3, 0.0).unwrap_or_default();
+        assert!(policer.kind == LimiterKind::Policer && policer.sure, "{policer:?}");
+    }
+}

@@ -1,0 +1,255 @@
+//! How delay rises with the backlog: what tells a queue from a policer.
+//!
+//! The backlog is what came, less what the rate has carried off. Behind a queue of rate r each byte of it costs 1/r:
+//! RTT - RTprop = (backlog - B) / r, where B is the bucket that passes without delay (nothing for a plain link). Behind a
+//! policer the RTT does not depend on the backlog.
+
+use super::departures::Departures;
+use super::virtual_queue::{PacketArrival, drained, quantile};
+
+/// RTT against backlog.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DelayFit {
+    /// Rise of RTT times rate for a rise of backlog: 1 behind a queue, 0 behind a policer.
+    pub slope: f64,
+    /// The same from the mean delay of the upper and of the lower third of backlogs alone: no line is needed.
+    pub rise: f64,
+    /// Greatest delay (98 % quantile), seconds.
+    pub most: f64,
+    /// Range of backlogs seen, as seconds at the rate.
+    pub range: f64,
+    /// What the line leaves unexplained, as a share of the delay's variance.
+    pub left: f64,
+}
+
+/// Rates within this share are one.
+const SAME: f32 = 0.02;
+/// Windows of one rate are the queue's where they are this share of all, of so many at least.
+const MANY: f64 = 0.3;
+const FEWEST_WINDOWS: usize = 12;
+/// What is said of the spread then.
+const BLURRED: f64 = 0.025;
+/// Bins of backlog.
+const BINS: usize = 24;
+/// RTTs a bin needs.
+const FEWEST: usize = 5;
+
+/// Regresses the RTT on the backlog at `rate` (bytes a second). `span`: only the first so many seconds after
+/// the start and after each pause count, where the rate is not known well enough to add up for longer.
+pub(crate) fn fit_to_backlog(
+    arrivals: &[PacketArrival],
+    rate: f64,
+    base: f64,
+    span: f64,
+) -> Option<DelayFit> {
+    let points = backlogs(arrivals, rate, span);
+    let mut backlogs: Vec<f32> = points.iter().map(|p| p.0).collect();
+    let top = quantile(&mut backlogs, 0.99) as f64;
+    if points.len() < 4 * FEWEST || top <= 0.0 {
+        return None;
+    }
+    let curve = curve(&points, top, base);
+    if curve.len() < 3 {
+        return None;
+    }
+    let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
+    let most = quantile(&mut rtts, 0.98) as f64 - base;
+    let (slope, left) = line(&curve, rate);
+    let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
+    let third = curve.len().div_ceil(3);
+    let mean = |part: &[(f64, f64, f64)]| {
+        let sum = part.iter().fold((0.0, 0.0, 0.0), |s, c| (s.0 + c.0 * c.2, s.1 + c.1 * c.2, s.2 + c.2));
+        (sum.0 / sum.2, sum.1 / sum.2)
+    };
+    let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
+    let rise = (high.1 - low.1) * rate / (high.0 - low.0);
+    Some(DelayFit { slope, rise, most, range, left })
+}
+
+/// Delay in bins of backlog up to `top`: backlog, lower quartile of delay, weight.
+fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
+    let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
+    for (backlog, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
+        let at = (*backlog as f64 / top * BINS as f64) as usize;
+        bins[at.min(BINS - 1)].push(*rtt);
+    }
+    bins.iter_mut()
+        .enumerate()
+        .filter(|(_, b)| b.len() >= FEWEST)
+        .map(|(i, b)| {
+            let backlog = (i as f64 + 0.5) * top / BINS as f64;
+            (backlog, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
+        })
+        .collect()
+}
+
+/// Level before each packet that has an RTT, its own bytes included.
+fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
+    let mut points = Vec::new();
+    let (mut backlog, mut last) = (0.0f64, arrivals.first().map_or(0.0, |a| a.at));
+    let mut began = last;
+    for a in arrivals {
+        let gap = a.at - last;
+        if gap > 2.0 * backlog / rate + 0.3 {
+            began = a.at;
+        }
+        backlog = drained(backlog, rate, gap);
+        last = a.at;
+        if a.lost {
+            continue;
+        }
+        backlog += a.bytes as f64;
+        if a.rtt.is_finite() && a.at - began <= span {
+            points.push((backlog as f32, a.rtt));
+        }
+    }
+    points
+}
+
+/// The best of lines that are flat up to a point, the bucket, and rise from there: slope times rate, share of the variance left.
+fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
+    let weights: f64 = curve.iter().map(|c| c.2).sum();
+    let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
+    let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2) * c.2).sum::<f64>().max(1e-18);
+    let mut best = (0.0, f64::INFINITY);
+    let step = curve[curve.len() - 1].0 / 96.0;
+    for i in 0..80 {
+        let bucket = step * i as f64;
+        let x = |backlog: f64| (backlog - bucket).max(0.0) / rate;
+        let (mut xx, mut xy) = (1e-18, 0.0);
+        for (backlog, delay, w) in curve {
+            xx += x(*backlog).powi(2) * w;
+            xy += x(*backlog) * delay * w;
+        }
+        let slope = xy / xx;
+        let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
+        if error < best.1 * 0.97 {
+            best = (slope, error);
+        }
+    }
+    (best.0, best.1 / variance)
+}
+
+/// The rate at which packets leave while some wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DrainRate {
+    /// Bytes a second, median over windows.
+    pub rate: f64,
+    /// Half the distance between its quartiles, as a share.
+    pub spread: f64,
+    /// Share of the packets that left while some waited.
+    pub busy: f64,
+}
+
+/// Finds the rate at which a queue drains: that of windows of `width` seconds in which packets waited for longer than
+/// `floor`, seconds.
+pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<DrainRate> {
+    let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
+    for to in 0..departures.len() {
+        let span = departures.get(to).at - departures.get(from).at;
+        if span < width || to - from < 8 {
+            continue;
+        }
+        let busy = (from..=to).filter(|i| departures.get(*i).wait > floor).count();
+        // All but the odd packet without a sample of its own.
+        if busy * 10 >= (to - from + 1) * 8 {
+            waited += to - from;
+            let bytes: f64 = (from + 1..=to).map(|i| departures.get(i).bytes).sum();
+            rates.push((bytes / span) as f32);
+        }
+        from = to;
+    }
+    if rates.len() < 3 {
+        return None;
+    }
+    rates.sort_unstable_by(f32::total_cmp);
+    let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
+    let busy = waited as f64 / departures.len() as f64;
+    let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
+    // Where retransmissions blur some windows, those that agree are the queue's.
+    match commonest(&rates, SAME) {
+        (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
+            Some(DrainRate { rate: rate as f64, spread: BLURRED, busy })
+        }
+        _ => Some(DrainRate { rate: at(0.5) as f64, spread, busy }),
+    }
+}
+
+/// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
+pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
+    let passed: Vec<&PacketArrival> = arrivals.iter().filter(|a| !a.lost).collect();
+    let mut rates: Vec<f32> = Vec::new();
+    let (mut from, mut sum) = (0, 0.0);
+    for to in 1..passed.len() {
+        sum += passed[to].bytes as f64;
+        let span = passed[to].at - passed[from].at;
+        if span > 0.0 && span >= width && to - from >= 24 {
+            rates.push((sum / span) as f32);
+            (from, sum) = (to, 0.0);
+        }
+    }
+    if rates.len() < 10 {
+        return None;
+    }
+    rates.sort_unstable_by(f32::total_cmp);
+    let (rate, share) = commonest(&rates, SAME);
+    Some((rate as f64, share))
+}
+
+/// The middle of the rates that most have within this share of one, of some in order, and how many those are of all.
+pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
+    let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * (1.0 + same)) - i;
+    let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);
+    let count = within(best);
+    (rates[best + count / 2], count as f64 / rates.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts through a bucket of `burst` bytes and then a queue of any length, RTprop 50 ms.
+    fn queued(rate: f64, burst: f64) -> Vec<PacketArrival> {
+        let (mut backlog, mut last, mut now) = (0.0f64, 0.0, 0.0);
+        let mut out = Vec::new();
+        for round in 0..60 {
+            for _ in 0..(10 + round * 7 % 90) {
+                now += 30e-6;
+                backlog = (backlog - rate * (now - last)).max(0.0) + 1500.0;
+                last = now;
+                let rtt = (0.05 + (backlog - burst).max(0.0) / rate) as f32;
+                out.push(PacketArrival {
+                    at: now,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost: false,
+                    rtt,
+                    flow: 0,
+                    entry: 0,
+                });
+            }
+            now += 0.05;
+        }
+        out
+    }
+
+    #[test]
+    fn a_queue_delays_by_what_waits_and_a_bucket_does_not() {
+        for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
+            let arrivals = queued(rate, burst);
+            let d = fit_to_backlog(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
+            assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
+        }
+        let flat: Vec<PacketArrival> =
+            queued(2.5e6, 0.0).into_iter().map(|a| PacketArrival { rtt: 0.05, ..a }).collect();
+        let d = fit_to_backlog(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();
+        assert!(d.slope.abs() < 0.05, "{d:?}");
+    }
+
+    #[test]
+    fn a_queue_drains_at_its_rate() {
+        let arrivals = queued(5e5, 0.0);
+        let d = drain(&Departures::new(&arrivals, true, 0.05), 0.002, 0.1).unwrap_or_default();
+        assert!((d.rate / 5e5 - 1.0).abs() < 0.02 && d.busy > 0.5, "{d:?}");
+    }
+}

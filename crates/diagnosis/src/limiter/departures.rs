@@ -1,0 +1,66 @@
+//! Packets in the order they leave a queue.
+
+use super::sort;
+use super::virtual_queue::{PacketArrival, span};
+
+/// A packet as it leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Departure {
+    /// When, seconds.
+    pub at: f64,
+    /// Bytes.
+    pub bytes: f64,
+    /// Seconds that it waited; NaN where unknown.
+    pub wait: f64,
+    /// That is known of itself, not of the one of its flow before it.
+    pub own: bool,
+}
+
+/// What passed, in the order it left. A packet without a sample, as one sent again, waits as the one of its flow before it.
+pub(super) struct Departures<'a> {
+    arrivals: &'a [PacketArrival],
+    /// Which, and its delay in seconds.
+    order: Vec<(u32, f32)>,
+    /// They were seen before they waited.
+    before: bool,
+    /// Delay without waiting, seconds.
+    base: f64,
+}
+
+impl<'a> Departures<'a> {
+    /// Of those whose delay is known, if they were seen `before` they waited; else of all, as they were seen.
+    pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
+        let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
+        let mut last = vec![f32::NAN; flows];
+        let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {
+            let delay = &mut last[a.flow as usize];
+            *delay = if a.rtt.is_finite() { a.rtt } else { *delay };
+            (i, *delay)
+        });
+        let known = passed.filter(|p| !before || p.1.is_finite());
+        let at = |p: &(u32, f32)| arrivals[p.0 as usize].at + if before { p.1 as f64 } else { 0.0 };
+        Departures { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
+    }
+
+    /// Without those whose delay is not known.
+    pub fn known(mut self) -> Departures<'a> {
+        self.order.retain(|p| p.1.is_finite());
+        self
+    }
+
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub fn get(&self, i: usize) -> Departure {
+        let (arrival, delay) = self.order[i];
+        let a = &self.arrivals[arrival as usize];
+        let wait = delay as f64 - self.base;
+        let at = if self.before { a.at + wait } else { a.at };
+        Departure { at, bytes: a.bytes as f64, wait, own: a.rtt.is_finite() }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Departure> {
+        (0..self.len()).map(|i| self.get(i))
+    }
+}

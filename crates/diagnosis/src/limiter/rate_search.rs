@@ -1,0 +1,464 @@
+//! Which token bucket, if any, explains the losses: the search over rates.
+//!
+//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once;
+//!    its best threshold is the bucket's size.
+//! 2. The best are refined, and the middle is taken of those that are as good.
+//! 3. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
+
+use super::candidate_rates::candidates;
+use super::corrected::fit_corrected;
+use super::virtual_queue::{
+    CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
+    gain_without_times, quantile,
+};
+
+/// Peaks of the gain looked at closely.
+const PEAKS: usize = 10;
+/// Of the rates tried at once so many are measured.
+const CLOSELY: usize = 3;
+/// Peaks about which the backlog is corrected ([`super::corrected`]).
+const CORRECTED: usize = 3;
+/// Fewer losses than this say nothing.
+pub(crate) const FEWEST_LOSSES: usize = 4;
+
+/// A bucket with fewer errors than this needs no correction.
+const CLEAN: f64 = 0.25;
+
+/// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
+/// this share of them.
+const ROUND: usize = 3 * LANES;
+const APART: f64 = 0.01;
+const LESS: f64 = 2.0;
+const FEW: (f64, f64) = (0.001, 0.02);
+/// The middle of them is taken if its score is at least this share of the best.
+const AS_GOOD: f64 = 0.97;
+/// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
+const TRIED: usize = 41;
+/// Rates tried at once: their sums do not wait for each other.
+const LANES: usize = 8;
+/// Shares of the losses below a threshold.
+const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
+
+/// What a search over many rates asks of the same packets each time.
+struct RateSearch<'a> {
+    arrivals: &'a [PacketArrival],
+    /// Which of them were lost.
+    lost: Vec<usize>,
+    /// Bytes of them, and of those that passed.
+    sums: [f64; 2],
+    /// The largest packet.
+    size: f32,
+    /// How many losses count.
+    episodes: f64,
+    /// Needs (deficit plus own size) of every packet at [`LANES`] rates: those asked for last.
+    depths: Vec<RateLanes>,
+    steps: Vec<SearchStep>,
+}
+
+/// What a packet does to the deficit.
+struct SearchStep {
+    /// Seconds since the one before.
+    gap: f64,
+    /// Bytes that must have room.
+    size: f32,
+    /// Bytes that it takes: none where it was lost.
+    passed: f32,
+}
+
+impl<'a> RateSearch<'a> {
+    fn new(arrivals: &'a [PacketArrival], episodes: f64) -> RateSearch<'a> {
+        let mut sums = [0.0f64; 2];
+        arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
+        let mut last = arrivals.first().map_or(0.0, |a| a.at);
+        let steps = arrivals.iter().map(|a| {
+            let gap = a.at - std::mem::replace(&mut last, a.at);
+            let (size, passed) = if a.lost { (a.size, 0.0) } else { (a.bytes, a.bytes) };
+            SearchStep { gap, size, passed }
+        });
+        RateSearch {
+            arrivals,
+            lost: (0..arrivals.len()).filter(|i| arrivals[*i].lost).collect(),
+            sums,
+            size: arrivals.iter().map(|a| a.size).fold(0.0, f32::max),
+            episodes,
+            depths: Vec::with_capacity(arrivals.len()),
+            steps: steps.collect(),
+        }
+    }
+
+    /// Computes the depths at these rates.
+    fn fill(&mut self, rates: &[f64; LANES]) {
+        self.depths.clear();
+        let mut backlog = [0.0f64; LANES];
+        self.depths.extend(self.steps.iter().map(|s| {
+            let (size, passed) = (s.size as f64, s.passed as f64);
+            std::array::from_fn(|lane| {
+                let d = drained(backlog[lane], rates[lane], s.gap);
+                backlog[lane] = d + passed;
+                (d + size) as f32
+            })
+        }));
+    }
+}
+
+/// A number at each of the rates.
+type RateLanes = [f32; LANES];
+/// Bytes beyond each threshold, of some packets.
+type LaneSums = [RateLanes; BELOW.len()];
+
+/// All bits of those lanes in which the depth is not below the threshold: what is not to be counted is masked, not passed
+/// over, so that all lanes take one instruction.
+#[inline(always)]
+fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
+    std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
+}
+
+/// Adds up bytes whose depth is not below each of the thresholds, which rise.
+#[inline(always)]
+fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
+    let mut sums = LaneSums::default();
+    for (depth, bytes) in packets {
+        // Most packets are below all of them.
+        if reaches(depth, &at[0]).iter().fold(0, |all, bits| all | bits) == 0 {
+            continue;
+        }
+        for (sum, threshold) in sums.iter_mut().zip(at) {
+            let counts = reaches(depth, threshold);
+            for lane in 0..LANES {
+                sum[lane] += f32::from_bits(bytes.to_bits() & counts[lane]);
+            }
+        }
+    }
+    sums
+}
+
+impl RateSearch<'_> {
+    /// The best threshold at each of the rates.
+    fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
+        self.fill(rates);
+        let mut at: LaneSums = Default::default();
+        let mut column: Vec<f32> = Vec::with_capacity(self.lost.len());
+        for lane in 0..LANES {
+            column.clear();
+            column.extend(self.lost.iter().map(|i| self.depths[*i][lane]));
+            for (row, q) in at.iter_mut().zip(BELOW) {
+                row[lane] = quantile(&mut column, q) * 0.999;
+            }
+        }
+        let lost = beyond(self.lost.iter().map(|i| (&self.depths[*i], self.arrivals[*i].bytes)), &at);
+        let passed = beyond(self.depths.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
+        let [all_lost, all_passed] = self.sums;
+        std::array::from_fn(|lane| {
+            let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
+            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.size) {
+                let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
+                let explained = lost / all_lost;
+                let chance = (lost + passed) / (all_lost + all_passed);
+                let gain = gain(explained, chance, self.episodes);
+                if gain > best.gain {
+                    best = TokenBucketFit { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+                }
+            }
+            best
+        })
+    }
+
+    /// Sharpens the rate, within 2 % at first and 0.03 % at last.
+    fn refine(&mut self, rate: f64) -> TokenBucketFit {
+        let mut best = TokenBucketFit { rate, ..TokenBucketFit::default() };
+        let fine = (0.25 * self.arrivals[0].size as f64 / self.sums[1]).max(1e-6);
+        let mut reach = 0.08;
+        while reach > fine * 4.0 {
+            reach /= 4.0;
+            let middle = best.rate;
+            let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
+            let mut lanes: Vec<(usize, TokenBucketFit)> =
+                self.judge(&rates).into_iter().enumerate().collect();
+            lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
+            for (lane, b) in lanes.into_iter().take(CLOSELY) {
+                // Its score can be no more than its gain.
+                if b.gain <= best.score() {
+                    break;
+                }
+                let here = self.measure(lane, b);
+                if here.score() > best.score() {
+                    best = here;
+                }
+            }
+        }
+        best
+    }
+
+    /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
+    /// losses, a range of them does, of which the best is the one with the largest bucket.
+    fn middle(&mut self, best: TokenBucketFit) -> TokenBucketFit {
+        let rates: [f64; ROUND] =
+            std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
+        let mut misclassified = [f64::INFINITY; ROUND];
+        for (misclassified, rates) in misclassified.chunks_mut(LANES).zip(rates.chunks(LANES)) {
+            let judged = self.judge(&std::array::from_fn(|lane| rates[lane]));
+            for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > best.gain - LESS) {
+                misclassified[lane] = self.measure(lane, b).misclassified;
+            }
+        }
+        let Some(least) = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])) else {
+            return best;
+        };
+        let few = |i: &usize| misclassified[*i] <= FEW.0 + (1.0 + FEW.1) * misclassified[least];
+        let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
+        let last = (least..ROUND).take_while(few).last().unwrap_or(least);
+        let middle = self.judge(&[(rates[first] + rates[last]) / 2.0; LANES])[0];
+        let middle = self.measure(0, middle);
+        if middle.score() > AS_GOOD * best.score() { middle } else { best }
+    }
+
+    /// Judges one rate closely.
+    fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
+        let mut lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
+        let passed = || self.arrivals.iter().zip(&self.depths).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
+        let around = b.burst;
+        let near = passed().filter(|n| *n as f64 > 0.7 * around);
+        (b.misclassified, b.burst) = divide(&mut lost, near, around);
+        let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
+        b.spread = quantile(&mut distance, 0.5) as f64;
+        b.emptied = passed().any(|n| (n as f64) < 0.25 * b.burst);
+        b
+    }
+}
+
+/// Neighbours of the same fate, merged until at most about `most` are left.
+fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
+    if arrivals.len() <= most {
+        return arrivals.to_vec();
+    }
+    let mut width = 20e-6;
+    let mut began = f64::NEG_INFINITY;
+    let mut out: Vec<PacketArrival> = Vec::new();
+    // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
+    for a in arrivals {
+        if !out.last_mut().is_some_and(|kept| joins(kept, a, &mut began, width)) {
+            began = a.at;
+            out.push(*a);
+        }
+    }
+    while out.len() > most && 2.0 * width < 0.1 {
+        width *= 2.0;
+        began = out[0].at;
+        out.dedup_by(|a, kept| joins(kept, a, &mut began, width));
+    }
+    out
+}
+
+/// Adds `a` to `kept`, whose first packet came at `began`, if it is of the same fate and came within `width` seconds; else
+/// the next begin with `a`.
+fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f64) -> bool {
+    let same = kept.lost == a.lost && a.at - *began <= width;
+    if same {
+        kept.bytes += a.bytes;
+    } else {
+        *began = a.at;
+    }
+    same
+}
+
+/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
+/// lost packets came is known; else being placed must not be what tells them apart.
+/// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
+pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
+    if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
+        return None;
+    }
+    let counted = episodes(arrivals, width) as f64;
+    let coarse = thin(begin(arrivals), COARSE);
+    let mut search = RateSearch::new(&coarse, counted);
+    let mut tried: Vec<TokenBucketFit> = Vec::new();
+    for rates in candidates(&coarse).chunks(LANES) {
+        let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
+        tried.extend(search.judge(&rates));
+    }
+    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let mut peaks: Vec<TokenBucketFit> = Vec::new();
+    for b in tried.into_iter().filter(|b| b.gain > 0.0) {
+        if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
+            peaks.push(b);
+        }
+    }
+    let mut plain: Vec<TokenBucketFit> = peaks.into_iter().map(|b| search.refine(b.rate)).collect();
+    plain.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    let clean = plain.first().is_none_or(|b| {
+        b.misclassified < CLEAN
+            && b.explained > 0.8
+            && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
+    });
+    let some = if clean { 0 } else { CORRECTED };
+    let corrected: Vec<TokenBucketFit> =
+        plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
+    let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
+    Some(if best.corrected || best.gain < CHANCE { best } else { search.middle(best) })
+}
+
+/// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
+/// on either side together, and the depth.
+fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
+    if lost.is_empty() {
+        return (1.0, around);
+    }
+    lost.sort_unstable_by(f32::total_cmp);
+    let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
+    let thresholds = places.map(|place| lost[place]);
+    // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
+    // would be most of the whole search.
+    let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);
+    let (least, most) = (thresholds[0], thresholds[TRIED - 1]);
+    for n in near {
+        passed += 1;
+        if n <= most {
+            let i = if n <= least { 0 } else { thresholds.partition_point(|t| *t < n) };
+            counts[i] += 1;
+            largest[i] = largest[i].max(n);
+        }
+    }
+    let (l, p) = (lost.len() as f64, passed.max(1) as f64);
+    let mut best = (f64::INFINITY, around);
+    let (mut below, mut under) = (0, f32::NEG_INFINITY);
+    for (i, threshold) in thresholds.into_iter().enumerate() {
+        below += counts[i];
+        under = under.max(largest[i]);
+        let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
+        if misclassified < best.0 {
+            // Between the largest depth that passed and the least that did not.
+            let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
+            best = (misclassified, split as f64);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::virtual_queue::passed_beyond_limit;
+    use super::*;
+
+    /// Bursts of a random size at random times through a policer.
+    fn policed(rate: f64, burst: f64, seconds: f64, load: f64) -> Vec<PacketArrival> {
+        let mut x = 7u64;
+        let mut random = move || {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 40) as f64 / (1u64 << 24) as f64
+        };
+        let (mut tokens, mut last, mut now) = (burst, 0.0, 0.0);
+        let mut out = Vec::new();
+        while now < seconds {
+            let packets = 2 + (random() * 60.0) as usize;
+            for _ in 0..packets {
+                now += 20e-6;
+                tokens = burst.min(tokens + rate * (now - last));
+                last = now;
+                let lost = tokens < 1500.0;
+                tokens -= if lost { 0.0 } else { 1500.0 };
+                out.push(PacketArrival {
+                    at: now,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost,
+                    rtt: 0.05,
+                    flow: 0,
+                    entry: 0,
+                });
+            }
+            now += random() * 2.0 * packets as f64 * 1500.0 / (rate * load);
+        }
+        out
+    }
+
+    #[test]
+    fn a_policer_is_found_with_rate_and_burst() {
+        for (rate, burst, load) in
+            [(2.5e6, 30e3, 1.0), (2.5e6, 625e3, 1.3), (1e7, 2e5, 1.1), (2.5e6, 60e3, 0.6)]
+        {
+            let arrivals = policed(rate, burst, 20.0, load);
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
+            assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
+            assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
+            assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
+        }
+    }
+
+    #[test]
+    fn of_rates_that_divide_alike_the_middle_is_taken() {
+        // The bucket is full again before each burst, so only how long a burst lasts tells the rate.
+        let (rate, burst) = (1e6f64, 60e3f64);
+        let (mut out, mut at) = (Vec::new(), 0.0f64);
+        for i in 0..12u32 {
+            let (begin, mut tokens, mut last) = (at, burst, at);
+            for k in 0..60 + i % 20 {
+                at = begin + k as f64 * if i % 2 == 0 { 0.2e-3 } else { 0.5e-3 };
+                tokens += rate * (at - last);
+                last = at;
+                let lost = tokens < 1500.0;
+                tokens -= if lost { 0.0 } else { 1500.0 };
+                out.push(PacketArrival {
+                    at,
+                    bytes: 1500.0,
+                    size: 1500.0,
+                    lost,
+                    rtt: 0.05,
+                    flow: 0,
+                    entry: k,
+                });
+            }
+            at += 0.5;
+        }
+        let mut search = RateSearch::new(&out, 12.0);
+        for off in [0.97, 0.98, 1.02, 1.03] {
+            let best = search.judge(&[off * rate; LANES])[0];
+            let best = search.measure(0, best);
+            let b = search.middle(best);
+            assert!(
+                (b.rate / rate - 1.0).abs() < 0.012 && (b.burst / burst - 1.0).abs() < 0.03,
+                "{off}: {b:?}"
+            );
+        }
+    }
+
+    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
+    /// lost one.
+    fn sawtooth() -> Vec<PacketArrival> {
+        let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
+        for i in 0..90_000u32 {
+            at += 0.01 / window as f64;
+            let lost = window == 140 && lost_at.is_none();
+            lost_at = if lost { Some(i) } else { lost_at };
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            window += u32::from(i % window == 0 && window < 140);
+            if lost_at.is_some_and(|l| i == l + 140) {
+                (window, lost_at) = (70, None);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_window_cut_back_at_each_loss_overruns_the_bucket_it_looks_like() {
+        let policed = policed(2.5e6, 625e3, 20.0, 1.3);
+        let b = fit(&policed, 0.025, true).unwrap_or_default();
+        assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
+        let sawtooth = sawtooth();
+        let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
+        assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
+        assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
+    }
+
+    #[test]
+    fn losses_at_random_are_not_a_bucket() {
+        for seed in 0..20 {
+            let mut arrivals = policed(2.5e6, 1e12, 20.0, 0.8);
+            for (i, a) in arrivals.iter_mut().enumerate() {
+                let h = (i as u64 + seed * 1_000_003).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                a.lost = (h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 < (1 << 24) / 200;
+            }
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
+            assert!(b.gain < 8.0, "{b:?}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! A shaper that is refilled at intervals: what waits there leaves at its ticks.
+//!
+//! A link, or a bucket that is filled all the time, lets a packet go as soon as those before it have left. A packet that
+//! waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever came when and whatever was
+//! dropped. Between two neighbouring ticks that both let waiting packets go, just one refill passes: all of it was used,
+//! or nothing would have waited.
+
+use super::departures::{Departure, Departures};
+use super::virtual_queue::quantile;
+
+/// Fewest intervals of which all was used.
+const FEWEST: usize = 8;
+/// Ticks looked at on either side of one.
+const AROUND: usize = 4;
+/// Times between ticks that differ by less than this share are one.
+const SAME: f64 = 0.02;
+/// How far from a whole number of intervals the time between two ticks may be, as a share of one: a fifth are so near by
+/// chance. Of a tick's neighbours half must be, and of all ticks this share must have such neighbours.
+const NEAR: f64 = 0.1;
+const SHARE: f64 = 0.5;
+/// An interval explains as much as its half, which is true whenever it is, where it explains this share of that.
+const MUCH: f64 = 0.95;
+/// Holds are long where this share of all time held is spent in ones as long; those shorter than the first of these shares
+/// of that, or else the second, are other pauses than between ticks.
+const HELD: f64 = 0.4;
+const SHORT: [f64; 2] = [0.15, 0.5];
+/// Long ones last for this share of an interval at least: who comes to an empty bucket waits for what is left of it.
+const LEFT: f64 = 0.1;
+/// Least hold, seconds.
+const LEAST: f64 = 0.5e-3;
+/// Half the distance between the quartiles of what passes in an interval, as a share and in packets.
+const ALIKE: (f64, f64) = (0.12, 1.5);
+/// Share of all bytes that pass in intervals of which all was used, at least.
+const MOST: f64 = 0.1;
+/// Fewest packets of an interval, and fewest that a tick lets go: ACKs stand for two.
+const PACKETS: f64 = 3.5;
+/// Shortest and longest interval, seconds: hosts gather packets for less; routers take 125 ms at most.
+const INTERVAL: (f64, f64) = (2e-3, 0.15);
+
+/// A shaper that is refilled at intervals.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefillTicks {
+    /// Seconds between two ticks.
+    pub interval: f64,
+    /// What passes in an interval, bytes.
+    pub burst: f64,
+    /// Greatest wait (98 % quantile), seconds.
+    pub most: f64,
+    /// Share of the ticks that are where they should be.
+    pub sure: f64,
+}
+
+/// Finds it among packets that wait for longer than `floor`, seconds; the largest has `size` bytes.
+pub(super) fn find_ticks(departures: Departures, floor: f64, size: f64) -> Option<RefillTicks> {
+    let departures = departures.known();
+    let holds = holds(&departures, floor);
+    let long = long(&holds);
+    SHORT.into_iter().find_map(|short| {
+        let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
+        let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
+        let (interval, sure) = interval(&times).filter(|i| long > LEFT * i.0)?;
+        let is = |i: &usize| is_tick(&times, *i, interval);
+        let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
+        let burst = bytes_per_interval(&departures, &ticks, interval, size)?;
+        let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
+        Some(RefillTicks { interval, burst, most: quantile(&mut waits, 0.98) as f64, sure })
+    })
+}
+
+/// What passes in an interval of which all was used, bytes, if that is always the same; `size` is a packet's.
+fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
+    let (mut worths, mut let_go) = (Vec::new(), 0.0);
+    for w in ticks.windows(2) {
+        let within = || (w[0]..w[1]).map(|i| departures.get(i));
+        let (from, to) = (departures.get(w[0]).at, departures.get(w[1]).at);
+        if ((to - from) / interval - 1.0).abs() < NEAR {
+            worths.push(within().map(|l| l.bytes).sum::<f64>() as f32);
+            // What had come when the tick was.
+            let_go += within().filter(|l| l.at - l.wait < from).map(|l| l.bytes).sum::<f64>();
+        }
+    }
+    if worths.len() < FEWEST {
+        return None;
+    }
+    let all: f64 = departures.iter().map(|l| l.bytes).sum();
+    let used: f64 = worths.iter().map(|b| *b as f64).sum();
+    let usual = quantile(&mut worths, 0.5) as f64;
+    let spread = (quantile(&mut worths, 0.75) - quantile(&mut worths, 0.25)) as f64 / 2.0;
+    let few = usual.min(let_go / worths.len() as f64) < PACKETS * size;
+    if few || used < MOST * all || spread > (ALIKE.0 * usual).max(ALIKE.1 * size) {
+        return None;
+    }
+    // Whole packets leave: what one interval lacks the next has more.
+    let near = |b: &&f32| (**b as f64 - usual).abs() < 2.0 * spread.max(size);
+    let (count, sum) = worths.iter().filter(near).fold((0.0, 0.0), |s, b| (s.0 + 1.0, s.1 + *b as f64));
+    Some(sum / count)
+}
+
+/// Those that waited longer than `floor` (seconds) while nothing left, and more behind them; and how long. (Behind a packet
+/// whose ACK is held back none waits.)
+fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
+    let waits = |l: &Departure| l.wait > floor;
+    let of = |i: usize| {
+        let l = departures.get(i);
+        let held = (l.at - departures.get(i - 1).at).min(l.wait);
+        let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
+        let is = l.own && waits(&l) && held > LEAST && others(departures.get(i + 1));
+        is.then_some((i, held))
+    };
+    (1..departures.len().saturating_sub(1)).filter_map(of).collect()
+}
+
+/// The hold that [`HELD`] of all time held is spent in ones at least as long.
+fn long(holds: &[(usize, f64)]) -> f64 {
+    let mut all: Vec<f64> = holds.iter().map(|h| h.1).collect();
+    all.sort_unstable_by(|a, b| b.total_cmp(a));
+    let (whole, mut sum) = (all.iter().sum::<f64>(), 0.0);
+    let long = all.into_iter().find(|h| {
+        sum += h;
+        sum > HELD * whole
+    });
+    long.unwrap_or(0.0)
+}
+
+/// The interval of which ticks at these times are multiples apart, and the share that are.
+fn interval(ticks: &[f64]) -> Option<(f64, f64)> {
+    if ticks.len() < FEWEST {
+        return None;
+    }
+    let mut apart: Vec<f64> = pairs(ticks).map(|(a, b)| b - a).collect();
+    apart.sort_unstable_by(f64::total_cmp);
+    let (mut to, mut most) = (0, (0, 0));
+    for (from, least) in apart.iter().enumerate() {
+        to = to.max(from);
+        to += apart[to..].iter().take_while(|d| **d <= least * (1.0 + SAME)).count();
+        most = most.max((to - from, from));
+    }
+    let (count, first) = most;
+    let usual = apart[first + count / 2];
+    // It may be that ticks which let packets go are seldom next to each other.
+    let tried = [1.0, 2.0, 3.0, 4.0].map(|n| {
+        let interval = refined(ticks, usual / n);
+        (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
+    });
+    let explained = tried.iter().map(|t| t.1).max()?;
+    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * explained as f64)?;
+    let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
+    Some((interval, are / ticks.len() as f64)).filter(|t| t.1 > SHARE && t.0 > INTERVAL.0 && t.0 < INTERVAL.1)
+}
+
+/// Ticks and those soon after.
+fn pairs(ticks: &[f64]) -> impl Iterator<Item = (f64, f64)> {
+    let of = move |i: usize| ticks[i + 1..].iter().take(AROUND).map(move |b| (ticks[i], *b));
+    (0..ticks.len()).flat_map(of)
+}
+
+/// Whole intervals between two times, if they are whole.
+fn whole(apart: f64, interval: f64) -> Option<f64> {
+    let n = nearest(apart.abs() / interval);
+    ((apart.abs() - n * interval).abs() < NEAR * interval && n >= 1.0).then_some(n)
+}
+
+/// The whole number nearest to one that is not negative: of what is added only whole numbers differ. Takes two instructions;
+/// `f64::round` is a call.
+fn nearest(number: f64) -> f64 {
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    number + WHOLE - WHOLE
+}
+
+/// Half of the ticks around are whole intervals off.
+fn is_tick(ticks: &[f64], i: usize, interval: f64) -> bool {
+    let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(ticks.len()));
+    let are = ticks[from..to].iter().filter(|t| whole(**t - ticks[i], interval).is_some()).count();
+    2 * are >= to - from - 1
+}
+
+/// A better interval: the further apart ticks are, the better they tell it.
+fn refined(ticks: &[f64], mut interval: f64) -> f64 {
+    for most in [1.0, 2.0, 4.0, 8.0, 16.0] {
+        let (mut apart, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
+        for d in pairs(ticks).map(|(a, b)| b - a) {
+            // As `whole` does, but adding nothing rather than passing over: which do not count no processor foretells.
+            let n = nearest(d * inverse);
+            let near = (d - n * interval).abs() < NEAR * interval;
+            let counts = near & (n >= 1.0) & (d < (most + 0.5) * interval);
+            apart += if counts { d } else { 0.0 };
+            count += if counts { n } else { 0.0 };
+        }
+        interval = if count > 0.0 { apart / count } else { interval };
+    }
+    interval
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::virtual_queue::PacketArrival;
+    use super::*;
+
+    const BASE: f64 = 0.05;
+    const SIZE: f64 = 1500.0;
+
+    /// Seconds up to `below`, by chance.
+    fn chance(state: &mut u64, below: f64) -> f64 {
+        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*state >> 40) as f64 / (1u64 << 24) as f64 * below
+    }
+
+    /// Trains of packets that come about every 13 ms to a bucket which gets `burst` bytes each `interval` seconds, two of
+    /// them at most, and to a queue of `room` packets; seen before it.
+    fn through(interval: f64, burst: f64, room: usize) -> Vec<PacketArrival> {
+        let (mut tokens, mut ticks, mut state, mut at) = (burst, 0.0, 1, 0.0f64);
+        let (mut out, mut left) = (Vec::new(), Vec::<f64>::new());
+        for i in 0..6000u32 {
+            at += if i % 40 == 0 { 0.005 + chance(&mut state, 0.016) } else { 20e-6 };
+            let lost = left.iter().rev().take_while(|l| **l > at).count() >= room;
+            let mut leaves = left.last().map_or(at, |l| l.max(at));
+            if !lost {
+                let now = (leaves / interval).floor().max(ticks);
+                tokens = (tokens + (now - ticks) * burst).min(2.0 * burst);
+                ticks = now;
+                if tokens < SIZE {
+                    (ticks, tokens) = (ticks + 1.0, tokens + burst);
+                    leaves = ticks * interval;
+                }
+                tokens -= SIZE;
+                left.push(leaves);
+            }
+            let rtt = if lost { f32::NAN } else { (leaves - at + BASE) as f32 };
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+        }
+        out
+    }
+
+    fn found(arrivals: &[PacketArrival]) -> Option<RefillTicks> {
+        find_ticks(Departures::new(arrivals, true, BASE), 0.001, SIZE)
+    }
+
+    #[test]
+    fn what_waits_leaves_at_ticks_whatever_the_queue_drops() {
+        for (interval, burst, room) in
+            [(0.03, 100e3, 20), (0.03, 100e3, 2000), (0.1, 330e3, 50), (0.01, 30e3, 30)]
+        {
+            let arrivals = through(interval, burst, room);
+            let g = found(&arrivals);
+            let near = |g: RefillTicks| {
+                (g.interval / interval - 1.0).abs() < 0.003 && (g.burst / burst - 1.0).abs() < 0.02
+            };
+            assert!(g.is_some_and(near), "{interval} {burst} {room}: {g:?}");
+        }
+    }
+
+    #[test]
+    fn neither_a_link_nor_a_window_has_ticks() {
+        // A link of 4 Mbyte/s, where the trains wait for each other.
+        let (mut state, mut at, mut free) = (1, 0.0, 0.0f64);
+        let mut link = Vec::new();
+        for i in 0..6000u32 {
+            at += if i % 40 == 0 { 0.005 + chance(&mut state, 0.016) } else { 20e-6 };
+            free = free.max(at) + SIZE / 4e6;
+            let rtt = (free - at + BASE) as f32;
+            link.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+        }
+        assert!(found(&link).is_none());
+        // A window a round trip, and jitter of a few per cent of that.
+        let (mut at, mut window) = (0.0, Vec::new());
+        for i in 0..6000u32 {
+            if i % 40 == 0 {
+                at += BASE + 0.001 + chance(&mut state, 0.003);
+            }
+            let rtt = (BASE + 0.001 + chance(&mut state, 0.003)) as f32;
+            window.push(PacketArrival {
+                at,
+                bytes: 1500.0,
+                size: 1500.0,
+                lost: false,
+                rtt,
+                flow: 0,
+                entry: i,
+            });
+        }
+        assert!(found(&window).is_none());
+        assert!(found(&[]).is_none());
+    }
+}

@@ -1,0 +1,265 @@
+//! A shaper's bucket: what passes before packets wait.
+//!
+//! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, was carried off
+//! at r. So backlog - r * wait = B for each packet that waits, whatever slower or faster stages it met before, and less
+//! for one that does not wait. The greatest value that many packets share is B; a plain link's is a packet or two. Where
+//! packets are seen as they leave, the backlog is that value without any wait.
+//! A shaper that is refilled at intervals is found otherwise ([`super::refill_ticks`]).
+
+use super::sort;
+use super::virtual_queue::{PacketArrival, drained, span};
+
+/// Packets that wait looked at: later ones carry the sum of the rate's error.
+const EARLY: usize = 4000;
+/// Fewest of them.
+const FEWEST: usize = 20;
+/// Values within so many packets, so many seconds at the rate, or this share of them, are the same.
+const SAME: (f64, f64, f64) = (3.0, 100e-6, 0.04);
+/// Share of the packets that have one value, at least, and how much greater one that more have may be.
+const SHARE: f64 = 0.2;
+const NEAR: f64 = 1.15;
+/// One in so many packets has the greatest value, at least.
+const MANY: usize = 10;
+/// Packets were held back if they waited for this share of a gap, so many in a row.
+const HELD: f64 = 0.8;
+const BEHIND: usize = 2;
+/// Of packets held back elsewhere there are at most so many times as many.
+const FEW: usize = 10;
+
+/// How packets are seen at a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueView {
+    /// Bytes a second that it carries off.
+    pub rate: f64,
+    /// They are seen as they come to it, else as they leave.
+    pub before: bool,
+    /// Delays are those of the sender's clock, and times those before the delay.
+    pub clocked: bool,
+    /// Delay without waiting, seconds.
+    pub base: f64,
+    /// Least that counts as waiting, seconds; -inf: waits are not known, and all count.
+    pub floor: f64,
+    /// An arrival may stand for several packets, with their mean delay.
+    pub merged: bool,
+}
+
+/// A packet that passed.
+#[derive(Clone, Copy)]
+struct PassedPacket {
+    at: f64,
+    bytes: f64,
+    size: f64,
+    wait: f64,
+    flow: u16,
+}
+
+/// Bytes that pass before packets wait; `None` where that does not show.
+pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -> Option<f64> {
+    let passed = passed(arrivals, seen);
+    let values = values(&passed, seen);
+    if values.len() < FEWEST {
+        return None;
+    }
+    let mut sorted: Vec<f32> = values.iter().map(|v| v.0).collect();
+    sorted.sort_unstable_by(f32::total_cmp);
+    let size = passed[0].size;
+    let width = |high: f64| (SAME.0 * size).max(SAME.1 * seen.rate).max(SAME.2 * high);
+    if seen.floor == f64::NEG_INFINITY {
+        return greatest(&sorted, size);
+    }
+    common(&sorted, size, width).filter(|b| of_all(&values, *b, width(*b)))
+}
+
+/// What passed, in the order it is seen at the queue.
+fn passed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
+    let of = |a: &PacketArrival| {
+        let delay = a.rtt as f64;
+        let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
+        PassedPacket { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
+    };
+    sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), arrivals.len(), span(arrivals), |p| p.at)
+}
+
+/// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
+fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
+    let (mut backlog, mut last, mut held, mut before) = (0.0f64, 0.0, false, 0.0);
+    let (mut out, mut left_out) = (Vec::new(), 0);
+    for (i, p) in passed.iter().enumerate() {
+        let gap = p.at - last;
+        backlog = drained(backlog, seen.rate, gap);
+        last = p.at;
+        // What something else held back for a while comes at once, and adds to the backlog until that is gone.
+        let pause = gap * seen.rate > before + SAME.0 * p.size;
+        held = held && backlog > 0.0 || !seen.before && pause && waits(passed, i, gap);
+        before = p.bytes;
+        let own = match seen.merged {
+            false => p.bytes,
+            true if seen.before => 0.5 * (p.size + p.bytes),
+            true => p.size,
+        };
+        let counts = p.wait > seen.floor || seen.floor == f64::NEG_INFINITY;
+        left_out += usize::from(counts && held);
+        if counts && !held {
+            out.push(((backlog + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32, p.flow));
+            if out.len() == EARLY {
+                break;
+            }
+        }
+        backlog += p.bytes;
+    }
+    // Few that are left are those that were not told from the others.
+    if left_out > FEW * out.len() { Vec::new() } else { out }
+}
+
+/// Packet `i` and some behind it had come long before the gap before it ended: nothing left though they were there.
+fn waits(passed: &[PassedPacket], i: usize, gap: f64) -> bool {
+    let now = passed[i].at;
+    let came = |p: &PassedPacket| p.at - p.wait < now - HELD * gap;
+    passed[i..].iter().filter(|p| p.wait.is_finite()).take(BEHIND).filter(|p| came(p)).count() == BEHIND
+}
+
+/// The least value that many have: what was held up elsewhere and came at once makes later ones greater.
+fn common(values: &[f32], size: f64, width: impl Fn(f64) -> f64) -> Option<f64> {
+    let enough = ((values.len() as f64 * SHARE) as usize).max(2);
+    let (mut best, mut from) = (None::<(usize, usize)>, 0);
+    for to in 0..values.len() {
+        let high = values[to] as f64;
+        if best.is_some_and(|b| high > NEAR * values[b.1] as f64 + size) {
+            break;
+        }
+        while (values[from] as f64) < high - width(high) {
+            from += 1;
+        }
+        if to - from >= best.map_or(enough, |b| b.1 - b.0 + 1) {
+            best = Some((from, to));
+        }
+    }
+    best.map(|b| values[(b.0 + b.1) / 2] as f64)
+}
+
+/// The greatest value, if many have it to a packet. For packets as they leave of which none knows which waited: none is
+/// greater than those of the ones that did; at a wrong rate they would grow.
+fn greatest(values: &[f32], size: f64) -> Option<f64> {
+    let most = values[(values.len() - 1) * 99 / 100] as f64;
+    let from = values.partition_point(|v| (*v as f64) < most - size);
+    (values.len() - from > values.len() / MANY).then(|| values[(from + values.len()) / 2] as f64)
+}
+
+/// Packets of each flow that waits have the value: a bucket does not ask whose they are; a queue for each flow does, and
+/// who has a shorter one waits less.
+fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
+    let flows = values.iter().map(|v| v.1).max().map_or(0, |f| f as usize + 1);
+    let mut counts = vec![(0usize, 0usize); flows];
+    for (v, flow) in values {
+        let c = &mut counts[*flow as usize];
+        c.0 += 1;
+        c.1 += usize::from((*v as f64 - value).abs() <= width);
+    }
+    counts.iter().filter(|c| c.0 * flows * 2 > values.len()).all(|c| c.1 as f64 > 0.5 * SHARE * c.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: f64 = 0.05;
+
+    /// When packets that come at these times leave a stage of `rate` bytes a second and a bucket of `burst`.
+    fn stage(come: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
+        let (mut tokens, mut last) = (burst, 0.0f64);
+        let leave = come.iter().map(|at| {
+            let at = at.max(last);
+            tokens = burst.min(tokens + rate * (at - last)) - size;
+            let wait = (-tokens / rate).max(0.0);
+            tokens = tokens.max(0.0);
+            last = at + wait;
+            last
+        });
+        leave.collect()
+    }
+
+    /// Growing bursts each 80 ms through a link of `access` and a shaper, seen before both.
+    fn seen_before(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
+        let come: Vec<f64> = (0..60).flat_map(|i| vec![i as f64 * 0.08; 20 + 3 * i]).collect();
+        let between = stage(&come, access, 1500.0, 1500.0);
+        let leave = stage(&between, rate, burst, 1500.0);
+        let of = |(at, out): (&f64, &f64)| PacketArrival {
+            at: *at,
+            bytes: 1500.0,
+            size: 1500.0,
+            lost: false,
+            rtt: (out - at + BASE) as f32,
+            flow: 0,
+            entry: 0,
+        };
+        come.iter().zip(&leave).map(of).collect()
+    }
+
+    fn seen(rate: f64, before: bool) -> QueueView {
+        QueueView { rate, before, clocked: false, base: BASE, floor: 0.0025, merged: false }
+    }
+
+    #[test]
+    fn a_bucket_is_the_same_whatever_link_is_before_it() {
+        let rate = 1e6;
+        for (access, burst) in [(2e6, 40e3), (2e6, 120e3), (3e7, 40e3), (3e7, 120e3)] {
+            let k =
+                bucket_before_queue(&seen_before(access, rate, burst), seen(rate, true)).unwrap_or_default();
+            assert!((k / burst - 1.0).abs() < 0.06, "{access} {burst}: {k}");
+        }
+        let link = bucket_before_queue(&seen_before(3e7, rate, 1500.0), seen(rate, true)).unwrap_or_default();
+        assert!(link < 4500.0, "{link}");
+    }
+
+    #[test]
+    fn packets_seen_as_they_leave_tell_it_too() {
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 60e3);
+        out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
+        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
+        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
+    }
+
+    #[test]
+    fn what_was_held_back_elsewhere_is_no_bucket() {
+        // Thirty packets are let go at once each second by a path that was gone; the link is full otherwise.
+        let rate = 1e6;
+        let mut out = Vec::new();
+        let mut at = 0.0;
+        for i in 0..3000u32 {
+            let (last, part) = (at, i % 300);
+            at = match part {
+                0 if i > 0 => last + 0.6,
+                1..30 if i >= 300 => last + 12e-6,
+                _ => last + 1500.0 / rate,
+            };
+            let wait = if part < 30 && i >= 300 { 0.61 } else { 0.04 };
+            let rtt = (BASE + wait) as f32;
+            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+        }
+        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
+        assert!(k < 4500.0, "{k}");
+    }
+
+    #[test]
+    fn flows_with_a_queue_each_have_no_bucket_in_common() {
+        // One flow's packets wait for its own long queue, the other's hardly.
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 1500.0);
+        let mut short = out.clone();
+        short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
+        out.extend(short);
+        out.sort_by(|a, b| a.at.total_cmp(&b.at));
+        assert_eq!(bucket_before_queue(&out, seen(2.0 * rate, true)), None);
+    }
+
+    #[test]
+    fn of_packets_whose_waits_nobody_knows_the_greatest_value_tells() {
+        let rate = 1e6;
+        let mut out = seen_before(3e7, rate, 60e3);
+        out.iter_mut().for_each(|a| (a.at, a.rtt) = (a.at + a.rtt as f64 - BASE, f32::NAN));
+        let unknown = QueueView { floor: f64::NEG_INFINITY, ..seen(rate, false) };
+        let k = bucket_before_queue(&out, unknown).unwrap_or_default();
+        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
+    }
+}

@@ -1,0 +1,227 @@
+//! The model of a limiter that drops: a virtual queue.
+//!
+//! A token bucket of rate r and size B that starts full passes a packet of n bytes if it holds n tokens. What it lacks
+//! to be full behaves as a queue: it grows by each packet that passes, and drains at r. This backlog is computed from the
+//! packets that were seen to pass, for any r. At the true r each lost packet has backlog + n > B, every other at most B.
+//! A drop-tail queue of B bytes before a link of rate r drops by the same rule; delay tells the two apart
+//! ([`super::drain_delay`]).
+//!
+//! Losses that have another reason fall on packets of any backlog, because the backlog depends on the past alone. So the
+//! share of all packets beyond a threshold is what chance would give, the share of the lost ones what the bucket explains;
+//! the log likelihood ratio of the two is the bucket's gain.
+
+/// Packets looked at; longer logs are thinned first.
+pub(super) const COARSE: usize = 40_000;
+/// Packets that the least bucket holds: two in a row are no burst.
+pub(crate) const LEAST_BURST: f32 = 3.5;
+/// Losses that say enough.
+const ENOUGH_LOSSES: usize = 600;
+/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
+/// know of no bucket stays below.
+pub(crate) const CHANCE: f64 = 9.0;
+/// The share of its gain that counts where the backlog was corrected: that fits more than it should.
+const FREE: f64 = 0.7;
+/// Packets by which no backlog is mistaken.
+const FAR: f64 = 8.0;
+/// By how much of the way to the limit a loss corrects the backlog.
+pub(super) const PULL: f64 = 0.3;
+
+/// A packet as it came to the limiter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PacketArrival {
+    /// When, seconds since any origin.
+    pub at: f64,
+    /// Bytes, headers included; of neighbours merged, of all.
+    pub bytes: f32,
+    /// Bytes of one packet.
+    pub size: f32,
+    /// It was lost.
+    pub lost: bool,
+    /// RTT, seconds; NaN where unknown.
+    pub rtt: f32,
+    /// The flow it belongs to, as an index of the caller's.
+    pub flow: u16,
+    /// Its place in the flow's log.
+    pub entry: u32,
+}
+
+/// When the first and the last of packets came, which are in order.
+pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
+    arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))
+}
+
+/// A bucket that explains losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TokenBucketFit {
+    /// Bytes a second.
+    pub rate: f64,
+    /// Bytes.
+    pub burst: f64,
+    /// Share of the losses that came with the bucket empty, which is the virtual queue full.
+    pub explained: f64,
+    /// Share of all packets that came with the bucket that empty.
+    pub chance: f64,
+    /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
+    pub gain: f64,
+    /// Share of lost packets below the limit and of nearly lost ones above it, together.
+    pub misclassified: f64,
+    /// Median distance of lost packets' depth from the limit, bytes.
+    pub spread: f64,
+    /// The bucket ran from full to empty at least once: only then the burst is known.
+    pub emptied: bool,
+    /// The backlog was corrected by what was seen ([`super::corrected`]).
+    pub corrected: bool,
+}
+
+/// What is left of a backlog after `seconds` at which it drained at `rate`, bytes a second.
+///
+/// Every model of a bucket or of a queue here is this step, and adding what passes.
+#[inline(always)]
+pub(super) fn drained(backlog: f64, rate: f64, seconds: f64) -> f64 {
+    let left = backlog - rate * seconds;
+    // One instruction, which `f64::max` is not.
+    if left > 0.0 { left } else { 0.0 }
+}
+
+/// Depth of the virtual queue with each packet in it at this bucket.
+pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
+    let mut out = Vec::with_capacity(arrivals.len());
+    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
+    out
+}
+
+/// The same; with `pull` above 0 what is seen corrects the backlog.
+pub(super) fn corrected_depths(
+    arrivals: &[PacketArrival],
+    rate: f64,
+    burst: f64,
+    pull: f64,
+    out: &mut Vec<f32>,
+) {
+    out.clear();
+    let mut backlog = 0.0f64;
+    let mut last = arrivals.first().map_or(0.0, |a| a.at);
+    for a in arrivals {
+        backlog = drained(backlog, rate, a.at - last);
+        last = a.at;
+        let size = if a.lost { a.size } else { a.bytes } as f64;
+        let depth = backlog + size;
+        out.push(depth as f32);
+        if a.lost {
+            backlog += pull * (burst - depth).max(0.0);
+        } else {
+            backlog = if pull > 0.0 { depth.min(burst) } else { depth };
+        }
+    }
+}
+
+/// The `q`-quantile of values, which are reordered.
+pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
+    if values.is_empty() {
+        return f32::NAN;
+    }
+    let at = ((values.len() - 1) as f64 * q).round() as usize;
+    *values.select_nth_unstable_by(at, f32::total_cmp).1
+}
+
+/// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
+/// losses count.
+pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
+    // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
+    let e = (explained * episodes + 0.5) / (episodes + 1.0);
+    let c = chance.clamp(1e-4, 1.0 - 1e-4);
+    if e <= c {
+        return 0.0;
+    }
+    episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
+}
+
+/// How many spans of `width` seconds contain a loss.
+pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
+    let mut count = 0;
+    let mut until = f64::NEG_INFINITY;
+    for a in arrivals.iter().filter(|a| a.lost) {
+        if a.at > until {
+            count += 1;
+            until = a.at + width;
+        }
+    }
+    count
+}
+
+/// As much of a long log as says enough: merging would blur it.
+pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
+    let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
+    let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
+    if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
+}
+
+/// Which losses came with the bucket empty, in their order; or with a depth above `least`, where that is given.
+pub(crate) fn explained(
+    arrivals: &[PacketArrival],
+    bucket: &TokenBucketFit,
+    least: Option<f64>,
+) -> Vec<bool> {
+    let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
+    let all = depths_of(arrivals, bucket);
+    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, depth)| *depth as f64 > near).collect()
+}
+
+/// Share of lost packets more than one packet below the limit, and of nearly lost ones that much above it,
+/// together: when packets came to the limiter is not known to less.
+pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
+    let arrivals = begin(arrivals);
+    let (mut sum, mut misclassified) = ([0.0f64; 2], [0.0f64; 2]);
+    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
+        let (depth, size) = (depth as f64, a.size as f64);
+        let (counts, strays) = match a.lost {
+            true => (true, depth < b.burst - size),
+            false => (depth > 0.7 * b.burst, depth > b.burst + size),
+        };
+        sum[usize::from(a.lost)] += f64::from(counts);
+        misclassified[usize::from(a.lost)] += f64::from(strays);
+    }
+    misclassified[0] / sum[0].max(1.0) + misclassified[1] / sum[1].max(1.0)
+}
+
+/// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
+/// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
+/// (and no sooner than a round trip later) falls and grows about a limit too, but loses one.
+pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
+    let arrivals = begin(arrivals);
+    let (mut beyond, mut lost) = (0.0, 0.0f64);
+    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
+        match a.lost {
+            true => lost += 1.0,
+            false => beyond += f64::from(depth as f64 > b.burst + FAR * a.size as f64),
+        }
+    }
+    beyond / lost.max(1.0)
+}
+
+/// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
+/// ones is not known, being placed there must not be what tells them apart.
+pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit, episodes: f64) -> f64 {
+    let depths = depths_of(arrivals, b);
+    let mut sum = [[0.0f64; 2]; 2];
+    let mut backlog = 0.0f64;
+    for (a, depth) in arrivals.iter().zip(&depths) {
+        let size = a.size as f64;
+        let above = backlog + size > b.burst;
+        sum[usize::from(a.lost)][usize::from(above)] += a.bytes as f64;
+        backlog = if a.lost { backlog.max(*depth as f64 - size) } else { *depth as f64 };
+    }
+    let explained = sum[1][1] / (sum[1][0] + sum[1][1]).max(1.0);
+    let all = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
+    gain(explained, (sum[0][1] + sum[1][1]) / all.max(1.0), episodes)
+}
+
+impl TokenBucketFit {
+    /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
+    /// passed with the fewest errors and closest together.
+    pub(crate) fn score(&self) -> f64 {
+        let apart = (self.spread / self.burst.max(1.0)).min(1.0);
+        let free = if self.corrected { FREE } else { 1.0 };
+        free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
+    }
+}

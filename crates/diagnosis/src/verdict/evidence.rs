@@ -1,0 +1,342 @@
+//! What held a flow back, round trip by round trip.
+//!
+//! 1. The tracker times waits to the packet: nothing outstanding, all written sent, window full, timeout, silence.
+//!    What is left of a round trip is time in which packets moved.
+//! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
+//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/result/src/cause`).
+
+use super::round_trips::RoundTrip;
+use crate::limiter::FoundLimiter;
+use result::cause::{RoundEvidence, RoundPart};
+use result::diagnosis::Cause;
+
+/// What is known of the flow as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowFacts {
+    /// RTprop, seconds.
+    pub base: f64,
+    /// Least RTT of this flow, seconds: what its delays one way count from.
+    pub least: f64,
+    /// Payload bytes of a full segment.
+    pub mss: f64,
+    /// Its limiter.
+    pub limiter: Option<FoundLimiter>,
+    /// When that was full, seconds since the connection's first packet.
+    pub full: Vec<(f64, f64)>,
+    /// When one of the other way was, likewise.
+    pub reverse_full: Vec<(f64, f64)>,
+    /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
+    pub share: f64,
+    /// Each loss: seconds since the connection's first packet, and what it was.
+    pub losses: Vec<(f64, Cause)>,
+    /// When nothing passed.
+    pub outages: Vec<(f64, f64)>,
+    /// When a window at once ended a pause, likewise: that was the application's.
+    pub bursts: Vec<f64>,
+    /// The capture is at the receiver.
+    pub near_receiver: bool,
+    /// What the round trip takes too long, it takes mostly between sender and capture.
+    pub waits_before_capture: bool,
+    /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
+    pub inflight_unknown: bool,
+    /// The other way data goes too, whose queue the ACKs must pass.
+    pub both_ways: bool,
+    /// What comes to its end goes on with an ACK: who writes waits for room in the sender's buffer.
+    pub send_buffer_full: bool,
+}
+
+/// Seconds of each cause in one round.
+pub(crate) type RoundSplit = [(Cause, f64); 6];
+
+/// The split of every round.
+pub(crate) fn split(rounds: &[RoundTrip], facts: &FlowFacts) -> Vec<RoundSplit> {
+    let first_loss = rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0).unwrap_or(rounds.len());
+    let mut seen = 0;
+    let mut last = facts.losses.first().map_or(Cause::RandomLoss, |l| l.1);
+    (0..rounds.len())
+        .map(|i| {
+            let r = &rounds[i];
+            // Of the losses of one round the commonest speaks for it.
+            let from = seen;
+            let (a, b) = (r.from, r.from + r.width);
+            while seen < facts.losses.len() && facts.losses[seen].0 < b {
+                seen += 1;
+            }
+            last = commonest(&facts.losses[from..seen]).unwrap_or(last);
+            let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
+            let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
+            let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
+            let e = evidence(rounds, i, first_loss, after_loss, facts);
+            RoundPart::ALL.map(|part| {
+                let seconds = match part {
+                    RoundPart::Idle => r.idle * left,
+                    RoundPart::Drained => r.ended * left,
+                    RoundPart::WindowFull => r.window_full * left,
+                    RoundPart::Timeout => r.timeout * left,
+                    RoundPart::Silence => out.min(r.width) + r.silence * left,
+                    RoundPart::Moving => r.moving() * left,
+                };
+                (Cause::of_part(part, &e), seconds)
+            })
+        })
+        .collect()
+}
+
+/// What is known of round `i`.
+fn evidence(
+    rounds: &[RoundTrip],
+    i: usize,
+    first_loss: usize,
+    last_loss: Cause,
+    facts: &FlowFacts,
+) -> RoundEvidence {
+    let r = &rounds[i];
+    let limiter_full = limiter_is_full(r, facts);
+    RoundEvidence {
+        writes_little: application(rounds, i),
+        small_writes: small_writes(rounds, i),
+        paused: paused(rounds, i),
+        send_buffer_full: facts.send_buffer_full,
+        flat: flat(rounds, i, facts),
+        grows: grows(rounds, i),
+        window_full: window(r, facts),
+        repairs_slowly: repairs_slowly(rounds, i),
+        last_loss,
+        before_loss: i < first_loss,
+        at_first_loss: i == first_loss,
+        resends: r.resent > 0.0,
+        back_with_loss: back_with_loss(rounds, i, facts),
+        limiter: facts.limiter.map(|l| l.kind),
+        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some()),
+        limiter_full,
+        share_taken: full(rounds, i, facts) || waits_for_refill(r, facts),
+        waits: waits(rounds, i, facts),
+        data_waits: data_waits(r, facts),
+        acks_wait: acks_wait(r, facts),
+        both_ways: facts.both_ways,
+    }
+}
+
+/// Behind an outage nothing is outstanding as far as the capture can see; in what comes next packets are missing.
+fn back_with_loss(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+    let r = &rounds[i];
+    let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
+    facts.near_receiver
+        && r.idle > 0.0
+        && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(r.from, n, facts))
+}
+
+/// The cause that most of them have.
+fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
+    let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
+    [Cause::Policed, Cause::Outage, Cause::Congestion, Cause::RandomLoss]
+        .into_iter()
+        .filter(|c| count(*c) > 0)
+        .max_by_key(|c| count(*c))
+}
+
+/// An outage ended within this round or the one before, whose losses are being repaired.
+fn near_outage(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    facts.outages.iter().any(|o| o.1 > r.from - r.width && o.0 < r.from + r.width)
+}
+
+/// Delay that counts as a queue, seconds.
+fn floor(facts: &FlowFacts) -> f64 {
+    (0.08 * facts.base).clamp(0.001, 0.02)
+}
+
+/// Of what the round trip takes too long, the ACKs' way is most.
+fn acks_wait(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    // Where both wait, the data's way is full.
+    if data_waits(r, facts) || link_full(r, facts) {
+        return false;
+    }
+    let over = if facts.waits_before_capture { r.rtt_min } else { r.rtt } - facts.least;
+    if over.is_nan() || over <= floor(facts).max(0.004) {
+        return false;
+    }
+    // No timestamps tell which way; but one is full, and the other is not.
+    if r.ack_delay.is_nan() && r.data_wait.is_nan() && r.data_delay.is_nan() {
+        return mostly_full(&facts.reverse_full, r) && !limiter_is_full(r, facts);
+    }
+    let back = match facts.waits_before_capture {
+        false => r.ack_delay,
+        true => over - r.data_delay,
+    };
+    back > 0.6 * over
+}
+
+/// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
+fn link_full(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    let busy =
+        |l: &FoundLimiter| l.drain.is_some_and(|d| d.busy > 0.6) && l.delay_fit.is_some_and(|a| a.left < 0.3);
+    if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
+        return false;
+    }
+    limiter_is_full(r, facts)
+}
+
+/// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
+fn waits_for_refill(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    facts.limiter.is_some_and(|l| l.interval.is_some()) && limiter_is_full(r, facts)
+}
+
+/// A window at once ended a pause between `from` and the end of `r`.
+fn burst(from: f64, r: &RoundTrip, facts: &FlowFacts) -> bool {
+    let next = facts.bursts.partition_point(|b| *b < from);
+    facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
+}
+
+/// For most of the round the limiter's flows together took all of its rate.
+fn limiter_is_full(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    mostly_full(&facts.full, r)
+}
+
+fn mostly_full(full: &[(f64, f64)], r: &RoundTrip) -> bool {
+    let (from, to) = (r.from, r.from + r.width);
+    let begin = full.partition_point(|f| f.1 <= from);
+    let within = full[begin..].iter().take_while(|f| f.0 < to);
+    within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
+}
+
+/// All packets of the round waited on the data's way, as timestamps tell.
+fn data_waits(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
+    wait > floor(facts).max(0.002)
+}
+
+/// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.
+fn application(rounds: &[RoundTrip], i: usize) -> bool {
+    let r = &rounds[i];
+    r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
+}
+
+/// The window was full for a good part of the round, and what moved was what it let out.
+fn window(r: &RoundTrip, facts: &FlowFacts) -> bool {
+    r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
+}
+
+/// Holes are repaired one by one, and the window stays full because nothing moves past them: without SACK congestion
+/// control lets one segment go a round trip (RFC 6582 section 3.2).
+fn repairs_slowly(rounds: &[RoundTrip], i: usize) -> bool {
+    let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
+    near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
+}
+
+/// The rounds around `i` in which data was sent.
+fn around(rounds: &[RoundTrip], i: usize) -> impl Iterator<Item = &RoundTrip> {
+    let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
+    rounds[from..to].iter().filter(|r| r.packets > 0)
+}
+
+/// Round after round has small pieces with PSH: what the application wrote came to its end each time. Who fills
+/// a buffer or a window has none.
+fn small_writes(rounds: &[RoundTrip], i: usize) -> bool {
+    let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
+    with >= 2 && with * 2 >= around(rounds, i).count()
+}
+
+/// The sender had nothing to send for a while.
+fn paused(rounds: &[RoundTrip], i: usize) -> bool {
+    around(rounds, i).any(|r| r.idle > 0.1 * r.width)
+}
+
+/// Packets waited in this round.
+fn waits(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+    let waits = |r: &RoundTrip| r.rtt_min > facts.base + floor(facts);
+    // A round without a sample is as the one before.
+    waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
+}
+
+/// The flow had its whole share of the limiter. One that neither delay nor drops tell of is but the rate that packets come
+/// at, and that may be a window's: then the amount in flight does not change.
+fn full(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+    let r = &rounds[i];
+    facts.limiter.is_some_and(|l| {
+        let flat = flat(rounds, i, facts);
+        r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
+            && (l.delay_fit.is_some() || facts.inflight_unknown || !flat)
+            || limiter_is_full(r, facts) && (l.delay > floor(facts) || l.bucket.is_some() || !flat)
+    })
+}
+
+/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next. The first
+/// window is every sender's slow start (RFC 5681 section 3.1).
+fn grows(rounds: &[RoundTrip], i: usize) -> bool {
+    let now = rounds[i].inflight;
+    let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
+    let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
+    i == 0 || next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
+}
+
+/// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
+/// nothing holds grows; an application of its own pace lets it wander.
+fn flat(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+    let around = || around(rounds, i).map(|r| r.inflight);
+    let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
+    high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: f64 = 1448.0;
+
+    /// Rounds in which a window of a thousand segments is full, of which so many are sent again and acknowledged.
+    fn full_windows(resent: f64, acked: f64) -> Vec<RoundTrip> {
+        let round = |i: usize| RoundTrip {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 1,
+            resent: resent * MSS,
+            acked: acked * MSS,
+            inflight: 1000.0 * MSS,
+            window: 1000.0 * MSS,
+            window_full: 0.1,
+            ..RoundTrip::default()
+        };
+        (0..20).map(round).collect()
+    }
+
+    fn whole(rounds: &[RoundTrip], cause: Cause) -> bool {
+        let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
+        let splits = split(rounds, &facts);
+        splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
+    }
+
+    #[test]
+    fn a_window_full_because_of_losses_is_the_losses_not_the_receivers() {
+        assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
+        assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
+        // A loss now and then, while the window moves on, is not what holds it.
+        assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+    }
+
+    #[test]
+    fn what_was_written_has_left_and_whose_fault_that_is() {
+        let round = |i: usize, resent| RoundTrip {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 9,
+            ended: 0.1,
+            resent,
+            ..RoundTrip::default()
+        };
+        let main = |resent, loss, send_buffer_full| {
+            let rounds: Vec<RoundTrip> = (0..9).map(|i| round(i, resent)).collect();
+            let facts =
+                FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
+            let most = split(&rounds, &facts)[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            most.map(|s| s.0)
+        };
+        assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));
+        assert_eq!(
+            main(MSS, Cause::Policed, false),
+            Some(Cause::Policed),
+            "it repairs what a policer dropped"
+        );
+        assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
+        assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
+    }
+}

@@ -1,0 +1,167 @@
+//! A track's bins gathered into round trips: the grain at which causes change.
+
+use crate::limiter::micros;
+use track::{PauseKind, SpanHistogram, Track};
+
+/// One span of about a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RoundTrip {
+    /// Begin, seconds since the connection's first packet.
+    pub from: f64,
+    /// Length, seconds.
+    pub width: f64,
+    /// Payload bytes sent first.
+    pub sent: f64,
+    /// Payload bytes sent again.
+    pub resent: f64,
+    /// Payload bytes acknowledged.
+    pub acked: f64,
+    /// Data packets.
+    pub packets: u32,
+    /// Packets lost.
+    pub lost: u32,
+    /// ACKs.
+    pub acks: u32,
+    /// Data packets below the MSS with PSH.
+    pub short: u32,
+    /// Most bytes in flight.
+    pub inflight: f64,
+    /// Least receive window; infinite where unknown.
+    pub window: f64,
+    /// Least RTT, seconds; NaN where there was no sample.
+    pub rtt_min: f64,
+    /// Mean RTT, seconds; NaN likewise.
+    pub rtt: f64,
+    /// Least delay of data on its way to the capture, seconds; NaN where unknown.
+    pub data_delay: f64,
+    /// Least delay of ACKs on their way to the capture; NaN where unknown.
+    pub ack_delay: f64,
+    /// Least that a packet took too long from sender to receiver, seconds: its RTT less what its ACK took too long;
+    /// NaN where timestamps do not tell.
+    pub data_wait: f64,
+    /// Seconds with nothing outstanding.
+    pub idle: f64,
+    /// Seconds more in which all that the application wrote had left.
+    pub ended: f64,
+    /// Seconds with the receive window full.
+    pub window_full: f64,
+    /// Seconds until a timeout.
+    pub timeout: f64,
+    /// Seconds of silence.
+    pub silence: f64,
+}
+
+impl RoundTrip {
+    /// Seconds that no wait explains.
+    pub fn moving(&self) -> f64 {
+        (self.width - self.idle - self.ended - self.window_full - self.timeout - self.silence).max(0.0)
+    }
+}
+
+/// Most rounds kept: a ribbon needs no more.
+const MOST: f64 = 4000.0;
+
+/// Rounds from the first to the last data, without gaps; `rtt` in seconds.
+pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
+    let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
+    let bin = track.bin.as_secs_f64().max(1e-6);
+    let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
+    let (begin, end) = (since(begin), since(end));
+    let whole = (end - begin).max(bin);
+    // A whole number of bins, so that none falls between two rounds.
+    let width = (rtt.max(whole / MOST) / bin).ceil().max(1.0) * bin;
+    let first = (begin / bin).floor() * bin;
+    let count = ((end - first) / width).floor() as usize + 1;
+    let mut out: Vec<RoundTrip> = (0..count)
+        .map(|i| {
+            let from = first + i as f64 * width;
+            let (low, high) = (from.max(begin), (from + width).min(end));
+            RoundTrip {
+                from: low,
+                width: (high - low).max(0.0),
+                window: f64::INFINITY,
+                rtt_min: f64::NAN,
+                rtt: f64::NAN,
+                data_delay: f64::NAN,
+                ack_delay: f64::NAN,
+                data_wait: f64::NAN,
+                ..RoundTrip::default()
+            }
+        })
+        .collect();
+    let mut rtts = vec![(0.0f64, 0.0f64); count];
+    for b in &track.bins {
+        let at = (((b.index as f64 + 0.5) * bin - first) / width).floor();
+        if at < 0.0 || at >= count as f64 {
+            continue;
+        }
+        let (r, sum) = (&mut out[at as usize], &mut rtts[at as usize]);
+        r.sent += b.sent as f64;
+        r.resent += b.resent as f64;
+        r.acked += b.acked as f64;
+        r.packets += b.packets;
+        r.lost += b.lost;
+        r.acks += b.acks;
+        r.short += b.short;
+        r.inflight = r.inflight.max(b.inflight as f64);
+        if let Some(window) = b.window.get() {
+            r.window = r.window.min(window as f64);
+        }
+        if let Some(rtt) = b.rtts.least.get() {
+            r.rtt_min = r.rtt_min.min(micros(rtt));
+        }
+        if let Some(delay) = b.data_delay.get() {
+            r.data_delay = r.data_delay.min(micros(delay));
+        }
+        if let Some(delay) = b.ack_delay.get() {
+            r.ack_delay = r.ack_delay.min(micros(delay));
+        }
+        *sum = (sum.0 + micros(b.rtts.sum()), sum.1 + b.rtts.count as f64);
+        let idle = b.paused(PauseKind::Idle);
+        r.idle += micros(idle);
+        r.ended += micros(b.paused(PauseKind::AppLimited).saturating_sub(idle));
+        r.window_full += micros(b.paused(PauseKind::WindowFull));
+        r.timeout += micros(b.paused(PauseKind::Timeout));
+        r.silence += micros(b.paused(PauseKind::Silence));
+    }
+    for (at, wait) in data_waits(track) {
+        let at = ((at - first) / width).floor();
+        if at >= 0.0 && at < count as f64 {
+            let r = &mut out[at as usize];
+            r.data_wait = r.data_wait.min(wait);
+        }
+    }
+    for (r, (sum, n)) in out.iter_mut().zip(rtts) {
+        if n > 0.0 {
+            r.rtt = sum / n;
+        }
+        // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
+        r.idle = r.idle.min(r.width);
+        r.ended = r.ended.min(r.width - r.idle);
+        let (waits, left) = (r.window_full + r.timeout + r.silence, r.width - r.idle - r.ended);
+        if waits > left {
+            for w in [&mut r.window_full, &mut r.timeout, &mut r.silence] {
+                *w *= left / waits;
+            }
+        }
+    }
+    out
+}
+
+/// When the ACK of each packet came, seconds since the connection's first packet, and what the packet took too long.
+fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
+    let least = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
+    let (least, up) = (least(&track.rtt), least(&track.rtt_up));
+    let bin = track.bin.as_secs_f64().max(1e-6);
+    let mut next = 0;
+    track.log.iter().filter_map(move |s| {
+        let rtt = micros(s.rtt.get()?);
+        let back = s.time.since(track.first).as_secs_f64() + rtt - up;
+        let index = (back / bin) as u32;
+        while track.bins.get(next).is_some_and(|b| b.index < index) {
+            next += 1;
+        }
+        let ack = track.bins.get(next).filter(|b| b.index == index)?.ack_delay.get()?;
+        Some((back, rtt - least - micros(ack)))
+    })
+}

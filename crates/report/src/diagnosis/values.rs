@@ -1,0 +1,124 @@
+//! The numbers that sentences about a group of flows may name: `{placeholders}` of the causes' texts.
+//!
+//! Of a cause, the first text is told whose placeholders are all known; so a value that makes no sense for these flows is
+//! not in the list, rather than odd.
+
+use super::told::FlowGroup;
+use super::words::{bytes, place, seconds};
+use crate::number::{millis, percent, short};
+use crate::strings::{Lang, filled, placeholders};
+use result::cause::Bilingual;
+use result::diagnosis::Measures;
+use result::remedy::{Remedy, RemedyUnit};
+use result::{Cause, FlowDiagnosis};
+
+/// A buffer that would carry so many times what was ever delivered in an RTT is not kept full: it is filled in bursts.
+const IN_BURSTS: f64 = 1.3;
+/// Mathis et al. 1997: rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each packet is acknowledged.
+const MATHIS: f64 = 1.2247;
+
+/// Names and how they are told.
+pub(super) type Values = Vec<(String, String)>;
+
+/// In this language.
+pub(super) fn of(text: Bilingual, lang: Lang) -> &'static str {
+    if lang == Lang::Zh { text.zh } else { text.en }
+}
+
+/// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
+pub(super) fn first_known(texts: &[&'static str], values: &Values) -> String {
+    let known = |text: &str| placeholders(text).all(|name| values.iter().any(|(n, _)| n == name));
+    let text = texts.iter().find(|t| known(t)).or(texts.last()).copied().unwrap_or_default();
+    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    filled(text, &values)
+}
+
+/// What was measured of the group.
+pub(super) fn of_group(g: &FlowGroup) -> Values {
+    let affected = g.affected();
+    let (m, rtt) = (&g.lead().measures, g.lead().measures.rtt_ms);
+    let mut values: Values = Vec::new();
+    let mut add = |name: &str, value: Option<String>| values.extend(value.map(|v| (name.to_string(), v)));
+    let always = |text: String| Some(text);
+    // Payload that came through, Mbit/s; share of the packets lost, per cent.
+    add("got", always(short(g.carried())));
+    add("lost", always(percent(lost(g))));
+    // RTT of the largest flow, ms.
+    add("min", always(millis(rtt.min)));
+    add("p50", always(millis(rtt.p50)));
+    add("p95", always(millis(rtt.p95)));
+    // The limiter's rate, Mbit/s, and bucket; its queue in bytes and ms.
+    add("rate", affected.rate_mbps().map(short));
+    add("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes));
+    add("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes));
+    add("queue_ms", affected.queue_ms().map(millis));
+    // What CUBIC and Reno carry at this loss, Mbit/s.
+    add("mathis", mathis(m, g.lost()).map(short));
+    // The receive window, and what it carries, Mbit/s.
+    add("window", m.max_window_bytes.map(|w| bytes(w as f64)));
+    add("window_rate", m.max_window_bytes.and_then(|w| affected.window_rate_mbps(w)).map(short));
+    // The most in flight, and what that carries, Mbit/s; the most in flight where a buffer is filled in bursts.
+    let flight_rate = affected.window_rate_mbps(m.max_inflight_bytes).unwrap_or(m.goodput_mbps);
+    let flight = bytes(m.max_inflight_bytes as f64);
+    let in_bursts = flight_rate > IN_BURSTS * m.max_delivery_mbps;
+    add("burst_flight", in_bursts.then(|| flight.clone()));
+    add("flight", always(flight));
+    add("flight_rate", always(short(flight_rate)));
+    // Seconds that the cause held all flows, and the largest one; the greatest delivery rate of any, Mbit/s.
+    add("held", always(seconds(g.sum(|f| held(f, g.cause)))));
+    add("held_lead", always(seconds(held(g.lead(), g.cause))));
+    let fastest = g.flows.iter().map(|f| f.measures.max_delivery_mbps).fold(0.0, f64::max);
+    add("fastest", always(short(fastest)));
+    // Bytes of the largest flow, and its round trips.
+    add("bytes", always(bytes(m.bytes as f64)));
+    let rounds = || format!("{:.0}", (g.lead().duration_s * 1e3 / rtt.min).ceil());
+    add("rounds", (rtt.min > 0.0).then(rounds));
+    // Data packets to each ACK; the largest burst back to back.
+    let acks = g.sum(|f| f.measures.acks as f64).max(1.0);
+    add("data_per_ack", always(short(g.sum(|f| f.measures.data_packets as f64) / acks)));
+    add("largest_burst", always(bytes(m.largest_burst_bytes as f64)));
+    values
+}
+
+/// What remedies set, change and are applied to; as [`result::cause::AdviceTemplate`] names it.
+pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> Values {
+    let mut values = Vec::new();
+    for r in remedies {
+        let kind = r.kind.name();
+        values.extend(place(r.place, lang).map(|p| (format!("{kind}.place"), p.to_string())));
+        if let Some(s) = r.setting {
+            values.push((kind.clone(), number(s.to, s.unit)));
+            values.extend(s.now.map(|now| (format!("{kind}.now"), number(now, s.unit))));
+        }
+        for e in &r.effects {
+            values.extend(e.now.map(|now| (format!("{kind}.{}", e.measure.name()), number(now, e.unit))));
+        }
+    }
+    values
+}
+
+fn number(x: f64, unit: RemedyUnit) -> String {
+    match unit {
+        RemedyUnit::Mbps => short(x),
+        RemedyUnit::Bytes => bytes(x),
+        RemedyUnit::Millis => millis(x),
+        RemedyUnit::Times => format!("{x:.0}"),
+    }
+}
+
+/// What the limiter dropped; of the flows' own losses where there is none.
+fn lost(g: &FlowGroup) -> f64 {
+    g.limiter.map(|l| l.lost_share).filter(|&s| s > 0.0).unwrap_or_else(|| g.lost())
+}
+
+/// What a loss-based congestion control carries at that loss, Mbit/s.
+fn mathis(m: &Measures, lost: f64) -> Option<f64> {
+    let rtt = m.rtt_ms.p50;
+    (rtt > 0.0 && lost > 0.0 && m.mss_bytes > 0)
+        .then(|| m.mss_bytes as f64 * 8e-3 / rtt * MATHIS / lost.sqrt())
+}
+
+/// Seconds that the cause held a flow.
+fn held(f: &FlowDiagnosis, cause: Cause) -> f64 {
+    f.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.seconds)
+}

@@ -1,0 +1,101 @@
+//! The registry of causes: what can limit a flow. A cause is one file in `cause/` and one line in the list below.
+//!
+//! The line gives the cause its name and its meaning; the type, the JSON Schema, the column of `flows.parquet` and the
+//! reference follow from it. The file ([`CauseEntry`]) says when a part of a round trip is the cause's, what is said of it
+//! in each language, its colours, and what would help. It stands in this crate because both who judges (`diagnosis`) and
+//! who tells (`report`) read it.
+
+mod entry;
+mod evidence;
+mod remedies;
+
+pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty};
+pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! causes {
+    ($($variant:ident $module:ident $name:literal $meaning:literal,)*) => {
+        $(mod $module;)*
+
+        /// What can limit a flow.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Cause {
+            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
+            /// None of these could be shown.
+            #[default]
+            #[serde(rename = "unknown")]
+            Unknown,
+        }
+
+        impl Cause {
+            /// All of them, in the order of the registry.
+            pub const ALL: [Cause; [$($name),*].len() + 1] = [$(Cause::$variant,)* Cause::Unknown];
+
+            /// As JSON spells it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$variant => $name,)*
+                    Cause::Unknown => "unknown",
+                }
+            }
+
+            /// What it means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Cause::$variant => $meaning,)*
+                    Cause::Unknown => "None of these could be shown.",
+                }
+            }
+
+            /// The column of `flows.parquet` that holds its share, and what that says.
+            pub const fn share_column(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Cause::$variant => (
+                        concat!("share_", stringify!($module)),
+                        concat!("share of the flow's time, 0 to 1, with the cause `", $name, "`"),
+                    ),)*
+                    Cause::Unknown => {
+                        ("share_unknown", "share of the flow's time, 0 to 1, with the cause `unknown`")
+                    }
+                }
+            }
+
+            /// What its file says of it.
+            pub const fn entry(self) -> &'static CauseEntry {
+                match self {
+                    $(Cause::$variant => &$module::ENTRY,)*
+                    Cause::Unknown => &unknown::ENTRY,
+                }
+            }
+        }
+    };
+}
+
+mod unknown;
+
+causes! {
+    Application application "application" "The sending application had nothing to send.",
+    ReceiveWindow receive_window "receive-window" "The receiver's window was full.",
+    SendBuffer send_buffer "send-buffer" "The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.",
+    SlowStart slow_start "slow-start" "The congestion window was still growing exponentially.",
+    RandomLoss random_loss "random-loss" "Congestion control after losses that no queue and no limiter explain.",
+    Congestion congestion "congestion" "Congestion control after losses at a full queue.",
+    Bottleneck bottleneck "bottleneck" "The bottleneck's rate: it was full, packets queued before it.",
+    Policed policed "policed" "A policer dropped what came above its rate.",
+    Shaped shaped "shaped" "A shaper delayed what came above its rate.",
+    Outage outage "outage" "Nothing passed for a while: handover or outage.",
+    AckPath ack_path "ack-path" "The way of the ACKs: thinned out, bunched or congested.",
+}
+
+impl Cause {
+    /// The cause of a part of a round trip: the first of those that claim it, [`Cause::Unknown`] where none does.
+    pub fn of_part(part: RoundPart, evidence: &RoundEvidence) -> Cause {
+        let claims = Cause::ALL.into_iter().filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
+        claims.min_by_key(|(order, _)| *order).map_or(Cause::Unknown, |(_, cause)| cause)
+    }
+}
+
+#[cfg(test)]
+mod tests;

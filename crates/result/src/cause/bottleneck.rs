@@ -1,0 +1,65 @@
+//! A full link.
+
+use super::remedies::at_a_full_rate;
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
+};
+use crate::diagnosis::LimiterKind;
+use crate::remedy::{Remedy, RemedyKind};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "bottleneck", zh: "瓶颈" },
+    how: Bilingual { en: "held by a full link", zh: "受限于跑满的链路" },
+    why: &[
+        Bilingual {
+            en: "a link of {rate} Mbit/s carried {got} Mbit/s of it; its queue grew to {queue}, {queue_ms} ms",
+            zh: "一条 {rate} Mbit/s 的链路承载了其中的 {got} Mbit/s；其队列增长到 {queue}，即 {queue_ms} ms",
+        },
+        Bilingual {
+            en: "a link of {rate} Mbit/s carried {got} Mbit/s of it; its queue grew to {queue_ms} ms",
+            zh: "一条 {rate} Mbit/s 的链路承载了其中的 {got} Mbit/s；其队列增长到 {queue_ms} ms",
+        },
+        Bilingual {
+            en: "a link of {rate} Mbit/s carried {got} Mbit/s of it",
+            zh: "一条 {rate} Mbit/s 的链路承载了其中的 {got} Mbit/s",
+        },
+        Bilingual {
+            en: "{got} Mbit/s came through, with an RTT of {min} ms that grew to {p95} ms",
+            zh: "通过了 {got} Mbit/s，RTT 从 {min} ms 增长到 {p95} ms",
+        },
+    ],
+    advice: &[
+        AdviceTemplate {
+            of: &[RemedyKind::HigherRate, RemedyKind::QueueManagement],
+            text: Bilingual {
+                en: "The rate is used up; FQ-CoDel before it would take most of the {queue-management.queue-delay} ms of delay away",
+                zh: "速率已用满；在其前使用 FQ-CoDel 可去掉这 {queue-management.queue-delay} ms 时延的大部分",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::HigherRate],
+            text: Bilingual {
+                en: "The rate is used up: only a higher one carries more",
+                zh: "速率已用满：只有提高速率才能更快",
+            },
+        },
+    ],
+    colors: CauseColors { light: "#007a59", dark: "#2fcf9f" },
+    by_limiter: true,
+    certainty: Certainty::OfLimiter,
+    claim,
+    remedies,
+};
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let meets_acks = e.waits && e.both_ways && e.limiter.is_none();
+    if part == RoundPart::Moving && meets_acks && e.data_waits {
+        return Some(ClaimOrder::BothWays);
+    }
+    e.claim_of_queue(part, LimiterKind::Bottleneck)
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    at_a_full_rate(a)
+}

@@ -1,0 +1,41 @@
+//! Nothing passed: handover or outage.
+
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
+};
+use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "outage", zh: "中断" },
+    how: Bilingual { en: "cut off", zh: "处于中断" },
+    why: &[Bilingual {
+        en: "nothing passed for {held_lead} s, in either direction",
+        zh: "有 {held_lead} s 双向都没有数据包通过",
+    }],
+    advice: &[AdviceTemplate {
+        of: &[RemedyKind::LinkLog],
+        text: Bilingual {
+            en: "Look at the link's own log for these times: handover, radio, rerouting",
+            zh: "查看链路在这些时刻的日志：切换、无线、路由变更",
+        },
+    }],
+    colors: CauseColors { light: "#1a1a1a", dark: "#eceff1" },
+    by_limiter: false,
+    certainty: Certainty::Fixed(0.95),
+    claim,
+    remedies,
+};
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    match part {
+        RoundPart::Silence => Some(ClaimOrder::AfterLoss),
+        RoundPart::Idle => e.back_with_loss.then_some(ClaimOrder::AfterLoss),
+        _ => e.claim_after_loss(part, Cause::Outage),
+    }
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let why = "it says whether a handover, the radio or a new route was it";
+    vec![Remedy::new(RemedyKind::LinkLog, RemedyPlace::Path, why)]
+}

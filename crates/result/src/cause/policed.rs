@@ -1,0 +1,91 @@
+//! A policer drops.
+
+use super::remedies::bbr;
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
+};
+use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "policed", zh: "限速器丢包" },
+    how: Bilingual { en: "policed", zh: "被限速器（policer）丢包" },
+    why: &[
+        Bilingual {
+            en: "a bucket of {burst} that fills at {rate} Mbit/s dropped {lost} % of the packets, and {got} Mbit/s came through",
+            zh: "一个 {burst}、以 {rate} Mbit/s 填充的令牌桶丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
+        },
+        Bilingual {
+            en: "a policer of {rate} Mbit/s dropped {lost} % of the packets, and {got} Mbit/s came through",
+            zh: "一个 {rate} Mbit/s 的限速器丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
+        },
+        Bilingual {
+            en: "{lost} % of the packets were dropped, and {got} Mbit/s came through",
+            zh: "{lost} % 的数据包被丢弃，通过了 {got} Mbit/s",
+        },
+    ],
+    advice: &[
+        AdviceTemplate {
+            of: &[RemedyKind::Shape, RemedyKind::CongestionControl],
+            text: Bilingual {
+                en: "Shape to {shape} Mbit/s at the sender's edge, or use BBR there",
+                zh: "在发送端出口整形到 {shape} Mbit/s，或在发送端使用 BBR",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::Shape],
+            text: Bilingual {
+                en: "Shape to {shape} Mbit/s at the sender's edge",
+                zh: "在发送端出口整形到 {shape} Mbit/s",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::Shape],
+            text: Bilingual {
+                en: "Shape at the sender's edge to a little less than the policer's rate",
+                zh: "在发送端出口整形到略低于限速器的速率",
+            },
+        },
+    ],
+    colors: CauseColors { light: "#e8333a", dark: "#ff6b6b" },
+    by_limiter: true,
+    certainty: Certainty::OfLimiter,
+    claim,
+    remedies,
+};
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    // What a policer leaves of a window that is repaired over many round trips may be less than any one loss does, and no
+    // sign that the application wrote nothing.
+    if part == RoundPart::Drained && e.last_loss == Cause::Policed && e.resends {
+        return Some(ClaimOrder::Policer);
+    }
+    e.claim_after_loss(part, Cause::Policed)
+}
+
+/// Where to shape before a policer: what leaves the shaper in bursts must still find tokens.
+const SHAPE_AT: f64 = 0.98;
+/// The least headers of IPv4 (RFC 791) and TCP (RFC 9293), bytes.
+const LEAST_HEADERS: f64 = 40.0;
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let why = "a shaper delays what a policer would drop";
+    let shape = Remedy::new(RemedyKind::Shape, RemedyPlace::SenderEdge, why);
+    let Some(rate) = a.rate_mbps() else { return vec![shape] };
+    let mss = f64::from(a.lead().measures.mss_bytes);
+    let payload = |rate: f64| RemedyEffect {
+        measure: EffectMeasure::TotalGoodput,
+        unit: RemedyUnit::Mbps,
+        now: None,
+        then: rate * mss / (mss + LEAST_HEADERS),
+        bound: EffectBound::AtMost,
+        formula: "rate × mss / (mss + 40 bytes of headers)".into(),
+    };
+    let at = SHAPE_AT * rate;
+    let mut list = vec![shape.set(None, at, RemedyUnit::Mbps).with(payload(at))];
+    // No advice to use what it uses.
+    if !a.all_use("bbr") {
+        list.push(bbr("its rate follows what is delivered, not single losses").with(payload(rate)));
+    }
+    list
+}

@@ -1,0 +1,104 @@
+//! The receiver's window was full.
+
+use super::remedies::WINDOW_RATE;
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
+};
+use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "receive window", zh: "接收窗口" },
+    how: Bilingual { en: "held back by the receive window", zh: "受接收窗口限制" },
+    why: &[
+        Bilingual {
+            en: "a window of {window} over an RTT of {min} ms carries {window_rate} Mbit/s at the most",
+            zh: "{window} 的窗口在 {min} ms 的 RTT 下最多承载 {window_rate} Mbit/s",
+        },
+        Bilingual {
+            en: "the window had no room for another packet; {got} Mbit/s came through",
+            zh: "窗口容不下更多数据包；通过了 {got} Mbit/s",
+        },
+    ],
+    advice: &[
+        AdviceTemplate {
+            of: &[RemedyKind::ReceivingApplication],
+            text: Bilingual {
+                en: "Look at the receiving application: it reads too slowly and closed the window (zero windows: {receiving-application.zero-windows})",
+                zh: "检查接收端应用：它读取过慢，使窗口关闭了 {receiving-application.zero-windows} 次",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::WindowScaling],
+            text: Bilingual {
+                en: "Turn window scaling (RFC 7323) on at both ends: no window is larger than 64 KiB without it",
+                zh: "在两端启用窗口缩放（RFC 7323）：否则窗口不会超过 64 KiB",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::ReceiveBuffer],
+            text: Bilingual {
+                en: "Give the receiver a larger buffer (tcp_rmem, SO_RCVBUF): {receive-buffer} would carry twice as much",
+                zh: "增大接收端缓冲（tcp_rmem、SO_RCVBUF）：{receive-buffer} 可使速率翻倍",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::ReceiveBuffer],
+            text: Bilingual {
+                en: "Give the receiver a larger buffer (tcp_rmem, SO_RCVBUF)",
+                zh: "增大接收端缓冲（tcp_rmem、SO_RCVBUF）",
+            },
+        },
+    ],
+    colors: CauseColors { light: "#1f6fb2", dark: "#5fa6d8" },
+    by_limiter: false,
+    certainty: Certainty::Fixed(0.95),
+    claim,
+    remedies,
+};
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    match part {
+        RoundPart::WindowFull => Some(ClaimOrder::Window),
+        RoundPart::Moving => e.window_full.then_some(ClaimOrder::Window),
+        _ => None,
+    }
+}
+
+/// The largest window without scaling (RFC 9293 section 3.1).
+const UNSCALED: u64 = 65_535;
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let m = &a.lead().measures;
+    if m.zero_windows > 0 {
+        let why = "it reads too slowly and closed the window";
+        let closed = RemedyEffect {
+            measure: EffectMeasure::ZeroWindows,
+            unit: RemedyUnit::Times,
+            now: Some(m.zero_windows as f64),
+            then: 0.0,
+            bound: EffectBound::About,
+            formula: "a buffer that is read in time never fills (RFC 9293 section 3.8.6)".into(),
+        };
+        return vec![Remedy::new(RemedyKind::ReceivingApplication, RemedyPlace::Receiver, why).with(closed)];
+    }
+    let why = "a window a round trip is all that passes";
+    let larger =
+        Remedy::new(RemedyKind::ReceiveBuffer, RemedyPlace::Receiver, why).named("tcp_rmem, SO_RCVBUF");
+    match m.max_window_bytes {
+        Some(window) if window <= UNSCALED => {
+            let why = "without it no window is larger than 64 KiB";
+            vec![
+                Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)
+                    .named("tcp_window_scaling"),
+            ]
+        }
+        Some(window) => {
+            let twice = 2 * window;
+            let then = a.window_rate_mbps(twice).unwrap_or(0.0);
+            let larger = larger.set(Some(window as f64), twice as f64, RemedyUnit::Bytes);
+            vec![larger.up_to(EffectMeasure::Goodput, m.goodput_mbps, then, WINDOW_RATE)]
+        }
+        None => vec![larger],
+    }
+}

@@ -1,0 +1,37 @@
+//! Remedies that several causes share.
+
+use super::AffectedFlows;
+use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+
+/// A queue of so many ms is worth a word: a call's budget for the whole way is 150 ms (ITU-T G.114).
+const LONG_QUEUE_MS: f64 = 50.0;
+/// The delay that FQ-CoDel lets stand (RFC 8290 section 5.2.2).
+const CODEL_TARGET_MS: f64 = 5.0;
+
+/// What a window of bytes carries.
+pub(super) const WINDOW_RATE: &str = "bytes / least RTT";
+
+/// Another congestion control at the sender.
+pub(super) fn bbr(why: &str) -> Remedy {
+    Remedy::new(RemedyKind::CongestionControl, RemedyPlace::Sender, why).named("bbr")
+}
+
+/// A rate that is used up: a higher one; and a queue that delays less, where it is long.
+pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Remedy> {
+    let why = "the rate is used up";
+    let mut list = vec![Remedy::new(RemedyKind::HigherRate, RemedyPlace::Limiter, why)];
+    if let Some(ms) = a.queue_ms().filter(|&ms| ms >= LONG_QUEUE_MS) {
+        let why = "it lets no queue stand that only delays, and serves flows in turn (RFC 8290)";
+        let delay = RemedyEffect {
+            measure: EffectMeasure::QueueDelay,
+            unit: RemedyUnit::Millis,
+            now: Some(ms),
+            then: CODEL_TARGET_MS,
+            bound: EffectBound::About,
+            formula: "the default target delay (RFC 8290 section 5.2.2)".into(),
+        };
+        let managed = Remedy::new(RemedyKind::QueueManagement, RemedyPlace::Limiter, why).named("fq_codel");
+        list.push(managed.with(delay));
+    }
+    list
+}

@@ -1,0 +1,61 @@
+//! A shaper delays.
+
+use super::remedies::at_a_full_rate;
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
+};
+use crate::diagnosis::LimiterKind;
+use crate::remedy::{Remedy, RemedyKind};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "shaped", zh: "整形" },
+    how: Bilingual { en: "shaped", zh: "被整形器（shaper）延迟" },
+    why: &[
+        Bilingual {
+            en: "a shaper of {rate} Mbit/s let {got} Mbit/s through; its queue grew to {queue}, {queue_ms} ms",
+            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s；其队列增长到 {queue}，即 {queue_ms} ms",
+        },
+        Bilingual {
+            en: "a shaper of {rate} Mbit/s let {got} Mbit/s through; its queue grew to {queue_ms} ms",
+            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s；其队列增长到 {queue_ms} ms",
+        },
+        Bilingual {
+            en: "a shaper of {rate} Mbit/s let {got} Mbit/s through",
+            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s",
+        },
+        Bilingual {
+            en: "{got} Mbit/s came through, with an RTT of {min} ms that grew to {p95} ms",
+            zh: "通过了 {got} Mbit/s，RTT 从 {min} ms 增长到 {p95} ms",
+        },
+    ],
+    advice: &[
+        AdviceTemplate {
+            of: &[RemedyKind::HigherRate, RemedyKind::QueueManagement],
+            text: Bilingual {
+                en: "The rate is used up; FQ-CoDel before it would take most of the {queue-management.queue-delay} ms of delay away",
+                zh: "速率已用满；在其前使用 FQ-CoDel 可去掉这 {queue-management.queue-delay} ms 时延的大部分",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::HigherRate],
+            text: Bilingual {
+                en: "The rate is used up: only a higher one carries more",
+                zh: "速率已用满：只有提高速率才能更快",
+            },
+        },
+    ],
+    colors: CauseColors { light: "#6fcfb0", dark: "#1b7f68" },
+    by_limiter: true,
+    certainty: Certainty::OfLimiter,
+    claim,
+    remedies,
+};
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    e.claim_of_queue(part, LimiterKind::Shaper)
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    at_a_full_rate(a)
+}

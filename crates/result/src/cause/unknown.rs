@@ -1,0 +1,36 @@
+//! Nothing could be shown. It claims no time: it is what is left where no cause does.
+
+use super::{
+    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
+};
+use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const ENTRY: CauseEntry = CauseEntry {
+    label: Bilingual { en: "unknown", zh: "未知" },
+    how: Bilingual {
+        en: "limited by something the capture does not show", zh: "受抓包中看不出的因素限制"
+    },
+    why: &[Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" }],
+    advice: &[AdviceTemplate {
+        of: &[RemedyKind::CaptureAgain],
+        text: Bilingual {
+            en: "Capture at the sender, both directions, from the SYN on",
+            zh: "在发送端从 SYN 开始双向抓包",
+        },
+    }],
+    colors: CauseColors { light: "#d3d7dc", dark: "#3d444b" },
+    by_limiter: false,
+    certainty: Certainty::Fixed(0.3),
+    claim,
+    remedies,
+};
+
+fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {
+    None
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let why = "there windows, pauses and both directions show";
+    vec![Remedy::new(RemedyKind::CaptureAgain, RemedyPlace::Sender, why)]
+}

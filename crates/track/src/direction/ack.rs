@@ -1,0 +1,350 @@
+//! What an ACK tells of the direction whose data it acknowledges.
+
+use super::state::AckSamples;
+use super::{Direction, timestamp};
+use crate::sender_side::AckState;
+use crate::sent_board::SentSegment;
+use crate::sequence::{MAX_JUMP, unwrap};
+use crate::{PackedBytes, PackedSpan, WaitReason};
+use capture::{TcpFlags, TcpPacket};
+use std::num::{NonZeroU32, NonZeroU64};
+use units::{Span, Time};
+
+/// Captures tell microseconds: no RTT is shorter.
+const LEAST_RTT: Span = Span::from_micros(1);
+
+impl Direction {
+    /// A packet of the receiver passes. Returns the RTT it tells.
+    #[inline]
+    pub fn ack(&mut self, p: &TcpPacket, now: Time) -> Option<Span> {
+        let ack = unwrap(self.stream.una, p.ack);
+        // Of another stream.
+        if ack > self.stream.nxt + MAX_JUMP {
+            return None;
+        }
+        let ack = self.without_fin(ack);
+        let outstanding = self.outstanding();
+        let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
+        let mut samples = AckSamples::default();
+        let advances = ack > self.stream.una;
+        if advances {
+            self.advance(ack, p, now, &mut samples);
+        }
+        if p.options.sacks > 0 {
+            self.sack(ack, p, now, &mut samples);
+        }
+        let duplicate = pure && ack == self.stream.una && !advances && outstanding;
+        // Before the first window was seen, it is taken for the largest.
+        let same_window = p.window == self.window.field.unwrap_or(u16::MAX);
+        if duplicate && (same_window || p.options.sacks > 0) {
+            self.counts.dup_acks += 1;
+            self.acks.duplicates += 1;
+            self.acks.beyond += 1;
+        }
+        if ack >= self.stream.una {
+            self.take_window(ack, p, now);
+        }
+        let c = &mut self.counts;
+        c.ece += p.flags.has(TcpFlags::ECE) as u64;
+        c.acks += (pure || advances) as u64;
+        self.side.acked(AckState::new(now, self.stream.una, self.board.sacked, self.window.end, pure));
+        if let Some((tsval, _)) = p.options.timestamps {
+            self.side.mark(now, tsval);
+        }
+        let rtt = self.sample(now, &samples);
+        self.count_ack(now, &samples, rtt, pure || advances);
+        if advances && !self.outstanding() {
+            self.begin_idle(now);
+        }
+        self.settle(now);
+        rtt
+    }
+
+    /// A FIN takes a sequence number, but is no byte of the stream.
+    #[inline]
+    fn without_fin(&self, ack: u64) -> u64 {
+        let stream = &self.stream;
+        let seen = stream.fin.is_some_and(|fin| ack == fin + 1);
+        let unseen = ack == stream.nxt + 1 && self.board.list.is_empty() && stream.una == stream.nxt;
+        if seen || unseen { ack - 1 } else { ack }
+    }
+
+    /// Everything below `ack` has arrived.
+    #[inline]
+    fn advance(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
+        self.take_acked(ack, p, now, samples);
+        let stream = &mut self.stream;
+        if ack > stream.nxt {
+            let missed = ack - stream.nxt.max(stream.una);
+            self.counts.missed_bytes += missed;
+            self.counts.acked_bytes += missed;
+            stream.nxt = ack;
+        }
+        stream.una = ack;
+        self.acks.duplicates = 0;
+        if stream.una >= stream.nxt {
+            self.acks.beyond = 0;
+        }
+        self.recovery.progress = Some(now);
+        self.times.last = Some(now);
+    }
+
+    /// Takes what is below `ack` off the board.
+    #[inline]
+    fn take_acked(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
+        let mut needless = false;
+        let mut front = true;
+        // Without SACK: what was missing is acknowledged as soon as it comes, and with it what lay behind it (RFC 5681
+        // section 4.2). Where nothing did, an ACK may have waited for the second packet.
+        let two = 2 * self.sizes.mss.unwrap_or(0) as u64;
+        let behind = self.is_without_sack() && (self.acks.beyond > 0 || ack - self.stream.una > two);
+        let mut filled = false;
+        let mut resent = false;
+        let mut proven = None;
+        while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
+            let end = s.end();
+            let len = (end.min(ack) - s.seq) as u32;
+            let part = *s;
+            if end > ack {
+                s.seq = ack;
+                s.len -= len;
+            } else {
+                self.board.list.pop_front();
+            }
+            if part.sacked {
+                self.board.sacked -= len;
+                front = false;
+                continue;
+            }
+            if part.sent > 1 {
+                resent = true;
+                // The ACK echoes this very transmission (RFC 7323 section 4).
+                let echoes = |(_, echo)| NonZeroU32::new(echo) == part.tsval;
+                if front && p.options.timestamps.is_some_and(echoes) {
+                    proven = Some((part.time, part.up));
+                }
+                needless = self.was_needless(&part, p, now, front || needless) || behind && filled && !front;
+                filled |= front && !needless;
+                self.arrived_again(&part, len, needless);
+            }
+            if !front {
+                self.acks.beyond = self.acks.beyond.saturating_sub(self.sizes.segments(len));
+            }
+            front = false;
+            // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
+            // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
+            let sent = if resent { part.sent.max(2) } else { part.sent };
+            self.arrived(&SentSegment { len, sent, ..part }, now, samples);
+        }
+        if resent {
+            (samples.oldest, samples.newest) = (proven, None);
+        }
+    }
+
+    /// A segment has arrived, as an ACK or a SACK tells.
+    #[inline]
+    fn arrived(&mut self, s: &SentSegment, now: Time, samples: &mut AckSamples) {
+        let mut rtt = PackedSpan::UNKNOWN;
+        if s.is_unseen() {
+            self.counts.missed_bytes += s.len as u64;
+        } else if s.sent == 1 {
+            // Karn: of what was sent twice no one knows which was acknowledged.
+            if samples.oldest.is_none_or(|(time, _)| s.time < time) {
+                samples.oldest = Some((s.time, s.up));
+            }
+            samples.newest = samples.newest.max(Some(s.time));
+            rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
+        }
+        if !s.is_unseen() {
+            self.sizes.largest_acked = self.sizes.largest_acked.max(Some(s.len));
+        }
+        samples.acked += s.len as u64;
+        self.counts.acked_bytes += s.len as u64;
+        self.log.passed(s.entry, s.len, rtt);
+    }
+
+    /// The receiver has `len` bytes of what was sent again; `needless`: it had them before.
+    pub(super) fn arrived_again(&mut self, part: &SentSegment, len: u32, needless: bool) {
+        let Some(first) = part.first_entry() else {
+            if needless {
+                self.needless(part.seq, part.seq + len as u64, false);
+            }
+            return;
+        };
+        if needless {
+            let segments = self.sizes.segments(len);
+            self.counts.spurious += segments as u64;
+            self.log.found(first, len, segments);
+        }
+        self.log.passed(first, len, PackedSpan::UNKNOWN);
+    }
+
+    /// Neither SACK nor D-SACK tells what arrived.
+    #[inline]
+    pub(super) fn is_without_sack(&self) -> bool {
+        self.counts.sacks == 0 && !self.handshake.sack
+    }
+
+    /// Whether a segment that was sent again had arrived the first time. `first`: the ACK echoes the packet that
+    /// brought it, or one before.
+    fn was_needless(&self, s: &SentSegment, p: &TcpPacket, now: Time, first: bool) -> bool {
+        // RFC 3522: the ACK of the first byte echoes the packet that brought it.
+        if let Some((_, echo)) = p.options.timestamps
+            && let Some(tsval) = s.tsval
+            && first
+            && (echo.wrapping_sub(tsval.get()) as i32) < 0
+        {
+            return true;
+        }
+        self.is_too_soon(s, now)
+    }
+
+    /// Whether the ACK of a segment sent again comes sooner than the path allows.
+    fn is_too_soon(&self, s: &SentSegment, now: Time) -> bool {
+        self.rtt.least_down.is_some_and(|least| now.since(s.time) < least / 8 * 7)
+    }
+
+    /// What was sent again between `seq` and `end` need not have been, as a D-SACK tells or an ACK.
+    fn needless(&mut self, seq: u64, end: u64, by_dsack: bool) {
+        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.or_one());
+        self.retransmissions.needless(seq, end, by_dsack, |entry, bytes| {
+            let segments = bytes.div_ceil(mss);
+            counts.spurious += segments as u64;
+            log.found(entry, bytes, segments);
+        });
+    }
+
+    /// SACK blocks (RFC 2018, RFC 2883).
+    fn sack(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
+        self.counts.sacks += 1;
+        let mut blocks = [(0, 0); 4];
+        let mut known = 0;
+        let una = self.stream.una;
+        let unwrapped = |&(from, to): &(u32, u32)| (unwrap(una, from), unwrap(una, to));
+        for (i, block) in p.options.sack_blocks().iter().enumerate() {
+            let (from, to) = unwrapped(block);
+            if from >= to || to > self.stream.nxt + MAX_JUMP {
+                continue;
+            }
+            let within = p.options.sack_blocks().get(1).map(unwrapped);
+            let within = within.is_some_and(|(a, b)| a <= from && to <= b && (a, b) != (from, to));
+            if i == 0 && (to <= ack || within) {
+                self.counts.dsacks += 1;
+                self.needless(from, to, true);
+                continue;
+            }
+            blocks[known] = (from, to);
+            known += 1;
+            self.mark_sacked(from.max(una), to, now, samples);
+        }
+        self.acks.blocks = blocks;
+    }
+
+    /// Marks what lies between `from` and `to`, except what the last ACK told already.
+    fn mark_sacked(&mut self, mut from: u64, mut to: u64, now: Time, samples: &mut AckSamples) {
+        for &(a, b) in &self.acks.blocks {
+            if a <= from && from < b {
+                from = b;
+            }
+            if a < to && to <= b {
+                to = a;
+            }
+        }
+        if from >= to {
+            return;
+        }
+        let mut i = self.board.find(from);
+        i += self.board.cut(i, from) as usize;
+        while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < to) {
+            self.board.cut(i, to);
+            let part = self.board.list[i];
+            i += 1;
+            if s.sacked {
+                continue;
+            }
+            self.board.list[i - 1].sacked = true;
+            self.board.sacked += part.len;
+            if part.sent > 1 {
+                self.arrived_again(&part, part.len, self.is_too_soon(&part, now));
+            }
+            self.arrived(&part, now, samples);
+        }
+    }
+
+    /// The window that an ACK announces.
+    #[inline]
+    fn take_window(&mut self, ack: u64, p: &TcpPacket, now: Time) {
+        let syn = p.flags.has(TcpFlags::SYN);
+        let zero = p.window == 0 && !syn && !p.flags.has(TcpFlags::RST);
+        match (zero, self.window.zero_since) {
+            (true, None) => {
+                self.counts.zero_windows += 1;
+                self.window.zero_since = Some(now);
+            }
+            (false, Some(from)) => {
+                self.window.zero_since = None;
+                self.waited(from, now, WaitReason::ZeroWindow);
+            }
+            _ => {}
+        }
+        self.window.field = Some(p.window);
+        // RFC 7323 section 2.2: a SYN's window is not scaled.
+        let scale = if syn { 0 } else { self.window.scale.unwrap_or(0) };
+        self.window.end = NonZeroU64::new(ack + ((p.window as u64) << scale));
+    }
+
+    /// The receive window announced last, bytes; `None` where its scale is not known.
+    #[inline]
+    pub fn announced(&self) -> Option<u32> {
+        self.window.bytes()
+    }
+
+    /// Takes the RTT, and returns it.
+    #[inline]
+    fn sample(&mut self, now: Time, samples: &AckSamples) -> Option<Span> {
+        let (sent, up) = samples.oldest?;
+        let down = now.since(sent);
+        let total = down + up.or_zero();
+        self.rtt.down.record(down);
+        self.rtt.total.record(total);
+        self.rtt.estimate.sample(total);
+        let least = samples.newest.map_or(down, |sent| now.since(sent));
+        self.rtt.least_down = Some(self.rtt.least_down.map_or(least, |known| known.min(least)));
+        Some(total.max(LEAST_RTT))
+    }
+
+    /// The ACK that passes came so much later than ever.
+    #[inline]
+    pub fn ack_delayed(&mut self, now: Time, delay: PackedSpan) {
+        if delay.is_known() {
+            let bin = self.bins.at(now);
+            bin.ack_delay = bin.ack_delay.least(delay);
+        }
+    }
+
+    #[inline]
+    fn count_ack(&mut self, now: Time, samples: &AckSamples, rtt: Option<Span>, counted: bool) {
+        let window = PackedBytes::from(self.announced());
+        let bin = self.bins.at(now);
+        bin.acks += counted as u32;
+        bin.acked = bin.acked.saturating_add(samples.acked.min(u32::MAX as u64) as u32);
+        bin.window = bin.window.least(window);
+        if let Some(rtt) = rtt {
+            bin.rtts.record(rtt);
+        }
+    }
+
+    /// Whether this very packet, by its IP identification and timestamp, passed after the time `since`.
+    #[inline]
+    pub fn was_sent(&self, p: &TcpPacket, since: Time) -> bool {
+        let seq = unwrap(self.stream.nxt, p.seq);
+        if seq >= self.stream.nxt {
+            return false;
+        }
+        let tsval = timestamp(p);
+        let before = self.board.list.get(self.board.find(seq));
+        before.is_some_and(|s| {
+            s.seq == seq && !s.is_unseen() && s.id == p.id && s.tsval == tsval && s.time > since
+        })
+    }
+}

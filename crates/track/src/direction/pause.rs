@@ -1,0 +1,241 @@
+//! Pauses: times in which the sender sent nothing, and what for.
+
+use super::Direction;
+use super::state::{LastWrite, UnexplainedPause};
+use crate::rtt::RTO_MIN;
+use crate::{LongWait, MOST_WAITS, PauseKind, WaitReason};
+use capture::{TcpFlags, TcpPacket};
+use units::{Span, Time};
+
+/// What a sender takes to answer an ACK, at most.
+const ANSWERS_WITHIN: Span = Span::from_millis(1);
+
+impl Direction {
+    /// Whether the window has no room for another segment, as the sender sees it.
+    #[inline]
+    fn is_window_full(&mut self, now: Time) -> bool {
+        if !self.window.is_known() {
+            return false;
+        }
+        let next = self.stream.nxt + self.sizes.mss.unwrap_or(0) as u64;
+        let end = self.side.last_ack(now).and_then(|ack| ack.window_end);
+        end.is_some_and(|end| next > end.get())
+    }
+
+    /// After each packet: notes when the window has filled, or has room again.
+    #[inline]
+    pub fn watch_window(&mut self, now: Time) {
+        self.watch_low(now);
+        let full = self.is_window_full(now);
+        if full == self.pauses.full_from.is_some() {
+            return;
+        }
+        if full {
+            self.pauses.full_from = Some(now);
+        } else {
+            self.end_full_window(now);
+        }
+    }
+
+    /// The window was full until `now`, if it was full; it is not while nothing is outstanding.
+    pub(super) fn end_full_window(&mut self, now: Time) {
+        let Some(from) = self.pauses.full_from.take() else { return };
+        let to = self.pauses.idle_from.map_or(now, |idle| now.min(idle));
+        if from < to {
+            self.bins.spread(from, to, PauseKind::WindowFull);
+            self.pauses.explain(to);
+        }
+    }
+
+    /// Data that reaches to `end` ends a pause, if there was one since `last`, the packet before.
+    #[inline]
+    pub(super) fn end_pause(&mut self, now: Time, last: Time, end: u64, timer: Option<WaitReason>) {
+        if let Some(why) = timer {
+            self.end_full_window(last);
+            self.bins.spread(last.max(self.times.first.unwrap_or(Time::ZERO)), now, PauseKind::Timeout);
+            self.waited(last, now, why);
+            self.pauses.explain(now);
+        } else if self.pauses.unexplained.is_some_and(|pause| pause.alone) && self.explain_by_silence(now) {
+            // It was a timeout, and has been counted.
+        } else if let Some(idle) = self.pauses.idle_from.filter(|idle| now > *idle) {
+            self.end_full_window(now);
+            let from = self.nothing_to_send_from(now, idle);
+            if now.since(idle) >= self.rtt.estimate.timeout() / 2 {
+                self.leave_unexplained(now, last, end, from);
+            } else {
+                self.bins.spread(from, now, PauseKind::Idle);
+            }
+            self.pauses.explain(now);
+        } else if let Some(pause) = self.pauses.unexplained
+            && self.is_long_after(&pause, now)
+        {
+            self.explain_as_idle();
+        }
+        self.pauses.idle_from = None;
+        if !self.outstanding() {
+            self.begin_idle(now);
+        }
+    }
+
+    /// All was acknowledged; the sender learns of it later.
+    pub(super) fn begin_idle(&mut self, now: Time) {
+        let up = self.side.rtt_or_zero();
+        self.pauses.idle_from = Some(now + up + up / 4);
+    }
+
+    /// Since when the sender had nothing to send whose new data passes at `now`, all being acknowledged since `idle`.
+    /// That is since its last data, if it sent later than the last ACK would have let it, and pushed that data.
+    fn nothing_to_send_from(&self, now: Time, idle: Time) -> Time {
+        let late = now - self.delay.or_zero() > idle + self.answer_time();
+        if late && self.app.last_new == Some(now) && self.app.pushed_before {
+            return self.app.new_before.max(self.pauses.explained_until).unwrap_or(idle);
+        }
+        idle
+    }
+
+    /// New data passes. Had the application written nothing since the last? It had not if that ended in a pushed packet
+    /// that was not full although the window had room for more, or if the sender sent nothing although ACKs had let it
+    /// for a while.
+    #[inline]
+    pub(super) fn watch_application(&mut self, p: &TcpPacket, now: Time) {
+        let sent = now - self.delay.or_zero();
+        if let Some(before) = self.app.last_write {
+            let late = before.low_from.is_some_and(|from| sent > from + self.answer_time());
+            let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= self.app.new_before;
+            if before.ended || late && free {
+                self.bins.spread(before.sent, sent, PauseKind::AppLimited);
+                let span = sent.since(before.sent);
+                self.counts.app_limited += span;
+                // No more than half of what was in flight is left.
+                let drained = self.inflight(now).saturating_sub(p.len) <= before.low + before.low / 4;
+                if drained && self.is_answer(p, now, sent) {
+                    self.counts.app_limited_until_ack += span;
+                }
+            }
+        }
+        let ended = self.is_last_piece(p, now);
+        self.app.last_write = Some(LastWrite { sent, ended, low: 0, low_from: None });
+    }
+
+    /// Whether the application had no more at hand than this: a pushed packet that is not full. A sender that fills
+    /// the window ends in such a packet too.
+    #[inline]
+    pub(super) fn is_last_piece(&mut self, p: &TcpPacket, now: Time) -> bool {
+        p.flags.has(TcpFlags::PSH) && !self.sizes.is_full(p.len) && !self.is_window_full(now)
+    }
+
+    /// Whether full segments, `sent` then, followed an ACK at once, far sooner than that ACK the one before. (What
+    /// Nagle's algorithm keeps for an ACK is less than a segment.)
+    fn is_answer(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
+        let Some(ack) = self.side.last_ack(now) else { return false };
+        let waited = sent.since(ack.time + self.side.rtt_or_zero());
+        ack.pure && waited * 4 < ack.gap() && self.sizes.is_full(p.len)
+    }
+
+    /// Notes when so much was acknowledged that no window is that small.
+    #[inline]
+    fn watch_low(&mut self, now: Time) {
+        let Some(write) = self.app.last_write else { return };
+        let watched = write.low_from.is_none() && write.low > self.sizes.mss.unwrap_or(0);
+        if watched && self.inflight(now) < write.low {
+            self.app.last_write = Some(LastWrite { low_from: Some(now), ..write });
+        }
+    }
+
+    /// What a sender may take to answer an ACK, as the capture can tell.
+    fn answer_time(&self) -> Span {
+        (self.rtt.estimate.or_zero() / 8).max(ANSWERS_WITHIN)
+    }
+
+    /// The data that passes ended a long pause: what for is told by what follows.
+    #[cold]
+    fn leave_unexplained(&mut self, now: Time, last: Time, end: u64, idle_from: Time) {
+        self.explain_as_idle();
+        let bytes = self.board.list.back().map_or(0, |s| s.len);
+        self.pauses.unexplained = Some(UnexplainedPause {
+            last,
+            silent_from: self.pauses.explained_until.map_or(last, |until| last.max(until)),
+            idle_from,
+            to: now,
+            end,
+            segments: self.sizes.segments(bytes) as u64,
+            bytes: bytes as u64,
+            alone: self.sizes.mss == Some(bytes) && self.side.rtt_or_zero() > ANSWERS_WITHIN,
+        });
+    }
+
+    /// Whether what follows a pause can no longer explain it.
+    fn is_long_after(&self, pause: &UnexplainedPause, now: Time) -> bool {
+        now.since(pause.to) > self.rtt.estimate.or_zero() * 4 + RTO_MIN
+    }
+
+    /// The pause was idleness, and the data after it new.
+    #[cold]
+    pub(super) fn explain_as_idle(&mut self) {
+        if let Some(pause) = self.pauses.unexplained.take() {
+            self.bins.spread(pause.idle_from, pause.to, PauseKind::Idle);
+        }
+    }
+
+    /// The first data behind one full segment that ended a pause. If it came only once that segment can have been
+    /// acknowledged, the sender had a window of one segment: it had run into a timeout.
+    #[cold]
+    fn explain_by_silence(&mut self, now: Time) -> bool {
+        let Some(pause) = &mut self.pauses.unexplained else { return false };
+        pause.alone = false;
+        let pause = *pause;
+        let (after, rtt) = (now.since(pause.to), &self.rtt.estimate);
+        let waited = after > rtt.or_zero() / 2 && after < rtt.timeout() / 2;
+        if waited {
+            self.explain_as_timeout(pause);
+        }
+        waited
+    }
+
+    /// The sequence jumps to `seq` at `now`. If that follows data that came after a long pause, the sender had run into
+    /// a timeout, and sends again what lies between.
+    pub(super) fn explain_by_jump(&mut self, seq: u64, now: Time) {
+        let Some(pause) = self.pauses.unexplained else { return };
+        if self.stream.nxt > pause.end || self.is_long_after(&pause, now) {
+            return;
+        }
+        // Of a timeout's one segment nothing is acknowledged yet: what was lost belongs to a window of new data.
+        if now.since(pause.to) < self.rtt.estimate.or_zero() / 4 {
+            return self.explain_as_idle();
+        }
+        self.explain_as_timeout(pause);
+        self.recovery.timeout_until = Some(seq);
+    }
+
+    fn explain_as_timeout(&mut self, pause: UnexplainedPause) {
+        self.pauses.unexplained = None;
+        self.bins.spread(pause.silent_from, pause.to, PauseKind::Timeout);
+        self.waited(pause.last, pause.to, WaitReason::Timeout);
+        self.counts.timeouts += 1;
+        self.counts.retransmitted_packets += pause.segments;
+        self.counts.retransmitted_bytes += pause.bytes;
+        self.counts.rto += pause.segments;
+    }
+
+    /// Nothing passed either way from `last` to `now` although data was outstanding; `timer`: a timer of the sender
+    /// ended it.
+    #[inline]
+    pub fn watch_silence(&mut self, last: Time, now: Time, timer: bool) {
+        let silent = now.since(last);
+        if silent <= RTO_MIN || timer || self.window.zero_since.is_some() {
+            return;
+        }
+        if silent > self.rtt.estimate.or_zero() * 4 && self.times.first.is_some() {
+            self.end_full_window(last);
+            self.bins.spread(last, now, PauseKind::Silence);
+            self.waited(last, now, WaitReason::Silence);
+            self.pauses.explain(now);
+        }
+    }
+
+    pub(super) fn waited(&mut self, from: Time, to: Time, why: WaitReason) {
+        if self.pauses.waits.len() < MOST_WAITS {
+            self.pauses.waits.push(LongWait { from, to, why });
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Data that was there before, or should have been: sent again, and why, or only late.
+
+use super::{Direction, timestamp};
+use crate::log::LogEntry;
+use crate::retransmissions::Retransmission;
+use crate::rtt::{RTO_INITIAL, RTO_MIN};
+use crate::sent_board::SentSegment;
+use crate::{PackedSpan, PacketKind, WaitReason};
+use capture::TcpPacket;
+use std::num::NonZeroU32;
+use units::{Span, Time};
+
+/// Reordering is not later than this where the RTT does not tell.
+const REORDERED_WITHIN: Span = Span::from_millis(3);
+
+/// The packet that is taken apart.
+struct OldPacket {
+    /// It came late by reordering; else it was sent again.
+    late: bool,
+    /// Its number in the log.
+    entry: u32,
+    time: Time,
+    up: PackedSpan,
+    tsval: Option<NonZeroU32>,
+    id: u16,
+    /// A loss that it shows is not final before this time.
+    hold: Time,
+}
+
+impl Direction {
+    /// Data of which part was there before, or should have been.
+    #[cold]
+    pub(super) fn old_data(
+        &mut self,
+        p: &TcpPacket,
+        seq: u64,
+        now: Time,
+        gap: Span,
+        entry: LogEntry,
+    ) -> (PacketKind, Option<WaitReason>) {
+        let end = seq + p.len as u64;
+        let old_end = end.min(self.stream.nxt);
+        let mut i = self.board.find(seq);
+        i += self.board.cut(i, seq) as usize;
+        let first = self.board.list.get(i).copied();
+        let late = first.is_some_and(|s| s.is_unseen() && s.seq < old_end && self.is_late(&s, p, now));
+        let (kind, timer) = match late {
+            true => (PacketKind::Reordered, None),
+            false => self.kind_of_retransmission(seq, old_end, now, gap, first),
+        };
+        let old = OldPacket {
+            late,
+            entry: self.log.push(LogEntry { again: !late, ..entry }),
+            time: now,
+            up: PackedSpan::from(self.side.rtt()),
+            tsval: timestamp(p),
+            id: p.id,
+            hold: now + self.rtt.estimate.or_zero().min(RTO_INITIAL) * 2 + RTO_MIN / 2,
+        };
+        let (mut opened, mut stale) = self.send_again(i, old_end, &old);
+        if !late {
+            stale += old_end.min(self.stream.una).saturating_sub(seq) as u32;
+            self.count_retransmission((old_end - seq) as u32, kind, stale);
+        }
+        if end > self.stream.nxt {
+            let len = (end - self.stream.nxt) as u32;
+            self.extend(p, len, now, old.entry);
+            self.counts.unique_bytes += len as u64;
+            opened += len;
+        }
+        self.log.reopen(old.entry, opened);
+        (kind, timer)
+    }
+
+    /// The packet brings the segments from index `i` up to `end` once more. Returns how many of its bytes have an open
+    /// fate, and how many the receiver was known to have.
+    fn send_again(&mut self, mut i: usize, end: u64, old: &OldPacket) -> (u32, u32) {
+        let (mut opened, mut stale) = (0, 0);
+        while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < end) {
+            self.board.cut(i, end);
+            let s = self.board.list.get(i).copied().unwrap_or(s);
+            i += 1;
+            if s.sacked {
+                stale += s.len;
+                continue;
+            }
+            let first = self.open_fate(&s, old);
+            if s.is_unseen() {
+                self.counts.unique_bytes += s.len as u64;
+            }
+            opened += s.len;
+            let sent = if s.is_unseen() && old.late { 1 } else { s.sent.saturating_add(1).max(2) };
+            let OldPacket { time, up, entry, tsval, id, .. } = *old;
+            self.board.list[i - 1] = SentSegment { time, up, entry, tsval, id, sent, first, ..s };
+        }
+        (opened, stale)
+    }
+
+    /// What the packet says of the transmission of `s` before it. Returns how far back its first transmission stands
+    /// in the log if the fate of that is open.
+    fn open_fate(&mut self, s: &SentSegment, old: &OldPacket) -> Option<NonZeroU32> {
+        let segments = self.sizes.segments(s.len);
+        let back = old.entry.wrapping_sub(s.entry);
+        let first = s.first.and_then(|first| NonZeroU32::new(first.get().wrapping_add(back)));
+        if s.is_unseen() && old.late {
+            self.log.removed(s.entry, s.len, segments);
+            self.counts.reordered += segments as u64;
+            self.counts.reordered_by = self.counts.reordered_by.max(old.time.since(s.time));
+            return first;
+        }
+        // A packet lost time and again while smaller ones passed.
+        let large = self.sizes.largest_acked.is_some_and(|largest| s.len > largest)
+            && self.sizes.mss.is_some_and(|mss| s.len <= mss);
+        self.counts.too_big += (s.sent >= 2 && large) as u64;
+        let first = if s.sent == 1 && self.is_without_sack() {
+            self.log.suspect(s.entry, s.len, segments);
+            NonZeroU32::new(back)
+        } else {
+            let hold = if s.is_unseen() { Time::ZERO } else { old.hold };
+            self.log.lost(s.entry, s.len, segments, hold);
+            first
+        };
+        if first.is_none() && !s.is_unseen() {
+            let (seq, end, entry) = (s.seq, s.end(), s.entry);
+            self.retransmissions.push(Retransmission { seq, end, entry, needless: false, by_dsack: false });
+        }
+        first
+    }
+
+    fn count_retransmission(&mut self, bytes: u32, kind: PacketKind, stale: u32) {
+        let segments = self.sizes.segments(bytes) as u64;
+        let counts = &mut self.counts;
+        counts.retransmitted_packets += segments;
+        counts.retransmitted_bytes += bytes as u64;
+        *match kind {
+            PacketKind::Timeout => &mut counts.rto,
+            PacketKind::Probe => &mut counts.tlp,
+            _ => &mut counts.fast,
+        } += segments;
+        if stale > 0 {
+            counts.spurious += self.sizes.segments(stale) as u64;
+        }
+    }
+
+    /// Whether a packet that brings what was `unseen` is late only, not sent again.
+    fn is_late(&self, unseen: &SentSegment, p: &TcpPacket, now: Time) -> bool {
+        if let Some((tsval, _)) = p.options.timestamps {
+            // Sent before the packet that overtook it; or after: then it was sent again.
+            match tsval.wrapping_sub(unseen.tsval.map_or(0, NonZeroU32::get)) as i32 {
+                i32::MIN..0 => return true,
+                1..=i32::MAX => return false,
+                0 => {}
+            }
+        }
+        let waited = now.since(unseen.time);
+        match self.rtt.estimate.smoothed() {
+            // Until the sender can know that it is missing a round trip passes.
+            Some(rtt) => waited < REORDERED_WITHIN.max(rtt / 2) && waited < rtt / 10 * 9,
+            None if p.id != 0 && unseen.id != 0 => (p.id.wrapping_sub(unseen.id) as i16) < 0,
+            None => waited < REORDERED_WITHIN,
+        }
+    }
+
+    /// Why the sender sent bytes from `seq` to `end` again, `gap` after the data before.
+    fn kind_of_retransmission(
+        &mut self,
+        seq: u64,
+        end: u64,
+        now: Time,
+        gap: Span,
+        first: Option<SentSegment>,
+    ) -> (PacketKind, Option<WaitReason>) {
+        let una = self.stream.una;
+        let (srtt, timeout) = (self.rtt.estimate.or_zero(), self.rtt.estimate.timeout());
+        let since = self.recovery.progress.max(Some(self.times.first.unwrap_or(now)));
+        let stalled = since.map_or(Span::ZERO, |since| now.since(since));
+        let indicated = self.board.sacked > 0 || self.acks.duplicates >= 3 || self.recovery.is_fast(una);
+        let after_timeout = self.recovery.is_after_timeout(una);
+        let waited = gap >= timeout / 2 && stalled.max(gap) >= timeout / 10 * 9;
+        // RFC 8985 section 7: a probe repeats the last segment once.
+        let may_probe = end == self.stream.nxt
+            && !indicated
+            && !after_timeout
+            && self.handshake.sack
+            && self.recovery.probed.is_none_or(|probed| probed < una)
+            && first.is_some_and(|s| s.sent <= 1);
+        if may_probe && gap >= srtt + srtt / 2 {
+            self.recovery.probed = Some(una);
+            return (PacketKind::Probe, Some(WaitReason::Probe));
+        }
+        if seq <= una && (waited || !indicated && gap >= RTO_MIN.max(srtt * 2) / 10 * 9) {
+            self.counts.timeouts += 1;
+            self.recovery.timeout_until = Some(self.stream.nxt);
+            self.recovery.fast_until = None;
+            return (PacketKind::Timeout, Some(WaitReason::Timeout));
+        }
+        if after_timeout {
+            return (PacketKind::Timeout, None);
+        }
+        self.recovery.fast_until = Some(self.stream.nxt);
+        (PacketKind::Fast, None)
+    }
+}

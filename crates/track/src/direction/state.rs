@@ -1,0 +1,336 @@
+//! What a direction remembers, by what it is about.
+
+use super::AgreedMss;
+use crate::rtt::RttEstimate;
+use crate::{Bursts, LongWait, PackedSpan, SpanHistogram};
+use capture::TcpPacket;
+use std::num::NonZeroU64;
+use units::{Span, Time};
+
+/// Bursts end at gaps of this, or of a tenth of the RTT.
+const BURST_GAP: Span = Span::from_millis(1);
+/// The MTU of Ethernet.
+const ETHERNET_MTU: u32 = 1500;
+/// The least MSS that every host takes (RFC 9293 section 3.7.1).
+const LEAST_MSS: u32 = 536;
+/// Of what was in flight, every sender's window has more than this left after a loss.
+const LEFT_AFTER_LOSS: f32 = 0.4;
+
+/// The stream's bytes, as sequence numbers without wrap-around.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamEdges {
+    /// The first byte.
+    pub start: u64,
+    /// Acknowledged up to here.
+    pub una: u64,
+    /// Seen up to here.
+    pub nxt: u64,
+    /// Where the stream ends, if that was seen.
+    pub fin: Option<u64>,
+}
+
+impl StreamEdges {
+    /// All is acknowledged: one byte before that is a probe, not data.
+    #[inline]
+    pub fn is_repeated_byte(&self) -> bool {
+        self.una == self.nxt && self.una > self.start
+    }
+}
+
+/// What ACKs repeated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckTrail {
+    /// SACK blocks of the last ACK.
+    pub blocks: [(u64, u64); 4],
+    /// Duplicate ACKs in a row.
+    pub duplicates: u32,
+    /// Segments that the receiver may have beyond what is missing, as duplicate ACKs tell.
+    pub beyond: u32,
+}
+
+/// The receive window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiveWindow {
+    /// The window field of the last ACK.
+    pub field: Option<u16>,
+    /// How far it is to be shifted (RFC 7323 section 2); `None` where the SYNs were not seen.
+    pub scale: Option<u8>,
+    /// The sequence number that it reaches to.
+    pub end: Option<NonZeroU64>,
+    /// A window of zero was announced then.
+    pub zero_since: Option<Time>,
+}
+
+impl ReceiveWindow {
+    /// The window announced last, bytes; `None` where its scale is not known. (Zero is zero at any scale.)
+    #[inline]
+    pub fn bytes(&self) -> Option<u32> {
+        let field = self.field?;
+        match self.scale {
+            Some(scale) => Some(((field as u64) << scale).min(u32::MAX as u64 - 1) as u32),
+            None => (field == 0).then_some(0),
+        }
+    }
+
+    /// Whether it tells how much may be sent.
+    #[inline]
+    pub fn is_known(&self) -> bool {
+        self.scale.is_some() || self.field == Some(0)
+    }
+}
+
+/// What the sender repairs, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoveryState {
+    /// In fast recovery until this is acknowledged.
+    pub fast_until: Option<u64>,
+    /// In recovery from a timeout until this is acknowledged.
+    pub timeout_until: Option<u64>,
+    /// A tail loss probe was sent with all below this acknowledged.
+    pub probed: Option<u64>,
+    /// When an ACK last moved forward.
+    pub progress: Option<Time>,
+}
+
+impl RecoveryState {
+    /// Whether the sender, `una` being acknowledged, is in fast recovery.
+    pub fn is_fast(&self, una: u64) -> bool {
+        self.fast_until.is_some_and(|until| una < until)
+    }
+
+    /// Whether it recovers from a timeout.
+    pub fn is_after_timeout(&self, una: u64) -> bool {
+        self.timeout_until.is_some_and(|until| una < until)
+    }
+}
+
+/// Round-trip times.
+#[derive(Debug, Default)]
+pub struct RttState {
+    /// The sender's own.
+    pub estimate: RttEstimate,
+    /// The least from capture to receiver and back.
+    pub least_down: Option<Span>,
+    /// From capture to receiver and back.
+    pub down: SpanHistogram,
+    /// From capture to sender and back.
+    pub up: SpanHistogram,
+    /// Both together.
+    pub total: SpanHistogram,
+}
+
+/// Sizes of segments.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentSizes {
+    /// The largest payload of a packet on the wire, as far as is known.
+    pub mss: Option<u32>,
+    /// No segment has more, by the SYNs.
+    most: Option<u32>,
+    /// Bytes of IP and TCP headers of the last packet, and of link layer and tunnels around it.
+    pub header: u16,
+    pub outside: u16,
+    /// The largest packet that was ever acknowledged.
+    pub largest_acked: Option<u32>,
+}
+
+impl SegmentSizes {
+    /// What the SYNs said.
+    pub fn new(mss: Option<AgreedMss>) -> SegmentSizes {
+        let (likely, most) = (mss.map(|m| m.likely), mss.map(|m| m.most));
+        SegmentSizes { mss: likely, most, header: 40, outside: 0, largest_acked: None }
+    }
+
+    /// Takes a packet of data. Without what the SYNs said, a packet of more than an Ethernet frame is several, unless it
+    /// is the first that was seen.
+    #[inline]
+    pub fn learn(&mut self, p: &TcpPacket) {
+        (self.header, self.outside) = (p.header, p.outside);
+        if self.mss.is_some_and(|mss| p.len <= mss) {
+            return;
+        }
+        let header = p.header as u32;
+        match self.most {
+            Some(most) if p.len <= most => self.mss = Some(p.len),
+            Some(_) => {}
+            None if self.mss.is_none() || p.len + header <= ETHERNET_MTU => {
+                self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));
+            }
+            None => {}
+        }
+    }
+
+    /// Segments that `len` bytes of payload are on the wire.
+    #[inline]
+    pub fn segments(&self, len: u32) -> u32 {
+        let mss = self.or_one();
+        if len <= mss { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// Whether `len` is made of full segments.
+    #[inline]
+    pub fn is_full(&self, len: u32) -> bool {
+        len.is_multiple_of(self.or_one())
+    }
+
+    /// The MSS; one byte while it is not known.
+    #[inline]
+    pub fn or_one(&self) -> u32 {
+        self.mss.unwrap_or(1).max(1)
+    }
+}
+
+/// When data passed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DataTimes {
+    /// The first.
+    pub first: Option<Time>,
+    /// The last, or its ACK if that is later.
+    pub last: Option<Time>,
+    /// The last.
+    pub last_sent: Option<Time>,
+    /// Between the last two.
+    pub spacing: Span,
+}
+
+impl DataTimes {
+    /// Since the last data; before the first there was endless silence.
+    #[inline]
+    pub fn gap(&self, now: Time) -> Span {
+        self.last_sent.map_or(Span::MAX, |last| now.since(last))
+    }
+
+    /// Data passes, `gap` after the last.
+    #[inline]
+    pub fn sent(&mut self, now: Time, gap: Span) {
+        self.first.get_or_insert(now);
+        (self.last, self.last_sent, self.spacing) = (Some(now), Some(now), gap);
+    }
+}
+
+/// What the application wrote, as new data tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AppState {
+    /// When new data was sent last, and when before that.
+    pub last_new: Option<Time>,
+    pub new_before: Option<Time>,
+    /// That data ended in PSH.
+    pub pushed: bool,
+    pub pushed_before: bool,
+    /// The last of the stream.
+    pub last_write: Option<LastWrite>,
+}
+
+/// What the sender sent last of the stream.
+#[derive(Clone, Copy, Debug)]
+pub struct LastWrite {
+    /// When it left the sender, as far as its clock tells.
+    pub sent: Time,
+    /// The application had written no more.
+    pub ended: bool,
+    /// Every sender's window, after a loss too, lets more than this be in flight, bytes.
+    pub low: u32,
+    /// Since when less was in flight.
+    pub low_from: Option<Time>,
+}
+
+impl AppState {
+    /// New data passes; `pushed`: it ends in PSH.
+    #[inline]
+    pub fn sent_new(&mut self, now: Time, pushed: bool) {
+        self.new_before = self.last_new.replace(now);
+        self.pushed_before = std::mem::replace(&mut self.pushed, pushed);
+    }
+
+    /// So many bytes are in flight with the last write.
+    #[inline]
+    pub fn in_flight(&mut self, bytes: u32) {
+        if let Some(write) = &mut self.last_write {
+            write.low = (bytes as f32 * LEFT_AFTER_LOSS) as u32;
+        }
+    }
+}
+
+/// Pauses that have not ended, and those that took long.
+#[derive(Debug, Default)]
+pub struct PauseState {
+    /// Nothing is outstanding from here on, as the sender sees it.
+    pub idle_from: Option<Time>,
+    /// The receive window is full since then.
+    pub full_from: Option<Time>,
+    /// The time before this has its reason: the end of the last silence, timeout or full window.
+    pub explained_until: Option<Time>,
+    /// A long pause that is either idleness or a timeout.
+    pub unexplained: Option<UnexplainedPause>,
+    /// Long waits.
+    pub waits: Vec<LongWait>,
+}
+
+impl PauseState {
+    /// Pauses before `to` have their reason.
+    #[inline]
+    pub fn explain(&mut self, to: Time) {
+        self.explained_until = self.explained_until.max(Some(to));
+    }
+}
+
+/// A long pause, and the data that ended it. Either the application was idle and the data is new; or, if a jump of the
+/// sequence follows, the data is a retransmission after a timeout whose first transmission was lost before the capture.
+#[derive(Clone, Copy, Debug)]
+pub struct UnexplainedPause {
+    /// Last packet before the pause.
+    pub last: Time,
+    /// Where it begins if it was a timeout.
+    pub silent_from: Time,
+    /// Where it begins if it was idleness.
+    pub idle_from: Time,
+    /// When the data ended it.
+    pub to: Time,
+    /// End of the data.
+    pub end: u64,
+    pub segments: u64,
+    pub bytes: u64,
+    /// The data is one full segment, seen at a distance from the sender.
+    pub alone: bool,
+}
+
+/// Bursts: data back to back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BurstMeter {
+    /// Those that ended.
+    pub done: Bursts,
+    /// Bytes of the one that goes on.
+    current: u32,
+}
+
+impl BurstMeter {
+    /// Data passes, `gap` after the last.
+    #[inline]
+    pub fn add(&mut self, len: u32, gap: Span, rtt: Option<Span>) {
+        if gap > rtt.map_or(Span::ZERO, |rtt| BURST_GAP.min(rtt / 10)) {
+            self.end();
+        }
+        self.current = self.current.saturating_add(len);
+    }
+
+    /// The burst is over.
+    #[inline]
+    pub fn end(&mut self) {
+        if self.current > 0 {
+            self.done.count += 1;
+            self.done.bytes += self.current as u64;
+            self.done.largest = self.done.largest.max(self.current);
+            self.current = 0;
+        }
+    }
+}
+
+/// RTTs of what an ACK newly acknowledges.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckSamples {
+    /// When the oldest segment was sent, and the RTT between capture and sender then in force.
+    pub oldest: Option<(Time, PackedSpan)>,
+    /// When the newest was sent.
+    pub newest: Option<Time>,
+    /// Bytes.
+    pub acked: u64,
+}

@@ -1,0 +1,161 @@
+//! One-way delay from timestamps: how much later than ever a packet came, by its sender's own clock.
+//!
+//! RFC 7323 section 5.4: a sender's timestamp clock ticks every 1 ms to 1 s, evenly. Arrival less TSval in ticks is
+//! the one-way delay plus a constant, the offset between the two clocks. The least seen stands for the empty path.
+//! What is above it is queueing on this part of the path alone, which no round-trip time can tell.
+
+use units::{Span, Time};
+
+/// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
+/// Linux may tick in microseconds.
+const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
+/// How long the clock is watched before its tick is believed, seconds.
+const WATCHED: f64 = 0.3;
+/// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
+const AHEAD: i64 = 50_000_000;
+/// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
+const HORIZON: i64 = 60_000_000_000;
+/// An offset that changes by more than this is another host's clock, ns.
+const JUMP: i64 = 30_000_000_000;
+
+/// How fast two clocks drift apart at most, as a share.
+const DRIFT: f64 = 1e-4;
+/// Steps of the least kept at most, and how close ones (ns) are one.
+const STEPS: usize = 32;
+const CLOSE: i64 = 10_000_000;
+
+/// The timestamp clock of one end, as seen at the capture. Offsets are signed, so they are plain nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TimestampClock {
+    first: Option<(Time, u32)>,
+    /// Nanoseconds a tick, once that is known.
+    tick_ns: Option<f64>,
+    /// Least offset of this horizon and of the one before, ns.
+    least: [i64; 2],
+    /// When this horizon ends, ns since the first packet.
+    until: i64,
+    /// When, ns since the first packet, a lesser offset was found in the first horizon, and by how much.
+    steps: Vec<(i64, i64)>,
+}
+
+impl TimestampClock {
+    /// Reads a little of it.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.until as u64
+    }
+
+    /// Takes a packet's TSval; how much it was delayed, once that can be told.
+    pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
+        let (time, origin) = *self.first.get_or_insert((at, value));
+        let ticks = value.wrapping_sub(origin) as i32 as f64;
+        let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
+        let mut tick = match self.tick_ns {
+            Some(tick) => tick,
+            None => self.learn(ticks, elapsed)?,
+        };
+        // A queue that grew while the clock was watched made it look slow.
+        if elapsed - ((ticks * tick) as i64) < -(AHEAD + elapsed / 8) {
+            (self.tick_ns, self.least) = (None, [0, 0]);
+            self.steps.clear();
+            tick = self.learn(ticks, elapsed)?;
+        }
+        let offset = elapsed - (ticks * tick) as i64;
+        // A clock that jumped (another host behind the same address) begins anew.
+        if (offset - self.least[0]).abs() > JUMP {
+            *self = TimestampClock::default();
+            return None;
+        }
+        if elapsed >= self.until {
+            self.least = [offset.min(self.least[0]), self.least[0]];
+            if self.until > 0 {
+                self.least[0] = offset;
+            }
+            self.until = elapsed + HORIZON;
+        }
+        if offset < self.least[0] {
+            self.step(elapsed, self.least[0] - offset);
+            self.least[0] = offset;
+        }
+        let least = self.least[0].min(self.least[1]);
+        Some(Span::from_nanos((offset - least) as u64))
+    }
+
+    /// Notes that packets before `at` came later by `more` than was known then.
+    fn step(&mut self, at: i64, more: i64) {
+        if at > HORIZON {
+            return;
+        }
+        if self.steps.len() == STEPS {
+            for i in 0..STEPS / 2 {
+                self.steps[i] = (self.steps[2 * i].0, self.steps[2 * i].1 + self.steps[2 * i + 1].1);
+            }
+            self.steps.truncate(STEPS / 2);
+        }
+        match self.steps.last_mut() {
+            Some(last) if at - last.0 < CLOSE => last.1 += more,
+            _ => self.steps.push((at, more)),
+        }
+    }
+
+    /// By how much what was said of the delay of a packet at `at` was too little, as later packets showed. What the
+    /// clocks may have drifted apart since does not count. Whole microseconds.
+    pub fn correction(&self, at: Time) -> Span {
+        let Some((first, _)) = self.first else { return Span::ZERO };
+        let at = at.as_nanos() as i64 - first.as_nanos() as i64;
+        let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
+        let more: i64 = after.iter().map(|s| s.1).sum();
+        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * DRIFT) as i64);
+        Span::from_micros((more - drift).max(0) as u64 / 1000)
+    }
+
+    /// Nanoseconds a tick, where `ticks` in so many nanoseconds tell.
+    fn learn(&mut self, ticks: f64, elapsed: i64) -> Option<f64> {
+        let seconds = elapsed as f64 * 1e-9;
+        if seconds < WATCHED || ticks < 3.0 {
+            return None;
+        }
+        let rate = ticks / seconds;
+        let near = TICKS.iter().copied().find(|t| (rate / t - 1.0).abs() < 0.15)?;
+        self.until = 0;
+        self.tick_ns = Some(1e9 / near);
+        self.tick_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_was_there_from_the_start_shows_when_it_has_gone() {
+        let mut s = TimestampClock::default();
+        let time = |ms: u64| Time::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000);
+        // 80 ms of queue for 5 s, then none.
+        let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
+        let said: Vec<Option<Span>> =
+            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32)).collect();
+        let early = said[3000].unwrap() + s.correction(time(3080));
+        assert!((Span::from_millis(79)..=Span::from_millis(80)).contains(&early), "{early}");
+        assert_eq!(s.correction(time(7000)), Span::ZERO);
+    }
+
+    #[test]
+    fn a_queue_on_the_way_shows_against_the_senders_clock() {
+        let mut s = TimestampClock::default();
+        let mut worst: u64 = 0;
+        for i in 0..3000u64 {
+            let sent = i * 1_000_000;
+            let queued = if i > 2000 { 40_000_000 } else { 0 };
+            let seen = s.delay(
+                Time::from_nanos(1_700_000_000_000_000_000 + sent + queued),
+                77 + (sent / 4_000_000) as u32,
+            );
+            if let Some(d) = seen {
+                let wrong = (d.as_nanos() as i64 - queued as i64).unsigned_abs();
+                worst = worst.max(wrong);
+            }
+        }
+        assert!(s.tick_ns == Some(4e6) && worst <= 4_000_000, "{:?} {worst}", s.tick_ns);
+    }
+}
