@@ -356,7 +356,7 @@ impl Sender {
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
         let (seq, len) = (p.seq, p.len);
-        self.board.link(n);
+        self.board.sent(n);
         out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;

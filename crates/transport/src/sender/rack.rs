@@ -16,7 +16,7 @@ const PERSIST: u32 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
     sent: Time,
-    end_seq: u64,
+    order: u16,
     rtt: Span,
     /// Something was delivered since losses were last looked for.
     advanced: bool,
@@ -34,7 +34,7 @@ impl Default for Rack {
     fn default() -> Rack {
         Rack {
             sent: Time::ZERO,
-            end_seq: 0,
+            order: 0,
             rtt: Span::ZERO,
             advanced: false,
             reordering_seen: false,
@@ -46,9 +46,11 @@ impl Default for Rack {
     }
 }
 
-/// Whether transmission 1 happened after transmission 2; sequence breaks ties.
-fn sent_after(t1: Time, end1: u64, t2: Time, end2: u64) -> bool {
-    t1 > t2 || (t1 == t2 && end1 > end2)
+/// Whether transmission 1 left after transmission 2. Of those that left at one moment their order tells.
+/// Linux compares where they end (`tcp_skb_sent_after`), which is the same: what one ACK lets out leaves
+/// in the order of sequence numbers. But here ACKs that arrive at one moment share it.
+fn sent_after(t1: Time, order1: u16, t2: Time, order2: u16) -> bool {
+    t1 > t2 || (t1 == t2 && order1.wrapping_sub(order2) as i16 > 0)
 }
 
 impl Sender {
@@ -61,9 +63,9 @@ impl Sender {
         }
         self.rack.advanced = true;
         self.rack.rtt = rtt;
-        if sent_after(p.at, p.end(), self.rack.sent, self.rack.end_seq) {
+        if sent_after(p.at, p.order, self.rack.sent, self.rack.order) {
             self.rack.sent = p.at;
-            self.rack.end_seq = p.end();
+            self.rack.order = p.order;
         }
     }
 
@@ -100,10 +102,7 @@ impl Sender {
             if p.is(flag::LOST) && !p.is(flag::RETRANS) {
                 continue;
             }
-            if p.is(flag::EVER_RETRANS) && p.at == self.rack.sent {
-                continue; // sent at the same moment: its number does not tell which came first
-            }
-            if !sent_after(self.rack.sent, self.rack.end_seq, p.at, p.end()) {
+            if !sent_after(self.rack.sent, self.rack.order, p.at, p.order) {
                 break;
             }
             match self.rack_wait(n, window) {
