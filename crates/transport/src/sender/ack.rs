@@ -99,13 +99,13 @@ impl Sender {
         let mut event = self.ack_event(seg);
         let (delivered, lost) = (self.s.delivered, self.s.lost);
         if ack < self.s.snd_una {
-            // Old: its SACKs may still tell something.
-            if seg.sacks > 0 && !self.board.is_empty() {
+            // Old: its SACKs may still tell something, if only that a reduction was needless.
+            if seg.sacks > 0 {
                 self.tag_sacks(seg, &mut a);
-                if self.recover(&mut a, 0) == Resend::Lost {
-                    self.write_lost(out);
-                }
+                let resend = self.recover(&mut a, 0);
+                self.resend_for(resend, out);
             }
+            self.push(now, out);
             return;
         }
         if ack > self.s.snd_una {
@@ -154,6 +154,13 @@ impl Sender {
         let losses = (self.s.lost - lost) as u32;
         let rs = self.rate_sample(&a, acked_sacked, losses);
         self.control(&a, &rs);
+        self.resend_for(resend, out);
+        self.push(now, out);
+        self.check_app_limited();
+    }
+
+    /// `tcp_xmit_recovery`.
+    fn resend_for(&mut self, resend: Resend, out: &mut Vec<Outgoing>) {
         match resend {
             Resend::Nothing => {}
             Resend::Lost => self.write_lost(out),
@@ -165,8 +172,6 @@ impl Sender {
                 }
             }
         }
-        self.push(now, out);
-        self.check_app_limited();
     }
 
     /// What an ACK is before it is judged; to be asked before the window is renewed. Header
