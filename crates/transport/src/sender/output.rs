@@ -225,7 +225,6 @@ impl Sender {
     fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
         let now = self.s.now;
         if self.board.is_empty() {
-            self.restart_after_idle();
             self.first_sent = now;
             self.s.delivered_time = now;
             self.refresh();
@@ -366,8 +365,13 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// The application wrote `n` bytes more.
-    pub(crate) fn write(&mut self, n: u64, last: bool) {
+    /// The application wrote `n` bytes more. The window restarts before bursts are sized by it
+    /// (`tcp_skb_entail`).
+    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool) {
+        self.s.now = now;
+        if n > 0 {
+            self.restart_after_idle();
+        }
         self.check_app_limited();
         self.stream.end += n;
         self.stream.closed = last;

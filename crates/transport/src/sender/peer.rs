@@ -19,7 +19,12 @@ impl Sender {
         if seg.ack > self.s.snd_una || seg.seq > self.peer.window_from || wnd > self.peer.window {
             a.win_update = true;
             self.peer.window_from = seg.seq;
-            self.peer.window = wnd;
+            if wnd != self.peer.window {
+                self.peer.window = wnd;
+                if self.s.snd_nxt < self.stream.end {
+                    self.restart_after_idle();
+                }
+            }
         }
         self.s.snd_una = seg.ack;
     }

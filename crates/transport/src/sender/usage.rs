@@ -65,9 +65,10 @@ impl Sender {
     }
 
     /// RFC 5681 section 4.1: after an idle RTO the initial window; Linux halves it for each RTO that
-    /// passed (RFC 2861), Windows keeps it.
+    /// passed (RFC 2861), Windows keeps it. Asked when data comes to be sent, or the peer's window opens
+    /// (`tcp_slow_start_after_idle_check`).
     pub(super) fn restart_after_idle(&mut self) {
-        let Some(last) = self.s.last_sent else { return };
+        let Some(last) = self.s.last_sent.filter(|_| self.board.is_empty()) else { return };
         let rto = self.rto();
         let mut idle = self.s.now.since(last);
         if idle <= rto || self.rules.owns_window || self.rules.profile == Profile::Windows {
