@@ -208,6 +208,11 @@ impl Scoreboard {
         }
     }
 
+    /// Packets to come are of mostly `mss` bytes.
+    pub fn expect(&mut self, mss: u32) {
+        self.mss = mss.max(1) as u64;
+    }
+
     /// Cuts packets larger than `mss` bytes and calls `cut` on each piece; numbers change.
     pub fn split(&mut self, mss: u32, mut cut: impl FnMut(&mut Sent)) {
         self.mss = mss as u64;

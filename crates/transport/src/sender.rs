@@ -37,9 +37,6 @@ use usage::Usage;
 pub use ack::AckInfo;
 pub use output::Limit;
 
-/// `TCP_MSS_DEFAULT` (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u64 = 536;
-
 /// What one data packet to send looks like; the connection adds ACK, window and timestamps.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
@@ -90,6 +87,7 @@ struct Rules {
     /// Losses are found by time, and the tail is probed (RFC 8985).
     rack_tlp: bool,
     sack: bool,
+    timestamps: bool,
     ecn: bool,
     tso: bool,
     /// Paced whatever the congestion control says.
@@ -112,6 +110,7 @@ impl Rules {
             linux,
             rack_tlp: linux,
             sack: limits.sack,
+            timestamps: limits.timestamps,
             ecn: limits.ecn,
             tso: limits.tso,
             paced: limits.pacing,
@@ -147,6 +146,8 @@ pub struct Sender {
     count: Count,
     stream: Stream,
     peer: Peer,
+    /// Payload of a full segment by what was agreed and what the path carries.
+    full_mss: u32,
     sacks: Sacks,
     recovery: Recovery,
     undo: Undo,
@@ -189,6 +190,7 @@ impl Sender {
             count: Count::default(),
             stream: Stream::default(),
             peer: Peer::default(),
+            full_mss: limits.mss,
             sacks: Sacks::default(),
             recovery: Recovery::default(),
             undo: Undo::default(),
@@ -210,10 +212,7 @@ impl Sender {
     /// The handshake is done; `rtt` is its round trip (unless the SYN was retransmitted).
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;
-        self.peer.window = window;
-        // Half the window at most, so that two segments fit (`tcp_bound_to_half_wnd`).
-        let half = if window > DEFAULT_MSS { window / 2 } else { window };
-        self.s.mss = (self.s.mss as u64).min(half.max(1)) as u32;
+        self.note_window(window);
         self.s.delivered = 1; // the SYN counts, as in the kernel
         self.s.delivered_time = now;
         self.first_sent = now;

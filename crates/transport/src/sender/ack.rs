@@ -82,7 +82,7 @@ impl Sender {
             if event.slow_path || seg.len == 0 {
                 self.announce(event);
             }
-            self.peer.window = seg.window as u64;
+            self.note_window(seg.window as u64);
             self.peer.window_from = seg.seq;
             return;
         }

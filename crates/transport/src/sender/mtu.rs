@@ -10,6 +10,7 @@ impl Sender {
     /// Loss state but without a reduction: what was lost was not lost to congestion.
     pub(crate) fn reduce_mss(&mut self, now: Time, mss: u32, out: &mut Vec<Outgoing>) {
         let mss = mss.max(SMALLEST);
+        self.full_mss = self.full_mss.min(mss);
         if mss >= self.s.mss {
             return;
         }
