@@ -26,6 +26,8 @@ pub mod flag {
     pub const SAMPLED: u8 = 32;
     /// Threaded in the list of sent packets.
     pub const LINKED: u8 = 64;
+    /// It ends what the application wrote: says PSH each time it is sent.
+    pub const PUSHED: u8 = 128;
 }
 
 /// One packet in the queue.
@@ -227,6 +229,9 @@ impl Scoreboard {
                 let mut piece = p.clone();
                 piece.len = mss.min((end - p.seq) as u32);
                 p.seq += piece.len as u64;
+                if p.seq < end {
+                    piece.flags &= !flag::PUSHED;
+                }
                 cut(&mut piece);
                 self.ring.push_back(piece);
             }

@@ -332,3 +332,20 @@ fn a_retransmission_lost_beside_one_that_arrived() {
     // The receiver compresses its SACKs: 1.1 ms.
     assert!(again[2].at.since(again[0].at) < RTT + ms(2));
 }
+
+/// The last packet of a write says PSH, and says it again when it is sent again: the flag is the packet's
+/// (`tcp_mark_push` sets it in the queue), so the reader acknowledges it as soon as it has it.
+#[test]
+fn a_packet_sent_again_still_says_psh() {
+    let mut pair = Pair::new("reno").sending(20 * MSS);
+    pair.finish();
+    let before = pair.data().count() as u64;
+    pair.wire(move |s| {
+        if s.forward && [4, 10].contains(&s.number.wrapping_sub(before)) { Fate::Lost } else { Fate::Arrive }
+    });
+    pair.write(10 * MSS);
+    pair.finish();
+    let pushed = |s: &Seen| s.segment.flags.has(transport::Flags::PSH);
+    let again: Vec<(u64, bool)> = pair.resent().iter().map(|s| (s.segment.seq / MSS, pushed(s))).collect();
+    assert_eq!(again, [(23, false), (29, true)]);
+}

@@ -243,15 +243,10 @@ impl Sender {
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            p.flags = app_limited;
+            let push = seq + len as u64 == self.stream.end;
+            p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             self.board.push(p);
-            out.push(Outgoing {
-                seq,
-                len,
-                cwr: std::mem::take(&mut self.recovery.cwr_due),
-                new: true,
-                push: seq + len as u64 == self.stream.end,
-            });
+            out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
             self.s.snd_nxt += len as u64;
             if len < self.s.mss {
                 self.stream.small_end = self.s.snd_nxt;
@@ -354,9 +349,9 @@ impl Sender {
         }
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
-        let (seq, len) = (p.seq, p.len);
+        let (seq, len, push) = (p.seq, p.len, p.is(flag::PUSHED));
         self.board.sent(n);
-        out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
+        out.push(Outgoing { seq, len, cwr: false, new: false, push });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         if let Some(list) = &mut self.again {
