@@ -1,6 +1,6 @@
 //! Reassembly and the SACK blocks that tell of it (RFC 2018, RFC 2883).
 
-use super::{MAX_QUICK, Receiver};
+use super::Receiver;
 use crate::segment::{SackBlock, Segment};
 
 /// An ACK has room for three or four blocks and may be lost: this many are counted on
@@ -21,6 +21,21 @@ pub(super) struct Held {
     pub(super) dsack: Option<(u64, u64)>,
 }
 
+impl Held {
+    /// `start..end` came twice. Of several such ranges in one segment what touches the first is told
+    /// (`tcp_dsack_extend`).
+    fn came_twice(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        self.dsack = match self.dsack {
+            None => Some((start, end)),
+            Some((s, e)) if start <= e && s <= end => Some((s.min(start), e.max(end))),
+            first => first,
+        };
+    }
+}
+
 impl Receiver {
     /// Whether compressed ACKs must leave before `seg` is taken: it opens or changes a block that would
     /// push out of the next ACK one that no ACK has told of (`tcp_sack_new_ofo_skb`).
@@ -34,12 +49,13 @@ impl Receiver {
         known.unwrap_or(self.held.recents) >= EXPECTED
     }
 
-    /// Moves what has become in order out of the gaps.
+    /// Moves what has become in order out of the gaps. From the first byte that the segment just taken
+    /// brought again to its end all counts as duplicate (`tcp_ofo_queue`).
     pub(super) fn fill(&mut self) {
-        let mut eaten = 0;
-        for &(s, e) in &self.held.ranges {
-            if s > self.rcv_nxt {
-                break;
+        let (mut eaten, end) = (0, self.rcv_nxt);
+        while let Some(&(s, e)) = self.held.ranges.get(eaten).filter(|r| r.0 <= self.rcv_nxt) {
+            if eaten == 0 {
+                self.held.came_twice(s, end);
             }
             self.rcv_nxt = self.rcv_nxt.max(e);
             self.held.bytes -= e - s;
@@ -59,17 +75,15 @@ impl Receiver {
         }
     }
 
-    /// Adds an out-of-order range and moves its block to the front (RFC 2018 section 4).
+    /// Adds an out-of-order range and moves its block to the front (RFC 2018 section 4); what of it is held
+    /// is a duplicate (`tcp_data_queue_ofo`).
     pub(super) fn insert(&mut self, seq: u64, end: u64) {
         let at = self.held.ranges.partition_point(|&(_, e)| e < seq);
         let (mut s, mut e) = (seq, end);
         let mut until = at;
         while until < self.held.ranges.len() && self.held.ranges[until].0 <= end {
             let (gs, ge) = self.held.ranges[until];
-            if gs <= seq && end <= ge {
-                self.held.dsack = Some((seq, end)); // had all of it (RFC 2883 section 4.2)
-                self.be_quick(MAX_QUICK);
-            }
+            self.held.came_twice(gs.max(seq), ge.min(end)); // RFC 2883 section 4.2
             (s, e) = (s.min(gs), e.max(ge));
             self.held.bytes -= ge - gs;
             until += 1;
