@@ -38,6 +38,9 @@ pub struct Stack {
     pub ecn: Option<bool>,
     /// A fixed receive window (awnd): no autotuning.
     pub receive_window: Option<Bytes>,
+    /// Receive buffer that autotuning begins with (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which
+    /// counts payload alone).
+    pub initial_receive_buffer: Option<Bytes>,
     /// Largest receive buffer autotuning may reach (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
     pub receive_buffer: Option<Bytes>,
     /// Largest send buffer (`tcp_wmem[2]`, default 4 MiB).
@@ -52,6 +55,12 @@ pub struct Stack {
     pub pacing: Option<bool>,
     /// Segmentation offload: bursts sized as Linux sizes them. Default true for linux.
     pub tso: Option<bool>,
+    /// Tail loss probes (RFC 8985 section 7; `tcp_early_retrans`), with SACK. Default true for linux, false for
+    /// rfc; for windows where the handshake took 10 ms or more.
+    pub tlp: Option<bool>,
+    /// Shrink the congestion window after idle time, or while it is not used (RFC 5681 section 4.1, RFC 2861;
+    /// `tcp_slow_start_after_idle`). Default true, false for windows.
+    pub idle_restart: Option<bool>,
 }
 
 /// How packets of a datagram source are spaced.
@@ -136,6 +145,8 @@ pub struct Limits {
     pub ecn: bool,
     /// Fixed receive window, bytes.
     pub receive_window: Option<u64>,
+    /// Receive buffer to begin with, bytes, if not the profile's own.
+    pub initial_receive_buffer: Option<u64>,
     /// Largest receive buffer, bytes.
     pub receive_buffer: u64,
     /// Largest send buffer, bytes.
@@ -148,6 +159,10 @@ pub struct Limits {
     pub pacing: bool,
     /// Burst sizing.
     pub tso: bool,
+    /// Tail loss probes, if not by the profile.
+    pub tlp: Option<bool>,
+    /// Shrink the window after idle time.
+    pub idle_restart: bool,
     /// Upper bound of the pacing rate, bytes per second.
     pub max_pacing_rate: u64,
 }
@@ -177,6 +192,7 @@ impl Stack {
             offers: (has_timestamps(self), self.sack.unwrap_or(true)),
             ecn: self.ecn.unwrap_or(false) && peer.ecn.unwrap_or(false),
             receive_window: self.receive_window.map(Bytes::get),
+            initial_receive_buffer: self.initial_receive_buffer.map(Bytes::get),
             receive_buffer: self
                 .receive_buffer
                 .map_or(if windows { windows::BUFFER_MAX } else { 6 << 20 }, Bytes::get),
@@ -186,6 +202,8 @@ impl Stack {
             // SO_MAX_PACING_RATE turns pacing on (`sk_pacing_status`).
             pacing: self.pacing.unwrap_or(max_pacing_rate.is_some()),
             tso: self.tso.unwrap_or(linux),
+            tlp: self.tlp,
+            idle_restart: self.idle_restart.unwrap_or(!windows),
             max_pacing_rate: max_pacing_rate.map_or(u64::MAX, |r| r.as_bps() / 8),
         }
     }

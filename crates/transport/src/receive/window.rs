@@ -13,6 +13,9 @@ const RATIO_MEASURED: u64 = 154;
 /// `tcp_rmem[1]`.
 const BUFFER_INITIAL: u64 = 131_072;
 
+/// The windows of SYN and SYN-ACK are not scaled (RFC 7323 section 2.2).
+const UNSCALED: u64 = 65_536;
+
 /// Buffer and window.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
@@ -36,10 +39,16 @@ impl Space {
             Profile::Windows => (windows::WINDOW, 256),
             _ => (BUFFER_INITIAL, RATIO_INITIAL),
         };
-        let buffer = buffer.min(limits.receive_buffer);
+        let buffer = limits.initial_receive_buffer.unwrap_or(buffer).min(limits.receive_buffer);
         let clamp = buffer * ratio / 256;
-        let ssthresh = limits.receive_window.unwrap_or(clamp);
-        Space { fixed: limits.receive_window, most: limits.receive_buffer, buffer, ratio, ssthresh, clamp }
+        Space {
+            fixed: limits.receive_window,
+            most: limits.receive_buffer,
+            buffer,
+            ratio,
+            ssthresh: limits.receive_window.unwrap_or(clamp.min(UNSCALED)),
+            clamp,
+        }
     }
 }
 
