@@ -215,6 +215,15 @@ impl Sender {
         }
     }
 
+    /// What the handshake agreed on.
+    pub(crate) fn agree(&mut self, limits: &Limits) {
+        (self.rules.sack, self.rules.timestamps, self.rules.ecn) =
+            (limits.sack, limits.timestamps, limits.ecn);
+        self.s.sack = limits.sack;
+        self.full_mss = limits.mss;
+        self.fit_mss();
+    }
+
     /// The handshake is done; `rtt` is its round trip (unless the SYN was retransmitted).
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;

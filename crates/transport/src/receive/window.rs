@@ -31,6 +31,8 @@ pub(super) struct Space {
     pub(super) ssthresh: u64,
     /// How far with this buffer (`window_clamp`).
     clamp: u64,
+    /// What a segment's field can say.
+    field: u64,
 }
 
 impl Space {
@@ -48,7 +50,18 @@ impl Space {
             ratio,
             ssthresh: limits.receive_window.unwrap_or(clamp.min(UNSCALED)),
             clamp,
+            field: u64::MAX,
         }
+    }
+}
+
+impl Space {
+    /// No window may be larger than a segment's field without a scale.
+    pub(super) fn unscale(&mut self) {
+        self.fixed = self.fixed.map(|w| w.min(u16::MAX as u64));
+        self.field = u16::MAX as u64;
+        self.clamp = self.clamp.min(self.field);
+        self.ssthresh = self.ssthresh.min(self.field);
     }
 }
 
@@ -121,7 +134,7 @@ impl Receiver {
         }
         if self.space.ratio == RATIO_INITIAL {
             self.space.ratio = RATIO_MEASURED;
-            self.space.clamp = self.space.buffer * self.space.ratio / 256;
+            self.space.clamp = (self.space.buffer * self.space.ratio / 256).min(self.space.field);
         }
         let room = self.space.clamp.min(self.free()).saturating_sub(self.space.ssthresh);
         if room > 0 {
@@ -162,7 +175,7 @@ impl Receiver {
             let buffer = (win * 256 / self.space.ratio).min(self.space.most);
             if buffer > self.space.buffer {
                 self.space.buffer = buffer;
-                self.space.clamp = buffer * self.space.ratio / 256;
+                self.space.clamp = (buffer * self.space.ratio / 256).min(self.space.field);
             }
         }
         self.drs.seq = self.copied;
