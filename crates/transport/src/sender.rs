@@ -8,6 +8,7 @@
 //! window was used, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
 
 mod ack;
+mod info;
 mod mtu;
 mod output;
 mod rack;
@@ -25,6 +26,7 @@ use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
 pub use ack::AckInfo;
+pub use info::Info;
 pub use output::Limit;
 
 /// `TCP_MSS_DEFAULT` (RFC 9293 section 3.7.1).
@@ -91,7 +93,7 @@ pub(crate) struct Rack {
     end_seq: u64,
     rtt: Span,
     advanced: bool,
-    reordering_seen: bool,
+    pub(super) reordering_seen: bool,
     /// Reordering window in quarters of the minimum RTT.
     steps: u32,
     persist: u32,

@@ -9,7 +9,7 @@
 use crate::config::{Limits, Profile};
 use crate::receive::{Receiver, timestamp};
 use crate::segment::{Flags, Segment};
-use crate::sender::{Outgoing, Sender};
+use crate::sender::{Info, Outgoing, Sender};
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
@@ -247,6 +247,11 @@ impl Tcp {
         if self.rx.read(now, n) {
             self.send_ack(now, out);
         }
+    }
+
+    /// What `TCP_INFO` would tell now.
+    pub fn info(&self) -> Info {
+        self.tx.info()
     }
 
     /// Panics unless the sender's counters agree with its scoreboard and its two halves are in
