@@ -230,7 +230,7 @@ impl Tcp {
 
     /// The application writes `n` bytes. `last`: nothing follows.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
-        self.tx.write(n, last);
+        self.tx.write(now, n, last);
         if self.is_established() {
             self.tx.push(now, &mut self.scratch);
             self.flush(now, out);

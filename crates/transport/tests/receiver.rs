@@ -3,7 +3,7 @@
 mod pair;
 
 use pair::*;
-use transport::{Profile, Stack};
+use transport::{Flags, Profile, Segment, Stack};
 use units::Span;
 
 /// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
@@ -112,5 +112,44 @@ fn what_was_overtaken_by_a_newer_timestamp_is_not_taken() {
         let dsacks = pair.acks().filter(|s| s.segment.sacks > 0 && s.segment.sack[0].1 <= 0).count();
         assert_eq!(dsacks, usize::from(!timestamps), "timestamps {timestamps}");
         assert_eq!(pair.server.rx.copied, 30 * MSS);
+    }
+}
+
+/// What the receiver had comes again within a larger segment, in order or out of order: a D-SACK tells
+/// (RFC 2883 section 4; `tcp_ofo_queue`, `tcp_data_queue_ofo`).
+#[test]
+fn data_held_that_comes_again_is_reported() {
+    let segment = |seq: u64, len: u32| Segment {
+        seq,
+        len,
+        ack: 0,
+        window: 1 << 20,
+        ts_val: 60,
+        flags: Flags::ACK,
+        ..Segment::BLANK
+    };
+    // What is held, what comes, and the D-SACK: of what comes first, to its end when it is in order.
+    for (held, (seq, len), expect) in [
+        (vec![(1000, 500)], (0, 1448), Some((1000, 1448))),
+        (vec![(1000, 500)], (0, 1000), None),
+        (vec![(100, 100), (1000, 1000)], (0, 1448), Some((100, 1448))),
+        (vec![(2000, 1000)], (2500, 1000), Some((2500, 3000))),
+        (vec![(2000, 1000)], (1500, 1000), Some((2000, 2500))),
+        (vec![(2000, 100), (3000, 100)], (2000, 1448), Some((2000, 2100))),
+        (vec![(2000, 1000)], (2200, 100), Some((2200, 2300))),
+    ] {
+        let mut pair = Pair::new("reno");
+        pair.connect();
+        pair.run(RTT);
+        let mut out = Vec::new();
+        for (seq, len) in held.iter().copied().chain([(seq, len)]) {
+            out.clear();
+            pair.server.handle_segment(pair.now, &segment(seq, len), &mut out);
+            pair.server.check();
+        }
+        let ack = out.first().expect("the first sixteen are acknowledged at once");
+        let (start, end) = ack.sack_ranges().next().unwrap_or_default();
+        let block = (start < ack.ack || ack.sacks > 1).then_some((start, end)).filter(|_| ack.sacks > 0);
+        assert_eq!(block, expect, "{held:?}, then {seq}+{len}");
     }
 }

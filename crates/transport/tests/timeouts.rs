@@ -243,3 +243,20 @@ fn throughput_is_window_over_rtt() {
         assert_eq!(pair.client.tx.stats.retransmitted, 0);
     }
 }
+
+/// The restart comes before bursts are sized: of a window of many packets a second's pause leaves less, and
+/// what leaves at once is a burst of that, not one of the window before (`tcp_skb_entail` asks, not
+/// `tcp_event_data_sent`).
+#[test]
+fn the_first_burst_after_a_pause_is_of_the_new_window() {
+    let stack = Stack { pacing: Some(true), ..Stack::default() };
+    let mut pair = Pair::with("reno", &stack, &stack).rtt(ms(4)).sending(60 * MSS);
+    pair.finish();
+    let before = pair.cwnd();
+    pair.run(Span::from_secs(20));
+    let (begin, sent) = (pair.now, pair.data().count());
+    pair.write(40 * MSS);
+    assert!(before >= 40 && pair.cwnd() == 10, "{before} to {}", pair.cwnd());
+    let burst = pair.data().skip(sent).filter(|s| s.at == begin).count();
+    assert_eq!(burst, 5, "half the window (`tcp_cwnd_test`)");
+}

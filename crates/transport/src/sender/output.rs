@@ -4,7 +4,8 @@
 //! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
 //! a paced connection waits a burst's length at the pacing rate before the next one.
 
-use super::{Again, Outgoing, Sender, Timer};
+use super::timers::Timer;
+use super::{Again, Outgoing, Sender};
 use crate::receive::timestamp;
 use crate::scoreboard::{Sent, flag};
 use congestion::{CaState, Event};
@@ -43,11 +44,22 @@ pub enum Limit {
     Congestion,
 }
 
+/// What the application wrote.
+#[derive(Default)]
+pub(super) struct Stream {
+    /// One past its last byte (`write_seq`).
+    pub(super) end: u64,
+    /// Nothing will follow.
+    closed: bool,
+    /// One past the last packet sent that was not full (`snd_sml`).
+    small_end: u64,
+}
+
 impl Sender {
     /// What keeps it from sending more at this moment: of the windows the one with the least room, if
     /// that is too little for a burst. Looks only.
     pub fn limit(&self) -> Limit {
-        if self.s.snd_nxt == self.write_seq {
+        if self.s.snd_nxt == self.stream.end {
             return Limit::Application;
         }
         if self.s.state >= CaState::Recovery {
@@ -56,8 +68,8 @@ impl Sender {
         let mss = self.s.mss as u64;
         let outstanding = self.s.snd_nxt - self.s.snd_una;
         let congestion = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-        let window = self.snd_wnd.saturating_sub(outstanding);
-        let buffer = self.send_buffer.saturating_sub(outstanding);
+        let window = self.peer.window.saturating_sub(outstanding);
+        let buffer = self.rules.send_buffer.saturating_sub(outstanding);
         let least = congestion.min(window).min(buffer);
         match least {
             _ if least >= self.tso_segs() as u64 * mss || least == congestion => Limit::Congestion,
@@ -68,7 +80,7 @@ impl Sender {
 
     /// Largest burst now, packets.
     fn tso_segs(&self) -> u32 {
-        if !self.tso {
+        if !self.rules.tso {
             return 1;
         }
         let mut bytes = self.w.pacing_rate >> self.s.pacing_shift.min(63);
@@ -87,7 +99,7 @@ impl Sender {
         if !self.w.pacing || self.s.next_departure <= self.s.now {
             return false;
         }
-        self.pacing_at = Some(self.s.next_departure);
+        self.timers.pacing_at = Some(self.s.next_departure);
         true
     }
 
@@ -117,7 +129,7 @@ impl Sender {
     /// Sends new data as far as allowed. True if something left.
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
-        if self.s.snd_nxt == self.write_seq {
+        if self.s.snd_nxt == self.stream.end {
             return false;
         }
         if self.quota() == 0 && !probe {
@@ -129,7 +141,7 @@ impl Sender {
         let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
-        while self.s.snd_nxt < self.write_seq {
+        while self.s.snd_nxt < self.stream.end {
             if self.pacing_blocks() {
                 break;
             }
@@ -140,20 +152,20 @@ impl Sender {
                 }
                 quota = 1;
             }
-            let left = self.write_seq - self.s.snd_nxt;
+            let left = self.stream.end - self.s.snd_nxt;
             let outstanding = self.s.snd_nxt - self.s.snd_una;
-            if outstanding >= self.send_buffer {
+            if outstanding >= self.rules.send_buffer {
                 break;
             }
-            let window = self.snd_wnd.saturating_sub(outstanding);
+            let window = self.peer.window.saturating_sub(outstanding);
             if window < left.min(mss) && (how != Write::Override || window == 0) {
                 break;
             }
             let most = left.min(window).min(quota as u64 * mss);
             let burst = if most >= mss { most - most % mss } else { most };
             // Minshall's Nagle: one small packet at a time, unless nothing follows it.
-            let nagle = how == Write::Normal && !(self.closed && burst == left);
-            if burst < mss && nagle && self.small_end > self.s.snd_una {
+            let nagle = how == Write::Normal && !(self.stream.closed && burst == left);
+            if burst < mss && nagle && self.stream.small_end > self.s.snd_una {
                 break;
             }
             if left > mss && !probe && self.defers(left, window, max_segs) {
@@ -172,7 +184,7 @@ impl Sender {
         }
         if sent > 0 {
             if self.in_reduction() {
-                self.prr_out += sent;
+                self.prr.out += sent;
             }
             if !probe {
                 self.schedule_probe(false);
@@ -184,7 +196,7 @@ impl Sender {
     /// Whether to wait for more window, to send a fuller burst on the next ACK.
     fn defers(&self, left: u64, window: u64, max_segs: u32) -> bool {
         let mss = self.s.mss as u64;
-        if self.s.state >= CaState::Recovery || !self.tso {
+        if self.s.state >= CaState::Recovery || !self.rules.tso {
             return false;
         }
         let last = self.s.next_departure;
@@ -196,7 +208,7 @@ impl Sender {
         if limit >= max_segs as u64 * mss {
             return false;
         }
-        if limit >= self.snd_wnd.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
+        if limit >= self.peer.window.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
             return false;
         }
         let Some(head) = self.board.front() else { return false };
@@ -206,14 +218,13 @@ impl Sender {
             return false;
         }
         // More data is always coming on a stream that still has some; else send what there is.
-        left > limit || !self.closed
+        left > limit || !self.stream.closed
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
     fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
         let now = self.s.now;
         if self.board.is_empty() {
-            self.restart_after_idle();
             self.first_sent = now;
             self.s.delivered_time = now;
             self.refresh();
@@ -232,18 +243,13 @@ impl Sender {
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            p.flags = app_limited;
+            let push = seq + len as u64 == self.stream.end;
+            p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             self.board.push(p);
-            out.push(Outgoing {
-                seq,
-                len,
-                cwr: std::mem::take(&mut self.cwr_due),
-                new: true,
-                push: seq + len as u64 == self.write_seq,
-            });
+            out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
             self.s.snd_nxt += len as u64;
             if len < self.s.mss {
-                self.small_end = self.s.snd_nxt;
+                self.stream.small_end = self.s.snd_nxt;
             }
             left -= len as u64;
             packets += 1;
@@ -251,7 +257,7 @@ impl Sender {
         mark_push(packets, out);
         self.stats.sent += packets as u64;
         self.s.last_sent = Some(now);
-        if was_empty || matches!(self.timer, Some((Timer::Probe, _))) {
+        if was_empty || matches!(self.timers.armed, Some((Timer::Probe, _))) {
             self.rearm_rto();
         }
         packets
@@ -259,18 +265,18 @@ impl Sender {
 
     /// Retransmits what is marked lost, as far as window and pacing allow.
     pub(super) fn write_lost(&mut self, out: &mut Vec<Outgoing>) {
-        if self.board.is_empty() || self.retrans_out >= self.lost_out {
+        if self.board.is_empty() || self.count.retrans >= self.count.lost {
             return;
         }
         self.refresh();
         let max_segs = self.tso_segs();
-        let mut n = self.retransmit_hint.unwrap_or(self.board.first());
+        let mut n = self.recovery.hint.unwrap_or(self.board.first());
         if n.wrapping_sub(self.board.first()) >= self.packets_out() {
             n = self.board.first();
         }
         let mut rearm = false;
         while n != self.board.end() {
-            if self.retrans_out >= self.lost_out {
+            if self.count.retrans >= self.count.lost {
                 break;
             }
             let p = self.board.get(n);
@@ -278,13 +284,13 @@ impl Sender {
                 n = n.wrapping_add(1);
                 continue;
             }
-            self.retransmit_hint = Some(n);
+            self.recovery.hint = Some(n);
             if self.pacing_blocks() {
                 break;
             }
             // The first goes at once, whatever is in flight (RFC 6675 section 5 step 4.3); PRR has
             // the window say so.
-            let forced = !self.linux && self.in_reduction() && self.prr_out == 0;
+            let forced = !self.rules.linux && self.in_reduction() && self.prr.out == 0;
             let room = self.w.cwnd.saturating_sub(self.in_flight()).max(forced as u32);
             if room == 0 {
                 break;
@@ -296,7 +302,7 @@ impl Sender {
                 let p = self.board.get(n);
                 if !p.is(flag::LOST)
                     || p.is(flag::SACKED | flag::RETRANS)
-                    || self.retrans_out >= self.lost_out
+                    || self.count.retrans >= self.count.lost
                 {
                     break;
                 }
@@ -307,11 +313,11 @@ impl Sender {
             }
             mark_push(burst, out);
             if self.in_reduction() {
-                self.prr_out += burst;
+                self.prr.out += burst;
             }
             self.charge_pacing(burst as u64 * self.s.mss as u64);
         }
-        if rearm && !matches!(self.timer, Some((Timer::Reorder, _))) {
+        if rearm && !matches!(self.timers.armed, Some((Timer::Reorder, _))) {
             self.arm(Timer::Retransmit, self.rto());
         }
     }
@@ -321,11 +327,11 @@ impl Sender {
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {
             p.flags |= flag::RETRANS;
-            self.retrans_out += 1;
+            self.count.retrans += 1;
         }
         self.resend(n, out);
-        self.retrans_stamp.get_or_insert(timestamp(self.s.now));
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.undo.retrans_stamp.get_or_insert(timestamp(self.s.now));
+        self.undo.retrans = self.undo.retrans.max(0) + 1;
     }
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
@@ -343,9 +349,9 @@ impl Sender {
         }
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
-        let (seq, len) = (p.seq, p.len);
-        self.board.link(n);
-        out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
+        let (seq, len, push) = (p.seq, p.len, p.is(flag::PUSHED));
+        self.board.sent(n);
+        out.push(Outgoing { seq, len, cwr: false, new: false, push });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         if let Some(list) = &mut self.again {
@@ -354,17 +360,22 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// The application wrote `n` bytes more.
-    pub(crate) fn write(&mut self, n: u64, last: bool) {
+    /// The application wrote `n` bytes more. The window restarts before bursts are sized by it
+    /// (`tcp_skb_entail`).
+    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool) {
+        self.s.now = now;
+        if n > 0 {
+            self.restart_after_idle();
+        }
         self.check_app_limited();
-        self.write_seq += n;
-        self.closed = last;
+        self.stream.end += n;
+        self.stream.closed = last;
     }
 
     /// The application takes back what was not sent.
     pub(crate) fn truncate(&mut self) {
-        self.write_seq = self.s.snd_nxt;
-        self.closed = true;
+        self.stream.end = self.s.snd_nxt;
+        self.stream.closed = true;
         self.check_app_limited();
     }
 
@@ -372,15 +383,15 @@ impl Sender {
     pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         self.write_new(out, Write::Normal);
-        if self.board.is_empty() && self.s.snd_nxt < self.write_seq && self.timer.is_none() {
+        if self.board.is_empty() && self.s.snd_nxt < self.stream.end && self.timers.armed.is_none() {
             self.arm(Timer::Retransmit, self.rto()); // probe of a closed window
         }
     }
 
     /// The pacing timer fired: lost packets first, then new ones.
     pub(super) fn handle_pacing(&mut self, out: &mut Vec<Outgoing>) {
-        self.pacing_at = None;
-        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
+        self.timers.pacing_at = None;
+        if self.count.lost > self.count.retrans && self.w.cwnd > self.in_flight() {
             self.write_lost(out);
         }
         self.write_new(out, Write::Normal);
