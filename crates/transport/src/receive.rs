@@ -137,6 +137,7 @@ impl Receiver {
         let end = seg.seq + seg.len as u64;
         self.held.dsack = None;
         self.acks.pending = true;
+        self.measure_rtt(now, seg);
         if seg.len as u64 != self.sizes.mss {
             self.measure_mss(seg.len);
         }
@@ -162,11 +163,13 @@ impl Receiver {
             }
             let was_open = !self.held.ranges.is_empty();
             self.rcv_nxt = end;
+            if seg.ts_ecr == 0 {
+                self.measure_rtt_by_window(now);
+            }
             self.fill();
             if was_open && self.held.ranges.is_empty() {
                 self.acks.now = true;
             }
-            self.measure_rtt(now, seg);
             if self.auto_read {
                 if now >= self.acks.unread_since + READER_WAKES {
                     (self.acks.unread, self.acks.unread_since) = (0, now);

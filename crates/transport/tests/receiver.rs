@@ -4,7 +4,7 @@ mod pair;
 
 use pair::*;
 use transport::{Flags, Profile, Segment, Stack};
-use units::Span;
+use units::{Span, Time};
 
 /// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
 /// second; RFC 5681 section 4.2 every second from the start.
@@ -151,5 +151,29 @@ fn data_held_that_comes_again_is_reported() {
         let (start, end) = ack.sack_ranges().next().unwrap_or_default();
         let block = (start < ack.ack || ack.sacks > 1).then_some((start, end)).filter(|_| ack.sacks > 0);
         assert_eq!(block, expect, "{held:?}, then {seq}+{len}");
+    }
+}
+
+/// SACKs are compressed to one per 5 % of the round trip that the receiver has measured by what it got, at
+/// most 1 ms. It has none when there are no timestamps and all that came is out of order: then only the
+/// timer's slack of 100 µs passes (`__tcp_ack_snd_check`, by `rcv_rtt_est` and not by `srtt_us` alone).
+#[test]
+fn compression_waits_for_a_round_trip_only_when_it_is_known() {
+    for (timestamps, expect) in [(true, 1100), (false, 100)] {
+        let stack = Stack {
+            timestamps: Some(timestamps),
+            initial_window: Some(200),
+            tso: Some(false),
+            ..Stack::default()
+        };
+        let mut pair = Pair::with("reno", &stack, &stack);
+        pair.gap = Span::from_micros(20);
+        pair.wire(lose(&[1]));
+        let mut pair = pair.sending(200 * MSS);
+        pair.run(RTT / 2 + ms(4));
+        let times: Vec<Time> = pair.acks().map(|s| s.at).collect();
+        let longest = times.windows(2).map(|w| w[1].since(w[0])).max().unwrap();
+        let expect = Span::from_micros(expect);
+        assert!(longest >= expect && longest <= expect + pair.gap, "timestamps {timestamps}: {longest}");
     }
 }

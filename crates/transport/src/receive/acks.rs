@@ -136,10 +136,8 @@ impl Receiver {
         }
         self.acks.compressed += 1;
         if self.acks.compressed_at.is_none() {
-            let rtt = match (self.rtt.value, srtt) {
-                (Some(a), Some(b)) => a.min(b),
-                (a, b) => a.or(b).unwrap_or(Span::ZERO),
-            };
+            // Before this end knows a round trip the timer only has its slack to wait.
+            let rtt = self.rtt.value.map_or(Span::ZERO, |own| srtt.map_or(own, |srtt| own.min(srtt)));
             self.acks.compressed_at = Some(now + (rtt / 20).min(COMPRESS_DELAY) + COMPRESS_SLACK);
         }
         false

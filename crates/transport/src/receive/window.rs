@@ -75,10 +75,11 @@ impl Receiver {
         (self.acked_to + self.window).saturating_sub(self.rcv_nxt)
     }
 
-    /// The round trip from this end: how long until the peer echoed our timestamp.
+    /// The round trip from this end: how long until the peer echoed our timestamp, in whatever order its
+    /// segments come (`tcp_rcv_rtt_measure_ts`).
     pub(super) fn measure_rtt(&mut self, now: Time, seg: &Segment) {
         if seg.ts_ecr == 0 {
-            return self.measure_rtt_by_window(now);
+            return;
         }
         if seg.ts_ecr != self.rtt.last_ecr && seg.len as u64 >= self.sizes.mss {
             self.rtt.last_ecr = seg.ts_ecr;
@@ -93,7 +94,7 @@ impl Receiver {
 
     /// The same without timestamps: the least time in which a whole window came, for each needs a
     /// round trip (`tcp_rcv_rtt_measure`).
-    fn measure_rtt_by_window(&mut self, now: Time) {
+    pub(super) fn measure_rtt_by_window(&mut self, now: Time) {
         if self.rcv_nxt < self.rtt.seq {
             return;
         }

@@ -15,7 +15,7 @@ use units::{Span, Time};
 const WIN_DIVISOR: u64 = 3;
 /// `sysctl_tcp_tso_rtt_log`: bursts grow on paths shorter than 2^14 µs.
 const TSO_RTT_LOG: u32 = 9;
-/// The first packets of a connection are not paced.
+/// Bursts are not charged to pacing until so many packets left, those of the burst included.
 const UNPACED: u64 = 10;
 
 /// On what terms new data may leave.
@@ -103,8 +103,8 @@ impl Sender {
         true
     }
 
-    /// Charges a burst of `bytes` to the pacing clock (`tcp_update_skb_after_send`).
-    fn charge_pacing(&mut self, bytes: u64) {
+    /// Charges a burst of `bytes`, counted as sent, to the pacing clock (`tcp_update_skb_after_send`).
+    pub(super) fn charge_pacing(&mut self, bytes: u64) {
         let prior = self.s.next_departure;
         self.s.next_departure = prior.max(self.s.now);
         let rate = self.w.pacing_rate.min(self.s.max_pacing_rate);
@@ -230,7 +230,6 @@ impl Sender {
             self.refresh();
             self.cc.cwnd_event(&self.s, &mut self.w, Event::TxStart);
         }
-        self.charge_pacing(bytes);
         let was_empty = self.board.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
@@ -256,6 +255,7 @@ impl Sender {
         }
         mark_push(packets, out);
         self.stats.sent += packets as u64;
+        self.charge_pacing(bytes);
         self.s.last_sent = Some(now);
         if was_empty || matches!(self.timers.armed, Some((Timer::Probe, _))) {
             self.rearm_rto();
@@ -297,7 +297,7 @@ impl Sender {
             }
             // Adjacent losses leave as one burst, as adjacent data of one skb does.
             let most = room.min(max_segs);
-            let mut burst = 0;
+            let (mut burst, mut bytes) = (0, 0);
             while burst < most && n != self.board.end() {
                 let p = self.board.get(n);
                 if !p.is(flag::LOST)
@@ -307,7 +307,7 @@ impl Sender {
                     break;
                 }
                 rearm |= n == self.board.first();
-                burst += 1;
+                (burst, bytes) = (burst + 1, bytes + p.len as u64);
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
             }
@@ -315,7 +315,7 @@ impl Sender {
             if self.in_reduction() {
                 self.prr.out += burst;
             }
-            self.charge_pacing(burst as u64 * self.s.mss as u64);
+            self.charge_pacing(bytes);
         }
         if rearm && !matches!(self.timers.armed, Some((Timer::Reorder, _))) {
             self.arm(Timer::Retransmit, self.rto());

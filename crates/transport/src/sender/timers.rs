@@ -157,6 +157,7 @@ impl Sender {
         self.timers.retransmits += 1;
         let first = self.board.first();
         self.retransmit(first, out);
+        self.charge_pacing(self.board.get(first).len as u64);
         self.timers.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
@@ -225,6 +226,7 @@ impl Sender {
         } else {
             let last = self.board.end().wrapping_sub(1);
             self.resend(last, out);
+            self.charge_pacing(self.board.get(last).len as u64);
             self.tlp.retrans = true;
         }
         self.stats.probes += 1;
