@@ -17,6 +17,7 @@ mod rack;
 mod recovery;
 mod rfc;
 mod sack;
+mod stream;
 mod timers;
 mod usage;
 
@@ -27,11 +28,11 @@ use crate::windows;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
-use output::Stream;
 use peer::Peer;
 use rack::Rack;
 use recovery::{Prr, Recovery, Undo};
 use sack::Sacks;
+use stream::Stream;
 use timers::{Timers, Tlp};
 use usage::Usage;
 

@@ -44,17 +44,6 @@ pub enum Limit {
     Congestion,
 }
 
-/// What the application wrote.
-#[derive(Default)]
-pub(super) struct Stream {
-    /// One past its last byte (`write_seq`).
-    pub(super) end: u64,
-    /// Nothing will follow.
-    closed: bool,
-    /// One past the last packet sent that was not full (`snd_sml`).
-    small_end: u64,
-}
-
 impl Sender {
     /// What keeps it from sending more at this moment: of the windows the one with the least room, if
     /// that is too little for a burst. Looks only.
@@ -145,32 +134,31 @@ impl Sender {
             if self.pacing_blocks() {
                 break;
             }
-            let mut quota = self.quota().min(max_segs);
+            let mut quota = self.quota();
             if quota == 0 {
                 if !probe {
                     break;
                 }
                 quota = 1;
             }
-            let left = self.stream.end - self.s.snd_nxt;
+            let most = quota.min(max_segs) as u64 * mss;
             let outstanding = self.s.snd_nxt - self.s.snd_una;
             if outstanding >= self.rules.send_buffer {
                 break;
             }
             let window = self.peer.window.saturating_sub(outstanding);
-            if window < left.min(mss) && (how != Write::Override || window == 0) {
+            let block = self.stream.block(self.s.snd_nxt, most);
+            if window < block.min(mss) && (how != Write::Override || window == 0) {
                 break;
             }
-            let most = left.min(window).min(quota as u64 * mss);
-            let burst = if most >= mss { most - most % mss } else { most };
-            // Minshall's Nagle: one small packet at a time, unless nothing follows it.
-            let nagle = how == Write::Normal && !(self.stream.closed && burst == left);
-            if burst < mss && nagle && self.stream.small_end > self.s.snd_una {
-                break;
-            }
-            if left > mss && !probe && self.defers(left, window, max_segs) {
-                let room = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-                cwnd_limited |= room < window;
+            let last = self.s.snd_nxt + block == self.stream.end;
+            let mut burst = block.min(window);
+            if block > mss {
+                if !probe && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
+                    break;
+                }
+                burst = self.split_point(burst, most, how);
+            } else if last && self.nagle_holds(block, how) {
                 break;
             }
             sent += self.send_burst(burst, out);
@@ -193,19 +181,36 @@ impl Sender {
         sent > 0
     }
 
-    /// Whether to wait for more window, to send a fuller burst on the next ACK.
-    fn defers(&self, left: u64, window: u64, max_segs: u32) -> bool {
+    /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
+    fn nagle_holds(&self, bytes: u64, how: Write) -> bool {
+        bytes % self.s.mss as u64 != 0
+            && how == Write::Normal
+            && !self.stream.closed
+            && self.stream.small_end > self.s.snd_una
+    }
+
+    /// How much of a block of which the window takes `needed` bytes leaves at once, at `most`. What is left at its end,
+    /// or at the window's, goes along if Nagle lets it (`tcp_mss_split_point`).
+    fn split_point(&self, needed: u64, most: u64, how: Write) -> u64 {
+        if most <= needed {
+            return most;
+        }
+        if self.nagle_holds(needed, how) { needed - needed % self.s.mss as u64 } else { needed }
+    }
+
+    /// Whether to wait for more window, to send a fuller burst on the next ACK (`tcp_tso_should_defer`). `block`: bytes
+    /// that are there; `last`: no others.
+    fn defers(&self, block: u64, last: bool, window: u64, max_segs: u32, cwnd_limited: &mut bool) -> bool {
         let mss = self.s.mss as u64;
         if self.s.state >= CaState::Recovery || !self.rules.tso {
             return false;
         }
-        let last = self.s.next_departure;
-        if self.s.now.since(last) > Span::from_millis(1) {
+        if self.s.now.since(self.s.next_departure) > Span::from_millis(1) {
             return false;
         }
         let cong_win = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
         let limit = window.min(cong_win);
-        if limit >= max_segs as u64 * mss {
+        if limit >= max_segs as u64 * mss || (!last && limit >= block) {
             return false;
         }
         if limit >= self.peer.window.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
@@ -217,8 +222,12 @@ impl Sender {
         if (head.at + srtt).since(self.s.now) > (srtt / 2).min(Span::from_millis(1)) {
             return false;
         }
-        // More data is always coming on a stream that still has some; else send what there is.
-        left > limit || !self.stream.closed
+        if limit <= block {
+            *cwnd_limited |= cong_win < window;
+            return true;
+        }
+        // More data may come, unless the stream is at its end.
+        !(last && self.stream.closed)
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
@@ -233,6 +242,7 @@ impl Sender {
         let was_empty = self.board.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
+        let block = self.board.next_block();
         let mut left = bytes;
         let mut packets = 0;
         while left > 0 {
@@ -242,7 +252,8 @@ impl Sender {
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            let push = seq + len as u64 == self.stream.end;
+            p.block = block;
+            let push = self.stream.says_push(seq + len as u64);
             p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             self.board.push(p);
             out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
@@ -253,6 +264,7 @@ impl Sender {
             left -= len as u64;
             packets += 1;
         }
+        self.stream.forget(self.s.snd_nxt);
         mark_push(packets, out);
         self.stats.sent += packets as u64;
         self.charge_pacing(bytes);
@@ -311,6 +323,9 @@ impl Sender {
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
             }
+            if burst == most {
+                self.board.cut_after(n.wrapping_sub(1));
+            }
             mark_push(burst, out);
             if self.in_reduction() {
                 self.prr.out += burst;
@@ -368,14 +383,17 @@ impl Sender {
             self.restart_after_idle();
         }
         self.check_app_limited();
-        self.stream.end += n;
+        let half = self.half_window();
+        let size = self.s.gso_max_size as u64;
+        let size = if half > 0 { size.min(half) } else { size };
+        let mss = self.s.mss as u64;
+        self.stream.write(self.s.snd_nxt, n, (size / mss).max(1) * mss, half);
         self.stream.closed = last;
     }
 
     /// The application takes back what was not sent.
     pub(crate) fn truncate(&mut self) {
-        self.stream.end = self.s.snd_nxt;
-        self.stream.closed = true;
+        self.stream.truncate(self.s.snd_nxt);
         self.check_app_limited();
     }
 

@@ -1,0 +1,149 @@
+//! What the application wrote, in the blocks that Linux keeps it in (skbs of the write queue): each write fills
+//! the last one up, then begins others (`tcp_sendmsg_locked`). Where a block ends decides whether a short burst
+//! waits for more window, and which segments say PSH.
+
+use std::collections::VecDeque;
+
+/// Where a write is larger, nothing is said of what is pushed within.
+const MOST_MARKED: u64 = 64 << 20;
+
+/// What the application wrote.
+#[derive(Default)]
+pub(super) struct Stream {
+    /// One past its last byte (`write_seq`).
+    pub(super) end: u64,
+    /// Nothing will follow.
+    pub(super) closed: bool,
+    /// One past the last packet sent that was not full (`snd_sml`).
+    pub(super) small_end: u64,
+    /// Runs of blocks of one size: where the first begins, and the size. The next run's begin, or the end, cuts
+    /// the last block of a run.
+    runs: VecDeque<(u64, u64)>,
+    /// Ends of blocks that say PSH, before the end.
+    pushes: VecDeque<u64>,
+    /// One past the last byte that was to be pushed (`pushed_seq`).
+    pushed: u64,
+}
+
+impl Stream {
+    /// `n` bytes more, in blocks of `size`; what was written before is sent to `nxt`. A write that goes on for
+    /// more than `half` the window pushes in between (`forced_push`).
+    pub(super) fn write(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
+        self.forget(nxt);
+        let old = self.end;
+        self.end += n;
+        let tail = self.tail(nxt, old);
+        let begin = if tail < old && old - tail < size { tail } else { old };
+        if tail < old && begin == old {
+            self.pushes.push_back(old); // full: it keeps its PSH
+        }
+        if old == nxt {
+            self.runs.clear();
+        }
+        match self.runs.back() {
+            Some(&(from, s)) if s == size && (begin - from) % s == 0 => {}
+            _ => self.runs.push_back((begin, size)),
+        }
+        if n < MOST_MARKED {
+            let mut full = begin + size;
+            while full < self.end {
+                if full > self.pushed + half {
+                    self.pushes.push_back(full);
+                    self.pushed = full;
+                }
+                full += size;
+            }
+        }
+        self.pushed = self.end;
+    }
+
+    /// Takes back what was not sent.
+    pub(super) fn truncate(&mut self, nxt: u64) {
+        self.end = nxt;
+        self.closed = true;
+        self.runs.clear();
+        self.pushes.clear();
+    }
+
+    /// Where the last block that is not sent begins; `end` if all is sent.
+    fn tail(&self, nxt: u64, end: u64) -> u64 {
+        match self.runs.back() {
+            Some(&(from, size)) if nxt < end && from < end => {
+                (from + (end - 1 - from) / size * size).max(nxt)
+            }
+            _ => end,
+        }
+    }
+
+    /// Where the block ends that holds `at`.
+    fn block_end(&self, at: u64) -> u64 {
+        let next = self.runs.partition_point(|&(from, _)| from <= at);
+        let cut = self.runs.get(next).map_or(self.end, |r| r.0);
+        match next.checked_sub(1).and_then(|i| self.runs.get(i)) {
+            Some(&(from, size)) => (from + ((at - from) / size + 1) * size).min(cut),
+            None => cut,
+        }
+    }
+
+    /// Bytes of the block that is to be sent next, from `nxt` on; one that is shorter than `least` takes from the
+    /// next (`tcp_grow_skb`).
+    pub(super) fn block(&self, nxt: u64, least: u64) -> u64 {
+        let end = self.block_end(nxt);
+        if end - nxt >= least || end >= self.end {
+            return end - nxt;
+        }
+        least.min(self.block_end(end) - nxt)
+    }
+
+    /// Whether a packet that ends here says PSH.
+    pub(super) fn says_push(&self, end: u64) -> bool {
+        end == self.end || self.pushes.contains(&end)
+    }
+
+    /// What lies before `nxt` is sent.
+    pub(super) fn forget(&mut self, nxt: u64) {
+        while self.runs.get(1).is_some_and(|r| r.0 <= nxt) {
+            self.runs.pop_front();
+        }
+        while self.pushes.front().is_some_and(|&p| p <= nxt) {
+            self.pushes.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_fill_the_last_block_up() {
+        let mut s = Stream::default();
+        s.write(0, 250, 100, 1000);
+        assert_eq!((s.block(0, 1), s.block(100, 1), s.block(200, 1)), (100, 100, 50));
+        s.write(0, 30, 100, 1000);
+        assert_eq!(s.block(200, 1), 80);
+        // Larger blocks from now on: the last is filled up, too.
+        s.write(0, 200, 150, 1000);
+        assert_eq!((s.block(200, 1), s.block(350, 1)), (150, 130));
+        // Short of what may leave: the next block gives.
+        assert_eq!((s.block(80, 50), s.block(80, 500)), (50, 120));
+    }
+
+    #[test]
+    fn a_full_block_that_ended_a_write_keeps_its_push() {
+        let mut s = Stream::default();
+        s.write(0, 100, 100, 1000);
+        s.write(0, 50, 100, 1000);
+        s.write(0, 20, 100, 1000);
+        let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e)).collect();
+        assert_eq!(pushed, [100, 170]);
+    }
+
+    #[test]
+    fn half_a_window_is_pushed_at_a_time() {
+        let mut s = Stream::default();
+        s.write(0, 1000, 100, 250);
+        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e)).collect();
+        assert_eq!(pushed, [300, 600, 900, 1000]);
+    }
+}
