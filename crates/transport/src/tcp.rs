@@ -230,8 +230,9 @@ impl Tcp {
 
     /// The application writes `n` bytes. `last`: nothing follows.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
-        self.tx.write(now, n, last);
-        if self.is_established() {
+        let open = self.is_established();
+        self.tx.write(now, n, last, open, &mut self.scratch);
+        if open {
             self.tx.push(now, &mut self.scratch);
             self.flush(now, out);
         }

@@ -23,8 +23,10 @@ const UNPACED: u64 = 10;
 pub(super) enum Write {
     /// Window, Nagle and deferral permitting.
     Normal,
-    /// Without Nagle's algorithm (F-RTO).
+    /// Without Nagle's algorithm.
     Push,
+    /// One burst, without Nagle's algorithm and deferral (`tcp_push_one`).
+    One,
     /// One packet at least, whatever the congestion window says (tail loss probe).
     Probe,
     /// Even less than a segment, if the receiver's window has room for no more.
@@ -118,6 +120,7 @@ impl Sender {
     /// Sends new data as far as allowed. True if something left.
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
+        let one = probe || how == Write::One;
         if self.s.snd_nxt == self.stream.end {
             return false;
         }
@@ -154,7 +157,7 @@ impl Sender {
             let last = self.s.snd_nxt + block == self.stream.end;
             let mut burst = block.min(window);
             if block > mss {
-                if !probe && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
+                if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
                     break;
                 }
                 burst = self.split_point(burst, most, how);
@@ -162,7 +165,7 @@ impl Sender {
                 break;
             }
             sent += self.send_burst(burst, out);
-            if probe {
+            if one {
                 break;
             }
         }
@@ -375,9 +378,10 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// The application wrote `n` bytes more. The window restarts before bursts are sized by it
-    /// (`tcp_skb_entail`).
-    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool) {
+    /// The application writes `n` bytes more. The window restarts before bursts are sized by it
+    /// (`tcp_skb_entail`). Where the connection is `open`, full blocks leave in the midst of the write
+    /// (`tcp_sendmsg_locked`); the rest waits for [`Sender::push`].
+    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool, open: bool, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         if n > 0 {
             self.restart_after_idle();
@@ -387,7 +391,26 @@ impl Sender {
         let size = self.s.gso_max_size as u64;
         let size = if half > 0 { size.min(half) } else { size };
         let mss = self.s.mss as u64;
-        self.stream.write(self.s.snd_nxt, n, (size / mss).max(1) * mss, half);
+        let size = (size / mss).max(1) * mss;
+        let mut left = n;
+        self.stream.begin(self.s.snd_nxt, size);
+        loop {
+            let room = self.stream.room(self.s.snd_nxt, size);
+            if !open || left <= room {
+                break;
+            }
+            self.stream.append(self.s.snd_nxt, room, size);
+            left -= room;
+            let how = match self.stream.is_forced(half) {
+                true => Write::Push,
+                false if self.stream.is_one_block(self.s.snd_nxt) => Write::One,
+                false => break,
+            };
+            if !self.write_new(out, how) {
+                break;
+            }
+        }
+        self.stream.finish(self.s.snd_nxt, left, size, half);
         self.stream.closed = last;
     }
 

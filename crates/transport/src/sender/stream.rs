@@ -23,20 +23,38 @@ pub(super) struct Stream {
     pushes: VecDeque<u64>,
     /// One past the last byte that was to be pushed (`pushed_seq`).
     pushed: u64,
+    /// A write is under way.
+    writing: bool,
 }
 
 impl Stream {
-    /// `n` bytes more, in blocks of `size`; what was written before is sent to `nxt`. A write that goes on for
-    /// more than `half` the window pushes in between (`forced_push`).
-    pub(super) fn write(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
+    /// A write begins; all to `nxt` is sent. The last block keeps its PSH only if it is full, at `size` bytes.
+    pub(super) fn begin(&mut self, nxt: u64, size: u64) {
         self.forget(nxt);
-        let old = self.end;
-        self.end += n;
-        let tail = self.tail(nxt, old);
-        let begin = if tail < old && old - tail < size { tail } else { old };
-        if tail < old && begin == old {
-            self.pushes.push_back(old); // full: it keeps its PSH
+        let tail = self.tail(nxt);
+        if tail < self.end && self.end - tail >= size {
+            self.pushes.push_back(self.end);
         }
+        self.writing = true;
+    }
+
+    /// Bytes until the last block is full.
+    pub(super) fn room(&self, nxt: u64, size: u64) -> u64 {
+        let used = self.end - self.tail(nxt);
+        if used < size { size - used } else { size }
+    }
+
+    /// Whether the last block is the next to be sent.
+    pub(super) fn is_one_block(&self, nxt: u64) -> bool {
+        nxt < self.end && self.tail(nxt) == nxt
+    }
+
+    /// `n` bytes more: they fill the last block up, then others.
+    pub(super) fn append(&mut self, nxt: u64, n: u64, size: u64) {
+        let old = self.end;
+        let tail = self.tail(nxt);
+        let begin = if old - tail < size { tail } else { old };
+        self.end += n;
         if old == nxt {
             self.runs.clear();
         }
@@ -44,17 +62,31 @@ impl Stream {
             Some(&(from, s)) if s == size && (begin - from) % s == 0 => {}
             _ => self.runs.push_back((begin, size)),
         }
-        if n < MOST_MARKED {
-            let mut full = begin + size;
-            while full < self.end {
-                if full > self.pushed + half {
-                    self.pushes.push_back(full);
-                    self.pushed = full;
-                }
-                full += size;
+    }
+
+    /// A write that goes on for more than `half` the window is pushed in between (`forced_push`).
+    pub(super) fn is_forced(&mut self, half: u64) -> bool {
+        let forced = self.end > self.pushed + half;
+        if forced {
+            self.pushes.push_back(self.end);
+            self.pushed = self.end;
+        }
+        forced
+    }
+
+    /// The rest of a write, of which nothing leaves before it ends.
+    pub(super) fn finish(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
+        let mut full = self.end + self.room(nxt, size);
+        self.append(nxt, n, size);
+        while n < MOST_MARKED && full < self.end {
+            if full > self.pushed + half {
+                self.pushes.push_back(full);
+                self.pushed = full;
             }
+            full += size;
         }
         self.pushed = self.end;
+        self.writing = false;
     }
 
     /// Takes back what was not sent.
@@ -66,7 +98,8 @@ impl Stream {
     }
 
     /// Where the last block that is not sent begins; `end` if all is sent.
-    fn tail(&self, nxt: u64, end: u64) -> u64 {
+    fn tail(&self, nxt: u64) -> u64 {
+        let end = self.end;
         match self.runs.back() {
             Some(&(from, size)) if nxt < end && from < end => {
                 (from + (end - 1 - from) / size * size).max(nxt)
@@ -97,7 +130,7 @@ impl Stream {
 
     /// Whether a packet that ends here says PSH.
     pub(super) fn says_push(&self, end: u64) -> bool {
-        end == self.end || self.pushes.contains(&end)
+        end == self.end && !self.writing || self.pushes.contains(&end)
     }
 
     /// What lies before `nxt` is sent.
@@ -115,26 +148,40 @@ impl Stream {
 mod tests {
     use super::*;
 
+    fn write(s: &mut Stream, nxt: u64, n: u64, size: u64, half: u64) {
+        s.begin(nxt, size);
+        s.finish(nxt, n, size, half);
+    }
+
     #[test]
     fn writes_fill_the_last_block_up() {
         let mut s = Stream::default();
-        s.write(0, 250, 100, 1000);
+        write(&mut s, 0, 250, 100, 1000);
         assert_eq!((s.block(0, 1), s.block(100, 1), s.block(200, 1)), (100, 100, 50));
-        s.write(0, 30, 100, 1000);
-        assert_eq!(s.block(200, 1), 80);
+        write(&mut s, 0, 30, 100, 1000);
+        assert_eq!((s.block(200, 1), s.room(0, 100)), (80, 20));
         // Larger blocks from now on: the last is filled up, too.
-        s.write(0, 200, 150, 1000);
+        write(&mut s, 0, 200, 150, 1000);
         assert_eq!((s.block(200, 1), s.block(350, 1)), (150, 130));
         // Short of what may leave: the next block gives.
         assert_eq!((s.block(80, 50), s.block(80, 500)), (50, 120));
     }
 
     #[test]
+    fn what_is_left_of_a_block_is_filled_up_from_where_it_begins() {
+        let mut s = Stream::default();
+        write(&mut s, 0, 90, 100, 1000);
+        assert!(s.is_one_block(0));
+        write(&mut s, 40, 200, 100, 1000);
+        assert_eq!((s.block(40, 1), s.block(140, 1), s.block(240, 1)), (100, 100, 50));
+    }
+
+    #[test]
     fn a_full_block_that_ended_a_write_keeps_its_push() {
         let mut s = Stream::default();
-        s.write(0, 100, 100, 1000);
-        s.write(0, 50, 100, 1000);
-        s.write(0, 20, 100, 1000);
+        for n in [100, 50, 20] {
+            write(&mut s, 0, n, 100, 1000);
+        }
         let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e)).collect();
         assert_eq!(pushed, [100, 170]);
     }
@@ -142,7 +189,7 @@ mod tests {
     #[test]
     fn half_a_window_is_pushed_at_a_time() {
         let mut s = Stream::default();
-        s.write(0, 1000, 100, 250);
+        write(&mut s, 0, 1000, 100, 250);
         let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e)).collect();
         assert_eq!(pushed, [300, 600, 900, 1000]);
     }
