@@ -246,6 +246,7 @@ impl Sender {
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
         let block = self.board.next_block();
+        let pushes = self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
         let mut left = bytes;
         let mut packets = 0;
         while left > 0 {
@@ -256,7 +257,7 @@ impl Sender {
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
             p.block = block;
-            let push = self.stream.says_push(seq + len as u64);
+            let push = pushes && left == len as u64;
             p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             self.board.push(p);
             out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
@@ -295,6 +296,7 @@ impl Sender {
                 break;
             }
             let p = self.board.get(n);
+            let block = p.block;
             if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) {
                 n = n.wrapping_add(1);
                 continue;
@@ -310,12 +312,13 @@ impl Sender {
             if room == 0 {
                 break;
             }
-            // Adjacent losses leave as one burst, as adjacent data of one skb does.
+            // What is left of a block leaves as one burst.
             let most = room.min(max_segs);
             let (mut burst, mut bytes) = (0, 0);
             while burst < most && n != self.board.end() {
                 let p = self.board.get(n);
-                if !p.is(flag::LOST)
+                if p.block != block
+                    || !p.is(flag::LOST)
                     || p.is(flag::SACKED | flag::RETRANS)
                     || self.count.retrans >= self.count.lost
                 {

@@ -19,7 +19,7 @@ pub(super) struct Stream {
     /// Runs of blocks of one size: where the first begins, and the size. The next run's begin, or the end, cuts
     /// the last block of a run.
     runs: VecDeque<(u64, u64)>,
-    /// Ends of blocks that say PSH, before the end.
+    /// Blocks that say PSH, each by a place in it or at its end; the last is not among them.
     pushes: VecDeque<u64>,
     /// One past the last byte that was to be pushed (`pushed_seq`).
     pushed: u64,
@@ -34,6 +34,8 @@ impl Stream {
         let tail = self.tail(nxt);
         if tail < self.end && self.end - tail >= size {
             self.pushes.push_back(self.end);
+        } else {
+            self.pushes.retain(|&p| p <= tail);
         }
         self.writing = true;
     }
@@ -128,9 +130,10 @@ impl Stream {
         least.min(self.block_end(end) - nxt)
     }
 
-    /// Whether a packet that ends here says PSH.
-    pub(super) fn says_push(&self, end: u64) -> bool {
-        end == self.end && !self.writing || self.pushes.contains(&end)
+    /// Whether a burst from `nxt` to `end` says PSH: a block that does ends in it.
+    pub(super) fn says_push(&self, nxt: u64, end: u64) -> bool {
+        let within = |&p: &u64| (nxt + 1..=end).contains(&self.block_end(p - 1));
+        end == self.end && !self.writing || self.pushes.iter().any(within)
     }
 
     /// What lies before `nxt` is sent.
@@ -138,7 +141,7 @@ impl Stream {
         while self.runs.get(1).is_some_and(|r| r.0 <= nxt) {
             self.runs.pop_front();
         }
-        while self.pushes.front().is_some_and(|&p| p <= nxt) {
+        while self.pushes.front().is_some_and(|&p| self.block_end(p - 1) <= nxt) {
             self.pushes.pop_front();
         }
     }
@@ -182,7 +185,7 @@ mod tests {
         for n in [100, 50, 20] {
             write(&mut s, 0, n, 100, 1000);
         }
-        let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e)).collect();
+        let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e - 1, e)).collect();
         assert_eq!(pushed, [100, 170]);
     }
 
@@ -190,7 +193,7 @@ mod tests {
     fn half_a_window_is_pushed_at_a_time() {
         let mut s = Stream::default();
         write(&mut s, 0, 1000, 100, 250);
-        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e)).collect();
+        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e - 1, e)).collect();
         assert_eq!(pushed, [300, 600, 900, 1000]);
     }
 }

@@ -21,8 +21,6 @@ const LATE: Span = Span::from_millis(6);
 const TICK: u64 = 4_000_000;
 /// From the begin of a write to the TUN device to the moment TCP looks at its clock.
 const STAMP: Span = Span::from_micros(1);
-/// From a timer's expiry to the moment its packets are seen, without delays.
-const SEEN: Span = Span::from_micros(8);
 /// What a call takes without delays, ns: more of it is uncertainty.
 const USUAL: u64 = 25_000;
 
@@ -58,6 +56,11 @@ fn packets(bursts: &[Burst]) -> impl Iterator<Item = Packet> + '_ {
             Packet { seq: b.seq + (i * step) as i64, len, flags, ts: b.ts }
         })
     })
+}
+
+/// Whether it is a timer of the wheel that is due: the pacing timer does not wait for ticks.
+fn ticks(due: Time) -> bool {
+    due.as_nanos() % TICK == 0
 }
 
 struct Replay {
@@ -157,11 +160,12 @@ impl Replay {
     }
 
     fn step(&mut self, event: &Event, next: Option<&Event>) -> Found {
-        self.slack = (self.slack * 7 / 8).max(event.took.saturating_sub(USUAL) / 1000);
+        let late = if event.input == Input::Timer { 0 } else { event.took.saturating_sub(USUAL) / 1000 };
+        self.slack = (self.slack * 7 / 8).max(late);
         let mask = self.mask;
         self.kernel.extend(packets(&event.out).map(|p| Packet { flags: p.flags & mask, ..p }));
         match &event.input {
-            Input::Timer => self.slack = self.slack.min(100),
+            Input::Timer => {}
             _ => {
                 let at = self.moment(event, next);
                 if let Some(found) = self.catch_up(at) {
@@ -172,7 +176,7 @@ impl Replay {
             }
         }
         self.collect();
-        if let Some(found) = self.fire(event.at) {
+        if let Some(found) = self.fire(event) {
             return Some(found);
         }
         event.out.iter().for_each(|burst| self.moments.send(self.now, burst));
@@ -182,8 +186,8 @@ impl Replay {
 
     /// Timers that were due well before `at`: the kernel's sent nothing, or there would be an event.
     fn catch_up(&mut self, at: Time) -> Found {
-        // The pacing timer does not wait for ticks, and what it finds nothing to send for counts too.
-        let late = |due: Time| if due.as_nanos() % TICK == 0 { LATE } else { EARLY };
+        // What the pacing timer finds nothing to send for counts too.
+        let late = |due: Time| if ticks(due) { LATE } else { EARLY };
         while let Some(due) = self.tcp.next_wake().filter(|&due| due + late(due) < at) {
             self.wake(due);
             if !self.model.is_empty() {
@@ -243,24 +247,29 @@ impl Replay {
     }
 
     /// The kernel sent more than the model until now: so its timer fired.
-    fn fire(&mut self, seen: Time) -> Found {
+    fn fire(&mut self, event: &Event) -> Found {
+        let seen = event.at;
         while !self.kernel.is_empty() && self.model.is_empty() {
+            let k = self.kernel[0];
             let Some(due) = self.tcp.next_wake() else {
-                return Some(("packets", format!("the model sends less: {:?}", self.kernel[0])));
+                return Some(("packets", format!("the model sends less: {k:?}")));
             };
             if due > seen + EARLY {
                 let early = due.since(seen).as_micros();
-                let k = self.kernel[0];
                 return Some((
                     "packets",
                     format!("the model sends less, its timer is due in {early} us: {k:?}"),
                 ));
             }
-            if due + LATE < seen {
+            if ticks(due) && due + LATE < seen {
                 let late = seen.since(due).as_micros();
                 return Some(("timer", format!("the kernel's fired {late} us after the model's was due")));
             }
-            self.wake(due.max(Time::from_nanos(seen.as_nanos() - SEEN.as_nanos())));
+            // The timestamp tells when it fired, to the millisecond.
+            let told = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000);
+            let at = due.max(told.min(seen));
+            self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
+            self.wake(at);
         }
         None
     }
