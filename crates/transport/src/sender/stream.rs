@@ -16,8 +16,8 @@ pub(super) struct Stream {
     pub(super) closed: bool,
     /// One past the last packet sent that was not full (`snd_sml`).
     pub(super) small_end: u64,
-    /// Runs of blocks of one size: where the first begins, and the size. The next run's begin, or the end, cuts
-    /// the last block of a run.
+    /// Runs of blocks of one size: where the first begins, and the size. Where the next run begins, or at the end,
+    /// the last block of a run is cut.
     runs: VecDeque<(u64, u64)>,
     /// Blocks that say PSH, each by a place in it or at its end; the last is not among them.
     pushes: VecDeque<u64>,
@@ -120,14 +120,29 @@ impl Stream {
         }
     }
 
-    /// Bytes of the block that is to be sent next, from `nxt` on; one that is shorter than `least` takes from the
-    /// next (`tcp_grow_skb`).
-    pub(super) fn block(&self, nxt: u64, least: u64) -> u64 {
+    /// Bytes of the block that is to be sent next, from `nxt` on. One that is shorter than `least` takes from the next
+    /// for good (`tcp_grow_skb`).
+    pub(super) fn block(&mut self, nxt: u64, least: u64) -> u64 {
         let end = self.block_end(nxt);
         if end - nxt >= least || end >= self.end {
             return end - nxt;
         }
-        least.min(self.block_end(end) - nxt)
+        let next_end = self.block_end(end);
+        let grown = next_end.min(nxt + least);
+        let mut size = next_end - end;
+        while let Some(run) = self.runs.front().filter(|r| r.0 <= next_end) {
+            size = run.1;
+            self.runs.pop_front();
+        }
+        // What follows the two goes on in blocks as it did.
+        if next_end < self.end && self.runs.front().is_none_or(|r| r.0 > next_end) {
+            self.runs.push_front((next_end, size));
+        }
+        if grown < next_end {
+            self.runs.push_front((grown, size.max(next_end - grown)));
+        }
+        self.runs.push_front((nxt, size.max(grown - nxt)));
+        grown - nxt
     }
 
     /// Whether a burst from `nxt` to `end` says PSH: a block that does ends in it.
@@ -167,7 +182,8 @@ mod tests {
         write(&mut s, 0, 200, 150, 1000);
         assert_eq!((s.block(200, 1), s.block(350, 1)), (150, 130));
         // Short of what may leave: the next block gives.
-        assert_eq!((s.block(80, 50), s.block(80, 500)), (50, 120));
+        assert_eq!(s.block(80, 50), 50);
+        assert_eq!((s.block(130, 1), s.block(200, 1)), (70, 150));
     }
 
     #[test]
