@@ -20,6 +20,6 @@ pub use receive::Receiver;
 pub use relay::pump;
 pub use rtt::Rtt;
 pub use segment::{Flags, HEADER, SackBlock, Segment, SynOptions, TIMESTAMP_OPTION, UDP_HEADER};
-pub use sender::{Again, Limit, SendStats, Sender};
+pub use sender::{Again, Info, Limit, SendStats, Sender};
 pub use tcp::Tcp;
 pub use udp::UdpSource;

@@ -53,6 +53,8 @@ pub struct Sent {
     next: u32,
     /// Its last transmission's place among all, modulo 2^16: which of two sent at one moment came first.
     pub order: u16,
+    /// Number of the block (skb) that it left in, modulo 2^16: only the packets of one are sent again together.
+    pub block: u16,
     /// [`flag`] bits.
     pub flags: u8,
 }
@@ -105,6 +107,7 @@ impl Sent {
             prev: NONE,
             next: NONE,
             order: 0,
+            block: 0,
             flags: 0,
         }
     }
@@ -128,13 +131,23 @@ pub struct Scoreboard {
     tail: u32,
     /// Transmissions so far, modulo 2^16.
     sent: u16,
+    /// Blocks so far, modulo 2^16.
+    blocks: u16,
     mss: u64,
 }
 
 impl Scoreboard {
     /// An empty queue for packets of mostly `mss` bytes.
     pub fn new(mss: u32) -> Scoreboard {
-        Scoreboard { ring: VecDeque::new(), base: 0, head: NONE, tail: NONE, sent: 0, mss: mss as u64 }
+        Scoreboard {
+            ring: VecDeque::new(),
+            base: 0,
+            head: NONE,
+            tail: NONE,
+            sent: 0,
+            blocks: 0,
+            mss: mss as u64,
+        }
     }
 
     /// Packets in the queue.
@@ -178,6 +191,24 @@ impl Scoreboard {
         let n = self.end();
         self.ring.push_back(sent);
         self.sent(n);
+    }
+
+    /// The number of a new block.
+    pub fn next_block(&mut self) -> u16 {
+        self.blocks = self.blocks.wrapping_add(1);
+        self.blocks
+    }
+
+    /// The block of packet `n` ends with it: what follows is a block of its own (`tcp_fragment`).
+    pub fn cut_after(&mut self, n: u32) {
+        let block = self.get(n).block;
+        let mut next = n.wrapping_add(1);
+        let mut new = None;
+        while next != self.end() && self.get(next).block == block {
+            let number = *new.get_or_insert_with(|| self.next_block());
+            self.get_mut(next).block = number;
+            next = next.wrapping_add(1);
+        }
     }
 
     /// The packet leaves (again): it is the newest transmission.

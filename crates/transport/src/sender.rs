@@ -9,6 +9,7 @@
 //! as in `struct tcp_sock`.
 
 mod ack;
+mod info;
 mod mtu;
 mod output;
 mod peer;
@@ -16,6 +17,7 @@ mod rack;
 mod recovery;
 mod rfc;
 mod sack;
+mod stream;
 mod timers;
 mod usage;
 
@@ -26,15 +28,16 @@ use crate::windows;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
-use output::Stream;
 use peer::Peer;
 use rack::Rack;
 use recovery::{Prr, Recovery, Undo};
 use sack::Sacks;
+use stream::Stream;
 use timers::{Timers, Tlp};
 use usage::Usage;
 
 pub use ack::AckInfo;
+pub use info::Info;
 pub use output::Limit;
 
 /// What one data packet to send looks like; the connection adds ACK, window and timestamps.

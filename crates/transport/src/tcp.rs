@@ -10,7 +10,7 @@
 use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
 use crate::segment::{Flags, Segment, SynOptions};
-use crate::sender::{Outgoing, Sender};
+use crate::sender::{Info, Outgoing, Sender};
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
@@ -253,8 +253,9 @@ impl Tcp {
 
     /// The application writes `n` bytes. `last`: nothing follows.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
-        self.tx.write(now, n, last);
-        if self.is_established() {
+        let open = self.is_established();
+        self.tx.write(now, n, last, open, &mut self.scratch);
+        if open {
             self.tx.push(now, &mut self.scratch);
             self.flush(now, out);
         }
@@ -270,6 +271,11 @@ impl Tcp {
         if self.rx.read(now, n) {
             self.send_ack(now, out);
         }
+    }
+
+    /// What `TCP_INFO` would tell now.
+    pub fn info(&self) -> Info {
+        self.tx.info()
     }
 
     /// Panics unless the sender's counters agree with its scoreboard and its two halves are in

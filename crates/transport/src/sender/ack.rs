@@ -373,6 +373,7 @@ impl Sender {
             self.s.is_cwnd_limited = self.is_cwnd_limited();
             self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
             self.s.is_cwnd_limited = limited;
+            self.usage.stamp = self.s.now;
             self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
         }
         self.update_pacing_rate();

@@ -23,8 +23,10 @@ const UNPACED: u64 = 10;
 pub(super) enum Write {
     /// Window, Nagle and deferral permitting.
     Normal,
-    /// Without Nagle's algorithm (F-RTO).
+    /// Without Nagle's algorithm.
     Push,
+    /// One burst, without Nagle's algorithm and deferral (`tcp_push_one`).
+    One,
     /// One packet at least, whatever the congestion window says (tail loss probe).
     Probe,
     /// Even less than a segment, if the receiver's window has room for no more.
@@ -42,17 +44,6 @@ pub enum Limit {
     SendBuffer,
     /// Congestion control: its window, its pacing, or a recovery under way.
     Congestion,
-}
-
-/// What the application wrote.
-#[derive(Default)]
-pub(super) struct Stream {
-    /// One past its last byte (`write_seq`).
-    pub(super) end: u64,
-    /// Nothing will follow.
-    closed: bool,
-    /// One past the last packet sent that was not full (`snd_sml`).
-    small_end: u64,
 }
 
 impl Sender {
@@ -129,6 +120,7 @@ impl Sender {
     /// Sends new data as far as allowed. True if something left.
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
+        let one = probe || how == Write::One;
         if self.s.snd_nxt == self.stream.end {
             return false;
         }
@@ -145,36 +137,35 @@ impl Sender {
             if self.pacing_blocks() {
                 break;
             }
-            let mut quota = self.quota().min(max_segs);
+            let mut quota = self.quota();
             if quota == 0 {
                 if !probe {
                     break;
                 }
                 quota = 1;
             }
-            let left = self.stream.end - self.s.snd_nxt;
+            let most = quota.min(max_segs) as u64 * mss;
             let outstanding = self.s.snd_nxt - self.s.snd_una;
             if outstanding >= self.rules.send_buffer {
                 break;
             }
             let window = self.peer.window.saturating_sub(outstanding);
-            if window < left.min(mss) && (how != Write::Override || window == 0) {
+            let block = self.stream.block(self.s.snd_nxt, most);
+            if window < block.min(mss) && (how != Write::Override || window == 0) {
                 break;
             }
-            let most = left.min(window).min(quota as u64 * mss);
-            let burst = if most >= mss { most - most % mss } else { most };
-            // Minshall's Nagle: one small packet at a time, unless nothing follows it.
-            let nagle = how == Write::Normal && !(self.stream.closed && burst == left);
-            if burst < mss && nagle && self.stream.small_end > self.s.snd_una {
-                break;
-            }
-            if left > mss && !probe && self.defers(left, window, max_segs) {
-                let room = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-                cwnd_limited |= room < window;
+            let last = self.s.snd_nxt + block == self.stream.end;
+            let mut burst = block.min(window);
+            if block > mss {
+                if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
+                    break;
+                }
+                burst = self.split_point(burst, most, how);
+            } else if last && self.nagle_holds(block, how) {
                 break;
             }
             sent += self.send_burst(burst, out);
-            if probe {
+            if one {
                 break;
             }
         }
@@ -193,19 +184,36 @@ impl Sender {
         sent > 0
     }
 
-    /// Whether to wait for more window, to send a fuller burst on the next ACK.
-    fn defers(&self, left: u64, window: u64, max_segs: u32) -> bool {
+    /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
+    fn nagle_holds(&self, bytes: u64, how: Write) -> bool {
+        bytes % self.s.mss as u64 != 0
+            && how == Write::Normal
+            && !self.stream.closed
+            && self.stream.small_end > self.s.snd_una
+    }
+
+    /// How much of a block of which the window takes `needed` bytes leaves at once, at `most`. What is left at its end,
+    /// or at the window's, goes along if Nagle lets it (`tcp_mss_split_point`).
+    fn split_point(&self, needed: u64, most: u64, how: Write) -> u64 {
+        if most <= needed {
+            return most;
+        }
+        if self.nagle_holds(needed, how) { needed - needed % self.s.mss as u64 } else { needed }
+    }
+
+    /// Whether to wait for more window, to send a fuller burst on the next ACK (`tcp_tso_should_defer`). `block`: bytes
+    /// that are there; `last`: no others.
+    fn defers(&self, block: u64, last: bool, window: u64, max_segs: u32, cwnd_limited: &mut bool) -> bool {
         let mss = self.s.mss as u64;
         if self.s.state >= CaState::Recovery || !self.rules.tso {
             return false;
         }
-        let last = self.s.next_departure;
-        if self.s.now.since(last) > Span::from_millis(1) {
+        if self.s.now.since(self.s.next_departure) > Span::from_millis(1) {
             return false;
         }
         let cong_win = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
         let limit = window.min(cong_win);
-        if limit >= max_segs as u64 * mss {
+        if limit >= max_segs as u64 * mss || (!last && limit >= block) {
             return false;
         }
         if limit >= self.peer.window.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
@@ -217,8 +225,12 @@ impl Sender {
         if (head.at + srtt).since(self.s.now) > (srtt / 2).min(Span::from_millis(1)) {
             return false;
         }
-        // More data is always coming on a stream that still has some; else send what there is.
-        left > limit || !self.stream.closed
+        if limit <= block {
+            *cwnd_limited |= cong_win < window;
+            return true;
+        }
+        // More data may come, unless the stream is at its end.
+        !(last && self.stream.closed)
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
@@ -233,6 +245,8 @@ impl Sender {
         let was_empty = self.board.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
+        let block = self.board.next_block();
+        let pushes = self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
         let mut left = bytes;
         let mut packets = 0;
         while left > 0 {
@@ -242,7 +256,8 @@ impl Sender {
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            let push = seq + len as u64 == self.stream.end;
+            p.block = block;
+            let push = pushes && left == len as u64;
             p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             self.board.push(p);
             out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
@@ -253,6 +268,7 @@ impl Sender {
             left -= len as u64;
             packets += 1;
         }
+        self.stream.forget(self.s.snd_nxt);
         mark_push(packets, out);
         self.stats.sent += packets as u64;
         self.charge_pacing(bytes);
@@ -280,6 +296,7 @@ impl Sender {
                 break;
             }
             let p = self.board.get(n);
+            let block = p.block;
             if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) {
                 n = n.wrapping_add(1);
                 continue;
@@ -295,12 +312,13 @@ impl Sender {
             if room == 0 {
                 break;
             }
-            // Adjacent losses leave as one burst, as adjacent data of one skb does.
+            // What is left of a block leaves as one burst.
             let most = room.min(max_segs);
             let (mut burst, mut bytes) = (0, 0);
             while burst < most && n != self.board.end() {
                 let p = self.board.get(n);
-                if !p.is(flag::LOST)
+                if p.block != block
+                    || !p.is(flag::LOST)
                     || p.is(flag::SACKED | flag::RETRANS)
                     || self.count.retrans >= self.count.lost
                 {
@@ -310,6 +328,9 @@ impl Sender {
                 (burst, bytes) = (burst + 1, bytes + p.len as u64);
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
+            }
+            if burst == most {
+                self.board.cut_after(n.wrapping_sub(1));
             }
             mark_push(burst, out);
             if self.in_reduction() {
@@ -360,22 +381,45 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// The application wrote `n` bytes more. The window restarts before bursts are sized by it
-    /// (`tcp_skb_entail`).
-    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool) {
+    /// The application writes `n` bytes more. The window restarts before bursts are sized by it
+    /// (`tcp_skb_entail`). Where the connection is `open`, full blocks leave in the midst of the write
+    /// (`tcp_sendmsg_locked`); the rest waits for [`Sender::push`].
+    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool, open: bool, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         if n > 0 {
             self.restart_after_idle();
         }
         self.check_app_limited();
-        self.stream.end += n;
+        let half = self.half_window();
+        let size = self.s.gso_max_size as u64;
+        let size = if half > 0 { size.min(half) } else { size };
+        let mss = self.s.mss as u64;
+        let size = (size / mss).max(1) * mss;
+        let mut left = n;
+        self.stream.begin(self.s.snd_nxt, size);
+        loop {
+            let room = self.stream.room(self.s.snd_nxt, size);
+            if !open || left <= room {
+                break;
+            }
+            self.stream.append(self.s.snd_nxt, room, size);
+            left -= room;
+            let how = match self.stream.is_forced(half) {
+                true => Write::Push,
+                false if self.stream.is_one_block(self.s.snd_nxt) => Write::One,
+                false => break,
+            };
+            if !self.write_new(out, how) {
+                break;
+            }
+        }
+        self.stream.finish(self.s.snd_nxt, left, size, half);
         self.stream.closed = last;
     }
 
     /// The application takes back what was not sent.
     pub(crate) fn truncate(&mut self) {
-        self.stream.end = self.s.snd_nxt;
-        self.stream.closed = true;
+        self.stream.truncate(self.s.snd_nxt);
         self.check_app_limited();
     }
 

@@ -32,11 +32,16 @@ impl Sender {
         }
     }
 
+    /// Half the largest window that the peer ever told; all of a tiny one.
+    pub(super) fn half_window(&self) -> u64 {
+        let most = self.peer.most;
+        if most > DEFAULT_MSS { most / 2 } else { most }
+    }
+
     /// Half the largest window at most, so that two segments fit, but no less than any path carries; a
     /// window of 0 bounds nothing (`tcp_bound_to_half_wnd`).
     pub(super) fn fit_mss(&mut self) {
-        let most = self.peer.most;
-        let half = if most > DEFAULT_MSS { most / 2 } else { most };
+        let (most, half) = (self.peer.most, self.half_window());
         let options = if self.rules.timestamps { TIMESTAMP_OPTION } else { 0 };
         let least = (LEAST_PACKET - TCP_HEADER - options) as u64;
         let mss = if most == 0 { self.full_mss } else { half.max(least).min(self.full_mss as u64) as u32 };

@@ -17,7 +17,7 @@ pub(super) struct Sacks {
     /// Packets by which the path may reorder.
     pub(super) reordering: u32,
     /// Duplicates the peer reported (`dsack_dups`).
-    duplicates: u64,
+    pub(super) duplicates: u64,
 }
 
 impl Default for Sacks {

@@ -156,6 +156,7 @@ impl Sender {
         self.enter_loss();
         self.timers.retransmits += 1;
         let first = self.board.first();
+        self.board.cut_after(first);
         self.retransmit(first, out);
         self.charge_pacing(self.board.get(first).len as u64);
         self.timers.backoff += 1;
@@ -225,6 +226,9 @@ impl Sender {
             }
         } else {
             let last = self.board.end().wrapping_sub(1);
+            if last != self.board.first() {
+                self.board.cut_after(last.wrapping_sub(1));
+            }
             self.resend(last, out);
             self.charge_pacing(self.board.get(last).len as u64);
             self.tlp.retrans = true;
