@@ -54,6 +54,11 @@ impl Rtt {
         (self.srtt != 0).then(|| Span::from_nanos((self.srtt >> 3) as u64))
     }
 
+    /// The mean deviation (`mdev_us >> 2`).
+    pub fn deviation(&self) -> Span {
+        Span::from_nanos((self.mdev >> 2).max(0) as u64)
+    }
+
     /// The windowed minimum.
     pub fn min(&self) -> Option<Span> {
         self.min.map(|(_, r)| r)

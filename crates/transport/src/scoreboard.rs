@@ -26,6 +26,8 @@ pub mod flag {
     pub const SAMPLED: u8 = 32;
     /// Threaded in the list of sent packets.
     pub const LINKED: u8 = 64;
+    /// It ends what the application wrote: says PSH each time it is sent.
+    pub const PUSHED: u8 = 128;
 }
 
 /// One packet in the queue.
@@ -49,6 +51,10 @@ pub struct Sent {
     pub lost: u32,
     prev: u32,
     next: u32,
+    /// Its last transmission's place among all, modulo 2^16: which of two sent at one moment came first.
+    pub order: u16,
+    /// Number of the block (skb) that it left in, modulo 2^16: only the packets of one are sent again together.
+    pub block: u16,
     /// [`flag`] bits.
     pub flags: u8,
 }
@@ -62,6 +68,8 @@ pub struct Brief {
     pub at: Time,
     /// Payload bytes.
     pub len: u32,
+    /// See [`Sent::order`].
+    pub order: u16,
     /// [`flag`] bits.
     pub flags: u8,
 }
@@ -83,7 +91,7 @@ impl Sent {
     /// The part most of an ACK's stages need.
     #[inline]
     pub fn brief(&self) -> Brief {
-        Brief { seq: self.seq, at: self.at, len: self.len, flags: self.flags }
+        Brief { seq: self.seq, at: self.at, len: self.len, order: self.order, flags: self.flags }
     }
     /// A packet about to be sent for the first time.
     pub fn new(seq: u64, len: u32) -> Sent {
@@ -98,6 +106,8 @@ impl Sent {
             lost: 0,
             prev: NONE,
             next: NONE,
+            order: 0,
+            block: 0,
             flags: 0,
         }
     }
@@ -119,13 +129,25 @@ pub struct Scoreboard {
     base: u32,
     head: u32,
     tail: u32,
+    /// Transmissions so far, modulo 2^16.
+    sent: u16,
+    /// Blocks so far, modulo 2^16.
+    blocks: u16,
     mss: u64,
 }
 
 impl Scoreboard {
     /// An empty queue for packets of mostly `mss` bytes.
     pub fn new(mss: u32) -> Scoreboard {
-        Scoreboard { ring: VecDeque::new(), base: 0, head: NONE, tail: NONE, mss: mss as u64 }
+        Scoreboard {
+            ring: VecDeque::new(),
+            base: 0,
+            head: NONE,
+            tail: NONE,
+            sent: 0,
+            blocks: 0,
+            mss: mss as u64,
+        }
     }
 
     /// Packets in the queue.
@@ -168,6 +190,33 @@ impl Scoreboard {
     pub fn push(&mut self, sent: Sent) {
         let n = self.end();
         self.ring.push_back(sent);
+        self.sent(n);
+    }
+
+    /// The number of a new block.
+    pub fn next_block(&mut self) -> u16 {
+        self.blocks = self.blocks.wrapping_add(1);
+        self.blocks
+    }
+
+    /// The block of packet `n` ends with it: what follows is a block of its own (`tcp_fragment`).
+    pub fn cut_after(&mut self, n: u32) {
+        let block = self.get(n).block;
+        let mut next = n.wrapping_add(1);
+        let mut new = None;
+        while next != self.end() && self.get(next).block == block {
+            let number = *new.get_or_insert_with(|| self.next_block());
+            self.get_mut(next).block = number;
+            next = next.wrapping_add(1);
+        }
+    }
+
+    /// The packet leaves (again): it is the newest transmission.
+    #[inline]
+    pub fn sent(&mut self, n: u32) {
+        self.sent = self.sent.wrapping_add(1);
+        let order = self.sent;
+        self.get_mut(n).order = order;
         self.link(n);
     }
 
@@ -192,6 +241,11 @@ impl Scoreboard {
         }
     }
 
+    /// Packets to come are of mostly `mss` bytes.
+    pub fn expect(&mut self, mss: u32) {
+        self.mss = mss.max(1) as u64;
+    }
+
     /// Cuts packets larger than `mss` bytes and calls `cut` on each piece; numbers change.
     pub fn split(&mut self, mss: u32, mut cut: impl FnMut(&mut Sent)) {
         self.mss = mss as u64;
@@ -206,6 +260,9 @@ impl Scoreboard {
                 let mut piece = p.clone();
                 piece.len = mss.min((end - p.seq) as u32);
                 p.seq += piece.len as u64;
+                if p.seq < end {
+                    piece.flags &= !flag::PUSHED;
+                }
                 cut(&mut piece);
                 self.ring.push_back(piece);
             }
@@ -218,7 +275,8 @@ impl Scoreboard {
     pub fn relink(&mut self) {
         (self.head, self.tail) = (NONE, NONE);
         let mut order: Vec<u32> = self.numbers().collect();
-        order.sort_by_key(|&n| (self.get(n).at, self.get(n).seq));
+        let age = |n: u32| self.sent.wrapping_sub(self.get(n).order);
+        order.sort_by_key(|&n| (self.get(n).at, u16::MAX - age(n), n.wrapping_sub(self.base)));
         for n in order {
             let p = self.get_mut(n);
             p.flags &= !flag::LINKED;
@@ -269,7 +327,7 @@ impl Scoreboard {
 
     /// Puts the packet at the end of the list of sent packets.
     #[inline]
-    pub fn link(&mut self, n: u32) {
+    fn link(&mut self, n: u32) {
         self.unlink(n);
         let tail = self.tail;
         let p = self.get_mut(n);
@@ -357,6 +415,7 @@ mod tests {
     fn a_split_keeps_the_stream_and_the_send_order() {
         let mut b = filled(3);
         b.get_mut(0).at = Time::from_nanos(7); // sent again, after the others
+        b.sent(0);
         b.get_mut(1).flags |= flag::SACKED;
         b.push(Sent { at: Time::from_nanos(9), ..Sent::new(300, 40) });
         let mut cuts = 0;
@@ -370,7 +429,7 @@ mod tests {
     #[test]
     fn list_follows_send_order() {
         let mut b = filled(4);
-        b.link(1); // retransmitted
+        b.sent(1); // retransmitted
         assert_eq!(order(&b), [0, 2, 3, 1]);
         b.unlink(2); // SACKed
         b.pop();

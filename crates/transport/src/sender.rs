@@ -5,16 +5,20 @@
 //! Open/Disorder/CWR/Recovery/Loss with PRR and undo, [`rack`] marks losses by time, [`timers`] the
 //! RTO and the tail loss probe, [`output`] decides what leaves when, [`rfc`] replaces loss marking for
 //! stacks that only count duplicate ACKs, [`sack`] reads SACK blocks, [`usage`] judges how much of the
-//! window was used, [`delivery`] holds the rate that is told, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
+//! window was used, [`peer`] what the other end's window allows, [`delivery`] holds the rate that is told,
+//! [`info`] is what `TCP_INFO` shows, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
 
 mod ack;
 mod delivery;
+mod info;
 mod mtu;
 mod output;
+mod peer;
 mod rack;
 mod recovery;
 mod rfc;
 mod sack;
+mod stream;
 mod timers;
 mod usage;
 
@@ -25,22 +29,17 @@ use crate::windows;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
+use peer::Peer;
+use rack::Rack;
+use recovery::{Prr, Recovery, Undo};
+use sack::Sacks;
+use stream::Stream;
+use timers::{Timers, Tlp};
+use usage::Usage;
+
 pub use ack::AckInfo;
+pub use info::Info;
 pub use output::Limit;
-
-/// `TCP_MSS_DEFAULT` (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u64 = 536;
-
-/// Which of the retransmission timers is armed (only one ever is, `icsk_pending`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Timer {
-    /// RTO, or the probe of a closed window.
-    Retransmit,
-    /// Tail loss probe (RFC 8985 section 7).
-    Probe,
-    /// RACK's reordering timer (RFC 8985 section 6.3).
-    Reorder,
-}
 
 /// What one data packet to send looks like; the connection adds ACK, window and timestamps.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +54,8 @@ pub struct Outgoing {
     pub new: bool,
     /// The last of a burst, or of what the application wrote.
     pub push: bool,
+    /// Nothing follows.
+    pub fin: bool,
 }
 
 /// A retransmission.
@@ -85,39 +86,90 @@ pub struct SendStats {
     pub recoveries: u64,
 }
 
-/// RACK's memory of the newest delivered transmission (RFC 8985 section 6.2).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rack {
-    sent: Time,
-    end_seq: u64,
-    rtt: Span,
-    advanced: bool,
-    reordering_seen: bool,
-    /// Reordering window in quarters of the minimum RTT.
-    steps: u32,
-    persist: u32,
-    dsack_round: u64,
-    dsack_seen: bool,
+/// Whose rules a connection follows and what it may use; set once.
+struct Rules {
+    profile: Profile,
+    linux: bool,
+    /// Losses are found by time (RFC 8985).
+    rack: bool,
+    /// The tail is probed (RFC 8985 section 7); if not said, where losses are found by time.
+    tlp: Option<bool>,
+    /// The window shrinks after idle time.
+    idle_restart: bool,
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+    tso: bool,
+    /// Paced whatever the congestion control says.
+    paced: bool,
+    /// Largest send buffer, bytes.
+    send_buffer: u64,
+    rto_min: Span,
+    /// Segments.
+    initial_window: u32,
+    /// The congestion control sets the window itself: no PRR, no decay.
+    owns_window: bool,
+    fast_recovery: bool,
+}
+
+impl Rules {
+    fn new(limits: &Limits, cc: &dyn Controller) -> Rules {
+        let linux = limits.profile == Profile::Linux;
+        Rules {
+            profile: limits.profile,
+            linux,
+            rack: linux,
+            tlp: limits.tlp,
+            idle_restart: limits.idle_restart,
+            sack: limits.sack,
+            timestamps: limits.timestamps,
+            ecn: limits.ecn,
+            tso: limits.tso,
+            paced: limits.pacing,
+            send_buffer: limits.send_buffer,
+            rto_min: limits.rto_min,
+            initial_window: limits.initial_window,
+            owns_window: cc.owns_window(),
+            fast_recovery: cc.fast_recovery(),
+        }
+    }
+}
+
+/// Packets of the scoreboard by what became of them.
+#[derive(Default)]
+struct Count {
+    /// SACKed, or without SACK the duplicate ACKs that stand for them (`sacked_out`).
+    sacked: u32,
+    /// Marked lost (`lost_out`).
+    lost: u32,
+    /// With a retransmission in flight (`retrans_out`).
+    retrans: u32,
 }
 
 /// The sending half.
 pub struct Sender {
-    profile: Profile,
-    pub(crate) linux: bool,
-    /// Losses are found by time, and the tail is probed (RFC 8985).
-    rack_tlp: bool,
-    pub(crate) sack: bool,
-    pub(crate) tso: bool,
-    pub(crate) send_buffer: u64,
-    rto_min: Span,
+    rules: Rules,
     /// What the controller reads; also the state of record.
     pub s: Socket,
     /// What the controller writes.
     pub w: Window,
-    pub(crate) cc: Box<dyn Controller>,
-    owns_window: bool,
-    fast_recovery: bool,
-    pub(crate) board: Scoreboard,
+    cc: Box<dyn Controller>,
+    board: Scoreboard,
+    count: Count,
+    stream: Stream,
+    peer: Peer,
+    /// Payload of a full segment by what was agreed and what the path carries.
+    full_mss: u32,
+    sacks: Sacks,
+    recovery: Recovery,
+    undo: Undo,
+    prr: Prr,
+    rack: Rack,
+    tlp: Tlp,
+    timers: Timers,
+    usage: Usage,
+    /// First send time of the sampling window (`first_tx_mstamp`).
+    first_sent: Time,
     /// RTT estimator.
     pub rtt: Rtt,
     /// The newest RTT sample.
@@ -129,61 +181,11 @@ pub struct Sender {
     pub stats: SendStats,
     /// Every retransmission, in order, where somebody wants to know them.
     pub again: Option<Vec<Again>>,
-
-    /// End of what the application has written.
-    pub(crate) write_seq: u64,
-    /// No more will be written after `write_seq`.
-    pub(crate) closed: bool,
-    pub(crate) snd_wnd: u64,
-    window_from: u64,
-    initial_window: u32,
-
-    pub(crate) sacked_out: u32,
-    pub(crate) lost_out: u32,
-    pub(crate) retrans_out: u32,
-    /// One past the highest SACKed byte.
-    highest_sack: u64,
-    /// SACK blocks of the last ACK, to skip what was tagged already.
-    sack_cache: [(u64, u64); 4],
-    retransmit_hint: Option<u32>,
-    reordering: u32,
-    /// Duplicates the peer reported so far (`dsack_dups`).
-    dsacks: u64,
-
-    high_seq: u64,
-    prior_ssthresh: u32,
-    undo_marker: Option<u64>,
-    undo_retrans: i64,
-    /// Timestamp clock when recovery's first retransmission left; `None` = none in flight.
-    retrans_stamp: Option<u32>,
-    frto: bool,
-    prr_delivered: u32,
-    prr_out: u32,
-    pub(crate) rack: Rack,
-
-    tlp_high_seq: Option<u64>,
-    tlp_retrans: bool,
-    retransmits: u32,
-    backoff: u32,
-    pub(crate) timer: Option<(Timer, Time)>,
-    pacing_at: Option<Time>,
-    pacing_forced: bool,
-
-    /// First send time of the sampling window (`first_tx_mstamp`).
-    first_sent: Time,
-    usage_seq: u64,
-    max_packets_out: u32,
-    cwnd_used: u32,
-    cwnd_stamp: Time,
-    small_end: u64,
-    ecn: bool,
-    cwr_due: bool,
 }
 
 impl Sender {
     /// Nothing sent yet.
     pub fn new(limits: &Limits, cc: Box<dyn Controller>) -> Sender {
-        let linux = limits.profile == Profile::Linux;
         let s = Socket {
             mss: limits.mss,
             max_pacing_rate: limits.max_pacing_rate,
@@ -192,79 +194,54 @@ impl Sender {
         };
         let mut w = Window::new(limits.initial_window);
         w.pacing = limits.pacing;
+        let rules = Rules::new(limits, &*cc);
         Sender {
-            profile: limits.profile,
-            linux,
-            rack_tlp: linux,
-            sack: limits.sack,
-            tso: limits.tso,
-            send_buffer: limits.send_buffer,
-            rto_min: limits.rto_min,
             s,
             w,
-            owns_window: cc.owns_window(),
-            fast_recovery: cc.fast_recovery(),
             cc,
             board: Scoreboard::new(limits.mss),
-            rtt: Rtt::new(linux, limits.rto_min),
+            count: Count::default(),
+            stream: Stream::default(),
+            peer: Peer::default(),
+            full_mss: limits.mss,
+            sacks: Sacks::default(),
+            recovery: Recovery::default(),
+            undo: Undo::default(),
+            prr: Prr::default(),
+            rack: Rack::default(),
+            tlp: Tlp::default(),
+            timers: Timers::default(),
+            usage: Usage::default(),
+            first_sent: Time::ZERO,
+            rtt: Rtt::new(rules.linux, limits.rto_min),
             last_rtt: None,
             delivery: delivery::Delivery::default(),
             rtt_is_new: false,
             stats: SendStats::default(),
             again: None,
-            write_seq: 0,
-            closed: false,
-            snd_wnd: 0,
-            window_from: 0,
-            initial_window: limits.initial_window,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            highest_sack: 0,
-            sack_cache: [(0, 0); 4],
-            retransmit_hint: None,
-            reordering: 3,
-            dsacks: 0,
-            high_seq: 0,
-            prior_ssthresh: 0,
-            undo_marker: None,
-            undo_retrans: 0,
-            retrans_stamp: None,
-            frto: false,
-            prr_delivered: 0,
-            prr_out: 0,
-            rack: Rack { steps: 1, ..Rack::default() },
-            tlp_high_seq: None,
-            tlp_retrans: false,
-            retransmits: 0,
-            backoff: 0,
-            timer: None,
-            pacing_at: None,
-            pacing_forced: limits.pacing,
-            first_sent: Time::ZERO,
-            usage_seq: 0,
-            max_packets_out: 0,
-            cwnd_used: 0,
-            cwnd_stamp: Time::ZERO,
-            small_end: 0,
-            ecn: limits.ecn,
-            cwr_due: false,
+            rules,
         }
+    }
+
+    /// What the handshake agreed on.
+    pub(crate) fn agree(&mut self, limits: &Limits) {
+        (self.rules.sack, self.rules.timestamps, self.rules.ecn) =
+            (limits.sack, limits.timestamps, limits.ecn);
+        self.s.sack = limits.sack;
+        self.full_mss = limits.mss;
+        self.fit_mss();
     }
 
     /// The handshake is done; `rtt` is its round trip (unless the SYN was retransmitted).
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;
-        self.snd_wnd = window;
-        // Half the window at most, so that two segments fit (`tcp_bound_to_half_wnd`).
-        let half = if window > DEFAULT_MSS { window / 2 } else { window };
-        self.s.mss = (self.s.mss as u64).min(half.max(1)) as u32;
+        self.note_window(window);
         self.s.delivered = 1; // the SYN counts, as in the kernel
         self.s.delivered_time = now;
         self.first_sent = now;
-        self.cwnd_stamp = now;
-        if self.profile == Profile::Windows {
-            self.rack_tlp = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
+        self.usage.stamp = now;
+        if self.rules.profile == Profile::Windows {
+            self.rules.rack = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
         }
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
@@ -274,14 +251,14 @@ impl Sender {
         self.refresh();
         self.cc.init(&self.s, &mut self.w);
         self.take_app_limited();
-        self.w.pacing |= self.pacing_forced;
+        self.w.pacing |= self.rules.paced;
         self.update_pacing_rate();
     }
 
     /// Packets in flight (`tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+        (self.packets_out() + self.count.retrans).saturating_sub(self.count.sacked + self.count.lost)
     }
 
     /// The RTT sample taken since the last call, if any.
@@ -297,38 +274,54 @@ impl Sender {
 
     /// Bytes written and not yet acknowledged.
     pub fn unacked(&self) -> u64 {
-        self.write_seq - self.s.snd_una
+        self.stream.all() - self.s.snd_una
+    }
+
+    /// Whether all was sent, FIN included, and is acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.stream.fin && self.s.snd_una == self.stream.all()
+    }
+
+    /// The connection was reset: nothing is outstanding, nothing will be sent.
+    pub(crate) fn stop(&mut self) {
+        self.timers = Timers::default();
+        self.count = Count::default();
+        self.recovery.hint = None;
+        while self.board.pop() {}
+        self.stream = Stream::default();
+        self.s.snd_una = self.s.snd_nxt;
+        self.stream.truncate(self.s.snd_nxt);
     }
 
     /// Panics unless the counters are those of the scoreboard's flags.
     pub fn check(&self) {
         self.board.check();
         let (sacked, lost, retrans) = self.board.counts();
-        assert_eq!(self.lost_out, lost, "lost_out");
-        assert_eq!(self.retrans_out, retrans, "retrans_out");
-        if self.sack {
-            assert_eq!(self.sacked_out, sacked, "sacked_out");
+        assert_eq!(self.count.lost, lost, "lost_out");
+        assert_eq!(self.count.retrans, retrans, "retrans_out");
+        if self.rules.sack {
+            assert_eq!(self.count.sacked, sacked, "sacked_out");
         }
-        assert!(self.sacked_out + self.lost_out <= self.packets_out(), "left_out > packets_out");
-        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.write_seq, "sequence");
+        assert!(self.count.sacked + self.count.lost <= self.packets_out(), "left_out > packets_out");
+        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.stream.all(), "sequence");
         assert_eq!(self.board.front().map_or(self.s.snd_nxt, |p| p.seq), self.s.snd_una, "snd_una");
         assert!(self.w.cwnd >= 1, "cwnd");
-        assert!(self.board.is_empty() || self.timer.is_some(), "data outstanding and no timer");
+        assert!(self.board.is_empty() || self.timers.armed.is_some(), "data outstanding and no timer");
     }
 
     /// When the sender must act next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        earliest(self.timer.map(|(_, t)| t), self.pacing_at)
+        earliest(self.timers.armed.map(|(_, t)| t), self.timers.pacing_at)
     }
 
     /// State's name for time series: the controller's own, else recovery's.
     pub fn state_name(&self) -> &'static str {
         match self.s.state {
             CaState::Loss => "loss",
-            CaState::Recovery if !self.owns_window => "recovery",
-            CaState::Cwr if !self.owns_window => "cwr",
-            CaState::Disorder if !self.owns_window => "disorder",
+            CaState::Recovery if !self.rules.owns_window => "recovery",
+            CaState::Cwr if !self.rules.owns_window => "cwr",
+            CaState::Disorder if !self.rules.owns_window => "disorder",
             _ => match self.cc.probe().state {
                 "" if self.w.in_slow_start() => "slow start",
                 "" => "avoidance",

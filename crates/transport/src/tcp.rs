@@ -4,12 +4,14 @@
 //! [`Tcp::connect`], [`Tcp::write`], [`Tcp::truncate`], [`Tcp::read`]; outputs, the segments each of
 //! them appends to `out`; the next wake-up, [`Tcp::next_wake`]. Early wake-ups are harmless.
 //!
-//! The connection is never closed: a run ends when its scenario does, so there is no FIN.
+//! Options (MSS, window scale, timestamps, SACK, ECN) are in force as the peer's SYN or SYN-ACK agrees to them.
+//! It ends by [`Tcp::close`] of both ends, each for its direction, or by [`Tcp::reset`] of one. There is no
+//! TIME-WAIT: an end that is closed goes on answering.
 
-use crate::config::{Limits, Profile};
+use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
-use crate::segment::{Flags, Segment};
-use crate::sender::{Outgoing, Sender};
+use crate::segment::{Flags, Segment, SynOptions};
+use crate::sender::{Info, Outgoing, Sender};
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
@@ -24,6 +26,8 @@ enum State {
     SynSent,
     SynReceived,
     Established,
+    /// Gone by a RST.
+    Reset,
 }
 
 /// One end of a connection.
@@ -60,6 +64,17 @@ impl Tcp {
         self.state == State::Established
     }
 
+    /// Whether both ends have closed, and all that either sent has arrived. What still comes is answered, so
+    /// that a lost last ACK does no harm.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Established && self.tx.is_finished() && self.rx.is_finished()
+    }
+
+    /// Whether either end broke the connection off.
+    pub fn is_reset(&self) -> bool {
+        self.state == State::Reset
+    }
+
     /// Begins the handshake.
     pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.state = State::SynSent;
@@ -78,7 +93,12 @@ impl Tcp {
         let backoff = self.syn_tries.saturating_sub(linear).min(6);
         self.syn_tries += 1;
         self.syn_timer = Some(now + Span::from_secs(1) * (1 << backoff));
-        let flags = if self.state == State::SynReceived { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let flags = match self.state {
+            State::SynReceived if self.limits.ecn => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
+            State::SynReceived => Flags::SYN.with(Flags::ACK),
+            _ if self.limits.offer.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+            _ => Flags::SYN,
+        };
         self.append(now, 0, 0, flags, false, out);
     }
 
@@ -113,18 +133,33 @@ impl Tcp {
         seg.sent = now;
         seg.len = len;
         let mut timestamps = self.limits.timestamps;
+        seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         if flags.has(Flags::SYN) {
-            let offer = !flags.has(Flags::ACK);
-            timestamps |= offer && self.limits.offers.0;
-            seg.sack_ok = self.limits.sack || offer && self.limits.offers.1;
+            timestamps = self.offer(seg);
         }
         if timestamps {
             seg.ts_val = timestamp(now);
         }
-        seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         seg.ect = ect;
         let room = if len == 0 { MOST_OPTIONS } else { self.tx.s.mss.saturating_sub(len) };
         self.rx.stamp(seg, room);
+    }
+
+    /// Writes what a SYN offers, or a SYN-ACK agrees to, but timestamps: whether it has them.
+    #[cold]
+    fn offer(&self, seg: &mut Segment) -> bool {
+        let (own, agrees) = (self.limits.offer, seg.flags.has(Flags::ACK));
+        seg.sack_ok = if agrees { self.limits.sack } else { own.sack };
+        let scale = own.scale.filter(|_| !agrees || self.limits.scaled);
+        seg.set_syn_options(SynOptions { mss: Some(own.mss.min(65_535) as u16), scale });
+        if agrees { self.limits.timestamps } else { own.timestamps }
+    }
+
+    /// Learns from the peer's SYN or SYN-ACK what is in force from now on.
+    fn learn(&mut self, seg: &Segment) {
+        self.limits.agree(&Offer::of(seg));
+        self.tx.agree(&self.limits);
+        self.rx.agree(&self.limits);
     }
 
     /// Turns what the sender let out into segments.
@@ -140,6 +175,9 @@ impl Tcp {
             if o.push {
                 flags = flags.with(Flags::PSH);
             }
+            if o.fin {
+                flags = flags.with(Flags::FIN);
+            }
             self.append(now, o.seq, o.len, flags, self.limits.ecn && o.new, out);
         }
         self.scratch = scratch;
@@ -151,9 +189,13 @@ impl Tcp {
 
     /// A segment arrives.
     pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        if seg.flags.has(Flags::RST) || self.state == State::Reset {
+            self.handle_reset(now, seg, out);
+            return;
+        }
         if self.state != State::Established {
             self.handle_handshake(now, seg, out);
-            if self.state != State::Established || seg.len == 0 {
+            if self.state != State::Established || seg.room() == 0 {
                 return;
             }
         } else if seg.flags.has(Flags::SYN) {
@@ -170,7 +212,7 @@ impl Tcp {
         if self.limits.ecn {
             self.rx.handle_marks(seg);
         }
-        if seg.len > 0 {
+        if seg.room() > 0 {
             if self.rx.would_forget(seg) {
                 self.send_ack(now, out);
             }
@@ -183,16 +225,42 @@ impl Tcp {
         }
     }
 
+    /// A RST ends the connection if it is what is expected next; elsewhere in the window it is asked for again,
+    /// so that it cannot be guessed (RFC 5961 section 3.2). Of a connection that is no more nothing is wanted.
+    #[cold]
+    fn handle_reset(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        if !seg.flags.has(Flags::RST) {
+            self.append(now, seg.ack, 0, Flags::RST, false, out);
+            return;
+        }
+        let answers = seg.flags.has(Flags::ACK) && seg.ack == self.tx.s.snd_nxt;
+        match self.state {
+            State::SynSent if answers => self.stop(),
+            State::SynReceived | State::Established if seg.seq == self.rx.rcv_nxt => self.stop(),
+            State::Established if self.rx.is_in_window(seg.seq) => self.send_ack(now, out),
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self) {
+        self.state = State::Reset;
+        self.syn_timer = None;
+        self.tx.stop();
+        self.rx.stop();
+    }
+
     fn handle_handshake(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         let syn = seg.flags.has(Flags::SYN);
         match self.state {
             State::Closed | State::SynReceived if syn => {
                 // A repeated SYN means our answer was lost or late.
+                self.learn(seg);
                 self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.state = State::SynReceived;
                 self.send_syn(now, out);
             }
             State::SynSent if syn && seg.flags.has(Flags::ACK) => {
+                self.learn(seg);
                 self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.establish(now, seg);
                 self.send_ack(now, out);
@@ -230,11 +298,31 @@ impl Tcp {
 
     /// The application writes `n` bytes. `last`: nothing follows.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
-        self.tx.write(n, last);
-        if self.is_established() {
+        let open = self.is_established();
+        self.tx.write(now, n, last, open, &mut self.scratch);
+        if open {
             self.tx.push(now, &mut self.scratch);
             self.flush(now, out);
         }
+    }
+
+    /// The application will write no more; it may go on reading. FIN follows the last byte.
+    pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.rx.note_closed();
+        self.tx.close(now);
+        if self.is_established() {
+            self.tx.push_end(&mut self.scratch);
+            self.flush(now, out);
+        }
+    }
+
+    /// Breaks the connection off, and tells the peer (`tcp_send_active_reset`).
+    pub fn reset(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if matches!(self.state, State::SynReceived | State::Established) {
+            let flags = Flags::RST.with(Flags::ACK);
+            self.append(now, self.tx.s.snd_nxt, 0, flags, false, out);
+        }
+        self.stop();
     }
 
     /// The application takes back what was not yet sent.
@@ -247,6 +335,11 @@ impl Tcp {
         if self.rx.read(now, n) {
             self.send_ack(now, out);
         }
+    }
+
+    /// What `TCP_INFO` would tell now.
+    pub fn info(&self) -> Info {
+        self.tx.info()
     }
 
     /// Panics unless the sender's counters agree with its scoreboard and its two halves are in

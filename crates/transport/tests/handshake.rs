@@ -3,8 +3,8 @@
 mod pair;
 
 use pair::*;
-use transport::{Flags, Profile, Stack};
-use units::Span;
+use transport::{Flags, Profile, Segment, Stack, SynOptions};
+use units::{Bytes, Span};
 
 fn plain() -> Stack {
     Stack { timestamps: Some(false), ..Stack::default() }
@@ -97,5 +97,49 @@ fn a_lost_last_ack_of_the_handshake_does_no_harm() {
         pair.run(Span::from_secs(3));
         assert!(pair.server.is_established());
         assert_eq!(pair.server.rx.copied, bytes);
+    }
+}
+
+/// The server says "no room yet" in its SYN-ACK. That bounds no segment: when its window opens to 2000
+/// bytes, halves of it leave, and full segments once it is larger (`tcp_bound_to_half_wnd`, `tcp_sync_mss`
+/// by `max_window`).
+#[test]
+fn a_window_of_zero_in_the_syn_ack_does_not_bound_segments() {
+    let mut client = tcp(&Stack::default(), "reno");
+    let mut out = Vec::new();
+    client.connect(at(0), &mut out);
+    let from_server = |ack: u64, window: u32, flags: Flags| {
+        let blank = Segment::BLANK;
+        let mut seg = Segment { ack, window, flags, ts_val: 1, ts_ecr: 1, sack_ok: true, ..blank };
+        if flags.has(Flags::SYN) {
+            seg.set_syn_options(SynOptions { mss: Some(1460), scale: Some(7) });
+        }
+        seg
+    };
+    let mut lengths = |now: u64, ack: u64, window: u32, flags: Flags| -> Vec<u32> {
+        out.clear();
+        client.handle_segment(at(now), &from_server(ack, window, flags), &mut out);
+        if ack == 0 && window == 0 {
+            client.write(at(now), 100_000, true, &mut out);
+        }
+        client.check();
+        out.iter().map(|s| s.len).filter(|&n| n > 0).collect()
+    };
+    assert!(lengths(50, 0, 0, Flags::SYN.with(Flags::ACK)).is_empty());
+    assert_eq!(lengths(100, 0, 2000, Flags::ACK), [1000, 1000]);
+    assert_eq!(lengths(150, 2000, 60_000, Flags::ACK)[..4], [1448; 4]);
+    // It shrinks again: what was learned stays.
+    assert_eq!(lengths(200, 2000 + 4 * 1448, 20_000, Flags::ACK)[..2], [1448; 2]);
+}
+
+/// A window of a few bytes makes segments no smaller than 68 bytes less the TCP header: they wait until
+/// one fits (`tcp_bound_to_half_wnd`).
+#[test]
+fn a_tiny_window_leaves_a_floor() {
+    let server = Stack { receive_window: Some(Bytes::new(20)), ..Stack::default() };
+    for (stack, floor) in [(Stack::default(), 36), (plain(), 48)] {
+        let mut pair = Pair::with("reno", &stack, &server);
+        pair.connect();
+        assert_eq!(pair.client.tx.s.mss, floor);
     }
 }

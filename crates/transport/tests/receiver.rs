@@ -3,8 +3,8 @@
 mod pair;
 
 use pair::*;
-use transport::{Profile, Stack};
-use units::Span;
+use transport::{Flags, Profile, Segment, Stack};
+use units::{Bytes, Span, Time};
 
 /// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
 /// second; RFC 5681 section 4.2 every second from the start.
@@ -113,4 +113,83 @@ fn what_was_overtaken_by_a_newer_timestamp_is_not_taken() {
         assert_eq!(dsacks, usize::from(!timestamps), "timestamps {timestamps}");
         assert_eq!(pair.server.rx.copied, 30 * MSS);
     }
+}
+
+/// What the receiver had comes again within a larger segment, in order or out of order: a D-SACK tells
+/// (RFC 2883 section 4; `tcp_ofo_queue`, `tcp_data_queue_ofo`).
+#[test]
+fn data_held_that_comes_again_is_reported() {
+    let segment = |seq: u64, len: u32| Segment {
+        seq,
+        len,
+        ack: 0,
+        window: 1 << 20,
+        ts_val: 60,
+        flags: Flags::ACK,
+        ..Segment::BLANK
+    };
+    // What is held, what comes, and the D-SACK: of what comes first, to its end when it is in order.
+    for (held, (seq, len), expect) in [
+        (vec![(1000, 500)], (0, 1448), Some((1000, 1448))),
+        (vec![(1000, 500)], (0, 1000), None),
+        (vec![(100, 100), (1000, 1000)], (0, 1448), Some((100, 1448))),
+        (vec![(2000, 1000)], (2500, 1000), Some((2500, 3000))),
+        (vec![(2000, 1000)], (1500, 1000), Some((2000, 2500))),
+        (vec![(2000, 100), (3000, 100)], (2000, 1448), Some((2000, 2100))),
+        (vec![(2000, 1000)], (2200, 100), Some((2200, 2300))),
+    ] {
+        let mut pair = Pair::new("reno");
+        pair.connect();
+        pair.run(RTT);
+        let mut out = Vec::new();
+        for (seq, len) in held.iter().copied().chain([(seq, len)]) {
+            out.clear();
+            pair.server.handle_segment(pair.now, &segment(seq, len), &mut out);
+            pair.server.check();
+        }
+        let ack = out.first().expect("the first sixteen are acknowledged at once");
+        let (start, end) = ack.sack_ranges().next().unwrap_or_default();
+        let block = (start < ack.ack || ack.sacks > 1).then_some((start, end)).filter(|_| ack.sacks > 0);
+        assert_eq!(block, expect, "{held:?}, then {seq}+{len}");
+    }
+}
+
+/// SACKs are compressed to one per 5 % of the round trip that the receiver has measured by what it got, at
+/// most 1 ms. It has none when there are no timestamps and all that came is out of order: then only the
+/// timer's slack of 100 µs passes (`__tcp_ack_snd_check`, by `rcv_rtt_est` and not by `srtt_us` alone).
+#[test]
+fn compression_waits_for_a_round_trip_only_when_it_is_known() {
+    for (timestamps, expect) in [(true, 1100), (false, 100)] {
+        let stack = Stack {
+            timestamps: Some(timestamps),
+            initial_window: Some(200),
+            tso: Some(false),
+            ..Stack::default()
+        };
+        let mut pair = Pair::with("reno", &stack, &stack);
+        pair.gap = Span::from_micros(20);
+        pair.wire(lose(&[1]));
+        let mut pair = pair.sending(200 * MSS);
+        pair.run(RTT / 2 + ms(4));
+        let times: Vec<Time> = pair.acks().map(|s| s.at).collect();
+        let longest = times.windows(2).map(|w| w[1].since(w[0])).max().unwrap();
+        let expect = Span::from_micros(expect);
+        assert!(longest >= expect && longest <= expect + pair.gap, "timestamps {timestamps}: {longest}");
+    }
+}
+
+/// The first window follows from the buffer to begin with: half of it (`tcp_rmem[1]`, `scaling_ratio`), no
+/// more than a SYN can say, and more as soon as data comes.
+#[test]
+fn a_larger_buffer_to_begin_with_opens_sooner() {
+    let mut after_three = Vec::new();
+    for (kib, first) in [(32, 16 << 10), (128, 65_536), (1024, 65_536)] {
+        let stack = Stack { initial_receive_buffer: Some(Bytes::new(kib << 10)), ..Stack::default() };
+        let mut pair = Pair::with("reno", &Stack::default(), &stack).sending(u32::MAX as u64);
+        let window = |pair: &Pair| pair.log.iter().rev().find(|s| !s.forward).unwrap().segment.window;
+        assert_eq!(window(&pair), first, "{kib} KiB");
+        pair.run(RTT * 3);
+        after_three.push(window(&pair));
+    }
+    assert!(after_three.is_sorted_by(|a, b| 3 * a < 2 * b), "{after_three:?}");
 }

@@ -151,7 +151,7 @@ fn limited_transmit() {
     let mut pair = Pair::with("reno", &rfc(true), &rfc(true));
     pair.wire(lose(&[1]));
     let stack = Stack { initial_window: Some(4), ..rfc(true) };
-    pair.client = tcp(&stack, &rfc(true), "reno");
+    pair.client = tcp(&stack, "reno");
     let mut pair = pair.sending(20 * MSS);
     pair.run(RTT + ms(1));
     let numbers: Vec<(u64, bool)> = pair.data().map(|s| (s.number, s.again)).collect();
@@ -307,4 +307,45 @@ fn a_path_that_reorders_everything_still_delivers() {
         assert_eq!(pair.server.rx.copied, 1000 * MSS);
         assert!(took < Span::from_secs(60), "{stack:?}: {took}");
     }
+}
+
+/// Of 70 packets 60 and 61 are lost, and are sent again at one moment: on a wire that takes no time, what
+/// a round trip carried is acknowledged at once. 60 is lost once more, 61 arrives. Its SACK, a round trip
+/// later, shows the loss of 60, which leaves a third time there and then, and not after a timeout
+/// (`tcp_rack_detect_loss`, where `tcp_skb_sent_after` tells transmissions of one moment apart).
+#[test]
+fn a_retransmission_lost_beside_one_that_arrived() {
+    let mut pair = Pair::new("reno");
+    pair.gap = Span::ZERO;
+    let (lost, mut times) = (59 * MSS, 0);
+    pair.wire(move |s| {
+        times += (s.forward && s.segment.len > 0 && s.segment.seq == lost) as u32;
+        let again = s.segment.seq == lost && times == 2;
+        if s.forward && (s.number == 60 || s.number == 61 || again) { Fate::Lost } else { Fate::Arrive }
+    });
+    let mut pair = pair.sending(70 * MSS);
+    pair.finish();
+    let again = pair.resent();
+    let packets: Vec<u64> = again.iter().map(|s| s.segment.seq / MSS + 1).collect();
+    assert_eq!((packets, pair.client.tx.stats.timeouts), (vec![60, 61, 60], 0));
+    assert_eq!(again[0].at, again[1].at);
+    // The receiver compresses its SACKs: 1.1 ms.
+    assert!(again[2].at.since(again[0].at) < RTT + ms(2));
+}
+
+/// The last packet of a write says PSH, and says it again when it is sent again: the flag is the packet's
+/// (`tcp_mark_push` sets it in the queue), so the reader acknowledges it as soon as it has it.
+#[test]
+fn a_packet_sent_again_still_says_psh() {
+    let mut pair = Pair::new("reno").sending(20 * MSS);
+    pair.finish();
+    let before = pair.data().count() as u64;
+    pair.wire(move |s| {
+        if s.forward && [4, 10].contains(&s.number.wrapping_sub(before)) { Fate::Lost } else { Fate::Arrive }
+    });
+    pair.write(10 * MSS);
+    pair.finish();
+    let pushed = |s: &Seen| s.segment.flags.has(transport::Flags::PSH);
+    let again: Vec<(u64, bool)> = pair.resent().iter().map(|s| (s.segment.seq / MSS, pushed(s))).collect();
+    assert_eq!(again, [(23, false), (29, true)]);
 }

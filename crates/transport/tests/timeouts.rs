@@ -150,7 +150,7 @@ fn a_closed_window_is_probed() {
         .map(|s| s.at)
         .collect();
     let gaps: Vec<f64> = probes.windows(2).map(|w| w[1].since(w[0]).as_secs_f64()).collect();
-    assert!(gaps.len() >= 3 && gaps.windows(2).all(|g| (g[1] / g[0] - 2.0).abs() < 0.1), "{gaps:?}");
+    assert!(gaps.len() >= 3 && gaps.windows(2).all(|g| (g[1] / g[0] - 2.0).abs() < 0.25), "{gaps:?}");
     let now = pair.now;
     while pair.server.rx.copied < 100_000 {
         pair.act(false, |tcp, out| tcp.read(now, 100_000, out));
@@ -241,5 +241,58 @@ fn throughput_is_window_over_rtt() {
         let truth = window as f64 / RTT.as_secs_f64();
         assert!((rate / truth - 1.0).abs() < 0.01, "{window}: {rate:.0} B/s, window/RTT {truth:.0} B/s");
         assert_eq!(pair.client.tx.stats.retransmitted, 0);
+    }
+}
+
+/// The restart comes before bursts are sized: of a window of many packets a second's pause leaves less, and
+/// what leaves at once is a burst of that, not one of the window before (`tcp_skb_entail` asks, not
+/// `tcp_event_data_sent`).
+#[test]
+fn the_first_burst_after_a_pause_is_of_the_new_window() {
+    let stack = Stack { pacing: Some(true), ..Stack::default() };
+    let mut pair = Pair::with("reno", &stack, &stack).rtt(ms(4)).sending(60 * MSS);
+    pair.finish();
+    let before = pair.cwnd();
+    pair.run(Span::from_secs(20));
+    let (begin, sent) = (pair.now, pair.data().count());
+    pair.write(40 * MSS);
+    assert!(before >= 40 && pair.cwnd() == 10, "{before} to {}", pair.cwnd());
+    let burst = pair.data().skip(sent).filter(|s| s.at == begin).count();
+    assert_eq!(burst, 5, "half the window (`tcp_cwnd_test`)");
+}
+
+/// `tcp_slow_start_after_idle` = 0: idle time leaves the window as it is.
+#[test]
+fn idle_time_can_be_told_to_shrink_nothing() {
+    let stack = Stack { idle_restart: Some(false), ..Stack::default() };
+    let mut pair = Pair::with("reno", &stack, &stack).sending(300 * MSS);
+    pair.finish();
+    let before = pair.cwnd();
+    pair.run(Span::from_secs(20));
+    pair.write(1);
+    assert!(before > 60 && pair.cwnd() == before, "{before} to {}", pair.cwnd());
+}
+
+/// `tcp_early_retrans` = 0: only the timeout finds that the last packet is lost. The RFC profile can be given
+/// probes.
+#[test]
+fn probes_can_be_turned_off_and_on() {
+    for (profile, tlp, probes) in [
+        (Profile::Linux, None, 1),
+        (Profile::Linux, Some(false), 0),
+        (Profile::Rfc, None, 0),
+        (Profile::Rfc, Some(true), 1),
+        (Profile::Windows, None, 1),
+        (Profile::Windows, Some(false), 0),
+    ] {
+        let stack = Stack { profile, tlp, ..Stack::default() };
+        let mut pair = Pair::with("reno", &stack, &stack).sending(20 * MSS);
+        pair.finish();
+        let last = pair.data().count() as u64 + 3;
+        pair.wire(move |s| if s.forward && s.number == last { Fate::Lost } else { Fate::Arrive });
+        pair.write(2 * pair.client.tx.s.mss as u64 + 100);
+        pair.finish();
+        let stats = pair.client.tx.stats;
+        assert_eq!((stats.probes, stats.timeouts), (probes, 1 - probes), "{profile:?} {tlp:?}");
     }
 }

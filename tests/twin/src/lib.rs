@@ -9,6 +9,7 @@ pub mod grid;
 mod outcome;
 pub mod pair;
 pub mod recorded;
+pub mod sample;
 
 pub use cell::{COLUMNS, Cell};
 pub use outcome::{Outcome, error, quantile, share_within};

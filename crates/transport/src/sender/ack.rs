@@ -3,7 +3,8 @@
 //! (draft-cheng-iccrg-delivery-rate-estimation), congestion control, retransmissions, new data.
 
 use super::output::Write;
-use super::{Outgoing, Sender, Timer};
+use super::timers::Timer;
+use super::{Outgoing, Sender};
 use crate::receive::timestamp;
 use crate::scoreboard::{Brief, flag};
 use crate::segment::{Flags, Segment};
@@ -75,41 +76,41 @@ impl Sender {
         if ack > self.s.snd_nxt {
             return;
         }
-        if self.board.is_empty() && self.s.snd_nxt == self.write_seq && seg.sacks == 0 {
+        if self.board.is_empty() && self.s.snd_nxt == self.stream.all() && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
             let event = self.ack_event(seg);
             if event.slow_path || seg.len == 0 {
                 self.announce(event);
             }
-            self.snd_wnd = seg.window as u64;
-            self.window_from = seg.seq;
+            self.note_window(seg.window as u64);
+            self.peer.window_from = seg.seq;
             return;
         }
         let mut a = AckInfo {
             prior_una: self.s.snd_una,
             prior_sack_end: self.highest_sacked(),
-            has_data: seg.len > 0,
-            ece: self.ecn && seg.flags.has(Flags::ECE),
+            has_data: seg.room() > 0,
+            ece: self.rules.ecn && seg.flags.has(Flags::ECE),
             ts_ecr: seg.ts_ecr,
-            prior_sacked: self.sacked_out,
+            prior_sacked: self.count.sacked,
             ..AckInfo::default()
         };
         a.rate.prior_in_flight = self.in_flight();
         let mut event = self.ack_event(seg);
         let (delivered, lost) = (self.s.delivered, self.s.lost);
         if ack < self.s.snd_una {
-            // Old: its SACKs may still tell something.
-            if seg.sacks > 0 && !self.board.is_empty() {
+            // Old: its SACKs may still tell something, if only that a reduction was needless.
+            if seg.sacks > 0 {
                 self.tag_sacks(seg, &mut a);
-                if self.recover(&mut a, 0) == Resend::Lost {
-                    self.write_lost(out);
-                }
+                let resend = self.recover(&mut a, 0);
+                self.resend_for(resend, out);
             }
+            self.push(now, out);
             return;
         }
         if ack > self.s.snd_una {
             a.una_advanced = true;
-            self.retransmits = 0;
+            self.timers.retransmits = 0;
         }
         self.update_window(seg, &mut a);
         event.win_update = a.win_update;
@@ -123,9 +124,9 @@ impl Sender {
                 }
             }
             self.process_tlp_ack(ack, &a);
-            if self.snd_wnd > 0 && matches!(self.timer, Some((Timer::Retransmit, _))) {
-                self.timer = None; // the closed window opened
-                self.backoff = 0;
+            if self.peer.window > 0 && matches!(self.timers.armed, Some((Timer::Retransmit, _))) {
+                self.timers.armed = None; // the closed window opened
+                self.timers.backoff = 0;
             }
             self.push(now, out);
             return;
@@ -134,7 +135,7 @@ impl Sender {
             self.tag_sacks(seg, &mut a);
         }
         self.clean(&mut a);
-        if self.rack_tlp && a.rate.valid {
+        if self.rules.rack && a.rate.valid {
             self.update_reorder_window(a.rate.prior_delivered);
         }
         self.announce(event);
@@ -154,26 +155,31 @@ impl Sender {
         let rs = self.rate_sample(&a, acked_sacked, losses);
         self.delivery.take(&rs);
         self.control(&a, &rs);
+        self.resend_for(resend, out);
+        self.push(now, out);
+        self.check_app_limited();
+    }
+
+    /// `tcp_xmit_recovery`.
+    fn resend_for(&mut self, resend: Resend, out: &mut Vec<Outgoing>) {
         match resend {
             Resend::Nothing => {}
             Resend::Lost => self.write_lost(out),
             Resend::New => {
                 self.write_new(out, Write::Push);
-                if self.s.snd_nxt <= self.high_seq {
-                    self.frto = false;
+                if self.s.snd_nxt <= self.recovery.high_seq {
+                    self.recovery.frto = false;
                     self.write_lost(out);
                 }
             }
         }
-        self.push(now, out);
-        self.check_app_limited();
     }
 
     /// What an ACK is before it is judged; to be asked before the window is renewed. Header
     /// prediction takes ACKs that differ from the last only in how far they go.
     fn ack_event(&self, seg: &Segment) -> AckEvent {
-        let ece = self.ecn && seg.flags.has(Flags::ECE);
-        let slow_path = ece || seg.sacks > 0 || seg.window as u64 != self.snd_wnd;
+        let ece = self.rules.ecn && seg.flags.has(Flags::ECE);
+        let slow_path = ece || seg.sacks > 0 || seg.window as u64 != self.peer.window;
         AckEvent { slow_path, win_update: false, ece }
     }
 
@@ -181,16 +187,6 @@ impl Sender {
     fn announce(&mut self, event: AckEvent) {
         self.refresh();
         self.cc.in_ack_event(&self.s, &mut self.w, event);
-    }
-
-    fn update_window(&mut self, seg: &Segment, a: &mut AckInfo) {
-        let wnd = seg.window as u64;
-        if seg.ack > self.s.snd_una || seg.seq > self.window_from || wnd > self.snd_wnd {
-            a.win_update = true;
-            self.window_from = seg.seq;
-            self.snd_wnd = wnd;
-        }
-        self.s.snd_una = seg.ack;
     }
 
     /// Removes what is cumulatively acknowledged (`tcp_clean_rtx_queue`).
@@ -210,42 +206,42 @@ impl Sender {
             let p = p.brief();
             if p.is(flag::EVER_RETRANS) {
                 if p.is(flag::RETRANS) {
-                    self.retrans_out -= 1;
+                    self.count.retrans -= 1;
                 }
                 a.retrans_acked = true;
             } else if !p.is(flag::SACKED) {
                 last_acked = Some(p.at);
                 first_acked.get_or_insert(p.at);
                 low = low.min(p.seq);
-                if p.end() <= self.high_seq {
+                if p.end() <= self.recovery.high_seq {
                     a.orig_sacked = true;
                 }
             }
             if p.is(flag::SACKED) {
-                self.sacked_out -= 1;
-            } else if self.sack {
+                self.count.sacked -= 1;
+            } else if self.rules.sack {
                 self.s.delivered += 1;
                 if !self.is_spurious(&p, a) {
                     self.rack_advance(&p);
                 }
             }
             if p.is(flag::LOST) {
-                self.lost_out -= 1;
+                self.count.lost -= 1;
             }
             self.sample_delivery(n, a);
             self.board.pop();
             acked += 1;
             a.data_acked = true;
         }
-        if let Some(h) = self.retransmit_hint
+        if let Some(h) = self.recovery.hint
             && h.wrapping_sub(self.board.first()) >= self.packets_out()
         {
-            self.retransmit_hint = None;
+            self.recovery.hint = None;
         }
         self.measure_rtt(a, first_acked, last_acked, acked);
         if acked > 0 {
             a.set_timer = true;
-            if !self.sack {
+            if !self.rules.sack {
                 self.remove_dup_acks(acked);
                 // Which of them was delivered, a retransmission or an original, nobody told.
                 a.orig_sacked &= !a.retrans_acked;
@@ -303,7 +299,7 @@ impl Sender {
         self.rtt.sample(seq_rtt, self.s.snd_una, self.s.snd_nxt);
         self.last_rtt = Some(seq_rtt);
         self.rtt_is_new = true;
-        self.backoff = 0;
+        self.timers.backoff = 0;
     }
 
     /// The newest delivered packet carries the sample (`tcp_rate_skb_delivered`).
@@ -366,18 +362,19 @@ impl Sender {
     /// `tcp_cong_control`.
     fn control(&mut self, a: &AckInfo, rs: &RateSample) {
         self.refresh();
-        if self.owns_window {
+        if self.rules.owns_window {
             self.cc.cong_control(&self.s, &mut self.w, rs);
             self.take_app_limited();
             return;
         }
-        if self.in_reduction() && self.linux {
+        if self.in_reduction() && self.rules.linux {
             self.reduce(rs.acked_sacked, rs.losses, a.una_advanced);
         } else if self.may_raise(a) && !self.in_reduction() && rs.acked_sacked > 0 {
             let limited = self.s.is_cwnd_limited;
             self.s.is_cwnd_limited = self.is_cwnd_limited();
             self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
             self.s.is_cwnd_limited = limited;
+            self.usage.stamp = self.s.now;
             self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
         }
         self.update_pacing_rate();
@@ -385,7 +382,7 @@ impl Sender {
 
     /// `tcp_may_raise_cwnd`: on a reordering path a SACK is progress too.
     fn may_raise(&self, a: &AckInfo) -> bool {
-        if self.reordering > 3 {
+        if self.sacks.reordering > 3 {
             return a.data_acked || a.data_sacked;
         }
         a.data_acked

@@ -10,6 +10,7 @@ impl Sender {
     /// Loss state but without a reduction: what was lost was not lost to congestion.
     pub(crate) fn reduce_mss(&mut self, now: Time, mss: u32, out: &mut Vec<Outgoing>) {
         let mss = mss.max(SMALLEST);
+        self.full_mss = self.full_mss.min(mss);
         if mss >= self.s.mss {
             return;
         }
@@ -22,26 +23,26 @@ impl Sender {
                 cut += 1;
             }
         });
-        (self.sacked_out, self.lost_out, self.retrans_out) = match self.board.counts() {
-            (_, lost, retrans) if !self.sack => (self.sacked_out, lost, retrans),
+        (self.count.sacked, self.count.lost, self.count.retrans) = match self.board.counts() {
+            (_, lost, retrans) if !self.rules.sack => (self.count.sacked, lost, retrans),
             counts => counts,
         };
-        self.retransmit_hint = None;
+        self.recovery.hint = None;
         if cut == 0 {
             return;
         }
         self.s.lost += cut as u64;
         self.limit_dup_acks(0);
         if self.s.state != CaState::Loss {
-            self.high_seq = self.s.snd_nxt;
+            self.recovery.high_seq = self.s.snd_nxt;
             self.w.ssthresh = self.current_ssthresh();
-            self.prior_ssthresh = 0;
-            self.undo_marker = None;
-            self.frto = false;
+            self.undo.prior_ssthresh = 0;
+            self.undo.marker = None;
+            self.recovery.frto = false;
             self.set_state(CaState::Loss);
         }
         self.write_lost(out);
-        if self.timer.is_none() {
+        if self.timers.armed.is_none() {
             self.rearm_rto();
         }
     }

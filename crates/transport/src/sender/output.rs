@@ -4,7 +4,8 @@
 //! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
 //! a paced connection waits a burst's length at the pacing rate before the next one.
 
-use super::{Again, Outgoing, Sender, Timer};
+use super::timers::Timer;
+use super::{Again, Outgoing, Sender};
 use crate::receive::timestamp;
 use crate::scoreboard::{Sent, flag};
 use congestion::{CaState, Event};
@@ -14,7 +15,7 @@ use units::{Span, Time};
 const WIN_DIVISOR: u64 = 3;
 /// `sysctl_tcp_tso_rtt_log`: bursts grow on paths shorter than 2^14 µs.
 const TSO_RTT_LOG: u32 = 9;
-/// The first packets of a connection are not paced.
+/// Bursts are not charged to pacing until so many packets left, those of the burst included.
 const UNPACED: u64 = 10;
 
 /// On what terms new data may leave.
@@ -22,8 +23,10 @@ const UNPACED: u64 = 10;
 pub(super) enum Write {
     /// Window, Nagle and deferral permitting.
     Normal,
-    /// Without Nagle's algorithm (F-RTO).
+    /// Without Nagle's algorithm.
     Push,
+    /// One burst, without Nagle's algorithm and deferral (`tcp_push_one`).
+    One,
     /// One packet at least, whatever the congestion window says (tail loss probe).
     Probe,
     /// Even less than a segment, if the receiver's window has room for no more.
@@ -47,7 +50,7 @@ impl Sender {
     /// What keeps it from sending more at this moment: of the windows the one with the least room, if
     /// that is too little for a burst. Looks only.
     pub fn limit(&self) -> Limit {
-        if self.s.snd_nxt == self.write_seq {
+        if self.s.snd_nxt == self.stream.all() {
             return Limit::Application;
         }
         if self.s.state >= CaState::Recovery {
@@ -56,8 +59,8 @@ impl Sender {
         let mss = self.s.mss as u64;
         let outstanding = self.s.snd_nxt - self.s.snd_una;
         let congestion = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-        let window = self.snd_wnd.saturating_sub(outstanding);
-        let buffer = self.send_buffer.saturating_sub(outstanding);
+        let window = self.peer.window.saturating_sub(outstanding);
+        let buffer = self.rules.send_buffer.saturating_sub(outstanding);
         let least = congestion.min(window).min(buffer);
         match least {
             _ if least >= self.tso_segs() as u64 * mss || least == congestion => Limit::Congestion,
@@ -68,7 +71,7 @@ impl Sender {
 
     /// Largest burst now, packets.
     fn tso_segs(&self) -> u32 {
-        if !self.tso {
+        if !self.rules.tso {
             return 1;
         }
         let mut bytes = self.w.pacing_rate >> self.s.pacing_shift.min(63);
@@ -87,12 +90,12 @@ impl Sender {
         if !self.w.pacing || self.s.next_departure <= self.s.now {
             return false;
         }
-        self.pacing_at = Some(self.s.next_departure);
+        self.timers.pacing_at = Some(self.s.next_departure);
         true
     }
 
-    /// Charges a burst of `bytes` to the pacing clock (`tcp_update_skb_after_send`).
-    fn charge_pacing(&mut self, bytes: u64) {
+    /// Charges a burst of `bytes`, counted as sent, to the pacing clock (`tcp_update_skb_after_send`).
+    pub(super) fn charge_pacing(&mut self, bytes: u64) {
         let prior = self.s.next_departure;
         self.s.next_departure = prior.max(self.s.now);
         let rate = self.w.pacing_rate.min(self.s.max_pacing_rate);
@@ -117,7 +120,8 @@ impl Sender {
     /// Sends new data as far as allowed. True if something left.
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
-        if self.s.snd_nxt == self.write_seq {
+        let one = probe || how == Write::One;
+        if self.s.snd_nxt == self.stream.all() {
             return false;
         }
         if self.quota() == 0 && !probe {
@@ -129,40 +133,41 @@ impl Sender {
         let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
-        while self.s.snd_nxt < self.write_seq {
+        while self.s.snd_nxt < self.stream.all() {
             if self.pacing_blocks() {
                 break;
             }
-            let mut quota = self.quota().min(max_segs);
+            let mut quota = self.quota();
             if quota == 0 {
                 if !probe {
                     break;
                 }
                 quota = 1;
             }
-            let left = self.write_seq - self.s.snd_nxt;
+            let most = quota.min(max_segs) as u64 * mss;
             let outstanding = self.s.snd_nxt - self.s.snd_una;
-            if outstanding >= self.send_buffer {
+            if outstanding >= self.rules.send_buffer {
                 break;
             }
-            let window = self.snd_wnd.saturating_sub(outstanding);
-            if window < left.min(mss) && (how != Write::Override || window == 0) {
+            let window = self.peer.window.saturating_sub(outstanding);
+            let block = self.stream.block(self.s.snd_nxt, most);
+            let last = self.s.snd_nxt + block == self.stream.end;
+            // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
+            let fin = self.stream.fin && last && block <= mss;
+            if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
                 break;
             }
-            let most = left.min(window).min(quota as u64 * mss);
-            let burst = if most >= mss { most - most % mss } else { most };
-            // Minshall's Nagle: one small packet at a time, unless nothing follows it.
-            let nagle = how == Write::Normal && !(self.closed && burst == left);
-            if burst < mss && nagle && self.small_end > self.s.snd_una {
-                break;
-            }
-            if left > mss && !probe && self.defers(left, window, max_segs) {
-                let room = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-                cwnd_limited |= room < window;
+            let mut burst = block.min(window);
+            if block > mss {
+                if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
+                    break;
+                }
+                burst = self.split_point(burst, most, how);
+            } else if last && self.nagle_holds(block, how) {
                 break;
             }
             sent += self.send_burst(burst, out);
-            if probe {
+            if one {
                 break;
             }
         }
@@ -172,7 +177,7 @@ impl Sender {
         }
         if sent > 0 {
             if self.in_reduction() {
-                self.prr_out += sent;
+                self.prr.out += sent;
             }
             if !probe {
                 self.schedule_probe(false);
@@ -181,22 +186,39 @@ impl Sender {
         sent > 0
     }
 
-    /// Whether to wait for more window, to send a fuller burst on the next ACK.
-    fn defers(&self, left: u64, window: u64, max_segs: u32) -> bool {
+    /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
+    fn nagle_holds(&self, bytes: u64, how: Write) -> bool {
+        bytes % self.s.mss as u64 != 0
+            && how == Write::Normal
+            && !self.stream.closed
+            && self.stream.small_end > self.s.snd_una
+    }
+
+    /// How much of a block of which the window takes `needed` bytes leaves at once, at `most`. What is left at its end,
+    /// or at the window's, goes along if Nagle lets it (`tcp_mss_split_point`).
+    fn split_point(&self, needed: u64, most: u64, how: Write) -> u64 {
+        if most <= needed {
+            return most;
+        }
+        if self.nagle_holds(needed, how) { needed - needed % self.s.mss as u64 } else { needed }
+    }
+
+    /// Whether to wait for more window, to send a fuller burst on the next ACK (`tcp_tso_should_defer`). `block`: bytes
+    /// that are there; `last`: no others.
+    fn defers(&self, block: u64, last: bool, window: u64, max_segs: u32, cwnd_limited: &mut bool) -> bool {
         let mss = self.s.mss as u64;
-        if self.s.state >= CaState::Recovery || !self.tso {
+        if self.s.state >= CaState::Recovery || !self.rules.tso {
             return false;
         }
-        let last = self.s.next_departure;
-        if self.s.now.since(last) > Span::from_millis(1) {
+        if self.s.now.since(self.s.next_departure) > Span::from_millis(1) {
             return false;
         }
         let cong_win = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
         let limit = window.min(cong_win);
-        if limit >= max_segs as u64 * mss {
+        if limit >= max_segs as u64 * mss || (!last && limit >= block) {
             return false;
         }
-        if limit >= self.snd_wnd.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
+        if limit >= self.peer.window.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
             return false;
         }
         let Some(head) = self.board.front() else { return false };
@@ -205,53 +227,59 @@ impl Sender {
         if (head.at + srtt).since(self.s.now) > (srtt / 2).min(Span::from_millis(1)) {
             return false;
         }
-        // More data is always coming on a stream that still has some; else send what there is.
-        left > limit || !self.closed
+        if limit <= block {
+            *cwnd_limited |= cong_win < window;
+            return true;
+        }
+        // More data may come, unless the stream is at its end.
+        !(last && self.stream.closed)
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
     fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
         let now = self.s.now;
         if self.board.is_empty() {
-            self.restart_after_idle();
             self.first_sent = now;
             self.s.delivered_time = now;
             self.refresh();
             self.cc.cwnd_event(&self.s, &mut self.w, Event::TxStart);
         }
-        self.charge_pacing(bytes);
         let was_empty = self.board.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
+        let block = self.board.next_block();
+        let ends = self.stream.fin && self.s.snd_nxt + bytes == self.stream.end;
+        let pushes = bytes > 0 && self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
         let mut left = bytes;
         let mut packets = 0;
-        while left > 0 {
+        while left > 0 || (ends && packets == 0) {
             let len = left.min(self.s.mss as u64) as u32;
             let seq = self.s.snd_nxt;
-            let mut p = Sent::new(seq, len);
+            let fin = ends && left == len as u64;
+            let mut p = Sent::new(seq, len + fin as u32);
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            p.flags = app_limited;
+            p.block = block;
+            let push = pushes && left == len as u64;
+            p.flags = app_limited | if push { flag::PUSHED } else { 0 };
+            let p_end = p.end();
             self.board.push(p);
-            out.push(Outgoing {
-                seq,
-                len,
-                cwr: std::mem::take(&mut self.cwr_due),
-                new: true,
-                push: seq + len as u64 == self.write_seq,
-            });
-            self.s.snd_nxt += len as u64;
+            let cwr = std::mem::take(&mut self.recovery.cwr_due);
+            out.push(Outgoing { seq, len, cwr, new: true, push, fin });
+            self.s.snd_nxt = p_end;
             if len < self.s.mss {
-                self.small_end = self.s.snd_nxt;
+                self.stream.small_end = self.s.snd_nxt;
             }
             left -= len as u64;
             packets += 1;
         }
+        self.stream.forget(self.s.snd_nxt);
         mark_push(packets, out);
         self.stats.sent += packets as u64;
+        self.charge_pacing(bytes);
         self.s.last_sent = Some(now);
-        if was_empty || matches!(self.timer, Some((Timer::Probe, _))) {
+        if was_empty || matches!(self.timers.armed, Some((Timer::Probe, _))) {
             self.rearm_rto();
         }
         packets
@@ -259,59 +287,64 @@ impl Sender {
 
     /// Retransmits what is marked lost, as far as window and pacing allow.
     pub(super) fn write_lost(&mut self, out: &mut Vec<Outgoing>) {
-        if self.board.is_empty() || self.retrans_out >= self.lost_out {
+        if self.board.is_empty() || self.count.retrans >= self.count.lost {
             return;
         }
         self.refresh();
         let max_segs = self.tso_segs();
-        let mut n = self.retransmit_hint.unwrap_or(self.board.first());
+        let mut n = self.recovery.hint.unwrap_or(self.board.first());
         if n.wrapping_sub(self.board.first()) >= self.packets_out() {
             n = self.board.first();
         }
         let mut rearm = false;
         while n != self.board.end() {
-            if self.retrans_out >= self.lost_out {
+            if self.count.retrans >= self.count.lost {
                 break;
             }
             let p = self.board.get(n);
+            let block = p.block;
             if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) {
                 n = n.wrapping_add(1);
                 continue;
             }
-            self.retransmit_hint = Some(n);
+            self.recovery.hint = Some(n);
             if self.pacing_blocks() {
                 break;
             }
             // The first goes at once, whatever is in flight (RFC 6675 section 5 step 4.3); PRR has
             // the window say so.
-            let forced = !self.linux && self.in_reduction() && self.prr_out == 0;
+            let forced = !self.rules.linux && self.in_reduction() && self.prr.out == 0;
             let room = self.w.cwnd.saturating_sub(self.in_flight()).max(forced as u32);
             if room == 0 {
                 break;
             }
-            // Adjacent losses leave as one burst, as adjacent data of one skb does.
+            // What is left of a block leaves as one burst.
             let most = room.min(max_segs);
-            let mut burst = 0;
+            let (mut burst, mut bytes) = (0, 0);
             while burst < most && n != self.board.end() {
                 let p = self.board.get(n);
-                if !p.is(flag::LOST)
+                if p.block != block
+                    || !p.is(flag::LOST)
                     || p.is(flag::SACKED | flag::RETRANS)
-                    || self.retrans_out >= self.lost_out
+                    || self.count.retrans >= self.count.lost
                 {
                     break;
                 }
                 rearm |= n == self.board.first();
-                burst += 1;
+                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
             }
+            if burst == most {
+                self.board.cut_after(n.wrapping_sub(1));
+            }
             mark_push(burst, out);
             if self.in_reduction() {
-                self.prr_out += burst;
+                self.prr.out += burst;
             }
-            self.charge_pacing(burst as u64 * self.s.mss as u64);
+            self.charge_pacing(bytes);
         }
-        if rearm && !matches!(self.timer, Some((Timer::Reorder, _))) {
+        if rearm && !matches!(self.timers.armed, Some((Timer::Reorder, _))) {
             self.arm(Timer::Retransmit, self.rto());
         }
     }
@@ -321,11 +354,11 @@ impl Sender {
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {
             p.flags |= flag::RETRANS;
-            self.retrans_out += 1;
+            self.count.retrans += 1;
         }
         self.resend(n, out);
-        self.retrans_stamp.get_or_insert(timestamp(self.s.now));
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.undo.retrans_stamp.get_or_insert(timestamp(self.s.now));
+        self.undo.retrans = self.undo.retrans.max(0) + 1;
     }
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
@@ -343,9 +376,11 @@ impl Sender {
         }
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
-        let (seq, len) = (p.seq, p.len);
-        self.board.link(n);
-        out.push(Outgoing { seq, len, cwr: false, new: false, push: false });
+        let (seq, end, push) = (p.seq, p.end(), p.is(flag::PUSHED));
+        self.board.sent(n);
+        let len = self.payload(n);
+        let fin = end > seq + len as u64;
+        out.push(Outgoing { seq, len, cwr: false, new: false, push, fin });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         if let Some(list) = &mut self.again {
@@ -354,33 +389,91 @@ impl Sender {
         self.s.last_sent = Some(now);
     }
 
-    /// The application wrote `n` bytes more.
-    pub(crate) fn write(&mut self, n: u64, last: bool) {
+    /// The application writes `n` bytes more. The window restarts before bursts are sized by it
+    /// (`tcp_skb_entail`). Where the connection is `open`, full blocks leave in the midst of the write
+    /// (`tcp_sendmsg_locked`); the rest waits for [`Sender::push`].
+    pub(crate) fn write(&mut self, now: Time, n: u64, last: bool, open: bool, out: &mut Vec<Outgoing>) {
+        self.s.now = now;
+        if self.stream.fin {
+            return;
+        }
+        if n > 0 {
+            self.restart_after_idle();
+        }
         self.check_app_limited();
-        self.write_seq += n;
-        self.closed = last;
+        let half = self.half_window();
+        let size = self.s.gso_max_size as u64;
+        let size = if half > 0 { size.min(half) } else { size };
+        let mss = self.s.mss as u64;
+        let size = (size / mss).max(1) * mss;
+        let mut left = n;
+        self.stream.begin(self.s.snd_nxt, size);
+        loop {
+            let room = self.stream.room(self.s.snd_nxt, size);
+            if !open || left <= room {
+                break;
+            }
+            self.stream.append(self.s.snd_nxt, room, size);
+            left -= room;
+            let how = match self.stream.is_forced(half) {
+                true => Write::Push,
+                false if self.stream.is_one_block(self.s.snd_nxt) => Write::One,
+                false => break,
+            };
+            if !self.write_new(out, how) {
+                break;
+            }
+        }
+        self.stream.finish(self.s.snd_nxt, left, size, half);
+        self.stream.closed = last;
     }
 
     /// The application takes back what was not sent.
     pub(crate) fn truncate(&mut self) {
-        self.write_seq = self.s.snd_nxt;
-        self.closed = true;
+        if self.stream.fin {
+            return;
+        }
+        self.stream.truncate(self.s.snd_nxt);
         self.check_app_limited();
+    }
+
+    /// The application will write no more. FIN goes with the last byte, or alone if that has left
+    /// (`tcp_send_fin`).
+    pub(crate) fn close(&mut self, now: Time) {
+        self.s.now = now;
+        (self.stream.fin, self.stream.closed) = (true, true);
+    }
+
+    /// Sends the end of the stream: Nagle's algorithm does not hold it.
+    pub(crate) fn push_end(&mut self, out: &mut Vec<Outgoing>) {
+        self.write_new(out, Write::Push);
+        self.probe_if_closed();
+    }
+
+    /// Payload of packet `n`, its FIN not counted.
+    pub(super) fn payload(&self, n: u32) -> u32 {
+        let p = self.board.get(n);
+        p.len - (p.end() > self.stream.end) as u32
     }
 
     /// Sends what may go, new data only.
     pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         self.write_new(out, Write::Normal);
-        if self.board.is_empty() && self.s.snd_nxt < self.write_seq && self.timer.is_none() {
-            self.arm(Timer::Retransmit, self.rto()); // probe of a closed window
+        self.probe_if_closed();
+    }
+
+    /// Asks for a window where none lets the first packet go.
+    fn probe_if_closed(&mut self) {
+        if self.board.is_empty() && self.s.snd_nxt < self.stream.all() && self.timers.armed.is_none() {
+            self.arm(Timer::Retransmit, self.rto());
         }
     }
 
     /// The pacing timer fired: lost packets first, then new ones.
     pub(super) fn handle_pacing(&mut self, out: &mut Vec<Outgoing>) {
-        self.pacing_at = None;
-        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
+        self.timers.pacing_at = None;
+        if self.count.lost > self.count.retrans && self.w.cwnd > self.in_flight() {
             self.write_lost(out);
         }
         self.write_new(out, Write::Normal);

@@ -3,7 +3,8 @@
 //! SACKed or recovery runs, as long as no reordering was seen (section 6.2 step 4).
 
 use super::timers::TIMEOUT_MIN;
-use super::{Outgoing, Sender, Timer};
+use super::timers::Timer;
+use super::{Outgoing, Sender};
 use crate::scoreboard::{Brief, flag};
 use congestion::CaState;
 use units::{Span, Time};
@@ -11,9 +12,45 @@ use units::{Span, Time};
 /// Recoveries a widened reordering window lasts (section 6.2 step 4).
 const PERSIST: u32 = 16;
 
-/// Whether transmission 1 happened after transmission 2; sequence breaks ties.
-fn sent_after(t1: Time, end1: u64, t2: Time, end2: u64) -> bool {
-    t1 > t2 || (t1 == t2 && end1 > end2)
+/// Memory of the newest delivered transmission (RFC 8985 section 6.2), and the reordering window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rack {
+    sent: Time,
+    order: u16,
+    rtt: Span,
+    /// Something was delivered since losses were last looked for.
+    advanced: bool,
+    pub(super) reordering_seen: bool,
+    /// Reordering window in quarters of the minimum RTT.
+    steps: u32,
+    /// Recoveries for which a widened window still lasts.
+    pub(super) persist: u32,
+    /// `delivered` when a D-SACK last widened it.
+    dsack_round: u64,
+    pub(super) dsack_seen: bool,
+}
+
+impl Default for Rack {
+    fn default() -> Rack {
+        Rack {
+            sent: Time::ZERO,
+            order: 0,
+            rtt: Span::ZERO,
+            advanced: false,
+            reordering_seen: false,
+            steps: 1,
+            persist: 0,
+            dsack_round: 0,
+            dsack_seen: false,
+        }
+    }
+}
+
+/// Whether transmission 1 left after transmission 2. Of those that left at one moment their order tells.
+/// Linux compares where they end (`tcp_skb_sent_after`), which is the same: what one ACK lets out leaves
+/// in the order of sequence numbers. But here ACKs that arrive at one moment share it.
+fn sent_after(t1: Time, order1: u16, t2: Time, order2: u16) -> bool {
+    t1 > t2 || (t1 == t2 && order1.wrapping_sub(order2) as i16 > 0)
 }
 
 impl Sender {
@@ -26,15 +63,15 @@ impl Sender {
         }
         self.rack.advanced = true;
         self.rack.rtt = rtt;
-        if sent_after(p.at, p.end(), self.rack.sent, self.rack.end_seq) {
+        if sent_after(p.at, p.order, self.rack.sent, self.rack.order) {
             self.rack.sent = p.at;
-            self.rack.end_seq = p.end();
+            self.rack.order = p.order;
         }
     }
 
     /// The reordering window now.
     fn reorder_window(&self) -> Span {
-        let proven = self.s.state >= CaState::Recovery || self.sacked_out >= self.reordering;
+        let proven = self.s.state >= CaState::Recovery || self.count.sacked >= self.sacks.reordering;
         if proven && !self.rack.reordering_seen {
             return Span::ZERO;
         }
@@ -65,10 +102,7 @@ impl Sender {
             if p.is(flag::LOST) && !p.is(flag::RETRANS) {
                 continue;
             }
-            if p.is(flag::EVER_RETRANS) && p.at == self.rack.sent {
-                continue; // sent at the same moment: its number does not tell which came first
-            }
-            if !sent_after(self.rack.sent, self.rack.end_seq, p.at, p.end()) {
+            if !sent_after(self.rack.sent, self.rack.order, p.at, p.order) {
                 break;
             }
             match self.rack_wait(n, window) {
@@ -104,14 +138,14 @@ impl Sender {
         if self.in_flight() != prior {
             if self.s.state != CaState::Recovery {
                 self.enter_recovery(false);
-                if self.linux && !self.owns_window && self.in_reduction() {
+                if self.rules.linux && !self.rules.owns_window && self.in_reduction() {
                     let newly = (self.s.lost - lost) as u32;
                     self.reduce(1, newly, false);
                 }
             }
             self.write_lost(out);
         }
-        if !matches!(self.timer, Some((Timer::Retransmit, _))) {
+        if !matches!(self.timers.armed, Some((Timer::Retransmit, _))) {
             self.rearm_rto();
         }
     }

@@ -14,6 +14,38 @@ use super::{AckInfo, Sender};
 use crate::scoreboard::flag;
 use congestion::{CaState, Event, LostPacket};
 
+/// The recovery under way.
+#[derive(Default)]
+pub(super) struct Recovery {
+    /// It ends when this is acknowledged: `snd_nxt` when it began (`high_seq`).
+    pub(super) high_seq: u64,
+    /// The first packet that may be waiting for retransmission (`retransmit_skb_hint`).
+    pub(super) hint: Option<u32>,
+    /// F-RTO is finding out whether the timeout was spurious.
+    pub(super) frto: bool,
+    /// The next data must say CWR.
+    pub(super) cwr_due: bool,
+}
+
+/// What it takes to undo a reduction that turns out needless.
+#[derive(Default)]
+pub(super) struct Undo {
+    pub(super) prior_ssthresh: u32,
+    /// `snd_una` when the reduction came; none: nothing to undo.
+    pub(super) marker: Option<u64>,
+    /// Retransmissions not yet proven needless; -1: none was sent.
+    pub(super) retrans: i64,
+    /// Timestamp clock when recovery's first retransmission left; `None` = none in flight.
+    pub(super) retrans_stamp: Option<u32>,
+}
+
+/// Proportional rate reduction (RFC 6937): packets of this round.
+#[derive(Default)]
+pub(super) struct Prr {
+    pub(super) delivered: u32,
+    pub(super) out: u32,
+}
+
 impl Sender {
     /// Marks one packet lost (`tcp_mark_skb_lost`); a lost retransmission counts again.
     pub(super) fn mark_lost(&mut self, n: u32) {
@@ -23,15 +55,15 @@ impl Sender {
         }
         let (known, again) = (p.is(flag::LOST), p.is(flag::RETRANS));
         p.flags = (p.flags | flag::LOST) & !flag::RETRANS;
-        self.retrans_out -= again as u32;
-        self.lost_out += !known as u32;
+        self.count.retrans -= again as u32;
+        self.count.lost += !known as u32;
         if !known || again {
             self.s.lost += 1;
             self.tell_lost(n);
         }
         let first = self.board.first();
-        if self.retransmit_hint.is_none_or(|h| n.wrapping_sub(first) < h.wrapping_sub(first)) {
-            self.retransmit_hint = Some(n);
+        if self.recovery.hint.is_none_or(|h| n.wrapping_sub(first) < h.wrapping_sub(first)) {
+            self.recovery.hint = Some(n);
         }
     }
 
@@ -60,29 +92,29 @@ impl Sender {
     }
 
     pub(super) fn init_undo(&mut self) {
-        self.undo_marker = Some(self.s.snd_una);
-        self.undo_retrans =
-            self.retrans_out as i64 + (self.tlp_high_seq.is_some() && self.tlp_retrans) as i64;
-        if self.undo_retrans == 0 {
-            self.undo_retrans = -1;
+        self.undo.marker = Some(self.s.snd_una);
+        self.undo.retrans =
+            self.count.retrans as i64 + (self.tlp.high_seq.is_some() && self.tlp.retrans) as i64;
+        if self.undo.retrans == 0 {
+            self.undo.retrans = -1;
         }
     }
 
     fn init_reduction(&mut self) {
-        self.high_seq = self.s.snd_nxt;
-        self.tlp_high_seq = None;
+        self.recovery.high_seq = self.s.snd_nxt;
+        self.tlp.high_seq = None;
         self.w.cwnd_cnt = 0;
         self.w.prior_cwnd = self.w.cwnd;
-        (self.prr_delivered, self.prr_out) = (0, 0);
+        (self.prr.delivered, self.prr.out) = (0, 0);
         self.refresh();
         self.w.ssthresh = self.cc.ssthresh(&self.s, &mut self.w);
-        self.cwr_due = self.ecn;
+        self.recovery.cwr_due = self.rules.ecn;
     }
 
     /// What the RFCs without PRR do: the window falls at once (RFC 6675 section 5 step 4.2,
     /// RFC 6582 section 3.2 step 2, RFC 3168 section 6.1.2).
     fn fall_at_once(&mut self) {
-        if !self.linux && !self.owns_window {
+        if !self.rules.linux && !self.rules.owns_window {
             self.w.cwnd = self.w.ssthresh;
         }
     }
@@ -93,30 +125,30 @@ impl Sender {
         if acked_sacked == 0 || self.w.prior_cwnd == 0 {
             return;
         }
-        self.prr_delivered += acked_sacked;
+        self.prr.delivered += acked_sacked;
         let delta = self.w.ssthresh as i64 - self.in_flight() as i64;
         let sndcnt = if delta < 0 {
             let target =
-                (self.w.ssthresh as u64 * self.prr_delivered as u64).div_ceil(self.w.prior_cwnd as u64);
-            target as i64 - self.prr_out as i64
+                (self.w.ssthresh as u64 * self.prr.delivered as u64).div_ceil(self.w.prior_cwnd as u64);
+            target as i64 - self.prr.out as i64
         } else {
-            let mut n = (self.prr_delivered as i64 - self.prr_out as i64).max(acked_sacked as i64);
+            let mut n = (self.prr.delivered as i64 - self.prr.out as i64).max(acked_sacked as i64);
             if una_advanced && losses == 0 {
                 n += 1;
             }
             n.min(delta)
         };
-        let sndcnt = sndcnt.max((self.prr_out == 0) as i64);
+        let sndcnt = sndcnt.max((self.prr.out == 0) as i64);
         self.w.cwnd = (self.in_flight() as i64 + sndcnt).max(1) as u32;
     }
 
     fn end_reduction(&mut self) {
-        if self.owns_window {
+        if self.rules.owns_window {
             return;
         }
-        if self.w.ssthresh != u32::MAX && (self.s.state == CaState::Cwr || self.undo_marker.is_some()) {
+        if self.w.ssthresh != u32::MAX && (self.s.state == CaState::Cwr || self.undo.marker.is_some()) {
             self.w.cwnd = self.w.ssthresh;
-            self.cwnd_stamp = self.s.now;
+            self.usage.stamp = self.s.now;
         }
         self.refresh();
         self.cc.cwnd_event(&self.s, &mut self.w, Event::CompleteCwr);
@@ -126,18 +158,18 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         // The clock of undo starts with the first retransmission.
         if !self.any_retrans() {
-            self.retrans_stamp = None;
+            self.undo.retrans_stamp = None;
         }
-        self.prior_ssthresh = 0;
+        self.undo.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_reduction() {
             if !ece {
-                self.prior_ssthresh = self.current_ssthresh();
+                self.undo.prior_ssthresh = self.current_ssthresh();
             }
             self.init_reduction();
         }
         self.stats.recoveries += 1;
-        if !self.fast_recovery {
+        if !self.rules.fast_recovery {
             return self.start_over();
         }
         self.set_state(CaState::Recovery);
@@ -153,16 +185,16 @@ impl Sender {
                 self.mark_lost(n);
             }
         }
-        self.frto = false;
+        self.recovery.frto = false;
         self.w.cwnd = self.in_flight() + 1;
         self.set_state(CaState::Loss);
     }
 
     /// RFC 3168 section 6.1.2: at most one reduction a round.
     fn enter_cwr(&mut self) {
-        self.prior_ssthresh = 0;
+        self.undo.prior_ssthresh = 0;
         if self.s.state < CaState::Cwr {
-            self.undo_marker = None;
+            self.undo.marker = None;
             self.init_reduction();
             self.set_state(CaState::Cwr);
             self.fall_at_once();
@@ -170,21 +202,21 @@ impl Sender {
     }
 
     pub(super) fn keep_open(&mut self) {
-        let disorder = self.sacked_out + self.lost_out > 0 || self.any_retrans();
+        let disorder = self.count.sacked + self.count.lost > 0 || self.any_retrans();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.s.state != state {
             self.set_state(state);
-            self.high_seq = self.s.snd_nxt;
+            self.recovery.high_seq = self.s.snd_nxt;
         }
     }
 
     fn any_retrans(&self) -> bool {
-        self.retrans_out > 0 || self.board.front().is_some_and(|p| p.is(flag::EVER_RETRANS))
+        self.count.retrans > 0 || self.board.front().is_some_and(|p| p.is(flag::EVER_RETRANS))
     }
 
     fn try_to_open(&mut self, a: &AckInfo) {
         if !self.any_retrans() {
-            self.retrans_stamp = None;
+            self.undo.retrans_stamp = None;
         }
         if a.ece {
             self.enter_cwr();
@@ -197,14 +229,14 @@ impl Sender {
     /// Eifel detection (RFC 3522): the ACK was caused by an original sent before the first
     /// retransmission, or nothing was sent again yet (pacing held it back).
     fn packet_delayed(&self, a: &AckInfo) -> bool {
-        match self.retrans_stamp {
+        match self.undo.retrans_stamp {
             Some(first) => a.ts_ecr != 0 && a.ts_ecr < first,
-            None => self.linux && (self.sack || self.s.snd_una < self.high_seq),
+            None => self.rules.linux && (self.rules.sack || self.s.snd_una < self.recovery.high_seq),
         }
     }
 
     fn may_undo(&self, a: &AckInfo) -> bool {
-        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.packet_delayed(a))
+        self.undo.marker.is_some() && (self.undo.retrans == 0 || self.packet_delayed(a))
     }
 
     fn undo(&mut self, unmark: bool) {
@@ -212,20 +244,20 @@ impl Sender {
             for n in self.board.numbers() {
                 self.board.get_mut(n).flags &= !flag::LOST;
             }
-            self.lost_out = 0;
-            self.retransmit_hint = None;
+            self.count.lost = 0;
+            self.recovery.hint = None;
         }
-        if self.prior_ssthresh != 0 {
+        if self.undo.prior_ssthresh != 0 {
             self.refresh();
             self.w.cwnd = self.cc.undo_cwnd(&self.s, &mut self.w);
-            if self.prior_ssthresh > self.w.ssthresh {
-                self.w.ssthresh = self.prior_ssthresh;
-                self.cwr_due = false;
+            if self.undo.prior_ssthresh > self.w.ssthresh {
+                self.w.ssthresh = self.undo.prior_ssthresh;
+                self.recovery.cwr_due = false;
             }
             self.stats.undone += 1;
         }
-        self.cwnd_stamp = self.s.now;
-        self.undo_marker = None;
+        self.usage.stamp = self.s.now;
+        self.undo.marker = None;
         self.rack_reexamine();
         if unmark {
             self.board.relink();
@@ -235,18 +267,18 @@ impl Sender {
     /// Without SACK the state is held until something *above* `high_seq` is acknowledged, or
     /// duplicate ACKs of what was sent twice would begin a false recovery (RFC 6582 section 4.1).
     fn prevents_reopening(&mut self) -> bool {
-        if self.sack || self.s.snd_una != self.high_seq {
+        if self.rules.sack || self.s.snd_una != self.recovery.high_seq {
             return false;
         }
         if !self.any_retrans() {
-            self.retrans_stamp = None;
+            self.undo.retrans_stamp = None;
         }
         true
     }
 
     /// The end of recovery. True: the state is held for now.
     fn try_undo_recovery(&mut self, a: &AckInfo) -> bool {
-        if self.linux && self.may_undo(a) {
+        if self.rules.linux && self.may_undo(a) {
             self.undo(false);
         } else {
             self.rack.persist = self.rack.persist.saturating_sub(1);
@@ -259,7 +291,7 @@ impl Sender {
     }
 
     fn try_undo_dsack(&mut self) -> bool {
-        if self.linux && self.undo_marker.is_some() && self.undo_retrans == 0 {
+        if self.rules.linux && self.undo.marker.is_some() && self.undo.retrans == 0 {
             self.undo(false);
             return true;
         }
@@ -271,8 +303,8 @@ impl Sender {
             return false;
         }
         self.undo(true);
-        self.retransmits = 0;
-        if !self.prevents_reopening() && (frto || self.sack) {
+        self.timers.retransmits = 0;
+        if !self.prevents_reopening() && (frto || self.rules.sack) {
             self.set_state(CaState::Open);
         }
         true
@@ -280,15 +312,15 @@ impl Sender {
 
     /// A partial ACK in recovery that a delayed original caused. True: wait, mark nothing more.
     fn try_undo_partial(&mut self, a: &AckInfo) -> bool {
-        if self.undo_marker.is_none() || !self.packet_delayed(a) {
+        if self.undo.marker.is_none() || !self.packet_delayed(a) {
             return false;
         }
         self.check_reordering(a.prior_una);
-        if self.retrans_out > 0 {
+        if self.count.retrans > 0 {
             return true;
         }
         if !self.any_retrans() {
-            self.retrans_stamp = None;
+            self.undo.retrans_stamp = None;
         }
         self.undo(true);
         self.keep_open();
@@ -297,29 +329,29 @@ impl Sender {
 
     /// Loss marking by the profile's rules.
     fn identify_losses(&mut self, a: &mut AckInfo) {
-        if !self.sack {
+        if !self.rules.sack {
             return self.mark_by_dup_acks(a.una_advanced);
         }
-        if !self.rack_tlp {
+        if !self.rules.rack {
             return self.mark_by_sacks();
         }
-        let prior = self.retrans_out;
+        let prior = self.count.retrans;
         if self.rack_mark_lost() {
             a.set_timer = false;
         }
-        a.lost_retrans |= prior > self.retrans_out;
+        a.lost_retrans |= prior > self.count.retrans;
     }
 
     /// The state machine (`tcp_fastretrans_alert`), for every ACK that is not plain progress in Open.
     pub(super) fn recover(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
         if a.ece {
-            self.prior_ssthresh = 0;
+            self.undo.prior_ssthresh = 0;
         }
         if self.s.state == CaState::Open {
-            self.retrans_stamp = None;
-        } else if self.s.snd_una >= self.high_seq {
+            self.undo.retrans_stamp = None;
+        } else if self.s.snd_una >= self.recovery.high_seq {
             match self.s.state {
-                CaState::Cwr if self.s.snd_una != self.high_seq => {
+                CaState::Cwr if self.s.snd_una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_state(CaState::Open);
                 }
@@ -337,7 +369,7 @@ impl Sender {
             CaState::Recovery => {
                 if !a.una_advanced {
                     self.add_dup_acks(dup);
-                } else if self.linux && self.try_undo_partial(a) {
+                } else if self.rules.linux && self.try_undo_partial(a) {
                     return Resend::Nothing;
                 }
                 if self.try_undo_dsack() {
@@ -345,7 +377,7 @@ impl Sender {
                 }
                 self.identify_losses(a);
                 if self.s.state != CaState::Recovery {
-                    if self.lost_out == 0 {
+                    if self.count.lost == 0 {
                         return Resend::Nothing;
                     }
                     self.enter_recovery(a.ece);
@@ -377,7 +409,7 @@ impl Sender {
             self.try_undo_dsack();
         }
         self.identify_losses(a);
-        if self.lost_out == 0 {
+        if self.count.lost == 0 {
             self.try_to_open(a);
             return Resend::Nothing;
         }
@@ -387,33 +419,33 @@ impl Sender {
 
     /// `tcp_process_loss`: F-RTO, undo, and the end of the Loss state.
     fn process_loss(&mut self, a: &AckInfo, dup: u32) -> Resend {
-        let recovered = self.s.snd_una >= self.high_seq;
-        if a.una_advanced && self.linux && self.try_undo_loss(a, false) {
+        let recovered = self.s.snd_una >= self.recovery.high_seq;
+        if a.una_advanced && self.rules.linux && self.try_undo_loss(a, false) {
             return Resend::Nothing;
         }
-        if self.frto {
+        if self.recovery.frto {
             // RFC 5682 section 3.1 step 3.b: never-retransmitted data arrived.
             if a.orig_sacked && self.try_undo_loss(a, true) {
                 return Resend::Nothing;
             }
-            if self.s.snd_nxt > self.high_seq {
+            if self.s.snd_nxt > self.recovery.high_seq {
                 if a.data_sacked || dup > 0 {
-                    self.frto = false; // step 3.a: the loss was real
+                    self.recovery.frto = false; // step 3.a: the loss was real
                 }
             } else if a.una_advanced && !recovered {
-                self.high_seq = self.s.snd_nxt;
+                self.recovery.high_seq = self.s.snd_nxt;
                 // Step 2.b: new data will tell.
-                if self.s.snd_nxt < self.write_seq && self.s.snd_una + self.snd_wnd > self.s.snd_nxt {
+                if self.s.snd_nxt < self.stream.all() && self.s.snd_una + self.peer.window > self.s.snd_nxt {
                     return Resend::New;
                 }
-                self.frto = false;
+                self.recovery.frto = false;
             }
         }
         if recovered {
             self.try_undo_recovery(a);
             return Resend::Nothing;
         }
-        if self.s.snd_nxt > self.high_seq {
+        if self.s.snd_nxt > self.recovery.high_seq {
             self.add_dup_acks(dup); // what step 2.b sent was delivered
         } else if a.una_advanced {
             self.reset_dup_acks();
@@ -423,12 +455,12 @@ impl Sender {
 
     /// RFC 8985 section 7.4.2: what an ACK says of an outstanding probe.
     pub(super) fn process_tlp_ack(&mut self, ack: u64, a: &AckInfo) {
-        let Some(high) = self.tlp_high_seq else { return };
+        let Some(high) = self.tlp.high_seq else { return };
         if ack < high {
             return;
         }
-        if !self.tlp_retrans || a.dsack_tlp {
-            self.tlp_high_seq = None;
+        if !self.tlp.retrans || a.dsack_tlp {
+            self.tlp.high_seq = None;
         } else if ack > high {
             // The probe repaired a loss: one reduction.
             self.init_reduction();
@@ -436,7 +468,7 @@ impl Sender {
             self.end_reduction();
             self.keep_open();
         } else if !a.una_advanced && !a.has_data && !a.win_update && !a.data_sacked {
-            self.tlp_high_seq = None;
+            self.tlp.high_seq = None;
         }
     }
 }

@@ -18,40 +18,40 @@ const DUP_THRESHOLD: u32 = 3;
 impl Sender {
     /// Counts duplicate ACKs where there is no SACK: each means one packet left the network.
     pub(super) fn add_dup_acks(&mut self, dup: u32) {
-        if self.sack || dup == 0 {
+        if self.rules.sack || dup == 0 {
             return;
         }
-        let prior = self.sacked_out;
-        self.sacked_out += dup;
+        let prior = self.count.sacked;
+        self.count.sacked += dup;
         self.limit_dup_acks(0);
-        self.s.delivered += self.sacked_out.saturating_sub(prior) as u64;
+        self.s.delivered += self.count.sacked.saturating_sub(prior) as u64;
     }
 
     /// `acked` packets were acknowledged: one filled the hole, the others had been counted.
     pub(super) fn remove_dup_acks(&mut self, acked: u32) {
-        self.s.delivered += acked.saturating_sub(self.sacked_out).max(1) as u64;
-        self.sacked_out = self.sacked_out.saturating_sub(acked - 1);
+        self.s.delivered += acked.saturating_sub(self.count.sacked).max(1) as u64;
+        self.count.sacked = self.count.sacked.saturating_sub(acked - 1);
         self.limit_dup_acks(acked);
     }
 
     /// More duplicates than packets that could have caused them: the path reorders.
     pub(super) fn limit_dup_acks(&mut self, more: u32) {
-        if self.sack {
+        if self.rules.sack {
             return;
         }
-        let holes = self.lost_out.max(1).min(self.packets_out());
-        if self.sacked_out + holes > self.packets_out() {
-            self.sacked_out = self.packets_out() - holes;
-            if self.linux {
-                self.reordering = (self.packets_out() + more).clamp(1, MAX_REORDERING);
+        let holes = self.count.lost.max(1).min(self.packets_out());
+        if self.count.sacked + holes > self.packets_out() {
+            self.count.sacked = self.packets_out() - holes;
+            if self.rules.linux {
+                self.sacks.reordering = (self.packets_out() + more).clamp(1, MAX_REORDERING);
                 self.rack.reordering_seen = true;
             }
         }
     }
 
     pub(super) fn reset_dup_acks(&mut self) {
-        if !self.sack {
-            self.sacked_out = 0;
+        if !self.rules.sack {
+            self.count.sacked = 0;
         }
     }
 
@@ -60,10 +60,10 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
-        let threshold = if self.linux { self.reordering } else { DUP_THRESHOLD };
+        let threshold = if self.rules.linux { self.sacks.reordering } else { DUP_THRESHOLD };
         let state = self.s.state;
         let first = self.board.first();
-        if ((state < CaState::Recovery && self.sacked_out >= threshold)
+        if ((state < CaState::Recovery && self.count.sacked >= threshold)
             || (state == CaState::Recovery && una_advanced))
             && !self.board.get(first).is(flag::LOST)
         {
@@ -73,13 +73,13 @@ impl Sender {
 
     /// Marks what has three SACKed packets above it.
     pub(super) fn mark_by_sacks(&mut self) {
-        if self.board.is_empty() || self.sacked_out < DUP_THRESHOLD {
+        if self.board.is_empty() || self.count.sacked < DUP_THRESHOLD {
             return;
         }
         // From the top down: once three SACKed packets were passed, what follows is lost.
         let mut above = 0;
         let mut n = self.board.end();
-        let mut left = self.sacked_out;
+        let mut left = self.count.sacked;
         while n != self.board.first() {
             n = n.wrapping_sub(1);
             let p = self.board.get(n);

@@ -8,6 +8,24 @@ use congestion::CaState;
 /// `sysctl_tcp_max_reordering`.
 pub(super) const MAX_REORDERING: u32 = 300;
 
+/// What SACKs have told so far.
+pub(super) struct Sacks {
+    /// One past the highest SACKed byte.
+    pub(super) highest: u64,
+    /// Blocks of the last ACK, to skip what was tagged already (`recv_sack_cache`).
+    pub(super) cache: [(u64, u64); 4],
+    /// Packets by which the path may reorder.
+    pub(super) reordering: u32,
+    /// Duplicates the peer reported (`dsack_dups`).
+    pub(super) duplicates: u64,
+}
+
+impl Default for Sacks {
+    fn default() -> Sacks {
+        Sacks { highest: 0, cache: [(0, 0); 4], reordering: 3, duplicates: 0 }
+    }
+}
+
 impl Sender {
     /// Tags what SACK blocks report, skipping what the previous ACK's blocks had.
     pub(super) fn tag_sacks(&mut self, seg: &Segment, a: &mut AckInfo) {
@@ -24,7 +42,7 @@ impl Sender {
             self.handle_dsack(s, e, a);
         }
         blocks[first..n].sort_unstable();
-        let cache = self.sack_cache;
+        let cache = self.sacks.cache;
         for &(s, e) in &blocks[first..n] {
             let e = e.min(self.s.snd_nxt);
             let mut at = s.max(self.s.snd_una);
@@ -43,10 +61,10 @@ impl Sender {
                 }
             }
         }
-        self.sack_cache = [(0, 0); 4];
-        self.sack_cache[..n - first].copy_from_slice(&blocks[first..n]);
+        self.sacks.cache = [(0, 0); 4];
+        self.sacks.cache[..n - first].copy_from_slice(&blocks[first..n]);
         if let Some(low) = a.reord
-            && (self.s.state != CaState::Loss || self.undo_marker.is_some())
+            && (self.s.state != CaState::Loss || self.undo.marker.is_some())
         {
             self.check_reordering(low);
         }
@@ -65,7 +83,7 @@ impl Sender {
             }
             n = n.wrapping_add(1);
         }
-        self.highest_sack = self.highest_sack.max(end);
+        self.sacks.highest = self.sacks.highest.max(end);
     }
 
     fn tag(&mut self, n: u32, a: &mut AckInfo) {
@@ -76,15 +94,15 @@ impl Sender {
             // Not marked lost: the retransmission may still be in flight.
             if p.is(flag::LOST) {
                 self.board.get_mut(n).flags &= !(flag::LOST | flag::RETRANS);
-                self.lost_out -= 1;
-                self.retrans_out -= 1;
+                self.count.lost -= 1;
+                self.count.retrans -= 1;
             }
         } else {
             if !p.is(flag::EVER_RETRANS) {
                 if p.seq < highest {
                     a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
                 }
-                if p.end() <= self.high_seq {
+                if p.end() <= self.recovery.high_seq {
                     a.orig_sacked = true;
                 }
                 a.first_sacked.get_or_insert(p.at);
@@ -92,14 +110,14 @@ impl Sender {
             }
             if p.is(flag::LOST) {
                 self.board.get_mut(n).flags &= !flag::LOST;
-                self.lost_out -= 1;
+                self.count.lost -= 1;
             }
         }
         self.sample_delivery(n, a);
         self.board.get_mut(n).flags |= flag::SACKED | flag::SAMPLED;
         self.board.unlink(n);
         a.data_sacked = true;
-        self.sacked_out += 1;
+        self.count.sacked += 1;
         self.s.delivered += 1;
     }
 
@@ -110,21 +128,21 @@ impl Sender {
             return;
         }
         let packets = (end - start).div_ceil(self.s.mss as u64);
-        let is_probe = packets == 1 && self.tlp_high_seq == Some(end);
+        let is_probe = packets == 1 && self.tlp.high_seq == Some(end);
         a.dsack_tlp |= is_probe;
         // More duplicates than were ever sent again: the network makes them.
-        self.dsacks += packets;
-        if self.dsacks > self.stats.retransmitted {
+        self.sacks.duplicates += packets;
+        if self.sacks.duplicates > self.stats.retransmitted {
             return;
         }
         // Only what RACK may have caused widens its window.
         self.rack.dsack_seen |= self.rack.reordering_seen && !is_probe;
         a.dsack = true;
         self.s.delivered += packets;
-        let undoable = self.undo_marker.is_some_and(|marker| end > marker);
+        let undoable = self.undo.marker.is_some_and(|marker| end > marker);
         if end <= a.prior_una {
-            if undoable && self.undo_retrans > 0 {
-                self.undo_retrans = (self.undo_retrans - packets as i64).max(0);
+            if undoable && self.undo.retrans > 0 {
+                self.undo.retrans = (self.undo.retrans - packets as i64).max(0);
             }
             return;
         }
@@ -133,8 +151,8 @@ impl Sender {
             let una = self.s.snd_una;
             let p = self.board.get_mut(n);
             if p.is(flag::RETRANS | flag::EVER_RETRANS) {
-                if undoable && self.undo_retrans > 0 {
-                    self.undo_retrans -= 1;
+                if undoable && self.undo.retrans > 0 {
+                    self.undo.retrans -= 1;
                 }
                 if p.is(flag::SACKED) {
                     a.reord = Some(a.reord.map_or(p.seq, |r| r.min(p.seq)));
@@ -142,7 +160,7 @@ impl Sender {
             }
             if p.end() > una && p.is(flag::SACKED) && p.is(flag::RETRANS) {
                 p.flags &= !flag::RETRANS; // that was it
-                self.retrans_out -= 1;
+                self.count.retrans -= 1;
             }
             n = n.wrapping_add(1);
         }
@@ -150,7 +168,7 @@ impl Sender {
 
     /// The end of the highest SACKed packet (`tcp_highest_sack_seq`).
     pub(super) fn highest_sacked(&self) -> u64 {
-        if self.sacked_out == 0 { self.s.snd_una } else { self.highest_sack }
+        if self.count.sacked == 0 { self.s.snd_una } else { self.sacks.highest }
     }
 
     /// Reordering was seen below the highest SACK (`tcp_check_sack_reordering`).
@@ -161,8 +179,8 @@ impl Sender {
         }
         let mss = self.s.mss as u64;
         let metric = highest - low;
-        if metric > self.reordering as u64 * mss {
-            self.reordering = (metric.div_ceil(mss) as u32).min(MAX_REORDERING);
+        if metric > self.sacks.reordering as u64 * mss {
+            self.sacks.reordering = (metric.div_ceil(mss) as u32).min(MAX_REORDERING);
         }
         self.rack.reordering_seen = true;
     }

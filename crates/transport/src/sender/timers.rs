@@ -2,7 +2,7 @@
 //! Only one of them is armed at a time, as in the kernel (`icsk_pending`).
 
 use super::output::Write;
-use super::{Outgoing, Sender, Timer};
+use super::{Outgoing, Sender};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
@@ -13,17 +13,49 @@ use units::{Span, Time};
 /// `TCP_TIMEOUT_MIN`: two ticks of a 1000 Hz kernel.
 pub(super) const TIMEOUT_MIN: Span = Span::from_millis(2);
 
+/// Which of the retransmission timers is armed (only one ever is, `icsk_pending`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Timer {
+    /// RTO, or the probe of a closed window.
+    Retransmit,
+    /// Tail loss probe (RFC 8985 section 7).
+    Probe,
+    /// RACK's reordering timer (RFC 8985 section 6.3).
+    Reorder,
+}
+
+/// The timers and how often in vain they fired.
+#[derive(Default)]
+pub(super) struct Timers {
+    pub(super) armed: Option<(Timer, Time)>,
+    /// When pacing lets the next burst go.
+    pub(super) pacing_at: Option<Time>,
+    /// Timeouts since data was last acknowledged (`icsk_retransmits`).
+    pub(super) retransmits: u32,
+    /// The timeout is doubled so many times (`icsk_backoff`).
+    pub(super) backoff: u32,
+}
+
+/// The tail loss probe outstanding.
+#[derive(Default)]
+pub(super) struct Tlp {
+    /// `snd_nxt` when it was sent (`tlp_high_seq`).
+    pub(super) high_seq: Option<u64>,
+    /// It was a retransmission.
+    pub(super) retrans: bool,
+}
+
 impl Sender {
     /// The RTO with backoff.
     #[inline]
     pub(super) fn rto(&self) -> Span {
-        (self.rtt.rto() * (1u64 << self.backoff.min(10))).min(RTO_MAX)
+        (self.rtt.rto() * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
     }
 
     #[inline]
     pub(super) fn arm(&mut self, timer: Timer, after: Span) {
-        let at = if self.linux { expiry(self.s.now, after) } else { self.s.now + after };
-        self.timer = Some((timer, at));
+        let at = if self.rules.linux { expiry(self.s.now, after) } else { self.s.now + after };
+        self.timers.armed = Some((timer, at));
     }
 
     /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
@@ -36,10 +68,10 @@ impl Sender {
     #[inline]
     pub(super) fn rearm_rto(&mut self) {
         if self.board.is_empty() {
-            self.timer = None;
+            self.timers.armed = None;
             return;
         }
-        let after = match self.timer {
+        let after = match self.timers.armed {
             // Time already waited for the other timers counts.
             Some((Timer::Reorder | Timer::Probe, _)) => self.rto_left(),
             _ => self.rto(),
@@ -57,15 +89,15 @@ impl Sender {
 
     /// Arms the tail loss probe, unless in recovery.
     pub(super) fn schedule_probe(&mut self, advancing_rto: bool) -> bool {
-        if !self.rack_tlp
-            || !self.sack
+        if !self.rules.tlp.unwrap_or(self.rules.rack)
+            || !self.rules.sack
             || self.board.is_empty()
             || !matches!(self.s.state, CaState::Open | CaState::Cwr)
         {
             return false;
         }
         let mut after = match self.rtt.smoothed() {
-            Some(srtt) if self.packets_out() == 1 => srtt * 2 + self.rto_min,
+            Some(srtt) if self.packets_out() == 1 => srtt * 2 + self.rules.rto_min,
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
             None => crate::rtt::RTO_INITIAL,
         };
@@ -81,10 +113,10 @@ impl Sender {
     /// Time has come for whatever is due.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
-        if self.pacing_at.is_some_and(|t| t <= now) {
+        if self.timers.pacing_at.is_some_and(|t| t <= now) {
             self.handle_pacing(out);
         }
-        let Some((timer, at)) = self.timer else { return };
+        let Some((timer, at)) = self.timers.armed else { return };
         if at > now {
             return;
         }
@@ -98,13 +130,13 @@ impl Sender {
 
     /// RFC 9293 section 3.8.6.1: a byte already acknowledged makes the peer tell its window.
     fn probe_window(&mut self, out: &mut Vec<Outgoing>) {
-        if self.s.snd_nxt >= self.write_seq {
-            self.timer = None;
+        if self.s.snd_nxt >= self.stream.all() {
+            self.timers.armed = None;
             return;
         }
         // A window too small for a segment: what fits, rather than nothing for ever
         // (RFC 9293 section 3.8.6.2.1, the override timeout).
-        if self.snd_wnd > 0 && self.write_new(out, Write::Override) {
+        if self.peer.window > 0 && self.write_new(out, Write::Override) {
             return;
         }
         out.push(Outgoing {
@@ -113,8 +145,9 @@ impl Sender {
             cwr: false,
             new: false,
             push: false,
+            fin: false,
         });
-        self.backoff += 1;
+        self.timers.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
 
@@ -122,10 +155,12 @@ impl Sender {
     fn handle_rto(&mut self, out: &mut Vec<Outgoing>) {
         self.stats.timeouts += 1;
         self.enter_loss();
-        self.retransmits += 1;
+        self.timers.retransmits += 1;
         let first = self.board.first();
+        self.board.cut_after(first);
         self.retransmit(first, out);
-        self.backoff += 1;
+        self.charge_pacing(self.payload(first) as u64);
+        self.timers.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
 
@@ -134,10 +169,10 @@ impl Sender {
         let new_recovery = self.s.state < CaState::Recovery;
         self.mark_timed_out();
         if self.s.state <= CaState::Disorder
-            || self.high_seq <= self.s.snd_una
-            || (self.s.state == CaState::Loss && self.retransmits == 0)
+            || self.recovery.high_seq <= self.s.snd_una
+            || (self.s.state == CaState::Loss && self.timers.retransmits == 0)
         {
-            self.prior_ssthresh = self.current_ssthresh();
+            self.undo.prior_ssthresh = self.current_ssthresh();
             self.w.prior_cwnd = self.w.cwnd;
             self.refresh();
             self.w.ssthresh = self.cc.ssthresh(&self.s, &mut self.w);
@@ -146,14 +181,15 @@ impl Sender {
         }
         self.w.cwnd = self.in_flight() + 1;
         self.w.cwnd_cnt = 0;
-        if self.s.state <= CaState::Disorder && self.sacked_out >= 3 {
-            self.reordering = self.reordering.min(3);
+        if self.s.state <= CaState::Disorder && self.count.sacked >= 3 {
+            self.sacks.reordering = self.sacks.reordering.min(3);
         }
         self.set_state(CaState::Loss);
-        self.high_seq = self.s.snd_nxt;
-        self.tlp_high_seq = None;
-        self.cwr_due = self.ecn;
-        self.frto = self.profile != Profile::Rfc && (new_recovery || self.retransmits > 0);
+        self.recovery.high_seq = self.s.snd_nxt;
+        self.tlp.high_seq = None;
+        self.recovery.cwr_due = self.rules.ecn;
+        self.recovery.frto =
+            self.rules.profile != Profile::Rfc && (new_recovery || self.timers.retransmits > 0);
     }
 
     /// Marks lost what an RTO implies; a SACKed head means the receiver reneged.
@@ -161,14 +197,14 @@ impl Sender {
         let reneged = self.board.front().is_some_and(|p| p.is(flag::SACKED));
         let first = self.board.first();
         if reneged {
-            self.sack_cache = [(0, 0); 4];
+            self.sacks.cache = [(0, 0); 4];
         }
         self.reset_dup_acks();
         for n in self.board.numbers() {
             if reneged && self.board.get(n).is(flag::SACKED) {
                 self.board.get_mut(n).flags &= !flag::SACKED;
-                self.sacked_out -= 1;
-            } else if self.rack_tlp && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
+                self.count.sacked -= 1;
+            } else if self.rules.rack && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
                 continue; // sent too recently to be given up
             }
             self.mark_lost(n);
@@ -177,13 +213,13 @@ impl Sender {
 
     /// `tcp_send_loss_probe`: new data if there is any, else the last packet again.
     fn send_probe(&mut self, out: &mut Vec<Outgoing>) {
-        if self.tlp_high_seq.is_some() || self.board.is_empty() {
+        if self.tlp.high_seq.is_some() || self.board.is_empty() {
             self.rearm_rto();
             return;
         }
-        self.tlp_retrans = false;
-        let window = (self.s.snd_una + self.snd_wnd).saturating_sub(self.s.snd_nxt);
-        let left = self.write_seq - self.s.snd_nxt;
+        self.tlp.retrans = false;
+        let window = (self.s.snd_una + self.peer.window).saturating_sub(self.s.snd_nxt);
+        let left = self.stream.all() - self.s.snd_nxt;
         if left > 0 && window >= left.min(self.s.mss as u64) {
             if !self.write_new(out, Write::Probe) {
                 self.rearm_rto();
@@ -191,12 +227,16 @@ impl Sender {
             }
         } else {
             let last = self.board.end().wrapping_sub(1);
+            if last != self.board.first() {
+                self.board.cut_after(last.wrapping_sub(1));
+            }
             self.resend(last, out);
-            self.tlp_retrans = true;
+            self.charge_pacing(self.payload(last) as u64);
+            self.tlp.retrans = true;
         }
         self.stats.probes += 1;
-        self.tlp_high_seq = Some(self.s.snd_nxt);
-        self.timer = None;
+        self.tlp.high_seq = Some(self.s.snd_nxt);
+        self.timers.armed = None;
         self.rearm_rto();
     }
 }

@@ -1,0 +1,223 @@
+//! What the application wrote, in the blocks that Linux keeps it in (skbs of the write queue): each write fills
+//! the last one up, then begins others (`tcp_sendmsg_locked`). Where a block ends decides whether a short burst
+//! waits for more window, and which segments say PSH.
+
+use std::collections::VecDeque;
+
+/// Where a write is larger, nothing is said of what is pushed within.
+const MOST_MARKED: u64 = 64 << 20;
+
+/// What the application wrote.
+#[derive(Default)]
+pub(super) struct Stream {
+    /// One past its last byte (`write_seq`).
+    pub(super) end: u64,
+    /// Nothing will follow.
+    pub(super) closed: bool,
+    /// A FIN follows the last byte.
+    pub(super) fin: bool,
+    /// One past the last packet sent that was not full (`snd_sml`).
+    pub(super) small_end: u64,
+    /// Runs of blocks of one size: where the first begins, and the size. Where the next run begins, or at the end,
+    /// the last block of a run is cut.
+    runs: VecDeque<(u64, u64)>,
+    /// Blocks that say PSH, each by a place in it or at its end; the last is not among them.
+    pushes: VecDeque<u64>,
+    /// One past the last byte that was to be pushed (`pushed_seq`).
+    pushed: u64,
+    /// A write is under way.
+    writing: bool,
+}
+
+impl Stream {
+    /// One past all that is to be sent, FIN included.
+    #[inline]
+    pub(super) fn all(&self) -> u64 {
+        self.end + self.fin as u64
+    }
+
+    /// A write begins; all to `nxt` is sent. The last block keeps its PSH only if it is full, at `size` bytes.
+    pub(super) fn begin(&mut self, nxt: u64, size: u64) {
+        self.forget(nxt);
+        let tail = self.tail(nxt);
+        if tail < self.end && self.end - tail >= size {
+            self.pushes.push_back(self.end);
+        } else {
+            self.pushes.retain(|&p| p <= tail);
+        }
+        self.writing = true;
+    }
+
+    /// Bytes until the last block is full.
+    pub(super) fn room(&self, nxt: u64, size: u64) -> u64 {
+        let used = self.end - self.tail(nxt);
+        if used < size { size - used } else { size }
+    }
+
+    /// Whether the last block is the next to be sent.
+    pub(super) fn is_one_block(&self, nxt: u64) -> bool {
+        nxt < self.end && self.tail(nxt) == nxt
+    }
+
+    /// `n` bytes more: they fill the last block up, then others.
+    pub(super) fn append(&mut self, nxt: u64, n: u64, size: u64) {
+        let old = self.end;
+        let tail = self.tail(nxt);
+        let begin = if old - tail < size { tail } else { old };
+        self.end += n;
+        if old == nxt {
+            self.runs.clear();
+        }
+        match self.runs.back() {
+            Some(&(from, s)) if s == size && (begin - from) % s == 0 => {}
+            _ => self.runs.push_back((begin, size)),
+        }
+    }
+
+    /// A write that goes on for more than `half` the window is pushed in between (`forced_push`).
+    pub(super) fn is_forced(&mut self, half: u64) -> bool {
+        let forced = self.end > self.pushed + half;
+        if forced {
+            self.pushes.push_back(self.end);
+            self.pushed = self.end;
+        }
+        forced
+    }
+
+    /// The rest of a write, of which nothing leaves before it ends.
+    pub(super) fn finish(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
+        let mut full = self.end + self.room(nxt, size);
+        self.append(nxt, n, size);
+        while n < MOST_MARKED && full < self.end {
+            if full > self.pushed + half {
+                self.pushes.push_back(full);
+                self.pushed = full;
+            }
+            full += size;
+        }
+        self.pushed = self.end;
+        self.writing = false;
+    }
+
+    /// Takes back what was not sent.
+    pub(super) fn truncate(&mut self, nxt: u64) {
+        self.end = nxt;
+        self.closed = true;
+        self.runs.clear();
+        self.pushes.clear();
+    }
+
+    /// Where the last block that is not sent begins; `end` if all is sent.
+    fn tail(&self, nxt: u64) -> u64 {
+        let end = self.end;
+        match self.runs.back() {
+            Some(&(from, size)) if nxt < end && from < end => {
+                (from + (end - 1 - from) / size * size).max(nxt)
+            }
+            _ => end,
+        }
+    }
+
+    /// Where the block ends that holds `at`.
+    fn block_end(&self, at: u64) -> u64 {
+        let next = self.runs.partition_point(|&(from, _)| from <= at);
+        let cut = self.runs.get(next).map_or(self.end, |r| r.0);
+        match next.checked_sub(1).and_then(|i| self.runs.get(i)) {
+            Some(&(from, size)) => (from + ((at - from) / size + 1) * size).min(cut),
+            None => cut,
+        }
+    }
+
+    /// Bytes of the block that is to be sent next, from `nxt` on. One that is shorter than `least` takes from the next
+    /// for good (`tcp_grow_skb`).
+    pub(super) fn block(&mut self, nxt: u64, least: u64) -> u64 {
+        let end = self.block_end(nxt);
+        if end - nxt >= least || end >= self.end {
+            return end - nxt;
+        }
+        let next_end = self.block_end(end);
+        let grown = next_end.min(nxt + least);
+        let mut size = next_end - end;
+        while let Some(run) = self.runs.front().filter(|r| r.0 <= next_end) {
+            size = run.1;
+            self.runs.pop_front();
+        }
+        // What follows the two goes on in blocks as it did.
+        if next_end < self.end && self.runs.front().is_none_or(|r| r.0 > next_end) {
+            self.runs.push_front((next_end, size));
+        }
+        if grown < next_end {
+            self.runs.push_front((grown, size.max(next_end - grown)));
+        }
+        self.runs.push_front((nxt, size.max(grown - nxt)));
+        grown - nxt
+    }
+
+    /// Whether a burst from `nxt` to `end` says PSH: a block that does ends in it.
+    pub(super) fn says_push(&self, nxt: u64, end: u64) -> bool {
+        let within = |&p: &u64| (nxt + 1..=end).contains(&self.block_end(p - 1));
+        end == self.end && !self.writing || self.pushes.iter().any(within)
+    }
+
+    /// What lies before `nxt` is sent.
+    pub(super) fn forget(&mut self, nxt: u64) {
+        while self.runs.get(1).is_some_and(|r| r.0 <= nxt) {
+            self.runs.pop_front();
+        }
+        while self.pushes.front().is_some_and(|&p| self.block_end(p - 1) <= nxt) {
+            self.pushes.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(s: &mut Stream, nxt: u64, n: u64, size: u64, half: u64) {
+        s.begin(nxt, size);
+        s.finish(nxt, n, size, half);
+    }
+
+    #[test]
+    fn writes_fill_the_last_block_up() {
+        let mut s = Stream::default();
+        write(&mut s, 0, 250, 100, 1000);
+        assert_eq!((s.block(0, 1), s.block(100, 1), s.block(200, 1)), (100, 100, 50));
+        write(&mut s, 0, 30, 100, 1000);
+        assert_eq!((s.block(200, 1), s.room(0, 100)), (80, 20));
+        // Larger blocks from now on: the last is filled up, too.
+        write(&mut s, 0, 200, 150, 1000);
+        assert_eq!((s.block(200, 1), s.block(350, 1)), (150, 130));
+        // Short of what may leave: the next block gives.
+        assert_eq!(s.block(80, 50), 50);
+        assert_eq!((s.block(130, 1), s.block(200, 1)), (70, 150));
+    }
+
+    #[test]
+    fn what_is_left_of_a_block_is_filled_up_from_where_it_begins() {
+        let mut s = Stream::default();
+        write(&mut s, 0, 90, 100, 1000);
+        assert!(s.is_one_block(0));
+        write(&mut s, 40, 200, 100, 1000);
+        assert_eq!((s.block(40, 1), s.block(140, 1), s.block(240, 1)), (100, 100, 50));
+    }
+
+    #[test]
+    fn a_full_block_that_ended_a_write_keeps_its_push() {
+        let mut s = Stream::default();
+        for n in [100, 50, 20] {
+            write(&mut s, 0, n, 100, 1000);
+        }
+        let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e - 1, e)).collect();
+        assert_eq!(pushed, [100, 170]);
+    }
+
+    #[test]
+    fn half_a_window_is_pushed_at_a_time() {
+        let mut s = Stream::default();
+        write(&mut s, 0, 1000, 100, 250);
+        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e - 1, e)).collect();
+        assert_eq!(pushed, [300, 600, 900, 1000]);
+    }
+}

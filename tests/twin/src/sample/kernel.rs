@@ -1,0 +1,270 @@
+//! One run on the live kernel.
+//!
+//! Everything happens in one thread, on one CPU: a segment written to the TUN device passes the kernel's TCP
+//! within the call, so what it sent and what it tells then belong to that segment.
+
+use super::log::{Ack, Burst, Event, Input, Log};
+use super::look::Look;
+use super::peer::{Data, Peer};
+use super::plan::Plan;
+use super::sys::{self, Socket};
+use super::wire::{self, Sent};
+use std::fs;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+use transport::Flags;
+use units::{Span, Time};
+
+/// A run ends after this long, finished or not.
+const LONGEST: Span = Span::from_millis(2_500);
+/// Or when all is acknowledged, this much later.
+const AFTER: Span = Span::from_millis(20);
+/// Or after so many events.
+const MOST_EVENTS: usize = 4_000;
+/// A buckets of the kernel's timers holds so many ticks at most, of those that come within half a minute.
+const WHEEL: u64 = 4_096;
+const TICK: u64 = 4_000_000;
+
+/// Why there is no log.
+#[derive(Debug)]
+pub enum Error {
+    /// Root is missing, or `/dev/net/tun`.
+    Permission(io::Error),
+    /// The kernel said no.
+    System(&'static str, io::Error),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Permission(e) => write!(f, "a namespace or a TUN device: {e}"),
+            Error::System(what, e) => write!(f, "{what}: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs a plan on the kernel, in a thread and a network namespace that end with it.
+///
+/// # Errors
+/// Without the privilege to make a namespace and a TUN device, or if the kernel refuses a setting.
+pub fn run(plan: &Plan) -> Result<Log, Error> {
+    let there = || Run::new(plan).and_then(Run::play);
+    let done = std::thread::scope(|s| s.spawn(there).join());
+    done.unwrap_or_else(|_| Err(Error::System("the run", io::ErrorKind::Other.into())))
+}
+
+/// What the tick count is ahead of `CLOCK_MONOTONIC` / 4 ms, from `/proc/timer_list`.
+fn ticks_ahead() -> Option<u64> {
+    let before = sys::monotonic();
+    let text = fs::read_to_string("/proc/timer_list").ok()?;
+    let now: u64 = text.lines().find_map(|l| l.strip_prefix("now at "))?.split(' ').next()?.parse().ok()?;
+    let jiffies: u64 = text.lines().find_map(|l| l.strip_prefix("jiffies: "))?.parse().ok()?;
+    // The list's time is read first: near the end of a tick its jiffies may be the next one's.
+    (now >= before && now % TICK < TICK / 2).then(|| jiffies.wrapping_sub(now / TICK))
+}
+
+/// The `CLOCK_MONOTONIC` at which the model's clock begins: its ticks sort into buckets as the kernel's do.
+fn epoch() -> u64 {
+    let ahead = (0..20).find_map(|_| {
+        std::thread::sleep(Duration::from_micros(700));
+        ticks_ahead()
+    });
+    // Without the list: the kernel's ticks begin five minutes before they wrap.
+    let ahead = ahead.unwrap_or(0u64.wrapping_sub(75_000));
+    let now = sys::monotonic() / TICK;
+    (now - now.wrapping_add(ahead) % WHEEL) * TICK
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    tun: OwnedFd,
+    socket: Socket,
+    epoch: u64,
+    peer: Peer,
+    log: Log,
+    buffer: Vec<u8>,
+    /// Port and first byte of the connection.
+    port: u16,
+    first: u32,
+    established: Option<Time>,
+    written: usize,
+    sent: Vec<Sent>,
+    /// When nothing had left of itself yet.
+    looked: Time,
+}
+
+fn set(key: &str, value: &str) -> Result<(), Error> {
+    let write = fs::write(format!("/proc/sys/net/ipv4/{key}"), value);
+    write.map_err(|e| Error::System("a setting of net.ipv4", e))
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan) -> Result<Run<'a>, Error> {
+        let epoch = epoch();
+        sys::enter_new_network().map_err(Error::Permission)?;
+        let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+        set("tcp_no_metrics_save", "1")?;
+        // A namespace's first control decides about pacing; Reno paces nothing.
+        set("tcp_congestion_control", "reno")?;
+        // 2: without an offset drawn for each connection.
+        set("tcp_timestamps", if plan.timestamps { "2" } else { "0" })?;
+        set("tcp_sack", if plan.sack { "1" } else { "0" })?;
+        set("tcp_ecn", "0")?;
+        let tun = sys::open_tun(wire::HERE).map_err(Error::Permission)?;
+        let socket = Socket::tcp().map_err(|e| Error::System("a socket", e))?;
+        let option = |level, name, value: &[u8]| {
+            socket.set(level, name, value).map_err(|e| Error::System("a socket option", e))
+        };
+        option(libc::IPPROTO_TCP, libc::TCP_CONGESTION, plan.control.name().as_bytes())?;
+        option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(32i32 << 20).to_ne_bytes())?;
+        if plan.paced {
+            option(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(1u64 << 40).to_ne_bytes())?;
+        }
+        sys::be_punctual();
+        Ok(Run {
+            plan,
+            tun,
+            socket,
+            epoch,
+            peer: Peer::new(plan),
+            log: Log { plan: plan.clone(), events: Vec::new() },
+            buffer: vec![0; 1 << 17],
+            port: 0,
+            first: 0,
+            established: None,
+            written: 0,
+            sent: Vec::new(),
+            looked: Time::ZERO,
+        })
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(sys::monotonic() - self.epoch)
+    }
+
+    /// What the kernel's timestamps are ahead of the log's.
+    fn clock(&self) -> u32 {
+        ((self.epoch / 1_000_000) as u32).wrapping_sub(1)
+    }
+
+    /// Takes what the kernel has sent.
+    fn drain(&mut self) -> bool {
+        while let Ok(n) = sys::read(self.tun.as_raw_fd(), &mut self.buffer) {
+            self.sent.extend(wire::read(&self.buffer[..n]));
+        }
+        !self.sent.is_empty()
+    }
+
+    /// Writes down an input that began at `at` and took so long, with all that came of it.
+    fn note(&mut self, at: Time, took: Span, input: Input) -> Result<(), Error> {
+        self.drain();
+        let mut info = [0; 256];
+        let n = self.socket.info(&mut info).map_err(|e| Error::System("TCP_INFO", e))?;
+        let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
+        let look = Look::of_kernel(&info[..n]).ok_or_else(short)?;
+        let mut out = Vec::new();
+        for s in std::mem::take(&mut self.sent) {
+            out.push(self.carry(at + took, s));
+        }
+        self.log.events.push(Event { at, took: took.as_nanos(), input, out, look });
+        Ok(())
+    }
+
+    /// Gives a burst to the path, segment by segment.
+    fn carry(&mut self, now: Time, s: Sent) -> Burst {
+        let ts = if s.ts == 0 { 0 } else { s.ts.wrapping_sub(self.clock()) };
+        if s.flags & Flags::SYN.0 != 0 {
+            (self.port, self.first) = (s.port, s.seq.wrapping_add(1));
+            self.peer.greet(now, ts);
+            return Burst { seq: 0, len: 0, mss: 0, flags: s.flags, ts };
+        }
+        let seq = s.seq.wrapping_sub(self.first) as i32 as i64;
+        let mut done = 0;
+        while done < s.len {
+            let len = s.mss.min(s.len - done);
+            self.peer.send(now, Data { seq: seq as u64 + done as u64, len, ts });
+            done += len;
+        }
+        Burst { seq, len: s.len, mss: s.mss, flags: s.flags, ts }
+    }
+
+    fn play(mut self) -> Result<Log, Error> {
+        let begin = self.now();
+        let to = SocketAddrV4::new(wire::THERE, wire::PORT);
+        self.socket.connect(to).map_err(|e| Error::System("connect", e))?;
+        let done = self.now();
+        self.note(begin, done.since(begin), Input::Connect)?;
+        let end = begin + LONGEST;
+        let mut over: Option<Time> = None;
+        loop {
+            self.note_timer()?;
+            let looked = self.now();
+            if looked >= end || over.is_some_and(|t| looked >= t) || self.log.events.len() >= MOST_EVENTS {
+                return Ok(self.log);
+            }
+            if let Some(ack) = self.peer.take(looked) {
+                self.deliver(ack)?;
+                continue;
+            }
+            let write = self.next_write();
+            if write.is_some_and(|at| at <= looked) {
+                self.write()?;
+                continue;
+            }
+            if over.is_none() && self.is_done() {
+                over = Some(looked + AFTER);
+            }
+            let next = [self.peer.next(), write, over, Some(end)].into_iter().flatten().min().unwrap_or(end);
+            let wait = Duration::from_nanos(next.since(self.now()).as_nanos());
+            sys::wait_readable(self.tun.as_raw_fd(), wait).map_err(|e| Error::System("poll", e))?;
+        }
+    }
+
+    /// What left of itself is a timer's.
+    fn note_timer(&mut self) -> Result<(), Error> {
+        let looked = self.now();
+        if !self.drain() {
+            self.looked = looked;
+            return Ok(());
+        }
+        self.note(looked, looked.since(self.looked), Input::Timer)
+    }
+
+    fn is_done(&self) -> bool {
+        let look = self.log.events.last().map(|e| e.look);
+        self.written == self.plan.writes.len() && look.is_some_and(|l| l.is_quiet())
+    }
+
+    fn deliver(&mut self, ack: Ack) -> Result<(), Error> {
+        let Plan { mss, sack, .. } = *self.plan;
+        let frame = wire::frame(&ack, mss, sack, self.port, self.first, self.clock());
+        self.note_timer()?;
+        let at = self.now();
+        sys::write(self.tun.as_raw_fd(), &frame)
+            .map_err(|e| Error::System("writing to the TUN device", e))?;
+        let done = self.now();
+        if ack.flags & Flags::SYN.0 != 0 {
+            self.established = Some(done);
+        }
+        self.note(at, done.since(at), Input::Segment(ack))
+    }
+
+    fn next_write(&self) -> Option<Time> {
+        let (after, _) = self.plan.writes.get(self.written)?;
+        Some(self.established? + *after)
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let bytes = vec![0; self.plan.writes[self.written].1 as usize];
+        self.written += 1;
+        self.note_timer()?;
+        let at = self.now();
+        let n = self.socket.send(&bytes).map_err(|e| Error::System("send", e))?;
+        let done = self.now();
+        self.note(at, done.since(at), Input::Write(n as u64))
+    }
+}

@@ -1,0 +1,191 @@
+//! What happened in a run, and its file: a line for each input, each burst sent, and what `TCP_INFO` said then.
+//!
+//! | line | fields |
+//! |---|---|
+//! | `run` | seed, control, paced, MSS of payload, SACK, timestamps |
+//! | `c` | the application connects: time, how long the call took |
+//! | `w` | it writes: time, took, bytes |
+//! | `a` | a segment of the other end arrives: time, took, flags, ACK, window, its timestamp, echo, SACK blocks |
+//! | `t` | a timer fired: time when its packets were seen, how long nobody had looked |
+//! | `>` | a burst leaves: first byte, bytes, payload of its segments, flags, timestamp |
+//! | `=` | fields of `TCP_INFO` that changed, by number |
+//!
+//! Times are ns: the first is since the model's begin, the others since the line before. Sequence numbers are
+//! offsets from the first byte. Timestamps are the model's: ms of its clock and 1; 0 is none.
+
+use super::look::Look;
+use super::plan::{Control, Plan};
+use units::Time;
+
+/// What the other end sent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ack {
+    /// TCP flags: ACK, and SYN in the first.
+    pub flags: u8,
+    /// Next byte expected.
+    pub ack: u64,
+    /// Receive window, bytes.
+    pub window: u32,
+    /// Its own timestamp.
+    pub ts_val: u32,
+    /// Timestamp echoed.
+    pub ts_ecr: u32,
+    /// SACK blocks as offsets.
+    pub sacks: Vec<(u64, u64)>,
+}
+
+/// Segments that left together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// First byte; one before an unacknowledged first byte in a window probe, so it may be -1.
+    pub seq: i64,
+    /// Bytes.
+    pub len: u32,
+    /// Payload of each segment but the last.
+    pub mss: u32,
+    /// TCP flags of the last segment.
+    pub flags: u8,
+    /// Timestamp.
+    pub ts: u32,
+}
+
+/// What the kernel was given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// `connect`.
+    Connect,
+    /// The application wrote so many bytes.
+    Write(u64),
+    /// A segment.
+    Segment(Ack),
+    /// Nothing: a timer of its own fired.
+    Timer,
+}
+
+/// One input, what the kernel sent because of it, and what it told then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When; of a timer, when its packets were seen.
+    pub at: Time,
+    /// How long the call took, ns: when in it the kernel looked at its clock is not known.
+    pub took: u64,
+    /// What.
+    pub input: Input,
+    /// What left.
+    pub out: Vec<Burst>,
+    /// What was told afterwards.
+    pub look: Look,
+}
+
+/// A run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Log {
+    /// What was drawn.
+    pub plan: Plan,
+    /// In order of time.
+    pub events: Vec<Event>,
+}
+
+impl Log {
+    /// As text.
+    pub fn write(&self) -> String {
+        let p = &self.plan;
+        let mut s = format!(
+            "run {} {} {} {} {} {}\n",
+            p.seed, p.control, p.paced as u8, p.mss, p.sack as u8, p.timestamps as u8
+        );
+        let (mut last, mut look) = (0, Look::default());
+        for e in &self.events {
+            let (at, took) = (e.at.as_nanos() - last, e.took);
+            last = e.at.as_nanos();
+            match &e.input {
+                Input::Connect => s += &format!("c {at} {took}\n"),
+                Input::Write(n) => s += &format!("w {at} {took} {n}\n"),
+                Input::Timer => s += &format!("t {at} {took}\n"),
+                Input::Segment(a) => {
+                    let Ack { flags, ack, window, ts_val, ts_ecr, sacks } = a;
+                    s += &format!("a {at} {took} {flags} {ack} {window} {ts_val} {ts_ecr}");
+                    sacks.iter().for_each(|(from, to)| s += &format!(" {from}-{to}"));
+                    s.push('\n');
+                }
+            }
+            for b in &e.out {
+                s += &format!("> {} {} {} {} {}\n", b.seq, b.len, b.mss, b.flags, b.ts);
+            }
+            let changes = e.look.changes(&look);
+            if !changes.is_empty() {
+                s += &format!("={changes}\n");
+            }
+            look = e.look;
+        }
+        s
+    }
+
+    /// The runs in a text; `None` where it is damaged.
+    pub fn read(text: &str) -> Option<Vec<Log>> {
+        let mut logs: Vec<Log> = Vec::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("run ") {
+                logs.push(Log { plan: read_plan(rest)?, events: Vec::new() });
+            } else {
+                read_line(line, &mut logs.last_mut()?.events)?;
+            }
+        }
+        Some(logs)
+    }
+}
+
+fn read_plan(text: &str) -> Option<Plan> {
+    let f: Vec<&str> = text.split(' ').collect();
+    let flag = |i: usize| f.get(i).map(|&v| v == "1");
+    let control = Control::parse(f.get(1)?)?;
+    let plan = Plan::draw(f.first()?.parse().ok()?, control, flag(2)?);
+    // What the recording says holds: draws may change later.
+    Some(Plan { mss: f.get(3)?.parse().ok()?, sack: flag(4)?, timestamps: flag(5)?, ..plan })
+}
+
+fn read_line(line: &str, events: &mut Vec<Event>) -> Option<()> {
+    let (kind, rest) = line.split_at_checked(1)?;
+    let mut fields = rest.split_whitespace();
+    let mut number = || fields.next()?.parse::<i64>().ok();
+    match kind {
+        ">" => {
+            let burst = Burst {
+                seq: number()?,
+                len: number()? as u32,
+                mss: number()? as u32,
+                flags: number()? as u8,
+                ts: number()? as u32,
+            };
+            events.last_mut()?.out.push(burst);
+        }
+        "=" => events.last_mut()?.look.change(rest)?,
+        _ => {
+            let (last, look) = events.last().map_or((0, Look::default()), |e| (e.at.as_nanos(), e.look));
+            let (at, took) = (Time::from_nanos(last + number()? as u64), number()? as u64);
+            let input = match kind {
+                "c" => Input::Connect,
+                "w" => Input::Write(number()? as u64),
+                "t" => Input::Timer,
+                "a" => {
+                    let mut ack = Ack {
+                        flags: number()? as u8,
+                        ack: number()? as u64,
+                        window: number()? as u32,
+                        ts_val: number()? as u32,
+                        ts_ecr: number()? as u32,
+                        sacks: Vec::new(),
+                    };
+                    for block in fields {
+                        let (from, to) = block.split_once('-')?;
+                        ack.sacks.push((from.parse().ok()?, to.parse().ok()?));
+                    }
+                    Input::Segment(ack)
+                }
+                _ => return None,
+            };
+            events.push(Event { at, took, input, out: Vec::new(), look });
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,296 @@
+//! A run's inputs given to the model, and what it makes of them compared with what the kernel did.
+//!
+//! The kernel's clock is read somewhere within the call that gave it the input; its timers are seen when
+//! their packets are. So a timer of the model fires when the kernel's did, if that is not earlier than it was
+//! due by more than [`EARLY`], nor later by more than [`LATE`]; where an input and a departure of the pacing
+//! timer lie closer together than that, their order is not known, and the packets may come with either.
+
+use super::log::{Burst, Event, Input, Log};
+use super::look::Look;
+use super::moment::Moments;
+use super::peer::SCALE;
+use congestion::make;
+use std::collections::VecDeque;
+use transport::{Flags, Limits, Segment, Stack, SynOptions, Tcp};
+use units::{Span, Time};
+
+/// How much earlier than the model's a timer of the kernel may be seen.
+const EARLY: Span = Span::from_micros(60);
+/// And how much later: a tick, and what a busy machine adds.
+const LATE: Span = Span::from_millis(6);
+/// The ticks that all timers but the pacing timer wait for, ns.
+const TICK: u64 = 4_000_000;
+/// From the begin of a write to the TUN device to the moment TCP looks at its clock.
+const STAMP: Span = Span::from_micros(1);
+/// What a call takes without delays, ns: more of it is uncertainty.
+const USUAL: u64 = 25_000;
+
+/// Where model and kernel part.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// Number of the event.
+    pub event: usize,
+    /// What differs first: a field of `TCP_INFO`, `packets`, `flags`, `timer`.
+    pub what: &'static str,
+    /// How, in words.
+    pub how: String,
+    /// What the model told after this event.
+    pub model: Look,
+}
+
+/// A segment as it is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Packet {
+    seq: i64,
+    len: u32,
+    flags: u8,
+    ts: u32,
+}
+
+fn packets(bursts: &[Burst]) -> impl Iterator<Item = Packet> + '_ {
+    bursts.iter().flat_map(|b| {
+        let step = b.mss.max(1);
+        (0..b.len.div_ceil(step).max(1)).map(move |i| {
+            let len = step.min(b.len - i * step);
+            let last = (i + 1) * step >= b.len;
+            let flags = if last { b.flags } else { b.flags & !Flags::PSH.0 };
+            Packet { seq: b.seq + (i * step) as i64, len, flags, ts: b.ts }
+        })
+    })
+}
+
+/// Whether it is a timer of the wheel that is due: the pacing timer does not wait for ticks.
+fn ticks(due: Time) -> bool {
+    due.as_nanos() % TICK == 0
+}
+
+struct Replay {
+    tcp: Tcp,
+    /// The other end's largest segment, and whether it takes SACKs.
+    peer: (u32, bool),
+    now: Time,
+    out: Vec<Segment>,
+    /// What the kernel sent and the model did not, and the reverse.
+    kernel: VecDeque<Packet>,
+    model: VecDeque<Packet>,
+    slack: u64,
+    moments: Moments,
+    /// What the kernel told last.
+    before: Look,
+    /// The flags compared.
+    mask: u8,
+}
+
+/// The first difference, if there is one.
+///
+/// `push`: which segments say PSH is compared too.
+pub fn replay(log: &Log, push: bool) -> Option<Difference> {
+    let mut r = Replay::new(log);
+    r.mask = if push { u8::MAX } else { !Flags::PSH.0 };
+    for (i, event) in log.events.iter().enumerate() {
+        let next = log.events.get(i + 1);
+        if let Some((what, how)) = r.step(event, next) {
+            return Some(Difference { event: i, what, how, model: r.look() });
+        }
+    }
+    None
+}
+
+type Found = Option<(&'static str, String)>;
+
+impl Replay {
+    fn new(log: &Log) -> Replay {
+        let p = &log.plan;
+        // All else is learned from the other end's SYN-ACK.
+        let stack = Stack { pacing: Some(p.paced), timestamps: Some(p.timestamps), ..Stack::default() };
+        let limits = Limits { send_buffer: 1 << 40, ..stack.own_limits(1500, None) };
+        let cc = make(p.control.name(), 1, "cc").unwrap_or_else(|| unreachable!("it is in the registry"));
+        Replay {
+            tcp: Tcp::new(limits, cc),
+            peer: (p.mss, p.sack),
+            now: Time::ZERO,
+            out: Vec::new(),
+            kernel: VecDeque::new(),
+            model: VecDeque::new(),
+            slack: 0,
+            moments: Moments::default(),
+            before: Look::default(),
+            mask: u8::MAX,
+        }
+    }
+
+    fn look(&self) -> Look {
+        Look::of_model(&self.tcp.info())
+    }
+
+    /// When the kernel looked at its clock, as far as that can be told: by the round trip it measured, else by
+    /// the millisecond of the timestamps that it sent.
+    fn moment(&mut self, event: &Event, next: Option<&Event>) -> Time {
+        let most = event.at + Span::from_nanos(event.took);
+        let rtt = self.tcp.tx.rtt.smoothed();
+        let told = match &event.input {
+            // The handshake's round trip tells when the SYN left.
+            Input::Connect => next.and_then(|answer| {
+                let rtt = Span::from_micros(answer.look.first_rtt()?);
+                let left = (answer.at + STAMP).as_nanos().checked_sub(rtt.as_nanos())?;
+                Some(Time::from_nanos(left)).filter(|&t| event.at <= t && t <= most)
+            }),
+            Input::Segment(ack) => {
+                let sent = self.moments.acknowledge(ack);
+                sent.zip(rtt).and_then(|(sent, rtt)| Moments::tell(sent, rtt, event, &self.before))
+            }
+            _ => None,
+        };
+        let stamp = event.out.iter().map(|b| b.ts).find(|&ts| ts != 0);
+        let from = Time::from_nanos(stamp.map_or(0, |ts| (ts as u64).saturating_sub(1) * 1_000_000));
+        let usual = event.at + STAMP;
+        let at = told.unwrap_or(if from > usual && from <= most { from } else { usual });
+        at.max(self.now)
+    }
+
+    fn step(&mut self, event: &Event, next: Option<&Event>) -> Found {
+        let late = if event.input == Input::Timer { 0 } else { event.took.saturating_sub(USUAL) / 1000 };
+        self.slack = (self.slack * 7 / 8).max(late);
+        let mask = self.mask;
+        self.kernel.extend(packets(&event.out).map(|p| Packet { flags: p.flags & mask, ..p }));
+        match &event.input {
+            Input::Timer => {}
+            _ => {
+                let at = self.moment(event, next);
+                if let Some(found) = self.catch_up(at) {
+                    return Some(found);
+                }
+                self.now = at;
+                self.give(&event.input);
+            }
+        }
+        self.collect();
+        if let Some(found) = self.fire(event) {
+            return Some(found);
+        }
+        event.out.iter().for_each(|burst| self.moments.send(self.now, burst));
+        self.before = event.look;
+        self.compare(event, next)
+    }
+
+    /// Timers that were due well before `at`: the kernel's sent nothing, or there would be an event.
+    fn catch_up(&mut self, at: Time) -> Found {
+        // What the pacing timer finds nothing to send for counts too.
+        let late = |due: Time| if ticks(due) { LATE } else { EARLY };
+        while let Some(due) = self.tcp.next_wake().filter(|&due| due + late(due) < at) {
+            self.wake(due);
+            if !self.model.is_empty() {
+                let late = at.since(due).as_micros();
+                return Some(("timer", format!("the model's fired, the kernel's not within {late} us")));
+            }
+        }
+        None
+    }
+
+    fn give(&mut self, input: &Input) {
+        let (now, out) = (self.now, &mut self.out);
+        match input {
+            Input::Connect => self.tcp.connect(now, out),
+            Input::Write(n) => self.tcp.write(now, *n, false, out),
+            Input::Timer => {}
+            Input::Segment(ack) => {
+                let mut seg = Segment {
+                    ack: ack.ack,
+                    window: ack.window,
+                    ts_val: ack.ts_val,
+                    ts_ecr: ack.ts_ecr,
+                    flags: Flags(ack.flags),
+                    sack_ok: self.peer.1,
+                    ..Segment::BLANK
+                };
+                if seg.flags.has(Flags::SYN) {
+                    seg.set_syn_options(SynOptions {
+                        mss: Some(self.peer.0 as u16),
+                        scale: Some(SCALE as u8),
+                    });
+                }
+                for (to, &(s, e)) in seg.sack.iter_mut().zip(&ack.sacks) {
+                    let relative = |x: u64| x.wrapping_sub(ack.ack) as i64 as i32;
+                    *to = (relative(s), relative(e));
+                    seg.sacks += 1;
+                }
+                self.tcp.handle_segment(now, &seg, out);
+            }
+        }
+    }
+
+    fn wake(&mut self, at: Time) {
+        self.now = at.max(self.now);
+        self.tcp.handle_wake(self.now, &mut self.out);
+        self.collect();
+    }
+
+    /// Takes what the model sent, and strikes out what both did.
+    fn collect(&mut self) {
+        self.model.extend(self.out.drain(..).map(|s| Packet {
+            seq: s.seq as i64,
+            len: s.len,
+            flags: s.flags.0 & self.mask,
+            ts: s.ts_val,
+        }));
+        while let (Some(k), Some(m)) = (self.kernel.front(), self.model.front()) {
+            if (k.seq, k.len, k.flags) != (m.seq, m.len, m.flags) || k.ts.abs_diff(m.ts) > 1 {
+                return;
+            }
+            self.kernel.pop_front();
+            self.model.pop_front();
+        }
+    }
+
+    /// The kernel sent more than the model until now: so its timer fired.
+    fn fire(&mut self, event: &Event) -> Found {
+        let seen = event.at;
+        while !self.kernel.is_empty() && self.model.is_empty() {
+            let k = self.kernel[0];
+            let Some(due) = self.tcp.next_wake() else {
+                return Some(("packets", format!("the model sends less: {k:?}")));
+            };
+            if due > seen + EARLY {
+                let early = due.since(seen).as_micros();
+                return Some((
+                    "packets",
+                    format!("the model sends less, its timer is due in {early} us: {k:?}"),
+                ));
+            }
+            if ticks(due) && due + LATE < seen {
+                let late = seen.since(due).as_micros();
+                return Some(("timer", format!("the kernel's fired {late} us after the model's was due")));
+            }
+            // The timestamp tells when it fired, to the millisecond.
+            let told = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000);
+            let at = due.max(told.min(seen));
+            self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
+            self.wake(at);
+        }
+        None
+    }
+
+    fn compare(&mut self, event: &Event, next: Option<&Event>) -> Found {
+        match (self.kernel.front(), self.model.front()) {
+            // A SYN is outstanding; what is told of a connection that is not there yet is not compared.
+            (None, None) if event.input == Input::Connect => None,
+            (None, None) => {
+                let model = self.look();
+                let found = event.look.difference(&model, self.slack);
+                found.map(|(field, k, m)| (field, format!("kernel {k}, model {m}")))
+            }
+            // Paced, and the next departure is at hand: perhaps the model only sees it due already.
+            (None, Some(_))
+                if next.is_some_and(|n| n.input == Input::Timer && n.at < self.now + EARLY + EARLY) =>
+            {
+                None
+            }
+            (None, Some(m)) => Some(("packets", format!("the model sends more: {m:?}"))),
+            (Some(k), Some(m)) if (k.seq, k.len) == (m.seq, m.len) => {
+                Some(("flags", format!("kernel {k:?}, model {m:?}")))
+            }
+            (Some(k), Some(m)) => Some(("packets", format!("kernel {k:?}, model {m:?}"))),
+            (Some(k), None) => Some(("packets", format!("the model sends less: {k:?}"))),
+        }
+    }
+}
