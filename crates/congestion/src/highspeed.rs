@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Up to 38 packets a is 1 and b is 1/2: Reno. Sources: RFC 3649, sections 5 and 7 and the table of appendix B, which
-//! the test of [`TABLE`] works out again from the formulas; Linux `tcp_highspeed.c` for the arithmetic.
+//! the test of the table works out again from the formulas; Linux `tcp_highspeed.c` for the arithmetic.
 //!
 //! | RFC 3649 | here, as in Linux |
 //! |---|---|

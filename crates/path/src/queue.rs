@@ -1,6 +1,6 @@
 //! Queues, usable by every link and shaper: one file each in `queue/`, one line each in `queues!` below.
 //!
-//! A new queue is one file with a configuration that is a [`Discipline`], and one line: it then reads and
+//! A new queue is one file with a configuration that is a `Discipline`, and one line: it then reads and
 //! writes as `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, and stands in the tests
 //! and fuzzers over all queues.
 
