@@ -21,6 +21,15 @@ const LATE: Span = Span::from_millis(6);
 const TICK: u64 = 4_000_000;
 /// From the begin of a write to the TUN device to the moment TCP looks at its clock.
 const STAMP: Span = Span::from_micros(1);
+/// The kernel's ticks come so late, as a rule, at most.
+const TICK_LATE: Span = Span::from_micros(200);
+/// The order of a segment and the pacing timer may be doubted if they are as close as this; of a segment and
+/// another timer, within [`LATE`].
+const DOUBTED: Span = Span::from_micros(1_500);
+/// How many events before a difference an order may be to blame.
+const SWAP_WITHIN: usize = 6;
+/// How many orders are tried.
+const MOST_SWAPS: usize = 12;
 /// What a call takes without delays, ns: more of it is uncertainty.
 const USUAL: u64 = 25_000;
 
@@ -76,27 +85,44 @@ struct Replay {
     before: Look,
     /// The flags compared.
     mask: u8,
+    /// Number of the event at hand.
+    number: usize,
+    /// When packets of writes and timers left.
+    left: Vec<Option<Time>>,
+    /// Events whose order with a timer is the other one than it seems.
+    swapped: Vec<usize>,
+    /// Events so close to a timer that their order may be doubted.
+    doubted: Vec<usize>,
 }
 
 /// The first difference, if there is one.
 ///
 /// `push`: which segments say PSH is compared too.
 pub fn replay(log: &Log, push: bool) -> Option<Difference> {
-    let mut r = Replay::new(log);
-    r.mask = if push { u8::MAX } else { !Flags::PSH.0 };
-    for (i, event) in log.events.iter().enumerate() {
-        let next = log.events.get(i + 1);
-        if let Some((what, how)) = r.step(event, next) {
-            return Some(Difference { event: i, what, how, model: r.look() });
+    let mask = if push { u8::MAX } else { !Flags::PSH.0 };
+    let mut tried = Vec::new();
+    let mut best = Replay::new(log, mask, Vec::new());
+    let mut found = best.run(log)?;
+    for _ in 0..MOST_SWAPS {
+        // Perhaps timer and segment came in the other order shortly before.
+        let near = |&&i: &&usize| i + SWAP_WITHIN >= found.event && !tried.contains(&i);
+        let Some(&swap) = best.doubted.iter().rev().find(near) else { break };
+        tried.push(swap);
+        let mut swapped = best.swapped.clone();
+        swapped.push(swap);
+        let mut other = Replay::new(log, mask, swapped);
+        let found_then = other.run(log)?;
+        if found_then.event > found.event {
+            (best, found) = (other, found_then);
         }
     }
-    None
+    Some(found)
 }
 
 type Found = Option<(&'static str, String)>;
 
 impl Replay {
-    fn new(log: &Log) -> Replay {
+    fn new(log: &Log, mask: u8, swapped: Vec<usize>) -> Replay {
         let p = &log.plan;
         let options = if p.timestamps { transport::TIMESTAMP_OPTION } else { 0 };
         let limits = Limits {
@@ -126,8 +152,22 @@ impl Replay {
             slack: 0,
             moments: Moments::default(),
             before: Look::default(),
-            mask: u8::MAX,
+            mask,
+            number: 0,
+            left: Moments::survey(&log.events),
+            swapped,
+            doubted: Vec::new(),
         }
+    }
+
+    fn run(&mut self, log: &Log) -> Option<Difference> {
+        for (i, event) in log.events.iter().enumerate() {
+            self.number = i;
+            if let Some((what, how)) = self.step(event, log.events.get(i + 1)) {
+                return Some(Difference { event: i, what, how, model: self.look() });
+            }
+        }
+        None
     }
 
     fn look(&self) -> Look {
@@ -150,7 +190,7 @@ impl Replay {
                 let sent = self.moments.acknowledge(ack);
                 sent.zip(rtt).and_then(|(sent, rtt)| Moments::tell(sent, rtt, event, &self.before))
             }
-            _ => None,
+            _ => self.left[self.number],
         };
         let stamp = event.out.iter().map(|b| b.ts).find(|&ts| ts != 0);
         let from = Time::from_nanos(stamp.map_or(0, |ts| (ts as u64).saturating_sub(1) * 1_000_000));
@@ -184,11 +224,19 @@ impl Replay {
         self.compare(event, next)
     }
 
-    /// Timers that were due well before `at`: the kernel's sent nothing, or there would be an event.
+    /// Timers that were due before `at`: what the kernel's sent would be an event. What the pacing timer finds nothing
+    /// to send for counts too.
     fn catch_up(&mut self, at: Time) -> Found {
-        // What the pacing timer finds nothing to send for counts too.
-        let late = |due: Time| if ticks(due) { LATE } else { EARLY };
-        while let Some(due) = self.tcp.next_wake().filter(|&due| due + late(due) < at) {
+        let mut swapped = self.swapped.contains(&self.number);
+        while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {
+            let (usual, doubted) = if ticks(due) { (TICK_LATE, LATE) } else { (EARLY, DOUBTED) };
+            if at < due + doubted && self.doubted.last() != Some(&self.number) {
+                self.doubted.push(self.number);
+            }
+            if (due + usual < at) == (swapped && at < due + doubted) {
+                break;
+            }
+            swapped = false;
             self.wake(due);
             if !self.model.is_empty() {
                 let late = at.since(due).as_micros();
@@ -265,9 +313,10 @@ impl Replay {
                 let late = seen.since(due).as_micros();
                 return Some(("timer", format!("the kernel's fired {late} us after the model's was due")));
             }
-            // The timestamp tells when it fired, to the millisecond.
-            let told = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000);
-            let at = due.max(told.min(seen));
+            // The round trip tells when it fired; or the timestamp, to the millisecond; else a tick is when it is seen.
+            let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
+            let usual = if ticks(due) && k.ts == 0 { seen } else { stamp };
+            let at = due.max(self.left[self.number].unwrap_or(usual));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
         }
