@@ -6,7 +6,7 @@ use super::{Outgoing, Sender};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
-use crate::wheel::expiry;
+use crate::wheel::{Slot, round_up};
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
@@ -28,6 +28,8 @@ pub(super) enum Timer {
 #[derive(Default)]
 pub(super) struct Timers {
     pub(super) armed: Option<(Timer, Time)>,
+    /// Where Linux keeps the one timer of them all.
+    slot: Slot,
     /// When pacing lets the next burst go.
     pub(super) pacing_at: Option<Time>,
     /// Timeouts since data was last acknowledged (`icsk_retransmits`).
@@ -46,15 +48,18 @@ pub(super) struct Tlp {
 }
 
 impl Sender {
-    /// The RTO with backoff.
+    /// The RTO with backoff; Linux keeps it in ticks (`icsk_rto`).
     #[inline]
     pub(super) fn rto(&self) -> Span {
-        (self.rtt.rto() * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
+        let rto = self.rtt.rto();
+        let rto = if self.rules.linux { round_up(rto) } else { rto };
+        (rto * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
     }
 
     #[inline]
     pub(super) fn arm(&mut self, timer: Timer, after: Span) {
-        let at = if self.rules.linux { expiry(self.s.now, after) } else { self.s.now + after };
+        let now = self.s.now;
+        let at = if self.rules.linux { self.timers.slot.set(now, after) } else { now + after };
         self.timers.armed = Some((timer, at));
     }
 

@@ -4,6 +4,7 @@
 
 use super::Sender;
 use crate::config::Profile;
+use crate::wheel::between;
 use congestion::{CaState, Event};
 use units::Time;
 
@@ -37,7 +38,9 @@ impl Sender {
             self.usage.stamp = self.s.now;
         } else {
             self.usage.used = self.usage.used.max(out);
-            if self.rules.linux && self.s.now.since(self.usage.stamp) >= self.rto() && !self.rules.owns_window
+            if self.rules.linux
+                && between(self.usage.stamp, self.s.now) >= self.rto()
+                && !self.rules.owns_window
             {
                 self.application_limited();
             }
@@ -70,7 +73,8 @@ impl Sender {
     pub(super) fn restart_after_idle(&mut self) {
         let Some(last) = self.s.last_sent.filter(|_| self.board.is_empty()) else { return };
         let rto = self.rto();
-        let mut idle = self.s.now.since(last);
+        let now = self.s.now;
+        let mut idle = if self.rules.linux { between(last, now) } else { now.since(last) };
         if idle <= rto || self.rules.owns_window || self.rules.profile == Profile::Windows {
             return;
         }
