@@ -168,7 +168,8 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
     // Servers of any port, without privileges.
     let _ = set("ip_unprivileged_port_start", "0");
     must("tcp_no_metrics_save", "1".into())?;
-    must("tcp_slow_start_after_idle", "1".into())?;
+    must("tcp_slow_start_after_idle", flag(stack.idle_restart != Some(false)))?;
+    must("tcp_early_retrans", if stack.tlp == Some(false) { "0" } else { "3" }.into())?;
     // A socket that begins with BBR stays paced, whatever is chosen later; Reno paces nothing.
     must("tcp_congestion_control", "reno".into())?;
     must("tcp_timestamps", flag(stack.timestamps != Some(false)))?;
@@ -177,7 +178,8 @@ fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
     // The kernel takes no maximum below the 4096 B minimum.
     let receive = stack.receive_buffer.map_or(6 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
     let send = stack.send_buffer.map_or(4 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
-    must("tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)))?;
+    let initial = stack.initial_receive_buffer.map_or(131_072, |b| b.get()).clamp(4096, receive);
+    must("tcp_rmem", format!("4096 {initial} {receive}"))?;
     must("tcp_wmem", format!("4096 {} {send}", send.min(16_384)))?;
     if let Some(min) = stack.rto_min {
         must("tcp_rto_min_us", min.as_micros().max(1).to_string())?;

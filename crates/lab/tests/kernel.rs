@@ -319,6 +319,40 @@ fn every_key_of_a_stack_is_taken() {
     near(f.goodput_mbps, 24_000.0 * 8.0 / 0.2 / 1e6, 0.1);
 }
 
+/// A pause of a second shrinks a window that a second of sending opened, unless the host is told not to; a
+/// buffer of 16 KiB to begin with takes more round trips than one of 512 KiB.
+#[test]
+fn settings_that_change_the_senders_ways_are_taken() {
+    let received = |stack: &str, app: &str| {
+        let text = format!(
+            r#"
+            duration = "2500ms"
+            [hosts.a]
+            stack = {{ {stack} }}
+            [hosts.b]
+            stack = {{ {stack} }}
+            [links.path]
+            between = ["a", "b"]
+            forward = [{{ kind = "link", rate = "200Mbit/s", queue = {{ kind = "fifo", packets = 5000 }} }}, {{ kind = "delay", delay = "50ms" }}]
+            backward = [{{ kind = "delay", delay = "50ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            app = {{ {app} }}
+            "#
+        );
+        Some(run(&text)?.variant.flows[0].delivered_bytes)
+    };
+    let pauses = r#"kind = "onoff", on = "700ms", off = "1s""#;
+    let Some(shrinks) = received("idle_restart = true", pauses) else { return };
+    let Some(stays) = received("idle_restart = false", pauses) else { return };
+    assert!(stays as f64 > 1.2 * shrinks as f64, "{stays} beside {shrinks}");
+    let short = r#"kind = "bulk", duration = "500ms""#;
+    let Some(small) = received(r#"initial_receive_buffer = "16KiB""#, short) else { return };
+    let Some(large) = received(r#"initial_receive_buffer = "512KiB""#, short) else { return };
+    assert!(large as f64 > 1.5 * small as f64, "{large} beside {small}");
+}
+
 #[test]
 fn a_run_can_be_stopped() {
     let stop = std::sync::atomic::AtomicBool::new(false);

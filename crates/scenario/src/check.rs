@@ -184,6 +184,7 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     }
     for (key, size) in [
         ("receive_window", stack.receive_window),
+        ("initial_receive_buffer", stack.initial_receive_buffer),
         ("receive_buffer", stack.receive_buffer),
         ("send_buffer", stack.send_buffer),
     ] {

@@ -107,7 +107,7 @@ impl Builder<'_> {
         let mtu = mtu_of(self.scenario, from, to);
         let stack = |h: usize| -> &Stack { &self.scenario.hosts[h].stack };
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
-            let limits: Limits = stack(here).limits(stack(there), mtu, pacing);
+            let limits: Limits = stack(here).own_limits(mtu, pacing);
             let stream = format!("flow.{name}.{side}");
             self.out.ends.push(Tcp::new(limits, cc[side].make(self.seed, &stream)));
             self.out.host.push(here as u32);

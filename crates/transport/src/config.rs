@@ -1,5 +1,6 @@
 //! What a scenario may set of a host's stack and of an application. Plain data.
 
+use crate::segment::{Flags, HEADER, Segment, TIMESTAMP_OPTION};
 use crate::windows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct Stack {
     pub ecn: Option<bool>,
     /// A fixed receive window (awnd): no autotuning.
     pub receive_window: Option<Bytes>,
+    /// Receive buffer that autotuning begins with (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which
+    /// counts payload alone).
+    pub initial_receive_buffer: Option<Bytes>,
     /// Largest receive buffer autotuning may reach (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
     pub receive_buffer: Option<Bytes>,
     /// Largest send buffer (`tcp_wmem[2]`, default 4 MiB).
@@ -52,6 +56,12 @@ pub struct Stack {
     pub pacing: Option<bool>,
     /// Segmentation offload: bursts sized as Linux sizes them. Default true for linux.
     pub tso: Option<bool>,
+    /// Tail loss probes (RFC 8985 section 7; `tcp_early_retrans`), with SACK. Default true for linux, false for
+    /// rfc; for windows where the handshake took 10 ms or more.
+    pub tlp: Option<bool>,
+    /// Shrink the congestion window after idle time, or while it is not used (RFC 5681 section 4.1, RFC 2861;
+    /// `tcp_slow_start_after_idle`). Default true, false for windows.
+    pub idle_restart: Option<bool>,
 }
 
 /// How packets of a datagram source are spaced.
@@ -117,6 +127,40 @@ pub enum App {
     },
 }
 
+/// `TCP_MSS_DEFAULT`: what a peer takes that says nothing (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+
+/// What one end's SYN says it can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Largest segment it takes, bytes of payload and options.
+    pub mss: u32,
+    /// TCP timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Selective acknowledgement (RFC 2018).
+    pub sack: bool,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// By how many bits its windows are shifted (RFC 7323); none: windows are below 64 KiB, both ways.
+    pub scale: Option<u8>,
+}
+
+impl Offer {
+    /// What a SYN or SYN-ACK says.
+    pub fn of(seg: &Segment) -> Offer {
+        let options = seg.syn_options();
+        // Asking takes both flags, agreeing only the echo (RFC 3168 section 6.1.1).
+        let (echo, reduced) = (seg.flags.has(Flags::ECE), seg.flags.has(Flags::CWR));
+        Offer {
+            mss: options.mss.map_or(DEFAULT_MSS, u32::from),
+            timestamps: seg.ts_val != 0,
+            sack: seg.sack_ok,
+            ecn: echo && reduced != seg.flags.has(Flags::ACK),
+            scale: options.scale,
+        }
+    }
+}
+
 /// A [`Stack`] with every default filled in for one connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limits {
@@ -124,18 +168,23 @@ pub struct Limits {
     pub profile: Profile,
     /// Initial window, segments.
     pub initial_window: u32,
+    /// What this end's SYN offers. Of the next five fields a connection learns by the peer's what is in
+    /// force ([`Limits::agree`]).
+    pub offer: Offer,
     /// Payload bytes of a full segment, options counted off.
     pub mss: u32,
     /// Timestamps on every segment.
     pub timestamps: bool,
     /// SACK negotiated.
     pub sack: bool,
-    /// This end's SYN offers timestamps and SACK (a SYN-ACK has what was negotiated).
-    pub offers: (bool, bool),
     /// ECN negotiated.
     pub ecn: bool,
+    /// Windows are scaled.
+    pub scaled: bool,
     /// Fixed receive window, bytes.
     pub receive_window: Option<u64>,
+    /// Receive buffer to begin with, bytes, if not the profile's own.
+    pub initial_receive_buffer: Option<u64>,
     /// Largest receive buffer, bytes.
     pub receive_buffer: u64,
     /// Largest send buffer, bytes.
@@ -148,45 +197,88 @@ pub struct Limits {
     pub pacing: bool,
     /// Burst sizing.
     pub tso: bool,
+    /// Tail loss probes, if not by the profile.
+    pub tlp: Option<bool>,
+    /// Shrink the window after idle time.
+    pub idle_restart: bool,
     /// Upper bound of the pacing rate, bytes per second.
     pub max_pacing_rate: u64,
 }
 
+impl Limits {
+    /// The peer offers this: an option is in force when both ends have it, the MSS is the smaller one.
+    pub fn agree(&mut self, peer: &Offer) {
+        let own = self.offer;
+        self.timestamps = own.timestamps && peer.timestamps;
+        let options = if self.timestamps { TIMESTAMP_OPTION } else { 0 };
+        self.mss = own.mss.min(peer.mss).saturating_sub(options).max(1);
+        self.sack = own.sack && peer.sack;
+        self.ecn = own.ecn && peer.ecn;
+        self.scaled = own.scale.is_some() && peer.scale.is_some();
+    }
+}
+
 impl Stack {
-    /// The connection's limits between this stack and `peer` over a path of `mtu` bytes:
-    /// an option is in force when both ends have it, the MSS is the smaller one.
-    pub fn limits(&self, peer: &Stack, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
+    /// What this stack's SYN offers over a path of `mtu` bytes.
+    fn offer(&self, mtu: u32) -> Offer {
+        let largest = mtu.saturating_sub(HEADER).max(64);
+        let buffer = self.receive_window.map_or(0, Bytes::get).max(self.largest_receive_buffer());
+        // `tcp_select_initial_window`.
+        let bits = buffer.max(1).ilog2().saturating_sub(15).min(14) as u8;
+        Offer {
+            mss: self.mss.unwrap_or(largest).min(largest),
+            timestamps: self.timestamps.unwrap_or(self.profile == Profile::Linux),
+            sack: self.sack.unwrap_or(true),
+            ecn: self.ecn.unwrap_or(false),
+            scale: Some(bits),
+        }
+    }
+
+    fn largest_receive_buffer(&self) -> u64 {
+        let most = if self.profile == Profile::Windows { windows::BUFFER_MAX } else { 6 << 20 };
+        self.receive_buffer.map_or(most, Bytes::get)
+    }
+
+    /// The limits of a connection of this stack over a path of `mtu` bytes to a peer that agrees to all
+    /// it offers. A [`crate::Tcp`] learns from the peer's SYN what it does agree to.
+    pub fn own_limits(&self, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
         let (linux, windows) = (self.profile == Profile::Linux, self.profile == Profile::Windows);
         let (delayed_ack, rto_min) = match self.profile {
             Profile::Linux => (Span::from_millis(40), Span::from_millis(200)),
             Profile::Rfc => (Span::from_millis(200), Span::from_secs(1)),
             Profile::Windows => (windows::DELAYED_ACK, windows::RTO_MIN),
         };
-        let has_timestamps = |s: &Stack| s.timestamps.unwrap_or(s.profile == Profile::Linux);
-        let timestamps = has_timestamps(self) && has_timestamps(peer);
-        let header = crate::segment::HEADER;
-        let largest = mtu.saturating_sub(header).max(64);
-        let clamp = |s: &Stack| s.mss.unwrap_or(largest).min(largest);
-        let options = if timestamps { crate::segment::TIMESTAMP_OPTION } else { 0 };
-        Limits {
+        let offer = self.offer(mtu);
+        let mut limits = Limits {
             profile: self.profile,
             initial_window: self.initial_window.unwrap_or(10).max(1),
-            mss: clamp(self).min(clamp(peer)).saturating_sub(options).max(1),
-            timestamps,
-            sack: self.sack.unwrap_or(true) && peer.sack.unwrap_or(true),
-            offers: (has_timestamps(self), self.sack.unwrap_or(true)),
-            ecn: self.ecn.unwrap_or(false) && peer.ecn.unwrap_or(false),
+            offer,
+            mss: offer.mss,
+            timestamps: offer.timestamps,
+            sack: offer.sack,
+            ecn: offer.ecn,
+            scaled: true,
             receive_window: self.receive_window.map(Bytes::get),
-            receive_buffer: self
-                .receive_buffer
-                .map_or(if windows { windows::BUFFER_MAX } else { 6 << 20 }, Bytes::get),
+            initial_receive_buffer: self.initial_receive_buffer.map(Bytes::get),
+            receive_buffer: self.largest_receive_buffer(),
             send_buffer: self.send_buffer.map_or(4 << 20, Bytes::get),
             delayed_ack: self.delayed_ack.unwrap_or(delayed_ack),
             rto_min: self.rto_min.unwrap_or(rto_min),
             // SO_MAX_PACING_RATE turns pacing on (`sk_pacing_status`).
             pacing: self.pacing.unwrap_or(max_pacing_rate.is_some()),
             tso: self.tso.unwrap_or(linux),
+            tlp: self.tlp,
+            idle_restart: self.idle_restart.unwrap_or(!windows),
             max_pacing_rate: max_pacing_rate.map_or(u64::MAX, |r| r.as_bps() / 8),
-        }
+        };
+        limits.agree(&offer);
+        limits
+    }
+
+    /// The same when `peer` is known ahead: what their handshake will agree on.
+    pub fn limits(&self, peer: &Stack, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
+        let mut limits = self.own_limits(mtu, max_pacing_rate);
+        limits.agree(&peer.offer(mtu));
+        limits
     }
 }

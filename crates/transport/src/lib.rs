@@ -15,11 +15,11 @@ mod wheel;
 mod windows;
 
 pub use app::{Application, Side};
-pub use config::{App, Arrival, Limits, Profile, Stack};
+pub use config::{App, Arrival, Limits, Offer, Profile, Stack};
 pub use receive::Receiver;
 pub use relay::pump;
 pub use rtt::Rtt;
-pub use segment::{Flags, HEADER, SackBlock, Segment, TIMESTAMP_OPTION, UDP_HEADER};
+pub use segment::{Flags, HEADER, SackBlock, Segment, SynOptions, TIMESTAMP_OPTION, UDP_HEADER};
 pub use sender::{Again, Info, Limit, SendStats, Sender};
 pub use tcp::Tcp;
 pub use udp::UdpSource;

@@ -92,6 +92,18 @@ impl Receiver {
         }
     }
 
+    /// What the handshake agreed on. Windows that are not scaled are below 64 KiB.
+    pub(crate) fn agree(&mut self, limits: &Limits) {
+        let mss = limits.mss as u64;
+        self.sack = limits.sack;
+        self.sizes = Sizes { mss, full: mss, last: 0 };
+        if !limits.scaled {
+            self.space.unscale();
+            self.window = self.window.min(self.space.ssthresh);
+        }
+        self.drs = RightSizing::new(self.window.min(10 * mss));
+    }
+
     /// The connection is established at `now`.
     pub fn establish(&mut self, now: Time, ts: u32) {
         self.drs.time = now;

@@ -43,6 +43,16 @@ impl Flags {
 /// Negative for a D-SACK of data already acknowledged (RFC 2883).
 pub type SackBlock = (i32, i32);
 
+/// What a SYN or SYN-ACK tells in options of its own. Timestamps and SACK are told by the segment's
+/// [`Segment::ts_val`] and [`Segment::sack_ok`], ECN by its flags (RFC 3168 section 6.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SynOptions {
+    /// Largest segment it takes, bytes of payload and options; without it 536 (RFC 9293 section 3.7.1).
+    pub mss: Option<u16>,
+    /// By how many bits its windows are shifted (RFC 7323 section 2.2).
+    pub scale: Option<u8>,
+}
+
 /// A TCP segment or UDP datagram.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -113,6 +123,21 @@ impl Segment {
             n += 4 + 8 * self.sacks as u32;
         }
         n
+    }
+
+    /// Makes a SYN tell this. It lies where a SYN has no SACK blocks, so that segments stay small.
+    pub fn set_syn_options(&mut self, options: SynOptions) {
+        debug_assert!(self.flags.has(Flags::SYN) && self.sacks == 0);
+        self.sack[0] = (options.mss.unwrap_or(0) as i32, options.scale.map_or(0, |n| n as i32 + 1));
+    }
+
+    /// What a SYN tells; nothing for other segments.
+    pub fn syn_options(&self) -> SynOptions {
+        if !self.flags.has(Flags::SYN) {
+            return SynOptions::default();
+        }
+        let (mss, scale) = self.sack[0];
+        SynOptions { mss: (mss != 0).then_some(mss as u16), scale: (scale != 0).then_some((scale - 1) as u8) }
     }
 
     /// The SACK blocks as stream offsets.

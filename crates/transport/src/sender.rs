@@ -87,8 +87,12 @@ pub struct SendStats {
 struct Rules {
     profile: Profile,
     linux: bool,
-    /// Losses are found by time, and the tail is probed (RFC 8985).
-    rack_tlp: bool,
+    /// Losses are found by time (RFC 8985).
+    rack: bool,
+    /// The tail is probed (RFC 8985 section 7); if not said, where losses are found by time.
+    tlp: Option<bool>,
+    /// The window shrinks after idle time.
+    idle_restart: bool,
     sack: bool,
     timestamps: bool,
     ecn: bool,
@@ -111,7 +115,9 @@ impl Rules {
         Rules {
             profile: limits.profile,
             linux,
-            rack_tlp: linux,
+            rack: linux,
+            tlp: limits.tlp,
+            idle_restart: limits.idle_restart,
             sack: limits.sack,
             timestamps: limits.timestamps,
             ecn: limits.ecn,
@@ -212,6 +218,15 @@ impl Sender {
         }
     }
 
+    /// What the handshake agreed on.
+    pub(crate) fn agree(&mut self, limits: &Limits) {
+        (self.rules.sack, self.rules.timestamps, self.rules.ecn) =
+            (limits.sack, limits.timestamps, limits.ecn);
+        self.s.sack = limits.sack;
+        self.full_mss = limits.mss;
+        self.fit_mss();
+    }
+
     /// The handshake is done; `rtt` is its round trip (unless the SYN was retransmitted).
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;
@@ -221,7 +236,7 @@ impl Sender {
         self.first_sent = now;
         self.usage.stamp = now;
         if self.rules.profile == Profile::Windows {
-            self.rules.rack_tlp = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
+            self.rules.rack = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
         }
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);

@@ -4,11 +4,12 @@
 //! [`Tcp::connect`], [`Tcp::write`], [`Tcp::truncate`], [`Tcp::read`]; outputs, the segments each of
 //! them appends to `out`; the next wake-up, [`Tcp::next_wake`]. Early wake-ups are harmless.
 //!
+//! Options (MSS, window scale, timestamps, SACK, ECN) are in force as the peer's SYN or SYN-ACK agrees to them.
 //! The connection is never closed: a run ends when its scenario does, so there is no FIN.
 
-use crate::config::{Limits, Profile};
+use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Segment, SynOptions};
 use crate::sender::{Info, Outgoing, Sender};
 use congestion::Controller;
 use units::{Span, Time, earliest};
@@ -78,7 +79,12 @@ impl Tcp {
         let backoff = self.syn_tries.saturating_sub(linear).min(6);
         self.syn_tries += 1;
         self.syn_timer = Some(now + Span::from_secs(1) * (1 << backoff));
-        let flags = if self.state == State::SynReceived { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let flags = match self.state {
+            State::SynReceived if self.limits.ecn => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
+            State::SynReceived => Flags::SYN.with(Flags::ACK),
+            _ if self.limits.offer.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+            _ => Flags::SYN,
+        };
         self.append(now, 0, 0, flags, false, out);
     }
 
@@ -113,18 +119,33 @@ impl Tcp {
         seg.sent = now;
         seg.len = len;
         let mut timestamps = self.limits.timestamps;
+        seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         if flags.has(Flags::SYN) {
-            let offer = !flags.has(Flags::ACK);
-            timestamps |= offer && self.limits.offers.0;
-            seg.sack_ok = self.limits.sack || offer && self.limits.offers.1;
+            timestamps = self.offer(seg);
         }
         if timestamps {
             seg.ts_val = timestamp(now);
         }
-        seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         seg.ect = ect;
         let room = if len == 0 { MOST_OPTIONS } else { self.tx.s.mss.saturating_sub(len) };
         self.rx.stamp(seg, room);
+    }
+
+    /// Writes what a SYN offers, or a SYN-ACK agrees to, but timestamps: whether it has them.
+    #[cold]
+    fn offer(&self, seg: &mut Segment) -> bool {
+        let (own, agrees) = (self.limits.offer, seg.flags.has(Flags::ACK));
+        seg.sack_ok = if agrees { self.limits.sack } else { own.sack };
+        let scale = own.scale.filter(|_| !agrees || self.limits.scaled);
+        seg.set_syn_options(SynOptions { mss: Some(own.mss.min(65_535) as u16), scale });
+        if agrees { self.limits.timestamps } else { own.timestamps }
+    }
+
+    /// Learns from the peer's SYN or SYN-ACK what is in force from now on.
+    fn learn(&mut self, seg: &Segment) {
+        self.limits.agree(&Offer::of(seg));
+        self.tx.agree(&self.limits);
+        self.rx.agree(&self.limits);
     }
 
     /// Turns what the sender let out into segments.
@@ -188,11 +209,13 @@ impl Tcp {
         match self.state {
             State::Closed | State::SynReceived if syn => {
                 // A repeated SYN means our answer was lost or late.
+                self.learn(seg);
                 self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.state = State::SynReceived;
                 self.send_syn(now, out);
             }
             State::SynSent if syn && seg.flags.has(Flags::ACK) => {
+                self.learn(seg);
                 self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.establish(now, seg);
                 self.send_ack(now, out);

@@ -3,7 +3,7 @@
 mod pair;
 
 use pair::*;
-use transport::{Flags, Profile, Segment, Stack};
+use transport::{Flags, Profile, Segment, Stack, SynOptions};
 use units::{Bytes, Span};
 
 fn plain() -> Stack {
@@ -105,17 +105,16 @@ fn a_lost_last_ack_of_the_handshake_does_no_harm() {
 /// by `max_window`).
 #[test]
 fn a_window_of_zero_in_the_syn_ack_does_not_bound_segments() {
-    let mut client = tcp(&Stack::default(), &Stack::default(), "reno");
+    let mut client = tcp(&Stack::default(), "reno");
     let mut out = Vec::new();
     client.connect(at(0), &mut out);
-    let from_server = |ack: u64, window: u32, flags: Flags| Segment {
-        ack,
-        window,
-        flags,
-        ts_val: 1,
-        ts_ecr: 1,
-        sack_ok: true,
-        ..Segment::BLANK
+    let from_server = |ack: u64, window: u32, flags: Flags| {
+        let blank = Segment::BLANK;
+        let mut seg = Segment { ack, window, flags, ts_val: 1, ts_ecr: 1, sack_ok: true, ..blank };
+        if flags.has(Flags::SYN) {
+            seg.set_syn_options(SynOptions { mss: Some(1460), scale: Some(7) });
+        }
+        seg
     };
     let mut lengths = |now: u64, ack: u64, window: u32, flags: Flags| -> Vec<u32> {
         out.clear();

@@ -4,7 +4,7 @@ mod pair;
 
 use pair::*;
 use transport::{Flags, Profile, Segment, Stack};
-use units::{Span, Time};
+use units::{Bytes, Span, Time};
 
 /// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
 /// second; RFC 5681 section 4.2 every second from the start.
@@ -176,4 +176,20 @@ fn compression_waits_for_a_round_trip_only_when_it_is_known() {
         let expect = Span::from_micros(expect);
         assert!(longest >= expect && longest <= expect + pair.gap, "timestamps {timestamps}: {longest}");
     }
+}
+
+/// The first window follows from the buffer to begin with: half of it (`tcp_rmem[1]`, `scaling_ratio`), no
+/// more than a SYN can say, and more as soon as data comes.
+#[test]
+fn a_larger_buffer_to_begin_with_opens_sooner() {
+    let mut after_three = Vec::new();
+    for (kib, first) in [(32, 16 << 10), (128, 65_536), (1024, 65_536)] {
+        let stack = Stack { initial_receive_buffer: Some(Bytes::new(kib << 10)), ..Stack::default() };
+        let mut pair = Pair::with("reno", &Stack::default(), &stack).sending(u32::MAX as u64);
+        let window = |pair: &Pair| pair.log.iter().rev().find(|s| !s.forward).unwrap().segment.window;
+        assert_eq!(window(&pair), first, "{kib} KiB");
+        pair.run(RTT * 3);
+        after_three.push(window(&pair));
+    }
+    assert!(after_three.is_sorted_by(|a, b| 3 * a < 2 * b), "{after_three:?}");
 }

@@ -151,7 +151,7 @@ fn limited_transmit() {
     let mut pair = Pair::with("reno", &rfc(true), &rfc(true));
     pair.wire(lose(&[1]));
     let stack = Stack { initial_window: Some(4), ..rfc(true) };
-    pair.client = tcp(&stack, &rfc(true), "reno");
+    pair.client = tcp(&stack, "reno");
     let mut pair = pair.sending(20 * MSS);
     pair.run(RTT + ms(1));
     let numbers: Vec<(u64, bool)> = pair.data().map(|s| (s.number, s.again)).collect();

@@ -260,3 +260,39 @@ fn the_first_burst_after_a_pause_is_of_the_new_window() {
     let burst = pair.data().skip(sent).filter(|s| s.at == begin).count();
     assert_eq!(burst, 5, "half the window (`tcp_cwnd_test`)");
 }
+
+/// `tcp_slow_start_after_idle` = 0: idle time leaves the window as it is.
+#[test]
+fn idle_time_can_be_told_to_shrink_nothing() {
+    let stack = Stack { idle_restart: Some(false), ..Stack::default() };
+    let mut pair = Pair::with("reno", &stack, &stack).sending(300 * MSS);
+    pair.finish();
+    let before = pair.cwnd();
+    pair.run(Span::from_secs(20));
+    pair.write(1);
+    assert!(before > 60 && pair.cwnd() == before, "{before} to {}", pair.cwnd());
+}
+
+/// `tcp_early_retrans` = 0: only the timeout finds that the last packet is lost. The RFC profile can be given
+/// probes.
+#[test]
+fn probes_can_be_turned_off_and_on() {
+    for (profile, tlp, probes) in [
+        (Profile::Linux, None, 1),
+        (Profile::Linux, Some(false), 0),
+        (Profile::Rfc, None, 0),
+        (Profile::Rfc, Some(true), 1),
+        (Profile::Windows, None, 1),
+        (Profile::Windows, Some(false), 0),
+    ] {
+        let stack = Stack { profile, tlp, ..Stack::default() };
+        let mut pair = Pair::with("reno", &stack, &stack).sending(20 * MSS);
+        pair.finish();
+        let last = pair.data().count() as u64 + 3;
+        pair.wire(move |s| if s.forward && s.number == last { Fate::Lost } else { Fate::Arrive });
+        pair.write(2 * pair.client.tx.s.mss as u64 + 100);
+        pair.finish();
+        let stats = pair.client.tx.stats;
+        assert_eq!((stats.probes, stats.timeouts), (probes, 1 - probes), "{profile:?} {tlp:?}");
+    }
+}

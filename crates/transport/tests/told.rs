@@ -42,7 +42,7 @@ impl Controller for Listener {
 fn told(stack: &Stack, lost: &'static [u64]) -> (Pair, Told) {
     let note = Arc::new(Mutex::new(Told::default()));
     let mut pair = Pair::with("reno", stack, stack);
-    pair.client = Tcp::new(stack.limits(stack, 1500, None), Box::new(Listener(note.clone())));
+    pair.client = Tcp::new(stack.own_limits(1500, None), Box::new(Listener(note.clone())));
     pair.wire(lose(lost));
     let mut pair = pair.sending(60 * MSS);
     pair.finish();

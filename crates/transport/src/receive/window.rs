@@ -13,6 +13,9 @@ const RATIO_MEASURED: u64 = 154;
 /// `tcp_rmem[1]`.
 const BUFFER_INITIAL: u64 = 131_072;
 
+/// The windows of SYN and SYN-ACK are not scaled (RFC 7323 section 2.2).
+const UNSCALED: u64 = 65_536;
+
 /// Buffer and window.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
@@ -28,6 +31,8 @@ pub(super) struct Space {
     pub(super) ssthresh: u64,
     /// How far with this buffer (`window_clamp`).
     clamp: u64,
+    /// What a segment's field can say.
+    field: u64,
 }
 
 impl Space {
@@ -36,10 +41,27 @@ impl Space {
             Profile::Windows => (windows::WINDOW, 256),
             _ => (BUFFER_INITIAL, RATIO_INITIAL),
         };
-        let buffer = buffer.min(limits.receive_buffer);
+        let buffer = limits.initial_receive_buffer.unwrap_or(buffer).min(limits.receive_buffer);
         let clamp = buffer * ratio / 256;
-        let ssthresh = limits.receive_window.unwrap_or(clamp);
-        Space { fixed: limits.receive_window, most: limits.receive_buffer, buffer, ratio, ssthresh, clamp }
+        Space {
+            fixed: limits.receive_window,
+            most: limits.receive_buffer,
+            buffer,
+            ratio,
+            ssthresh: limits.receive_window.unwrap_or(clamp.min(UNSCALED)),
+            clamp,
+            field: u64::MAX,
+        }
+    }
+}
+
+impl Space {
+    /// No window may be larger than a segment's field without a scale.
+    pub(super) fn unscale(&mut self) {
+        self.fixed = self.fixed.map(|w| w.min(u16::MAX as u64));
+        self.field = u16::MAX as u64;
+        self.clamp = self.clamp.min(self.field);
+        self.ssthresh = self.ssthresh.min(self.field);
     }
 }
 
@@ -112,7 +134,7 @@ impl Receiver {
         }
         if self.space.ratio == RATIO_INITIAL {
             self.space.ratio = RATIO_MEASURED;
-            self.space.clamp = self.space.buffer * self.space.ratio / 256;
+            self.space.clamp = (self.space.buffer * self.space.ratio / 256).min(self.space.field);
         }
         let room = self.space.clamp.min(self.free()).saturating_sub(self.space.ssthresh);
         if room > 0 {
@@ -153,7 +175,7 @@ impl Receiver {
             let buffer = (win * 256 / self.space.ratio).min(self.space.most);
             if buffer > self.space.buffer {
                 self.space.buffer = buffer;
-                self.space.clamp = buffer * self.space.ratio / 256;
+                self.space.clamp = (buffer * self.space.ratio / 256).min(self.space.field);
             }
         }
         self.drs.seq = self.copied;

@@ -135,7 +135,7 @@ impl Sender {
             self.tag_sacks(seg, &mut a);
         }
         self.clean(&mut a);
-        if self.rules.rack_tlp && a.rate.valid {
+        if self.rules.rack && a.rate.valid {
             self.update_reorder_window(a.rate.prior_delivered);
         }
         self.announce(event);

@@ -328,7 +328,7 @@ impl Sender {
         if !self.rules.sack {
             return self.mark_by_dup_acks(a.una_advanced);
         }
-        if !self.rules.rack_tlp {
+        if !self.rules.rack {
             return self.mark_by_sacks();
         }
         let prior = self.count.retrans;

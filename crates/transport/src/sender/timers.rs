@@ -94,7 +94,7 @@ impl Sender {
 
     /// Arms the tail loss probe, unless in recovery.
     pub(super) fn schedule_probe(&mut self, advancing_rto: bool) -> bool {
-        if !self.rules.rack_tlp
+        if !self.rules.tlp.unwrap_or(self.rules.rack)
             || !self.rules.sack
             || self.board.is_empty()
             || !matches!(self.s.state, CaState::Open | CaState::Cwr)
@@ -208,7 +208,7 @@ impl Sender {
             if reneged && self.board.get(n).is(flag::SACKED) {
                 self.board.get_mut(n).flags &= !flag::SACKED;
                 self.count.sacked -= 1;
-            } else if self.rules.rack_tlp && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
+            } else if self.rules.rack && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
                 continue; // sent too recently to be given up
             }
             self.mark_lost(n);

@@ -3,7 +3,6 @@
 //! `tcp_update_pacing_rate`, `tcp_rate_check_app_limited`).
 
 use super::Sender;
-use crate::config::Profile;
 use crate::wheel::between;
 use congestion::{CaState, Event};
 use units::Time;
@@ -38,10 +37,8 @@ impl Sender {
             self.usage.stamp = self.s.now;
         } else {
             self.usage.used = self.usage.used.max(out);
-            if self.rules.linux
-                && between(self.usage.stamp, self.s.now) >= self.rto()
-                && !self.rules.owns_window
-            {
+            let shrinks = self.rules.linux && self.rules.idle_restart && !self.rules.owns_window;
+            if shrinks && between(self.usage.stamp, self.s.now) >= self.rto() {
                 self.application_limited();
             }
         }
@@ -68,14 +65,14 @@ impl Sender {
     }
 
     /// RFC 5681 section 4.1: after an idle RTO the initial window; Linux halves it for each RTO that
-    /// passed (RFC 2861), Windows keeps it. Asked when data comes to be sent, or the peer's window opens
+    /// passed (RFC 2861). Asked when data comes to be sent, or the peer's window opens
     /// (`tcp_slow_start_after_idle_check`).
     pub(super) fn restart_after_idle(&mut self) {
         let Some(last) = self.s.last_sent.filter(|_| self.board.is_empty()) else { return };
         let rto = self.rto();
         let now = self.s.now;
         let mut idle = if self.rules.linux { between(last, now) } else { now.since(last) };
-        if idle <= rto || self.rules.owns_window || self.rules.profile == Profile::Windows {
+        if idle <= rto || self.rules.owns_window || !self.rules.idle_restart {
             return;
         }
         self.cc.cwnd_event(&self.s, &mut self.w, Event::CwndRestart);

@@ -80,8 +80,8 @@ pub fn at(n: u64) -> Time {
     Time::ZERO + ms(n)
 }
 
-pub fn tcp(stack: &Stack, peer: &Stack, cc: &str) -> Tcp {
-    Tcp::new(stack.limits(peer, 1500, None), congestion::make(cc, 1, "test").expect("a known cc"))
+pub fn tcp(stack: &Stack, cc: &str) -> Tcp {
+    Tcp::new(stack.own_limits(1500, None), congestion::make(cc, 1, "test").expect("a known cc"))
 }
 
 impl Pair {
@@ -93,8 +93,8 @@ impl Pair {
     pub fn with(cc: &str, client: &Stack, server: &Stack) -> Pair {
         Pair {
             now: Time::ZERO,
-            client: tcp(client, server, cc),
-            server: tcp(server, client, cc),
+            client: tcp(client, cc),
+            server: tcp(server, cc),
             delay: RTT / 2,
             gap: GAP,
             wire: Box::new(|_| Fate::Arrive),

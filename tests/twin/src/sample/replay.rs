@@ -8,9 +8,10 @@
 use super::log::{Burst, Event, Input, Log};
 use super::look::Look;
 use super::moment::Moments;
+use super::peer::SCALE;
 use congestion::make;
 use std::collections::VecDeque;
-use transport::{Flags, Limits, Profile, Segment, Tcp};
+use transport::{Flags, Limits, Segment, Stack, SynOptions, Tcp};
 use units::{Span, Time};
 
 /// How much earlier than the model's a timer of the kernel may be seen.
@@ -74,6 +75,8 @@ fn ticks(due: Time) -> bool {
 
 struct Replay {
     tcp: Tcp,
+    /// The other end's largest segment, and whether it takes SACKs.
+    peer: (u32, bool),
     now: Time,
     out: Vec<Segment>,
     /// What the kernel sent and the model did not, and the reverse.
@@ -124,27 +127,13 @@ type Found = Option<(&'static str, String)>;
 impl Replay {
     fn new(log: &Log, mask: u8, swapped: Vec<usize>) -> Replay {
         let p = &log.plan;
-        let options = if p.timestamps { transport::TIMESTAMP_OPTION } else { 0 };
-        let limits = Limits {
-            profile: Profile::Linux,
-            initial_window: 10,
-            mss: p.mss - options,
-            timestamps: p.timestamps,
-            sack: p.sack,
-            offers: (p.timestamps, p.sack),
-            ecn: false,
-            receive_window: None,
-            receive_buffer: 6 << 20,
-            send_buffer: 1 << 40,
-            delayed_ack: Span::from_millis(40),
-            rto_min: Span::from_millis(200),
-            pacing: p.paced,
-            tso: true,
-            max_pacing_rate: u64::MAX,
-        };
+        // All else is learned from the other end's SYN-ACK.
+        let stack = Stack { pacing: Some(p.paced), timestamps: Some(p.timestamps), ..Stack::default() };
+        let limits = Limits { send_buffer: 1 << 40, ..stack.own_limits(1500, None) };
         let cc = make(p.control.name(), 1, "cc").unwrap_or_else(|| unreachable!("it is in the registry"));
         Replay {
             tcp: Tcp::new(limits, cc),
+            peer: (p.mss, p.sack),
             now: Time::ZERO,
             out: Vec::new(),
             kernel: VecDeque::new(),
@@ -259,8 +248,15 @@ impl Replay {
                     ts_val: ack.ts_val,
                     ts_ecr: ack.ts_ecr,
                     flags: Flags(ack.flags),
+                    sack_ok: self.peer.1,
                     ..Segment::BLANK
                 };
+                if seg.flags.has(Flags::SYN) {
+                    seg.set_syn_options(SynOptions {
+                        mss: Some(self.peer.0 as u16),
+                        scale: Some(SCALE as u8),
+                    });
+                }
                 for (to, &(s, e)) in seg.sack.iter_mut().zip(&ack.sacks) {
                     let relative = |x: u64| x.wrapping_sub(ack.ack) as i64 as i32;
                     *to = (relative(s), relative(e));
