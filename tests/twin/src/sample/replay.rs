@@ -28,11 +28,28 @@ const TICK_LATE: Span = Span::from_micros(200);
 /// another timer, within [`LATE`].
 const DOUBTED: Span = Span::from_micros(1_500);
 /// How many events before a difference an order may be to blame.
-const SWAP_WITHIN: usize = 6;
-/// How many orders are tried.
-const MOST_SWAPS: usize = 12;
+const GUESS_WITHIN: usize = 6;
+/// How many guesses are tried.
+const MOST_GUESSES: usize = 16;
 /// What a call takes without delays, ns: more of it is uncertainty.
 const USUAL: u64 = 25_000;
+
+/// What was measured and may be otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Guess {
+    event: usize,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// The order of an event and a timer of the model's.
+    Order,
+    /// The clock was read at the end of the call.
+    Late,
+    /// At its begin.
+    Early,
+}
 
 /// Where model and kernel part.
 #[derive(Clone, Debug)]
@@ -92,8 +109,8 @@ struct Replay {
     number: usize,
     /// When packets of writes and timers left.
     left: Vec<Option<Time>>,
-    /// Events whose order with a timer is the other one than it seems.
-    swapped: Vec<usize>,
+    /// What is taken otherwise than it seems.
+    guesses: Vec<Guess>,
     /// Events so close to a timer that their order may be doubted.
     doubted: Vec<usize>,
 }
@@ -106,14 +123,17 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
     let mut tried = Vec::new();
     let mut best = Replay::new(log, mask, Vec::new());
     let mut found = best.run(log)?;
-    for _ in 0..MOST_SWAPS {
-        // Perhaps timer and segment came in the other order shortly before.
-        let near = |&&i: &&usize| i + SWAP_WITHIN >= found.event && !tried.contains(&i);
-        let Some(&swap) = best.doubted.iter().rev().find(near) else { break };
-        tried.push(swap);
-        let mut swapped = best.swapped.clone();
-        swapped.push(swap);
-        let mut other = Replay::new(log, mask, swapped);
+    for _ in 0..MOST_GUESSES {
+        // Perhaps timer and segment came in the other order shortly before, or the kernel's clock was read at the
+        // other end of the call: what hangs on microseconds is not a difference.
+        let doubts = best.doubted.iter().map(|&i| Guess { event: i, what: What::Order });
+        let ends = [What::Late, What::Early].map(|what| Guess { event: found.event, what });
+        let near = |g: &Guess| g.event + GUESS_WITHIN >= found.event && !tried.contains(g);
+        let Some(guess) = ends.into_iter().chain(doubts.rev()).find(near) else { break };
+        tried.push(guess);
+        let mut guesses = best.guesses.clone();
+        guesses.push(guess);
+        let mut other = Replay::new(log, mask, guesses);
         let found_then = other.run(log)?;
         if found_then.event > found.event {
             (best, found) = (other, found_then);
@@ -125,7 +145,7 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
 type Found = Option<(&'static str, String)>;
 
 impl Replay {
-    fn new(log: &Log, mask: u8, swapped: Vec<usize>) -> Replay {
+    fn new(log: &Log, mask: u8, guesses: Vec<Guess>) -> Replay {
         let p = &log.plan;
         // All else is learned from the other end's SYN-ACK.
         let stack = Stack { pacing: Some(p.paced), timestamps: Some(p.timestamps), ..Stack::default() };
@@ -144,7 +164,7 @@ impl Replay {
             mask,
             number: 0,
             left: Moments::survey(&log.events),
-            swapped,
+            guesses,
             doubted: Vec::new(),
         }
     }
@@ -185,7 +205,16 @@ impl Replay {
         let from = Time::from_nanos(stamp.map_or(0, |ts| (ts as u64).saturating_sub(1) * 1_000_000));
         let usual = event.at + STAMP;
         let at = told.unwrap_or(if from > usual && from <= most { from } else { usual });
+        let at = match () {
+            () if self.guesses(What::Late) => most,
+            () if self.guesses(What::Early) => event.at,
+            () => at,
+        };
         at.max(self.now)
+    }
+
+    fn guesses(&self, what: What) -> bool {
+        self.guesses.contains(&Guess { event: self.number, what })
     }
 
     fn step(&mut self, event: &Event, next: Option<&Event>) -> Found {
@@ -216,7 +245,7 @@ impl Replay {
     /// Timers that were due before `at`: what the kernel's sent would be an event. What the pacing timer finds nothing
     /// to send for counts too.
     fn catch_up(&mut self, at: Time) -> Found {
-        let mut swapped = self.swapped.contains(&self.number);
+        let mut swapped = self.guesses(What::Order);
         while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {
             let (usual, doubted) = if ticks(due) { (TICK_LATE, LATE) } else { (EARLY, DOUBTED) };
             if at < due + doubted && self.doubted.last() != Some(&self.number) {
