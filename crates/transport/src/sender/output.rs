@@ -339,7 +339,7 @@ impl Sender {
             self.charge_pacing(bytes);
         }
         if rearm && !matches!(self.timers.armed, Some((Timer::Reorder, _))) {
-            self.arm(Timer::Retransmit, self.rto());
+            self.arm_paced(Timer::Retransmit, self.rto());
         }
     }
 
@@ -428,7 +428,7 @@ impl Sender {
         self.s.now = now;
         self.write_new(out, Write::Normal);
         if self.board.is_empty() && self.s.snd_nxt < self.stream.end && self.timers.armed.is_none() {
-            self.arm(Timer::Retransmit, self.rto()); // probe of a closed window
+            self.arm_paced(Timer::Retransmit, self.rto()); // probe of a closed window
         }
     }
 

@@ -6,7 +6,7 @@ use super::{Outgoing, Sender};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
-use crate::wheel::{Slot, round_up};
+use crate::wheel::{Slot, between, round_up};
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
@@ -63,6 +63,13 @@ impl Sender {
         self.timers.armed = Some((timer, at));
     }
 
+    /// As [`Sender::arm`], and later by the whole ticks for which pacing lets nothing leave (`tcp_pacing_delay`).
+    #[inline]
+    pub(super) fn arm_paced(&mut self, timer: Timer, after: Span) {
+        let held = between(Time::ZERO, Time::ZERO + self.s.next_departure.since(self.s.now));
+        self.arm(timer, if self.rules.linux { after + held } else { after });
+    }
+
     /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
     fn rto_left(&self) -> Span {
         let head = self.board.front().map_or(self.s.now, |p| p.at);
@@ -81,7 +88,7 @@ impl Sender {
             Some((Timer::Reorder | Timer::Probe, _)) => self.rto_left(),
             _ => self.rto(),
         };
-        self.arm(Timer::Retransmit, after);
+        self.arm_paced(Timer::Retransmit, after);
     }
 
     /// `tcp_set_xmit_timer`: the probe timer when a probe makes sense, else the RTO.
@@ -111,7 +118,7 @@ impl Sender {
         if rto > Span::from_nanos(1) {
             after = after.min(rto);
         }
-        self.arm(Timer::Probe, after);
+        self.arm_paced(Timer::Probe, after);
         true
     }
 
@@ -152,7 +159,7 @@ impl Sender {
             push: false,
         });
         self.timers.backoff += 1;
-        self.arm(Timer::Retransmit, self.rto());
+        self.arm_paced(Timer::Retransmit, self.rto());
     }
 
     /// `tcp_retransmit_timer`: everything old enough is lost, the window is one packet.

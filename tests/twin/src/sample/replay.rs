@@ -22,6 +22,8 @@ const LATE: Span = Span::from_millis(6);
 const TICK: u64 = 4_000_000;
 /// From the begin of a write to the TUN device to the moment TCP looks at its clock.
 const STAMP: Span = Span::from_micros(1);
+/// So late comes the kernel's pacing timer, as a rule.
+const PACED_LATE: Span = Span::from_micros(20);
 /// The kernel's ticks come so late, as a rule, at most.
 const TICK_LATE: Span = Span::from_micros(200);
 /// The order of a segment and the pacing timer may be doubted if they are as close as this; of a segment and
@@ -49,6 +51,8 @@ enum What {
     Late,
     /// At its begin.
     Early,
+    /// Twice, and pacing let packets go in between: not for retransmissions, then for new data.
+    Between,
 }
 
 /// Where model and kernel part.
@@ -127,7 +131,7 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
         // Perhaps timer and segment came in the other order shortly before, or the kernel's clock was read at the
         // other end of the call: what hangs on microseconds is not a difference.
         let doubts = best.doubted.iter().map(|&i| Guess { event: i, what: What::Order });
-        let ends = [What::Late, What::Early].map(|what| Guess { event: found.event, what });
+        let ends = [What::Late, What::Early, What::Between].map(|what| Guess { event: found.event, what });
         let near = |g: &Guess| g.event + GUESS_WITHIN >= found.event && !tried.contains(g);
         let Some(guess) = ends.into_iter().chain(doubts.rev()).find(near) else { break };
         tried.push(guess);
@@ -229,8 +233,15 @@ impl Replay {
                 if let Some(found) = self.catch_up(at) {
                     return Some(found);
                 }
-                self.now = at;
-                self.give(&event.input);
+                let departure = self.tcp.tx.s.next_departure;
+                if self.guesses(What::Between) && departure <= event.at + Span::from_nanos(event.took) {
+                    self.now = Time::from_nanos(departure.as_nanos() - 1).max(self.now);
+                    self.give(&event.input);
+                    self.tcp.write(departure.max(self.now), 0, false, &mut self.out);
+                } else {
+                    self.now = at;
+                    self.give(&event.input);
+                }
             }
         }
         self.collect();
@@ -255,7 +266,7 @@ impl Replay {
                 break;
             }
             swapped = false;
-            self.wake(due);
+            self.wake(if ticks(due) { due } else { (due + PACED_LATE).min(at) });
             if !self.model.is_empty() {
                 let late = at.since(due).as_micros();
                 return Some(("timer", format!("the model's fired, the kernel's not within {late} us")));
@@ -340,7 +351,11 @@ impl Replay {
             }
             // The round trip tells when it fired; or the timestamp, to the millisecond; else a tick is when it is seen.
             let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
-            let usual = if ticks(due) && k.ts == 0 { seen } else { stamp };
+            let usual = match ticks(due) {
+                true if k.ts == 0 => seen,
+                true => stamp,
+                false => stamp.max(due + PACED_LATE).min(seen),
+            };
             let at = due.max(self.left[self.number].unwrap_or(usual));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
