@@ -24,6 +24,8 @@ const TICK: u64 = 4_000_000;
 const STAMP: Span = Span::from_micros(1);
 /// So late comes the kernel's pacing timer, as a rule.
 const PACED_LATE: Span = Span::from_micros(20);
+/// And at most.
+const PACED_LATE_MOST: Span = Span::from_micros(100);
 /// The kernel's ticks come so late, as a rule, at most.
 const TICK_LATE: Span = Span::from_micros(200);
 /// The order of a segment and the pacing timer may be doubted if they are as close as this; of a segment and
@@ -51,6 +53,8 @@ enum What {
     Late,
     /// At its begin.
     Early,
+    /// The pacing timer before it came late.
+    Slow,
     /// Twice, and pacing let packets go in between: not for retransmissions, then for new data.
     Between,
 }
@@ -131,7 +135,7 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
         // Perhaps timer and segment came in the other order shortly before, or the kernel's clock was read at the
         // other end of the call: what hangs on microseconds is not a difference.
         let doubts = best.doubted.iter().map(|&i| Guess { event: i, what: What::Order });
-        let ends = [What::Late, What::Early, What::Between].map(|what| Guess { event: found.event, what });
+        let ends = [What::Late, What::Early, What::Between, What::Slow].map(|what| Guess { event: found.event, what });
         let near = |g: &Guess| g.event + GUESS_WITHIN >= found.event && !tried.contains(g);
         let Some(guess) = ends.into_iter().chain(doubts.rev()).find(near) else { break };
         tried.push(guess);
@@ -266,7 +270,8 @@ impl Replay {
                 break;
             }
             swapped = false;
-            self.wake(if ticks(due) { due } else { (due + PACED_LATE).min(at) });
+            let late = if self.guesses(What::Slow) { PACED_LATE_MOST } else { PACED_LATE };
+            self.wake(if ticks(due) { due } else { (due + late).min(at) });
             if !self.model.is_empty() {
                 let late = at.since(due).as_micros();
                 return Some(("timer", format!("the model's fired, the kernel's not within {late} us")));
