@@ -7,9 +7,9 @@ const DIFFER: [(&str, bool, u64, &str); 0] = [];
 
 fn differs(log: &Log) -> bool {
     let p = &log.plan;
-    DIFFER.iter().any(|&(control, paced, seed, _)| {
-        (control, paced, seed) == (p.control.name(), p.paced, p.seed)
-    })
+    DIFFER
+        .iter()
+        .any(|&(control, paced, seed, _)| (control, paced, seed) == (p.control.name(), p.paced, p.seed))
 }
 
 #[test]

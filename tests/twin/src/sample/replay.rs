@@ -135,7 +135,8 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
         // Perhaps timer and segment came in the other order shortly before, or the kernel's clock was read at the
         // other end of the call: what hangs on microseconds is not a difference.
         let doubts = best.doubted.iter().map(|&i| Guess { event: i, what: What::Order });
-        let ends = [What::Late, What::Early, What::Between, What::Slow].map(|what| Guess { event: found.event, what });
+        let ends = [What::Late, What::Early, What::Between, What::Slow]
+            .map(|what| Guess { event: found.event, what });
         let near = |g: &Guess| g.event + GUESS_WITHIN >= found.event && !tried.contains(g);
         let Some(guess) = ends.into_iter().chain(doubts.rev()).find(near) else { break };
         tried.push(guess);
@@ -263,13 +264,14 @@ impl Replay {
         let mut swapped = self.guesses(What::Order);
         while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {
             let (usual, doubted) = if ticks(due) { (TICK_LATE, LATE) } else { (EARLY, DOUBTED) };
-            if at < due + doubted && self.doubted.last() != Some(&self.number) {
+            let close = at < due + doubted;
+            if close && self.doubted.last() != Some(&self.number) {
                 self.doubted.push(self.number);
             }
-            if (due + usual < at) == (swapped && at < due + doubted) {
+            if (due + usual < at) == (swapped && close) {
                 break;
             }
-            swapped = false;
+            swapped &= !close;
             let late = if self.guesses(What::Slow) { PACED_LATE_MOST } else { PACED_LATE };
             self.wake(if ticks(due) { due } else { (due + late).min(at) });
             if !self.model.is_empty() {
@@ -354,8 +356,13 @@ impl Replay {
                 let late = seen.since(due).as_micros();
                 return Some(("timer", format!("the kernel's fired {late} us after the model's was due")));
             }
-            // The round trip tells when it fired; or the timestamp, to the millisecond; else a tick is when it is seen.
+            // The pacing timer fired before, and found nothing to send.
             let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
+            if !ticks(due) && (due + PACED_LATE_MOST < stamp || k.ts == 0 && due + DOUBTED < seen) {
+                self.wake(due + PACED_LATE);
+                continue;
+            }
+            // The round trip tells when it fired; or the timestamp, to the millisecond; else a tick is when it is seen.
             let usual = match ticks(due) {
                 true if k.ts == 0 => seen,
                 true => stamp,
