@@ -55,6 +55,8 @@ pub struct Receiver {
     pub copied: u64,
     /// The application reads at once what is in order.
     pub auto_read: bool,
+    /// Where the peer's FIN stands in the stream, once it came.
+    fin_at: Option<u64>,
     /// Timestamp to echo.
     ts_recent: u32,
     /// Echo "congestion experienced" until the sender says CWR (RFC 3168 section 6.1.3).
@@ -81,6 +83,7 @@ impl Receiver {
             window,
             copied: 0,
             auto_read: true,
+            fin_at: None,
             ts_recent: 0,
             echo: false,
             sizes: Sizes { mss, full: mss, last: 0 },
@@ -112,14 +115,36 @@ impl Receiver {
 
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
-        self.rcv_nxt - self.copied
+        self.data_end() - self.copied
+    }
+
+    /// One past the last byte in order that is data.
+    #[inline]
+    fn data_end(&self) -> u64 {
+        self.rcv_nxt - self.is_finished() as u64
+    }
+
+    /// Whether the peer's FIN came, and everything before it.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.fin_at.is_some_and(|at| self.rcv_nxt > at)
+    }
+
+    /// This end has closed: the peer's FIN, being the last thing, will be acknowledged at once (`tcp_fin`).
+    pub(crate) fn note_closed(&mut self) {
+        self.acks.closed = true;
+    }
+
+    /// The connection was reset: nothing will be acknowledged.
+    pub(crate) fn stop(&mut self) {
+        (self.acks.delayed_at, self.acks.compressed_at, self.acks.read_at) = (None, None, None);
     }
 
     /// Any segment, with data or not, may bring the timestamp to echo (RFC 7323 section 4.3), but not
     /// one that was acknowledged before (`tcp_sequence`).
     #[inline]
     pub fn note_timestamp(&mut self, seg: &Segment) {
-        let old = seg.seq + (seg.len as u64) < self.acked_to;
+        let old = seg.seq + seg.room() < self.acked_to;
         if seg.seq <= self.acked_to && seg.ts_val != 0 && !old {
             self.ts_recent = self.ts_recent.max(seg.ts_val);
         }
@@ -131,22 +156,22 @@ impl Receiver {
     /// originals sent before it that are still under way all come too late.
     pub fn reject_old(&mut self, seg: &Segment) -> bool {
         let behind = self.ts_recent.wrapping_sub(seg.ts_val) as i32;
-        if seg.len == 0 || seg.ts_val == 0 || behind <= PAWS_SLACK {
+        if seg.room() == 0 || seg.ts_val == 0 || behind <= PAWS_SLACK {
             return false;
         }
         self.held.dsack = None;
         self.acks.pending = true;
         if seg.seq < self.rcv_nxt {
-            self.held.dsack = Some((seg.seq, (seg.seq + seg.len as u64).min(self.rcv_nxt)));
+            self.held.dsack = Some((seg.seq, (seg.seq + seg.room()).min(self.rcv_nxt)));
             self.be_quick(MAX_QUICK);
         }
         true
     }
 
-    /// Takes a data segment. True when an ACK must leave at once.
+    /// Takes a segment with data or a FIN. True when an ACK must leave at once.
     /// `srtt` is the connection's own smoothed RTT, if its sending half has one.
     pub fn handle_data(&mut self, now: Time, seg: &Segment, srtt: Option<Span>) -> bool {
-        let end = seg.seq + seg.len as u64;
+        let end = seg.seq + seg.room();
         self.held.dsack = None;
         self.acks.pending = true;
         self.measure_rtt(now, seg);
@@ -154,19 +179,24 @@ impl Receiver {
             self.measure_mss(seg.len);
         }
         self.sizes.last = seg.len;
-        self.acks.pushed |= seg.flags.has(Flags::PSH) || (seg.len as u64) < self.sizes.mss;
+        self.acks.pushed |= seg.len > 0 && (seg.flags.has(Flags::PSH) || (seg.len as u64) < self.sizes.mss);
         if end <= self.rcv_nxt {
             // Already had: D-SACK (RFC 2883 section 4.1), acknowledged at once.
             self.held.dsack = Some((seg.seq, end));
             self.be_quick(MAX_QUICK);
             return self.decide(now, srtt);
         }
-        if seg.seq >= self.rcv_nxt + self.window_left()
+        // A FIN alone takes no room.
+        let fits = seg.len == 0 && seg.seq == self.rcv_nxt;
+        if seg.seq >= self.rcv_nxt + self.window_left() && !fits
             || end > self.rcv_nxt + self.window_left() + self.sizes.mss
         {
             self.be_quick(MAX_QUICK); // outside the window, a probe of a closed one
             self.acks.now = true;
             return self.decide(now, srtt);
+        }
+        if seg.flags.has(Flags::FIN) {
+            self.fin_at = Some(end - 1);
         }
         let in_order = seg.seq <= self.rcv_nxt;
         if in_order {
@@ -187,13 +217,20 @@ impl Receiver {
                     (self.acks.unread, self.acks.unread_since) = (0, now);
                 }
                 self.acks.unread += seg.len as u64;
-                self.copied = self.rcv_nxt;
+                self.copied = self.data_end();
                 self.right_size(now);
+            }
+            if self.is_finished() {
+                // Not at once: this end may close, too, and its FIN carry the ACK (`tcp_fin`).
+                (self.acks.pingpong, self.acks.quick) = (true, 0);
+                self.acks.now |= self.acks.closed;
             }
         } else {
             self.insert(seg.seq, end);
         }
-        self.measure_interval(now, srtt);
+        if seg.len > 0 {
+            self.measure_interval(now, srtt);
+        }
         if self.sack || in_order {
             // Without SACK only an ACK whose window stays the same is a duplicate.
             self.grow(seg.len as u64);
@@ -234,6 +271,9 @@ impl Receiver {
     /// alike in a row are believed, one larger at once (`tcp_measure_rcv_mss`).
     #[cold]
     fn measure_mss(&mut self, len: u32) {
+        if len == 0 {
+            return;
+        }
         let n = (len as u64).min(self.sizes.full);
         if n > self.sizes.mss || (len == self.sizes.last && len >= 536) {
             self.sizes.mss = n;

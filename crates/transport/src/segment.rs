@@ -17,6 +17,10 @@ pub const UDP_HEADER: u32 = 28;
 pub struct Flags(pub u8);
 
 impl Flags {
+    /// No more data: takes a sequence number.
+    pub const FIN: Flags = Flags(0x01);
+    /// Reset: the connection is no more.
+    pub const RST: Flags = Flags(0x04);
     /// Synchronise.
     pub const SYN: Flags = Flags(0x02);
     /// Push.
@@ -123,6 +127,12 @@ impl Segment {
             n += 4 + 8 * self.sacks as u32;
         }
         n
+    }
+
+    /// Sequence numbers that it takes: its payload's and a FIN's.
+    #[inline]
+    pub fn room(&self) -> u64 {
+        self.len as u64 + self.flags.has(Flags::FIN) as u64
     }
 
     /// Makes a SYN tell this. It lies where a SYN has no SACK blocks, so that segments stay small.

@@ -53,6 +53,8 @@ pub struct Outgoing {
     pub new: bool,
     /// The last of a burst, or of what the application wrote.
     pub push: bool,
+    /// Nothing follows.
+    pub fin: bool,
 }
 
 /// A retransmission.
@@ -269,7 +271,23 @@ impl Sender {
 
     /// Bytes written and not yet acknowledged.
     pub fn unacked(&self) -> u64 {
-        self.stream.end - self.s.snd_una
+        self.stream.all() - self.s.snd_una
+    }
+
+    /// Whether all was sent, FIN included, and is acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.stream.fin && self.s.snd_una == self.stream.all()
+    }
+
+    /// The connection was reset: nothing is outstanding, nothing will be sent.
+    pub(crate) fn stop(&mut self) {
+        self.timers = Timers::default();
+        self.count = Count::default();
+        self.recovery.hint = None;
+        while self.board.pop() {}
+        self.stream = Stream::default();
+        self.s.snd_una = self.s.snd_nxt;
+        self.stream.truncate(self.s.snd_nxt);
     }
 
     /// Panics unless the counters are those of the scoreboard's flags.
@@ -282,7 +300,7 @@ impl Sender {
             assert_eq!(self.count.sacked, sacked, "sacked_out");
         }
         assert!(self.count.sacked + self.count.lost <= self.packets_out(), "left_out > packets_out");
-        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.stream.end, "sequence");
+        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.stream.all(), "sequence");
         assert_eq!(self.board.front().map_or(self.s.snd_nxt, |p| p.seq), self.s.snd_una, "snd_una");
         assert!(self.w.cwnd >= 1, "cwnd");
         assert!(self.board.is_empty() || self.timers.armed.is_some(), "data outstanding and no timer");

@@ -5,7 +5,8 @@
 //! them appends to `out`; the next wake-up, [`Tcp::next_wake`]. Early wake-ups are harmless.
 //!
 //! Options (MSS, window scale, timestamps, SACK, ECN) are in force as the peer's SYN or SYN-ACK agrees to them.
-//! The connection is never closed: a run ends when its scenario does, so there is no FIN.
+//! It ends by [`Tcp::close`] of both ends, each for its direction, or by [`Tcp::reset`] of one. There is no
+//! TIME-WAIT: an end that is closed goes on answering.
 
 use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
@@ -25,6 +26,8 @@ enum State {
     SynSent,
     SynReceived,
     Established,
+    /// Gone by a RST.
+    Reset,
 }
 
 /// One end of a connection.
@@ -59,6 +62,17 @@ impl Tcp {
     /// Whether data may flow.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
+    }
+
+    /// Whether both ends have closed, and all that either sent has arrived. What still comes is answered, so
+    /// that a lost last ACK does no harm.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Established && self.tx.is_finished() && self.rx.is_finished()
+    }
+
+    /// Whether either end broke the connection off.
+    pub fn is_reset(&self) -> bool {
+        self.state == State::Reset
     }
 
     /// Begins the handshake.
@@ -161,6 +175,9 @@ impl Tcp {
             if o.push {
                 flags = flags.with(Flags::PSH);
             }
+            if o.fin {
+                flags = flags.with(Flags::FIN);
+            }
             self.append(now, o.seq, o.len, flags, self.limits.ecn && o.new, out);
         }
         self.scratch = scratch;
@@ -172,9 +189,13 @@ impl Tcp {
 
     /// A segment arrives.
     pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        if seg.flags.has(Flags::RST) || self.state == State::Reset {
+            self.handle_reset(now, seg, out);
+            return;
+        }
         if self.state != State::Established {
             self.handle_handshake(now, seg, out);
-            if self.state != State::Established || seg.len == 0 {
+            if self.state != State::Established || seg.room() == 0 {
                 return;
             }
         } else if seg.flags.has(Flags::SYN) {
@@ -191,7 +212,7 @@ impl Tcp {
         if self.limits.ecn {
             self.rx.handle_marks(seg);
         }
-        if seg.len > 0 {
+        if seg.room() > 0 {
             if self.rx.would_forget(seg) {
                 self.send_ack(now, out);
             }
@@ -202,6 +223,30 @@ impl Tcp {
             self.rx.handle_probe();
             self.send_ack(now, out);
         }
+    }
+
+    /// A RST ends the connection if it is what is expected next; elsewhere in the window it is asked for again,
+    /// so that it cannot be guessed (RFC 5961 section 3.2). Of a connection that is no more nothing is wanted.
+    #[cold]
+    fn handle_reset(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        if !seg.flags.has(Flags::RST) {
+            self.append(now, seg.ack, 0, Flags::RST, false, out);
+            return;
+        }
+        let answers = seg.flags.has(Flags::ACK) && seg.ack == self.tx.s.snd_nxt;
+        match self.state {
+            State::SynSent if answers => self.stop(),
+            State::SynReceived | State::Established if seg.seq == self.rx.rcv_nxt => self.stop(),
+            State::Established if self.rx.is_in_window(seg.seq) => self.send_ack(now, out),
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self) {
+        self.state = State::Reset;
+        self.syn_timer = None;
+        self.tx.stop();
+        self.rx.stop();
     }
 
     fn handle_handshake(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
@@ -259,6 +304,25 @@ impl Tcp {
             self.tx.push(now, &mut self.scratch);
             self.flush(now, out);
         }
+    }
+
+    /// The application will write no more; it may go on reading. FIN follows the last byte.
+    pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.rx.note_closed();
+        self.tx.close(now);
+        if self.is_established() {
+            self.tx.push_end(&mut self.scratch);
+            self.flush(now, out);
+        }
+    }
+
+    /// Breaks the connection off, and tells the peer (`tcp_send_active_reset`).
+    pub fn reset(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if matches!(self.state, State::SynReceived | State::Established) {
+            let flags = Flags::RST.with(Flags::ACK);
+            self.append(now, self.tx.s.snd_nxt, 0, flags, false, out);
+        }
+        self.stop();
     }
 
     /// The application takes back what was not yet sent.

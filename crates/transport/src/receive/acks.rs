@@ -42,6 +42,8 @@ pub(super) struct Acks {
     pub(super) pushed: bool,
     /// This end answers what it gets with data.
     pub(super) pingpong: bool,
+    /// This end has closed.
+    pub(super) closed: bool,
     dup_acks: u32,
     dup_acks_for: u64,
 }

@@ -97,6 +97,11 @@ impl Receiver {
         (self.acked_to + self.window).saturating_sub(self.rcv_nxt)
     }
 
+    /// Whether `seq` lies in the window told last.
+    pub(crate) fn is_in_window(&self, seq: u64) -> bool {
+        (self.rcv_nxt..self.rcv_nxt + self.window_left().max(1)).contains(&seq)
+    }
+
     /// The round trip from this end: how long until the peer echoed our timestamp, in whatever order its
     /// segments come (`tcp_rcv_rtt_measure_ts`).
     pub(super) fn measure_rtt(&mut self, now: Time, seg: &Segment) {

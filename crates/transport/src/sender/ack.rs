@@ -76,7 +76,7 @@ impl Sender {
         if ack > self.s.snd_nxt {
             return;
         }
-        if self.board.is_empty() && self.s.snd_nxt == self.stream.end && seg.sacks == 0 {
+        if self.board.is_empty() && self.s.snd_nxt == self.stream.all() && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
             let event = self.ack_event(seg);
             if event.slow_path || seg.len == 0 {
@@ -89,7 +89,7 @@ impl Sender {
         let mut a = AckInfo {
             prior_una: self.s.snd_una,
             prior_sack_end: self.highest_sacked(),
-            has_data: seg.len > 0,
+            has_data: seg.room() > 0,
             ece: self.rules.ecn && seg.flags.has(Flags::ECE),
             ts_ecr: seg.ts_ecr,
             prior_sacked: self.count.sacked,

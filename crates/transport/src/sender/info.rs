@@ -85,7 +85,7 @@ impl Sender {
             total_retrans: self.stats.retransmitted as u32,
             pacing_rate: self.w.pacing_rate,
             bytes_acked: self.s.snd_una,
-            notsent_bytes: (self.stream.end - self.s.snd_nxt) as u32,
+            notsent_bytes: (self.stream.all() - self.s.snd_nxt) as u32,
             min_rtt: self.rtt.min().map_or(u32::MAX, micros),
             data_segs_out: self.stats.sent as u32,
             delivered: self.s.delivered as u32,

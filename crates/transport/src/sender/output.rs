@@ -50,7 +50,7 @@ impl Sender {
     /// What keeps it from sending more at this moment: of the windows the one with the least room, if
     /// that is too little for a burst. Looks only.
     pub fn limit(&self) -> Limit {
-        if self.s.snd_nxt == self.stream.end {
+        if self.s.snd_nxt == self.stream.all() {
             return Limit::Application;
         }
         if self.s.state >= CaState::Recovery {
@@ -121,7 +121,7 @@ impl Sender {
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
         let one = probe || how == Write::One;
-        if self.s.snd_nxt == self.stream.end {
+        if self.s.snd_nxt == self.stream.all() {
             return false;
         }
         if self.quota() == 0 && !probe {
@@ -133,7 +133,7 @@ impl Sender {
         let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
-        while self.s.snd_nxt < self.stream.end {
+        while self.s.snd_nxt < self.stream.all() {
             if self.pacing_blocks() {
                 break;
             }
@@ -151,10 +151,12 @@ impl Sender {
             }
             let window = self.peer.window.saturating_sub(outstanding);
             let block = self.stream.block(self.s.snd_nxt, most);
-            if window < block.min(mss) && (how != Write::Override || window == 0) {
+            let last = self.s.snd_nxt + block == self.stream.end;
+            // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
+            let fin = self.stream.fin && last && block <= mss;
+            if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
                 break;
             }
-            let last = self.s.snd_nxt + block == self.stream.end;
             let mut burst = block.min(window);
             if block > mss {
                 if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
@@ -246,22 +248,26 @@ impl Sender {
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
         let block = self.board.next_block();
-        let pushes = self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
+        let ends = self.stream.fin && self.s.snd_nxt + bytes == self.stream.end;
+        let pushes = bytes > 0 && self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
         let mut left = bytes;
         let mut packets = 0;
-        while left > 0 {
+        while left > 0 || (ends && packets == 0) {
             let len = left.min(self.s.mss as u64) as u32;
             let seq = self.s.snd_nxt;
-            let mut p = Sent::new(seq, len);
+            let fin = ends && left == len as u64;
+            let mut p = Sent::new(seq, len + fin as u32);
             (p.at, p.first_sent) = (now, self.first_sent);
             (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
             (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
             p.block = block;
             let push = pushes && left == len as u64;
             p.flags = app_limited | if push { flag::PUSHED } else { 0 };
+            let p_end = p.end();
             self.board.push(p);
-            out.push(Outgoing { seq, len, cwr: std::mem::take(&mut self.recovery.cwr_due), new: true, push });
-            self.s.snd_nxt += len as u64;
+            let cwr = std::mem::take(&mut self.recovery.cwr_due);
+            out.push(Outgoing { seq, len, cwr, new: true, push, fin });
+            self.s.snd_nxt = p_end;
             if len < self.s.mss {
                 self.stream.small_end = self.s.snd_nxt;
             }
@@ -325,7 +331,7 @@ impl Sender {
                     break;
                 }
                 rearm |= n == self.board.first();
-                (burst, bytes) = (burst + 1, bytes + p.len as u64);
+                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 self.retransmit(n, out);
                 n = n.wrapping_add(1);
             }
@@ -370,9 +376,11 @@ impl Sender {
         }
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
-        let (seq, len, push) = (p.seq, p.len, p.is(flag::PUSHED));
+        let (seq, end, push) = (p.seq, p.end(), p.is(flag::PUSHED));
         self.board.sent(n);
-        out.push(Outgoing { seq, len, cwr: false, new: false, push });
+        let len = self.payload(n);
+        let fin = end > seq + len as u64;
+        out.push(Outgoing { seq, len, cwr: false, new: false, push, fin });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         if let Some(list) = &mut self.again {
@@ -386,6 +394,9 @@ impl Sender {
     /// (`tcp_sendmsg_locked`); the rest waits for [`Sender::push`].
     pub(crate) fn write(&mut self, now: Time, n: u64, last: bool, open: bool, out: &mut Vec<Outgoing>) {
         self.s.now = now;
+        if self.stream.fin {
+            return;
+        }
         if n > 0 {
             self.restart_after_idle();
         }
@@ -419,16 +430,43 @@ impl Sender {
 
     /// The application takes back what was not sent.
     pub(crate) fn truncate(&mut self) {
+        if self.stream.fin {
+            return;
+        }
         self.stream.truncate(self.s.snd_nxt);
         self.check_app_limited();
+    }
+
+    /// The application will write no more. FIN goes with the last byte, or alone if that has left
+    /// (`tcp_send_fin`).
+    pub(crate) fn close(&mut self, now: Time) {
+        self.s.now = now;
+        (self.stream.fin, self.stream.closed) = (true, true);
+    }
+
+    /// Sends the end of the stream: Nagle's algorithm does not hold it.
+    pub(crate) fn push_end(&mut self, out: &mut Vec<Outgoing>) {
+        self.write_new(out, Write::Push);
+        self.probe_if_closed();
+    }
+
+    /// Payload of packet `n`, its FIN not counted.
+    pub(super) fn payload(&self, n: u32) -> u32 {
+        let p = self.board.get(n);
+        p.len - (p.end() > self.stream.end) as u32
     }
 
     /// Sends what may go, new data only.
     pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         self.write_new(out, Write::Normal);
-        if self.board.is_empty() && self.s.snd_nxt < self.stream.end && self.timers.armed.is_none() {
-            self.arm_paced(Timer::Retransmit, self.rto()); // probe of a closed window
+        self.probe_if_closed();
+    }
+
+    /// Asks for a window where none lets the first packet go.
+    fn probe_if_closed(&mut self) {
+        if self.board.is_empty() && self.s.snd_nxt < self.stream.all() && self.timers.armed.is_none() {
+            self.arm_paced(Timer::Retransmit, self.rto());
         }
     }
 

@@ -59,7 +59,7 @@ impl Sender {
             self.peer.window_from = seg.seq;
             if wnd != self.peer.window {
                 self.note_window(wnd);
-                if self.s.snd_nxt < self.stream.end {
+                if self.s.snd_nxt < self.stream.all() {
                     self.restart_after_idle();
                 }
             }

@@ -431,7 +431,7 @@ impl Sender {
             } else if a.una_advanced && !recovered {
                 self.recovery.high_seq = self.s.snd_nxt;
                 // Step 2.b: new data will tell.
-                if self.s.snd_nxt < self.stream.end && self.s.snd_una + self.peer.window > self.s.snd_nxt {
+                if self.s.snd_nxt < self.stream.all() && self.s.snd_una + self.peer.window > self.s.snd_nxt {
                     return Resend::New;
                 }
                 self.recovery.frto = false;

@@ -14,6 +14,8 @@ pub(super) struct Stream {
     pub(super) end: u64,
     /// Nothing will follow.
     pub(super) closed: bool,
+    /// A FIN follows the last byte.
+    pub(super) fin: bool,
     /// One past the last packet sent that was not full (`snd_sml`).
     pub(super) small_end: u64,
     /// Runs of blocks of one size: where the first begins, and the size. Where the next run begins, or at the end,
@@ -28,6 +30,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// One past all that is to be sent, FIN included.
+    #[inline]
+    pub(super) fn all(&self) -> u64 {
+        self.end + self.fin as u64
+    }
+
     /// A write begins; all to `nxt` is sent. The last block keeps its PSH only if it is full, at `size` bytes.
     pub(super) fn begin(&mut self, nxt: u64, size: u64) {
         self.forget(nxt);

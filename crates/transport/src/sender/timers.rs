@@ -142,7 +142,7 @@ impl Sender {
 
     /// RFC 9293 section 3.8.6.1: a byte already acknowledged makes the peer tell its window.
     fn probe_window(&mut self, out: &mut Vec<Outgoing>) {
-        if self.s.snd_nxt >= self.stream.end {
+        if self.s.snd_nxt >= self.stream.all() {
             self.timers.armed = None;
             return;
         }
@@ -157,6 +157,7 @@ impl Sender {
             cwr: false,
             new: false,
             push: false,
+            fin: false,
         });
         self.timers.backoff += 1;
         self.arm_paced(Timer::Retransmit, self.rto());
@@ -170,7 +171,7 @@ impl Sender {
         let first = self.board.first();
         self.board.cut_after(first);
         self.retransmit(first, out);
-        self.charge_pacing(self.board.get(first).len as u64);
+        self.charge_pacing(self.payload(first) as u64);
         self.timers.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
@@ -230,7 +231,7 @@ impl Sender {
         }
         self.tlp.retrans = false;
         let window = (self.s.snd_una + self.peer.window).saturating_sub(self.s.snd_nxt);
-        let left = self.stream.end - self.s.snd_nxt;
+        let left = self.stream.all() - self.s.snd_nxt;
         if left > 0 && window >= left.min(self.s.mss as u64) {
             if !self.write_new(out, Write::Probe) {
                 self.rearm_rto();
@@ -242,7 +243,7 @@ impl Sender {
                 self.board.cut_after(last.wrapping_sub(1));
             }
             self.resend(last, out);
-            self.charge_pacing(self.board.get(last).len as u64);
+            self.charge_pacing(self.payload(last) as u64);
             self.tlp.retrans = true;
         }
         self.stats.probes += 1;

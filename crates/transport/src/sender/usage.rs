@@ -52,7 +52,7 @@ impl Sender {
     /// RFC 2861: a window unused for an RTO decays towards what was used. Not while the application
     /// waits for room in the send buffer: then the receiver is the limit (`SOCK_NOSPACE`).
     fn application_limited(&mut self) {
-        let full = self.stream.end - self.s.snd_una >= self.rules.send_buffer;
+        let full = self.stream.all() - self.s.snd_una >= self.rules.send_buffer;
         if self.s.state == CaState::Open && !full {
             let used = self.usage.used.max(self.rules.initial_window);
             if used < self.w.cwnd {
@@ -106,7 +106,7 @@ impl Sender {
     /// The application has nothing more to send now: samples until then are limited by it
     /// (`tcp_rate_check_app_limited`).
     pub(super) fn check_app_limited(&mut self) {
-        if self.stream.end - self.s.snd_nxt < self.s.mss as u64
+        if self.stream.all() - self.s.snd_nxt < self.s.mss as u64
             && self.in_flight() < self.w.cwnd
             && self.count.lost <= self.count.retrans
         {
