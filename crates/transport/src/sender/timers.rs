@@ -56,6 +56,11 @@ impl Sender {
         (rto * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
     }
 
+    /// Duplicate ACKs may be as old as this (`tcp_tsval_replay`).
+    pub(crate) fn replay_window(&self) -> Span {
+        self.rto() * 6 / 5
+    }
+
     #[inline]
     pub(super) fn arm(&mut self, timer: Timer, after: Span) {
         let now = self.s.now;
