@@ -20,6 +20,9 @@ const MOST_OPTIONS: u32 = 40;
 /// Timeouts of a Linux SYN that do not back off (`tcp_syn_linear_timeouts`).
 const SYN_LINEAR: u32 = 4;
 
+/// `sysctl_tcp_invalid_ratelimit`.
+const ANSWER_INTERVAL: Span = Span::from_millis(500);
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Closed,
@@ -41,6 +44,8 @@ pub struct Tcp {
     syn_sent: Time,
     syn_tries: u32,
     syn_timer: Option<Time>,
+    /// When a segment out of order in time was last answered (`last_oow_ack_time`).
+    answered: Option<Time>,
     scratch: Vec<Outgoing>,
 }
 
@@ -55,6 +60,7 @@ impl Tcp {
             syn_sent: Time::ZERO,
             syn_tries: 0,
             syn_timer: None,
+            answered: None,
             scratch: Vec::new(),
         }
     }
@@ -206,6 +212,10 @@ impl Tcp {
             self.send_ack(now, out);
             return;
         }
+        if self.is_late_ack(seg) {
+            self.answer_late(now, seg, out);
+            return;
+        }
         self.rx.note_timestamp(seg);
         self.tx.handle_ack(now, seg, &mut self.scratch);
         self.flush(now, out);
@@ -247,6 +257,26 @@ impl Tcp {
         self.syn_timer = None;
         self.tx.stop();
         self.rx.stop();
+    }
+
+    /// An ACK that others have overtaken, told by its timestamp: PAWS (RFC 7323 section 5.3) takes only what says
+    /// nothing new, a duplicate (`tcp_disordered_ack_check`). Its SACKs are lost with it.
+    fn is_late_ack(&self, seg: &Segment) -> bool {
+        let linux = self.limits.profile == Profile::Linux && seg.room() == 0;
+        let Some(behind) = self.rx.behind(seg).filter(|_| linux) else { return false };
+        let duplicate =
+            seg.seq == self.rx.rcv_nxt && seg.ack == self.tx.s.snd_una && !self.tx.would_update_window(seg);
+        !(duplicate && behind as u64 <= self.tx.replay_window().as_micros() / 1000)
+    }
+
+    /// It is answered, but at most every half a second (`tcp_oow_rate_limited`), and not where it repeats what was
+    /// acknowledged long ago.
+    fn answer_late(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        let limited = self.answered.is_some_and(|last| now.since(last) < ANSWER_INTERVAL);
+        if seg.seq >= self.rx.rcv_nxt && !limited {
+            self.answered = Some(now);
+            self.send_ack(now, out);
+        }
     }
 
     fn handle_handshake(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {

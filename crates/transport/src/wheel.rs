@@ -18,6 +18,36 @@ use units::{Span, Time};
 
 const TICK: u64 = 1_000_000_000 / HZ;
 
+/// Whole ticks, rounded up (`usecs_to_jiffies`).
+pub(crate) fn round_up(span: Span) -> Span {
+    Span::from_nanos(span.as_nanos().div_ceil(TICK) * TICK)
+}
+
+/// Ticks that began between two moments, as a span: what Linux takes for the time between them where it counts in
+/// jiffies.
+pub(crate) fn between(earlier: Time, later: Time) -> Span {
+    Span::from_nanos((later.as_nanos() / TICK).saturating_sub(earlier.as_nanos() / TICK) * TICK)
+}
+
+/// A timer in its bucket.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Slot {
+    tick: u64,
+    fires: Time,
+}
+
+impl Slot {
+    /// Sets the timer to go off `after`, and tells when it fires. One that waits already for that very tick stays in its
+    /// bucket, which may be a coarser one (`__mod_timer`).
+    pub(crate) fn set(&mut self, now: Time, after: Span) -> Time {
+        let tick = now.as_nanos() / TICK + after.as_nanos().div_ceil(TICK);
+        if tick != self.tick || self.fires <= now {
+            *self = Slot { tick, fires: expiry(now, after) };
+        }
+        self.fires
+    }
+}
+
 /// When a timer set `now` to go off `after` fires.
 pub(crate) fn expiry(now: Time, after: Span) -> Time {
     let away = after.as_nanos().div_ceil(TICK);
@@ -45,6 +75,17 @@ mod tests {
         // Set in the midst of a tick: counted from its beginning.
         assert_eq!(fires(1003, 200), 1204);
         assert_eq!(fires(1001, 1), 1008);
+    }
+
+    #[test]
+    fn a_timer_set_to_its_own_tick_again_stays_in_its_bucket() {
+        let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let mut slot = Slot::default();
+        assert_eq!(slot.set(ms(0), Span::from_millis(260)), ms(288));
+        assert_eq!(slot.set(ms(200), Span::from_millis(60)), ms(288));
+        assert_eq!(slot.set(ms(200), Span::from_millis(61)), ms(268));
+        // It has fired: this is another.
+        assert_eq!(slot.set(ms(268), Span::ZERO), ms(272));
     }
 
     #[test]

@@ -12,7 +12,8 @@ fn ack(pair: &Pair, ack: u64, (start, end): (i32, i32)) -> Segment {
         seq: pair.server.tx.s.snd_nxt,
         ack: ack * MSS,
         window: 1 << 20,
-        ts_val: 1,
+        // No older than what was seen of the peer, or PAWS refuses it.
+        ts_val: (pair.now.as_nanos() / 1_000_000) as u32 + 1,
         flags: Flags::ACK,
         sack: [(start * mss, end * mss), (0, 0), (0, 0), (0, 0)],
         sacks: 1,
@@ -42,6 +43,30 @@ fn a_packet_it_reports_makes_room_for_another() {
     }
     // Four delivered in slow start: the window opens by as many; then the one.
     assert_eq!(sent, [8, 1]);
+}
+
+/// With a timestamp that is older by more than the slack of 1 ms it is refused, SACKs and all, and answered at most
+/// once in half a second (RFC 7323 section 5.3; `tcp_disordered_ack_check`).
+#[test]
+fn one_that_is_late_by_its_timestamp_says_nothing() {
+    let mut pair = Pair::new("reno");
+    pair.wire(|s| if s.forward || s.segment.flags.has(Flags::SYN) { Fate::Arrive } else { Fate::Lost });
+    let mut pair = pair.sending(100 * MSS);
+    pair.run(ms(30));
+    let (now, seg) = (pair.now, ack(&pair, 3, (2, 3)));
+    pair.act(true, |tcp, out| tcp.handle_segment(now, &seg, out));
+    let state = pair.client.info();
+    let mut answers = Vec::new();
+    for wait in [0, 100, 600] {
+        let now = pair.now + ms(wait);
+        let mut seg = ack(&pair, 2, (5, 6));
+        seg.ts_val = seg.ts_val.saturating_sub(2).max(1);
+        let mut out = Vec::new();
+        pair.client.handle_segment(now, &seg, &mut out);
+        answers.push(out.iter().filter(|s| s.len == 0).count());
+        assert_eq!(pair.client.info(), state);
+    }
+    assert_eq!(answers, [1, 0, 1]);
 }
 
 /// Packet 65 of 70 is 40 ms late and is sent again needlessly. The D-SACK that says so is overtaken by the

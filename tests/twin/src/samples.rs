@@ -3,6 +3,7 @@
 //! differs first and what led to it, and a count of each sort of difference.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use twin::sample::{self, Control, Difference, Event, Input, Log, Plan};
 
@@ -77,21 +78,18 @@ fn all(w: &Wanted) -> Result<(), String> {
         }
     };
     if let Some(file) = &w.replay {
-        let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-        Log::read(&text).ok_or_else(|| format!("{file}: damaged"))?.iter().for_each(&mut judge);
+        sample::load(Path::new(file)).map_err(|e| format!("{file}: {e}"))?.iter().for_each(&mut judge);
     } else {
-        let mut text = String::new();
-        for seed in w.seed..w.seed + w.count {
-            for (&control, &paced) in w.controls.iter().flat_map(|c| w.paced.iter().map(move |p| (c, p))) {
+        let mut logs = Vec::new();
+        for (&control, &paced) in w.controls.iter().flat_map(|c| w.paced.iter().map(move |p| (c, p))) {
+            for seed in w.seed..w.seed + w.count {
                 let log = sample::run(&Plan::draw(seed, control, paced)).map_err(|e| e.to_string())?;
-                if w.record.is_some() {
-                    text += &log.write();
-                }
                 judge(&log);
+                logs.push(log);
             }
         }
         if let Some(file) = &w.record {
-            std::fs::write(file, text).map_err(|e| format!("{file}: {e}"))?;
+            sample::save(Path::new(file), &logs).map_err(|e| format!("{file}: {e}"))?;
         }
     }
     println!("{same} of {runs} runs identical, {events} events");

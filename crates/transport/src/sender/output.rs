@@ -345,7 +345,7 @@ impl Sender {
             self.charge_pacing(bytes);
         }
         if rearm && !matches!(self.timers.armed, Some((Timer::Reorder, _))) {
-            self.arm(Timer::Retransmit, self.rto());
+            self.arm_paced(Timer::Retransmit, self.rto());
         }
     }
 
@@ -466,7 +466,7 @@ impl Sender {
     /// Asks for a window where none lets the first packet go.
     fn probe_if_closed(&mut self) {
         if self.board.is_empty() && self.s.snd_nxt < self.stream.all() && self.timers.armed.is_none() {
-            self.arm(Timer::Retransmit, self.rto());
+            self.arm_paced(Timer::Retransmit, self.rto());
         }
     }
 

@@ -51,10 +51,16 @@ impl Sender {
         }
     }
 
+    /// `tcp_may_update_window`.
+    pub(crate) fn would_update_window(&self, seg: &Segment) -> bool {
+        let wnd = seg.window as u64;
+        seg.ack > self.s.snd_una || seg.seq > self.peer.window_from || wnd > self.peer.window
+    }
+
     /// `tcp_ack_update_window`.
     pub(super) fn update_window(&mut self, seg: &Segment, a: &mut AckInfo) {
         let wnd = seg.window as u64;
-        if seg.ack > self.s.snd_una || seg.seq > self.peer.window_from || wnd > self.peer.window {
+        if self.would_update_window(seg) {
             a.win_update = true;
             self.peer.window_from = seg.seq;
             if wnd != self.peer.window {

@@ -6,8 +6,6 @@
 //! |---|---|
 //! | no MTU probing, no FIN or SYN in recovery | present |
 //! | timestamps tick in ms | µs on routes that ask for it |
-//! | a packet whose loss is undone is watched by RACK again | it is not, until it is sent again |
-//! | an undone packet that is lost after all is sent again at once | only when its first retransmission is lost too |
 
 use super::ack::Resend;
 use super::{AckInfo, Sender};
@@ -239,6 +237,7 @@ impl Sender {
         self.undo.marker.is_some() && (self.undo.retrans == 0 || self.packet_delayed(a))
     }
 
+    /// A packet whose loss is undone is off RACK's list and stays off it until it is sent again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             for n in self.board.numbers() {
@@ -259,9 +258,6 @@ impl Sender {
         self.usage.stamp = self.s.now;
         self.undo.marker = None;
         self.rack_reexamine();
-        if unmark {
-            self.board.relink();
-        }
     }
 
     /// Without SACK the state is held until something *above* `high_seq` is acknowledged, or
@@ -445,7 +441,7 @@ impl Sender {
             self.try_undo_recovery(a);
             return Resend::Nothing;
         }
-        if self.s.snd_nxt > self.recovery.high_seq {
+        if self.s.snd_nxt > self.recovery.high_seq && dup > 0 {
             self.add_dup_acks(dup); // what step 2.b sent was delivered
         } else if a.una_advanced {
             self.reset_dup_acks();

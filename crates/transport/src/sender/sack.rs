@@ -166,9 +166,10 @@ impl Sender {
         }
     }
 
-    /// The end of the highest SACKed packet (`tcp_highest_sack_seq`).
+    /// The end of the highest SACKed packet; what is acknowledged, where nothing above is known to have arrived
+    /// (`tcp_highest_sack_seq`).
     pub(super) fn highest_sacked(&self) -> u64 {
-        if self.count.sacked == 0 { self.s.snd_una } else { self.sacks.highest }
+        if self.count.sacked == 0 || !self.rules.sack { self.s.snd_una } else { self.sacks.highest }
     }
 
     /// Reordering was seen below the highest SACK (`tcp_check_sack_reordering`).

@@ -159,13 +159,17 @@ impl Stream {
         end == self.end && !self.writing || self.pushes.iter().any(within)
     }
 
-    /// What lies before `nxt` is sent.
+    /// What lies before `nxt` is sent. A block that says PSH goes on saying so with what is left of it.
     pub(super) fn forget(&mut self, nxt: u64) {
+        while let Some(&place) = self.pushes.front().filter(|&&p| p <= nxt) {
+            let left = self.block_end(place - 1) > nxt;
+            self.pushes.pop_front();
+            if left {
+                self.pushes.push_front(nxt + 1);
+            }
+        }
         while self.runs.get(1).is_some_and(|r| r.0 <= nxt) {
             self.runs.pop_front();
-        }
-        while self.pushes.front().is_some_and(|&p| self.block_end(p - 1) <= nxt) {
-            self.pushes.pop_front();
         }
     }
 }
@@ -211,6 +215,17 @@ mod tests {
         }
         let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e - 1, e)).collect();
         assert_eq!(pushed, [100, 170]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_block_says_push_wherever_it_ends() {
+        let mut s = Stream::default();
+        write(&mut s, 0, 300, 100, 100); // pushed at 200
+        s.forget(190);
+        // It grows by twenty bytes of the next.
+        assert_eq!(s.block(190, 30), 30);
+        let pushed: Vec<u64> = (191..300).filter(|&e| s.says_push(e - 1, e)).collect();
+        assert_eq!(pushed, [220]);
     }
 
     #[test]

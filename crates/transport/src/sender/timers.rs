@@ -6,7 +6,7 @@ use super::{Outgoing, Sender};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
 use crate::scoreboard::flag;
-use crate::wheel::expiry;
+use crate::wheel::{Slot, between, round_up};
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
@@ -28,6 +28,8 @@ pub(super) enum Timer {
 #[derive(Default)]
 pub(super) struct Timers {
     pub(super) armed: Option<(Timer, Time)>,
+    /// Where Linux keeps the one timer of them all.
+    slot: Slot,
     /// When pacing lets the next burst go.
     pub(super) pacing_at: Option<Time>,
     /// Timeouts since data was last acknowledged (`icsk_retransmits`).
@@ -46,16 +48,31 @@ pub(super) struct Tlp {
 }
 
 impl Sender {
-    /// The RTO with backoff.
+    /// The RTO with backoff; Linux keeps it in ticks (`icsk_rto`).
     #[inline]
     pub(super) fn rto(&self) -> Span {
-        (self.rtt.rto() * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
+        let rto = self.rtt.rto();
+        let rto = if self.rules.linux { round_up(rto) } else { rto };
+        (rto * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
+    }
+
+    /// Duplicate ACKs may be as old as this (`tcp_tsval_replay`).
+    pub(crate) fn replay_window(&self) -> Span {
+        self.rto() * 6 / 5
     }
 
     #[inline]
     pub(super) fn arm(&mut self, timer: Timer, after: Span) {
-        let at = if self.rules.linux { expiry(self.s.now, after) } else { self.s.now + after };
+        let now = self.s.now;
+        let at = if self.rules.linux { self.timers.slot.set(now, after) } else { now + after };
         self.timers.armed = Some((timer, at));
+    }
+
+    /// As [`Sender::arm`], and later by the whole ticks for which pacing lets nothing leave (`tcp_pacing_delay`).
+    #[inline]
+    pub(super) fn arm_paced(&mut self, timer: Timer, after: Span) {
+        let held = between(Time::ZERO, Time::ZERO + self.s.next_departure.since(self.s.now));
+        self.arm(timer, if self.rules.linux { after + held } else { after });
     }
 
     /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
@@ -76,7 +93,7 @@ impl Sender {
             Some((Timer::Reorder | Timer::Probe, _)) => self.rto_left(),
             _ => self.rto(),
         };
-        self.arm(Timer::Retransmit, after);
+        self.arm_paced(Timer::Retransmit, after);
     }
 
     /// `tcp_set_xmit_timer`: the probe timer when a probe makes sense, else the RTO.
@@ -106,7 +123,7 @@ impl Sender {
         if rto > Span::from_nanos(1) {
             after = after.min(rto);
         }
-        self.arm(Timer::Probe, after);
+        self.arm_paced(Timer::Probe, after);
         true
     }
 
@@ -148,7 +165,7 @@ impl Sender {
             fin: false,
         });
         self.timers.backoff += 1;
-        self.arm(Timer::Retransmit, self.rto());
+        self.arm_paced(Timer::Retransmit, self.rto());
     }
 
     /// `tcp_retransmit_timer`: everything old enough is lost, the window is one packet.

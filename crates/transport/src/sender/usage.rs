@@ -3,6 +3,7 @@
 //! `tcp_update_pacing_rate`, `tcp_rate_check_app_limited`).
 
 use super::Sender;
+use crate::wheel::between;
 use congestion::{CaState, Event};
 use units::Time;
 
@@ -37,7 +38,7 @@ impl Sender {
         } else {
             self.usage.used = self.usage.used.max(out);
             let shrinks = self.rules.linux && self.rules.idle_restart && !self.rules.owns_window;
-            if shrinks && self.s.now.since(self.usage.stamp) >= self.rto() {
+            if shrinks && between(self.usage.stamp, self.s.now) >= self.rto() {
                 self.application_limited();
             }
         }
@@ -69,7 +70,8 @@ impl Sender {
     pub(super) fn restart_after_idle(&mut self) {
         let Some(last) = self.s.last_sent.filter(|_| self.board.is_empty()) else { return };
         let rto = self.rto();
-        let mut idle = self.s.now.since(last);
+        let now = self.s.now;
+        let mut idle = if self.rules.linux { between(last, now) } else { now.since(last) };
         if idle <= rto || self.rules.owns_window || !self.rules.idle_restart {
             return;
         }

@@ -15,6 +15,11 @@
 
 use super::look::Look;
 use super::plan::{Control, Plan};
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder};
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
 use units::Time;
 
 /// What the other end sent.
@@ -133,6 +138,42 @@ impl Log {
         }
         Some(logs)
     }
+}
+
+/// Runs measured on Linux 6.18: fifteen each of Reno and CUBIC, paced and not.
+const RECORDED: &[u8] = include_bytes!("../../samples-6.18.log.gz");
+
+fn unpack(bytes: &[u8]) -> io::Result<Vec<Log>> {
+    let mut text = String::new();
+    GzDecoder::new(bytes).read_to_string(&mut text)?;
+    Log::read(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no log of runs"))
+}
+
+/// The recorded runs.
+///
+/// # Errors
+/// The file of this folder is damaged.
+pub fn recorded() -> io::Result<Vec<Log>> {
+    unpack(RECORDED)
+}
+
+/// The runs in a file (gzip).
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn load(file: &Path) -> io::Result<Vec<Log>> {
+    unpack(&fs::read(file)?)
+}
+
+/// Writes runs to a file (gzip).
+///
+/// # Errors
+/// It cannot be written.
+pub fn save(file: &Path, logs: &[Log]) -> io::Result<()> {
+    let text: String = logs.iter().map(Log::write).collect();
+    let mut packed = Vec::new();
+    GzEncoder::new(text.as_bytes(), Compression::best()).read_to_end(&mut packed)?;
+    fs::write(file, packed)
 }
 
 fn read_plan(text: &str) -> Option<Plan> {

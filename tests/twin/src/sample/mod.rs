@@ -28,7 +28,7 @@ mod sys;
 mod wire;
 
 pub use kernel::{Error, run};
-pub use log::{Ack, Burst, Event, Input, Log};
+pub use log::{Ack, Burst, Event, Input, Log, load, recorded, save};
 pub use look::Look;
 pub use peer::Peer;
 pub use plan::{Control, Plan};

@@ -6,7 +6,7 @@
 //! microsecond, and with it each sample. So an ACK arrives in the model that much later than the packet that it
 //! acknowledges left, if that is within the call.
 
-use super::log::{Ack, Burst, Event};
+use super::log::{Ack, Burst, Event, Input};
 use super::look::Look;
 use std::collections::BTreeMap;
 use units::{Span, Time};
@@ -14,6 +14,9 @@ use units::{Span, Time};
 /// How much before a call the moment may lie: packets leave some microseconds after the ACK that let them is
 /// looked at, and in the model at once.
 const BEFORE: Span = Span::from_micros(6);
+
+/// From the begin of a call to the moment the kernel takes for an ACK's arrival, as a rule.
+const ARRIVES: Span = Span::from_micros(2);
 
 #[derive(Clone, Copy)]
 struct Sent {
@@ -67,6 +70,40 @@ impl Moments {
             }
         }
         first.filter(|_| !again).or(sacked)
+    }
+
+    /// When the packets of writes and timers left, by the number of the event, as far as the round trips that the
+    /// kernel measured of them tell. A timer's were seen some time after that, a write's left in the midst of the call.
+    pub fn survey(events: &[Event]) -> Vec<Option<Time>> {
+        let mut left = vec![None; events.len()];
+        let mut sent = Moments::default();
+        let mut before: Option<&Look> = None;
+        let mut eighths: Option<u64> = None;
+        for (i, event) in events.iter().enumerate() {
+            let told = before.and_then(|b| event.look.eighths_of_rtt(b));
+            if let Input::Segment(ack) = &event.input
+                && let Some(from) = sent.acknowledge(ack)
+                && let Some((old, new)) = eighths.zip(told)
+            {
+                let j = from.as_nanos() as usize;
+                let sample = Span::from_micros((new + old / 8).saturating_sub(old));
+                let (at, took) = (events[j].at.as_nanos(), events[j].took);
+                let (from, to) = match events[j].input {
+                    Input::Timer => (at.saturating_sub(took), at),
+                    Input::Write(_) => (at, at + took),
+                    _ => (1, 0),
+                };
+                let arrived = event.at.as_nanos() + ARRIVES.as_nanos();
+                let moment = arrived.saturating_sub(sample.as_nanos());
+                if left[j].is_none() && from <= moment && moment <= to {
+                    left[j] = Some(Time::from_nanos(moment));
+                }
+            }
+            event.out.iter().for_each(|b| sent.send(Time::from_nanos(i as u64), b));
+            eighths = told;
+            before = Some(&event.look);
+        }
+        left
     }
 
     /// When `event` reached the kernel's clock: `usual`, if its round trip does not tell better. `rtt`: the model's
