@@ -8,6 +8,8 @@ mod pause;
 mod retransmit;
 mod state;
 
+pub use state::AgreedMss;
+
 use crate::bins::Bins;
 use crate::log::{LogEntry, PacketLog, SettledLoss};
 use crate::retransmissions::Retransmissions;
@@ -92,18 +94,9 @@ pub struct TrackLimits {
     pub packets: usize,
 }
 
-/// The likely and the greatest payload of a segment, as the SYNs said.
-#[derive(Clone, Copy, Debug)]
-pub struct AgreedMss {
-    /// No more than either end offered.
-    pub likely: u32,
-    /// What the receiver takes.
-    pub most: u32,
-}
-
 impl Direction {
     /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`; `mss` is
-    /// `None` where no SYN told.
+    /// `None` where no SYN was seen.
     pub fn new(
         seq: u32,
         first: Time,
@@ -254,7 +247,7 @@ impl Direction {
             seq: self.stream.nxt,
             time: now,
             len,
-            up: PackedSpan::from(self.side.rtt()),
+            up: self.side.rtt(),
             entry,
             tsval: timestamp(p),
             id: p.id,
@@ -380,7 +373,7 @@ impl Direction {
         self.log.finish(|loss| count_loss(counts, bins, loss));
         DirectionEnd {
             first_data: self.times.first,
-            last_data: self.times.first.and(self.times.last),
+            last_data: self.times.first.and(self.times.last_sent.max(self.recovery.progress)),
             handshake: self.handshake,
             mss: self.sizes.mss,
             header: self.sizes.header as u32,
