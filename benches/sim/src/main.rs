@@ -55,7 +55,7 @@ count = {flows}
     };
     let v = &experiment.variants[0];
     let before = cpu_seconds();
-    let out = sim::run(&v.name, &v.scenario, sim::Options { seed, ..sim::Options::default() });
+    let out = sim::run(&v.name, &v.scenario, sim::SimOptions { seed, ..sim::SimOptions::default() });
     let cpu = cpu_seconds() - before;
     let delivered: u64 = out.variant.flows.iter().map(|f| f.delivered_bytes).sum::<u64>() / MSS;
     println!(

@@ -1,8 +1,8 @@
 //! What a run is summed up to, whatever clock drove it.
 
 use crate::topology;
-use result::{Clock, Element, Flow, RttSummary, Variant};
-use scenario::{Limits, Scenario};
+use result::{Clock, ElementResult, FlowResult, RttSummary, VariantResult};
+use scenario::{PathLimits, Scenario};
 use units::Span;
 
 /// What a clock has counted of one flow of the result.
@@ -50,10 +50,10 @@ pub struct Whole<'a> {
 
 /// The summary of a run, but for what follows from its time series and sums over its flows
 /// ([`result::Outcome::new`]).
-pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<Element>) -> Variant {
+pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<ElementResult>) -> VariantResult {
     let Whole { name, clock, scenario, only_flow, duration } = whole;
-    let limits = Limits::new(scenario, only_flow);
-    Variant {
+    let limits = PathLimits::new(scenario, only_flow);
+    VariantResult {
         name: name.into(),
         clock,
         duration_s: duration.as_secs_f64(),
@@ -61,14 +61,14 @@ pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<Element>
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
-        ..Variant::default()
+        ..VariantResult::default()
     }
 }
 
-fn flow(scenario: &Scenario, limits: &Limits, tally: FlowTally) -> Flow {
+fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResult {
     let of = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
-    Flow {
+    FlowResult {
         name: tally.name,
         from: host(of.from),
         to: host(of.to),
@@ -83,7 +83,7 @@ fn flow(scenario: &Scenario, limits: &Limits, tally: FlowTally) -> Flow {
         lost_packets: tally.lost_packets,
         mss_bytes: tally.mss_bytes,
         limit_mbps: limits.flows[tally.of],
-        ..Flow::default()
+        ..FlowResult::default()
     }
 }
 

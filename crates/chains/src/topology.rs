@@ -1,7 +1,7 @@
 //! A scenario's path as a result tells it.
 
 use result::Topology;
-use result::topology::{Link, Relay, Stage};
+use result::topology::{PathLink, PathRelay, PathStage};
 use scenario::{NamedStage, Scenario};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The scenario's hosts, links and relays as a result tells them.
 pub fn topology(scenario: &Scenario) -> Topology {
     let host = |i: usize| scenario.hosts[i].name.clone();
-    let links = scenario.links.iter().map(|link| Link {
+    let links = scenario.links.iter().map(|link| PathLink {
         name: link.name.clone(),
         between: link.between.map(host),
         forward: link.forward.iter().map(stage).collect(),
@@ -18,11 +18,15 @@ pub fn topology(scenario: &Scenario) -> Topology {
     Topology {
         hosts: scenario.hosts.iter().map(|h| h.name.clone()).collect(),
         links: links.collect(),
-        relays: scenario.relays.iter().map(|r| Relay { name: r.name.clone(), host: host(r.host) }).collect(),
+        relays: scenario
+            .relays
+            .iter()
+            .map(|r| PathRelay { name: r.name.clone(), host: host(r.host) })
+            .collect(),
     }
 }
 
-fn stage(named: &NamedStage) -> Stage {
+fn stage(named: &NamedStage) -> PathStage {
     let mut settings = BTreeMap::new();
     // Plain data: nothing in it can fail to serialise.
     let written = serde_json::to_value(&named.stage).unwrap_or_default();
@@ -35,7 +39,7 @@ fn stage(named: &NamedStage) -> Stage {
         }
     }
     settings.extend(named.file.clone().map(|file| ("file".into(), file)));
-    Stage { name: named.name.clone(), kind: named.stage.kind().into(), settings }
+    PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings }
 }
 
 /// Whether the stage is the same without the key: its default says as much.

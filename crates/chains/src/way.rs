@@ -1,7 +1,7 @@
 //! One direction of a link: a chain of elements, and what results say of them.
 
 use path::{Body, Chain};
-use result::{DelaySummary, Element, ElementPoint, ElementSeries};
+use result::{DelaySummary, ElementPoint, ElementResult, ElementSeries};
 use scenario::Scenario;
 use units::Time;
 
@@ -42,14 +42,14 @@ pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Lin
 }
 
 /// What a run's summary says of the elements of all `ways`.
-pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<Element> {
+pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementResult> {
     ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
 }
 
-fn element<B>(way: &LinkWay<B>, i: usize) -> Element {
+fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
     let a = way.chain.account(i);
     debug_assert!(a.balances(), "{}: {a:?}", way.elements[i]);
-    Element {
+    ElementResult {
         name: way.elements[i].clone(),
         kind: way.kinds[i].into(),
         passed_packets: a.passed,

@@ -40,7 +40,7 @@ fn settings_are_spelt_as_in_a_scenario() {
     assert_eq!((wan.name.as_str(), wan.between.join("-")), ("wan", "office-dc".to_string()));
     let named: Vec<_> = wan.forward.iter().map(|s| (s.name.as_str(), s.kind.as_str())).collect();
     assert_eq!(named, [("dsl", "link"), ("loss", "loss")], "none that is not enabled");
-    let settings = |stage: &result::topology::Stage| {
+    let settings = |stage: &result::topology::PathStage| {
         stage.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>().join("; ")
     };
     assert_eq!(

@@ -54,7 +54,7 @@ pub enum Described {
 
 /// Which clock drives a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Clock {
+pub enum ClockArg {
     /// The simulator.
     Sim,
     /// The Linux kernel's own TCP, in network namespaces, in real time.
@@ -63,14 +63,14 @@ pub enum Clock {
     Both,
 }
 
-impl Clock {
+impl ClockArg {
     /// The clocks to run on, in order.
     pub fn each(self) -> &'static [result::Clock] {
         use result::Clock::{Kernel, Sim};
         match self {
-            Clock::Sim => &[Sim],
-            Clock::Kernel => &[Kernel],
-            Clock::Both => &[Sim, Kernel],
+            ClockArg::Sim => &[Sim],
+            ClockArg::Kernel => &[Kernel],
+            ClockArg::Both => &[Sim, Kernel],
         }
     }
 }
@@ -88,8 +88,8 @@ pub struct RunArgs {
     /// Scenario file (TOML); `-` reads standard input.
     pub scenario: PathBuf,
     /// What drives it.
-    #[arg(long, value_enum, default_value_t = Clock::Sim)]
-    pub on: Clock,
+    #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
+    pub on: ClockArg,
     /// Overrides a key of the scenario in every variant, for example `flows.bulk.cc=bbr` or
     /// `links.wan.forward.policer.rate=20Mbit/s`.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -137,16 +137,16 @@ pub struct Drawn {
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
     /// Language of the plots, and of the page when it is opened.
-    #[arg(long, value_enum, default_value_t = Lang::En)]
-    pub lang: Lang,
+    #[arg(long, value_enum, default_value_t = LangArg::En)]
+    pub lang: LangArg,
     /// Ground of the plots; the page follows the reader's own.
-    #[arg(long, value_enum, default_value_t = Theme::Light)]
-    pub theme: Theme,
+    #[arg(long, value_enum, default_value_t = ThemeArg::Light)]
+    pub theme: ThemeArg,
 }
 
 /// A language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Lang {
+pub enum LangArg {
     /// English.
     En,
     /// Chinese.
@@ -155,7 +155,7 @@ pub enum Lang {
 
 /// A ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Theme {
+pub enum ThemeArg {
     /// White: papers.
     Light,
     /// Nearly black: slides.
@@ -216,8 +216,8 @@ pub struct DiagnoseArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
     /// Language of the text, and of the page when it is opened.
-    #[arg(long, value_enum, default_value_t = Lang::En)]
-    pub lang: Lang,
+    #[arg(long, value_enum, default_value_t = LangArg::En)]
+    pub lang: LangArg,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,

@@ -4,14 +4,14 @@ use crate::args::{CcArgs, CcCommand, CcListArgs, CcLoadArgs, CcUnloadArgs};
 use crate::inventory::inventory;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use congestion::Control;
-use kernel_cc::{Before, Error, Kernel, kernel_name};
+use kernel_cc::{Before, ControlError, Kernel, kernel_name};
 use serde_json::json;
 use std::process::ExitCode;
 
 /// Lists, loads or unloads.
-pub fn cc(args: &CcArgs) -> Result<ExitCode, Problem> {
+pub fn cc(args: &CcArgs) -> Result<ExitCode, CliProblem> {
     match &args.command {
         CcCommand::List(args) => list(args),
         CcCommand::Load(args) => load(args),
@@ -19,24 +19,24 @@ pub fn cc(args: &CcArgs) -> Result<ExitCode, Problem> {
     }
 }
 
-fn list(args: &CcListArgs) -> Result<ExitCode, Problem> {
+fn list(args: &CcListArgs) -> Result<ExitCode, CliProblem> {
     let inventory = inventory();
     crate::print(&if args.json { to_text(&inventory)? } else { inventory.table() })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// JSON as the other commands print it.
-fn to_text(value: &impl serde::Serialize) -> Result<String, Problem> {
+fn to_text(value: &impl serde::Serialize) -> Result<String, CliProblem> {
     let text = serde_json::to_string_pretty(value);
-    text.map(|t| t + "\n").map_err(|e| Problem::Usage(e.to_string()))
+    text.map(|t| t + "\n").map_err(|e| CliProblem::Usage(e.to_string()))
 }
 
-fn load(args: &CcLoadArgs) -> Result<ExitCode, Problem> {
+fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
     let name = args.name.as_str();
     if kernel_cc::find(name).is_none() && Kernel::now().has(name) {
-        return Err(Problem::Usage(format!("the kernel has {name} itself: there is nothing to load")));
+        return Err(CliProblem::Usage(format!("the kernel has {name} itself: there is nothing to load")));
     }
-    kernel_cc::find(name).ok_or_else(|| Error::Unknown { name: name.into() })?;
+    kernel_cc::find(name).ok_or_else(|| ControlError::Unknown { name: name.into() })?;
     let done = kernel_cc::load_for_all(name, &parameters(name, &args.set)?)?;
     let kernel_name = kernel_name(name);
     let parameters = kernel_cc::parameters_of(&kernel_name).unwrap_or_default();
@@ -77,23 +77,23 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, Problem> {
 }
 
 /// What each `KEY=VALUE` says, as a scenario's `cc` has it, in the program's variables.
-fn parameters(name: &str, set: &[String]) -> Result<Vec<(&'static str, u64)>, Problem> {
+fn parameters(name: &str, set: &[String]) -> Result<Vec<(&'static str, u64)>, CliProblem> {
     let mut table = serde_json::Map::new();
     for text in set {
-        let wrong = || Problem::Usage(format!("--set: `{text}` is not KEY=VALUE"));
+        let wrong = || CliProblem::Usage(format!("--set: `{text}` is not KEY=VALUE"));
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         let value = value.trim();
         let number = value.parse().map(serde_json::Value::Number);
         table.insert(key.trim().into(), number.unwrap_or_else(|_| value.into()));
     }
     let Some(control) = Control::named(name) else { return Ok(Vec::new()) };
-    let wrong = |why: String| Problem::Usage(format!("--set: {why}"));
+    let wrong = |why: String| CliProblem::Usage(format!("--set: {why}"));
     let control = control.with(serde_json::Value::Object(table)).map_err(|e| wrong(e.to_string()))?;
     control.check().map_err(|p| wrong(format!("`{}`: {}", p.key, p.message)))?;
     Ok(control.kernel_parameters())
 }
 
-fn unload(args: &CcUnloadArgs) -> Result<ExitCode, Problem> {
+fn unload(args: &CcUnloadArgs) -> Result<ExitCode, CliProblem> {
     let names = match &args.name {
         Some(name) => vec![kernel_name(name)],
         None => kernel_cc::pinned(),

@@ -4,7 +4,7 @@ mod tap;
 
 use crate::args::DiagnoseArgs;
 use crate::output::write_file;
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
 use capture::CaptureReader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
@@ -13,20 +13,20 @@ use result::{Diagnosis, to_json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use tap::{Kept, PacketTap, Tap};
+use tap::{KeptPackets, KeptTap, PacketTap};
 use track::{PacketRecorder, TrackerOptions};
 
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
 const SHOWN: usize = 8;
 
 /// Reads a capture, says what limited its flows, and writes what is asked for.
-pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Problem> {
-    let kept = Arc::new(Mutex::new(Kept {
+pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
+    let kept = Arc::new(Mutex::new(KeptPackets {
         rows: args.report.is_some().then(|| Rows::new(SHOWN, &args.flow, MOST_ROWS)),
         packets: args.out.as_deref().map(|dir| PacketTap::create(dir, &args.capture)).transpose()?,
     }));
     let wanted = args.report.is_some() || args.out.is_some();
-    let recorder = wanted.then(|| Box::new(Tap(kept.clone())) as Box<dyn PacketRecorder>);
+    let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
     let mut bar = Bar::new(!args.no_progress);
     let read = read(&args.capture, recorder, &mut |done, all| bar.bytes(done, all));
     bar.clear();
@@ -57,19 +57,19 @@ fn read(
     path: &Path,
     recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
-) -> Result<Diagnosis, Problem> {
-    let reader = CaptureReader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
+) -> Result<Diagnosis, CliProblem> {
+    let reader = CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?;
     let (tracks, file, totals) = track::track_capture(reader, TrackerOptions::default(), recorder, progress);
     Ok(diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals)))
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.
-fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, Problem> {
+fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
     if let Some(n) = flows.iter().find(|n| d.flows.iter().all(|f| f.id != **n)) {
         let some: Vec<String> = d.flows.iter().take(10).map(|f| f.id.to_string()).collect();
         let list = if some.is_empty() { "none".into() } else { some.join(", ") };
         let more = if d.flows.len() > some.len() { " …" } else { "" };
-        return Err(Problem::Usage(format!("--flow {n}: no such flow; there are: {list}{more}")));
+        return Err(CliProblem::Usage(format!("--flow {n}: no such flow; there are: {list}{more}")));
     }
     if !flows.is_empty() {
         d.flows.retain(|f| flows.contains(&f.id));
@@ -78,12 +78,12 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, Problem> {
 }
 
 /// Writes the files that are asked for; says which, a line each.
-fn write(args: &DiagnoseArgs, d: &Diagnosis, rows: Option<&Rows>) -> Result<String, Problem> {
+fn write(args: &DiagnoseArgs, d: &Diagnosis, rows: Option<&Rows>) -> Result<String, CliProblem> {
     let mut files: Vec<PathBuf> = Vec::new();
     if let Some(dir) = &args.out {
         let mut flows = Vec::new();
         let path = dir.join(FLOW_DIAGNOSES.name);
-        write_flow_diagnoses(&mut flows, d).map_err(|e| Problem::Io(path.display().to_string(), e))?;
+        write_flow_diagnoses(&mut flows, d).map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
         files.push(write_file(&path, &flows)?);
         files.push(write_file(&dir.join("diagnosis.json"), to_json(d).as_bytes())?);
         files.push(dir.join(PACKETS.name));

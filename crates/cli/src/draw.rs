@@ -1,38 +1,38 @@
 //! Plots of results as files.
 
-use crate::args::{Drawn, Lang, Theme};
+use crate::args::{Drawn, LangArg, ThemeArg};
 use crate::output::{file_name, write_file};
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use report::plot::{self, Drawing, Input, KINDS, Look};
-use report::{Series, Shown};
-use result::Variant;
+use report::{PlottedSeries, Shown};
+use result::VariantResult;
 use std::path::PathBuf;
 
 /// Dots a pixel: sharp on paper and slides.
 const SCALE: f64 = 2.0;
 
-impl From<Lang> for report::Lang {
-    fn from(lang: Lang) -> report::Lang {
+impl From<LangArg> for report::Lang {
+    fn from(lang: LangArg) -> report::Lang {
         match lang {
-            Lang::En => report::Lang::En,
-            Lang::Zh => report::Lang::Zh,
+            LangArg::En => report::Lang::En,
+            LangArg::Zh => report::Lang::Zh,
         }
     }
 }
 
-impl From<Theme> for plot::Theme {
-    fn from(theme: Theme) -> plot::Theme {
+impl From<ThemeArg> for plot::Theme {
+    fn from(theme: ThemeArg) -> plot::Theme {
         match theme {
-            Theme::Light => plot::Theme::Light,
-            Theme::Dark => plot::Theme::Dark,
+            ThemeArg::Light => plot::Theme::Light,
+            ThemeArg::Dark => plot::Theme::Dark,
         }
     }
 }
 
 /// Writes the plots that are asked for; says which.
-pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, Problem> {
+pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, CliProblem> {
     let look = Look { theme: drawn.theme.into(), lang: drawn.lang.into(), ..Look::default() };
-    let variants: Vec<(String, &Variant, Series)> =
+    let variants: Vec<(String, &VariantResult, PlottedSeries)> =
         results.iter().flat_map(|r| named(r, results.len() > 1)).collect();
     let inputs: Vec<Input> = variants
         .iter()
@@ -45,7 +45,7 @@ pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, Problem> 
         .collect();
     let stems = stems(variants.iter().map(|v| v.0.as_str()));
     let mut files = Vec::new();
-    let mut keep = |name: &str, drawing: Option<Drawing>| -> Result<(), Problem> {
+    let mut keep = |name: &str, drawing: Option<Drawing>| -> Result<(), CliProblem> {
         let Some(drawing) = drawing else { return Ok(()) };
         if let Some(folder) = &drawn.png {
             files.push(write_file(&folder.join(format!("{name}.png")), &drawing.png(SCALE))?);
@@ -67,7 +67,7 @@ pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, Problem> 
 }
 
 /// A result's variants, each with its name and series.
-fn named<'a>(shown: &Shown<'a>, several: bool) -> Vec<(String, &'a Variant, Series<'a>)> {
+fn named<'a>(shown: &Shown<'a>, several: bool) -> Vec<(String, &'a VariantResult, PlottedSeries<'a>)> {
     let series = |i: usize| shown.series.get(i).copied().unwrap_or_default();
     let names = shown.names(several).into_iter();
     names.zip(&shown.run.variants).enumerate().map(|(i, (name, v))| (name, v, series(i))).collect()

@@ -2,7 +2,7 @@
 
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use kernel_cc::{Entry, Kernel, kernel_name};
+use kernel_cc::{Kernel, KernelControl, kernel_name};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub struct Inventory {
     default: String,
     /// Whether this program has the eBPF programs.
     built_in: bool,
-    controls: Vec<Row>,
+    controls: Vec<ListedControl>,
 }
 
 /// One control.
 #[derive(Debug, Default, Serialize)]
-struct Row {
+struct ListedControl {
     /// As scenarios have it; what only the kernel has, as the kernel has it.
     name: String,
     kernel_name: String,
@@ -30,14 +30,14 @@ struct Row {
     /// Whether the simulator has it.
     simulator: bool,
     /// Longfat's eBPF program, where there is one.
-    ebpf: Option<Program>,
+    ebpf: Option<ListedProgram>,
     /// TCP sockets of this network namespace that use it; absent where that cannot be known.
     sockets: Option<usize>,
 }
 
 /// An eBPF program of longfat's.
 #[derive(Debug, Default, Serialize)]
-struct Program {
+struct ListedProgram {
     /// `no`, `pinned` (for everybody) or `process` (a process's own).
     loaded: &'static str,
     /// What it is; absent of a process's own.
@@ -56,11 +56,15 @@ struct Program {
 pub fn inventory() -> Inventory {
     let kernel = Kernel::now();
     let sockets = lab::sockets_by_control().ok();
-    let mut rows: Vec<Row> = kernel.available.iter().map(|k| in_kernel(k)).collect();
+    let mut rows: Vec<ListedControl> = kernel.available.iter().map(|k| in_kernel(k)).collect();
     let ours = kernel_cc::REGISTRY.iter().map(|entry| entry.name);
     for name in ours.chain(congestion::NAMES.iter().copied()) {
         if !rows.iter().any(|r| r.name == name) {
-            rows.push(Row { name: name.into(), kernel_name: kernel_name(name), ..Row::default() });
+            rows.push(ListedControl {
+                name: name.into(),
+                kernel_name: kernel_name(name),
+                ..ListedControl::default()
+            });
         }
     }
     for row in &mut rows {
@@ -77,29 +81,29 @@ pub fn inventory() -> Inventory {
 }
 
 /// A control that the kernel has: under longfat's name where it is longfat's.
-fn in_kernel(kernel: &str) -> Row {
+fn in_kernel(kernel: &str) -> ListedControl {
     let ours = kernel_cc::REGISTRY.iter().find(|entry| kernel_name(entry.name) == kernel);
     let name = ours.map_or(kernel, |entry| entry.name);
-    let ebpf = kernel_cc::holder(kernel).map(|(pid, command)| Program {
+    let ebpf = kernel_cc::holder(kernel).map(|(pid, command)| ListedProgram {
         loaded: "process",
         process: Some(pid),
         command: Some(command).filter(|c| !c.is_empty()),
-        ..Program::default()
+        ..ListedProgram::default()
     });
-    Row { name: name.into(), kernel_name: kernel.into(), ebpf, ..Row::default() }
+    ListedControl { name: name.into(), kernel_name: kernel.into(), ebpf, ..ListedControl::default() }
 }
 
-fn program(entry: &Entry, pinned: bool) -> Program {
+fn program(entry: &KernelControl, pinned: bool) -> ListedProgram {
     let defaults = kernel_cc::parameters(entry.name).unwrap_or_default();
     let in_force = if pinned { kernel_cc::parameters_of(&kernel_name(entry.name)) } else { None };
     let parameters = in_force.unwrap_or_else(|| defaults.clone());
     let changed = parameters.iter().filter(|p| !defaults.contains(p));
-    Program {
+    ListedProgram {
         loaded: if pinned { "pinned" } else { "no" },
         about: Some(entry.about),
         changed: changed.map(|p| format!("{}={}", p.name, p.value)).collect(),
         parameters: parameters.into_iter().map(|p| (p.name, p.value)).collect(),
-        ..Program::default()
+        ..ListedProgram::default()
     }
 }
 
@@ -118,12 +122,12 @@ impl Inventory {
             text.push('\n');
         }
         if !self.built_in {
-            text.push_str(&format!("\n{}\n", kernel_cc::Error::NotBuiltIn));
+            text.push_str(&format!("\n{}\n", kernel_cc::ControlError::NotBuiltIn));
         }
         text
     }
 
-    fn line(&self, row: &Row) -> [String; 5] {
+    fn line(&self, row: &ListedControl) -> [String; 5] {
         let kernel = match (row.in_kernel, row.unprivileged) {
             (true, _) if row.kernel_name == self.default => "default",
             (true, true) => "for all",
@@ -136,7 +140,7 @@ impl Inventory {
         [row.name.clone(), kernel.into(), simulator.into(), sockets, ebpf]
     }
 
-    fn about(&self, row: &Row, program: &Program) -> String {
+    fn about(&self, row: &ListedControl, program: &ListedProgram) -> String {
         let state = match (program.loaded, program.process) {
             ("pinned", _) => format!("loaded for everybody as {}", row.kernel_name),
             (_, Some(pid)) => {

@@ -21,7 +21,7 @@ mod tap;
 
 use args::{Cli, Command, Described};
 use clap::Parser;
-use problem::Problem;
+use problem::CliProblem;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -48,10 +48,10 @@ fn main() -> ExitCode {
 }
 
 /// Writes to stdout. A reader that went away (`| head`) is no error.
-fn print(text: &str) -> Result<(), Problem> {
+fn print(text: &str) -> Result<(), CliProblem> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Problem::Io("standard output".into(), e)),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(CliProblem::Io("standard output".into(), e)),
         _ => Ok(()),
     }
 }

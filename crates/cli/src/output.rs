@@ -1,9 +1,9 @@
 //! The result folder.
 
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use crate::provenance::Provenance;
 use result::parquet::{
-    ELEMENTS, FLOWS, Origin, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    ELEMENTS, FLOWS, FileOrigin, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
     write_retransmissions, write_states,
 };
 use result::{Run, to_json};
@@ -27,9 +27,11 @@ pub fn default_folder(scenario: &str) -> PathBuf {
 }
 
 /// Writes a file and, if need be, its folder; gives its path back.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, Problem> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| fs::write(path, bytes)).map_err(|e| Problem::Io(path.display().to_string(), e))?;
+    folder
+        .and_then(|()| fs::write(path, bytes))
+        .map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
     Ok(path.into())
 }
 
@@ -49,8 +51,8 @@ pub struct Results<'a> {
 
 impl Results<'_> {
     /// Writes all files into `folder`, which is created; files there of the same names are replaced.
-    pub fn write(&self, folder: &Path) -> Result<(), Problem> {
-        let at = |path: &Path, e| Problem::Io(path.display().to_string(), e);
+    pub fn write(&self, folder: &Path) -> Result<(), CliProblem> {
+        let at = |path: &Path, e| CliProblem::Io(path.display().to_string(), e);
         fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
         let file = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
             let path = folder.join(name);
@@ -61,7 +63,7 @@ impl Results<'_> {
             });
             written.map_err(|e| at(&path, e))
         };
-        let origin = Origin { scenario: &self.run.scenario, seed: self.run.seed };
+        let origin = FileOrigin { scenario: &self.run.scenario, seed: self.run.seed };
         file("result.json", &|out| out.write_all(to_json(self.run).as_bytes()))?;
         file(FLOWS.name, &|out| write_flows(out, origin, self.sampled))?;
         file(STATES.name, &|out| write_states(out, origin, self.sampled))?;

@@ -9,7 +9,7 @@ use std::io;
 
 /// Why nothing was run, or what it yielded could not be kept. Displayed as whole lines.
 #[derive(Debug)]
-pub enum Problem {
+pub enum CliProblem {
     /// The scenario is wrong.
     Scenario(Box<ScenarioError>),
     /// A file or folder, named, and what went wrong with it.
@@ -19,47 +19,47 @@ pub enum Problem {
     /// Arguments that do not fit; says what would be right.
     Usage(String),
     /// The lab did not run it.
-    Lab(Box<lab::Error>),
+    Lab(Box<lab::LabError>),
     /// A congestion control was not loaded or unloaded.
-    Control(kernel_cc::Error),
+    Control(kernel_cc::ControlError),
 }
 
-impl From<kernel_cc::Error> for Problem {
-    fn from(e: kernel_cc::Error) -> Problem {
-        Problem::Control(e)
+impl From<kernel_cc::ControlError> for CliProblem {
+    fn from(e: kernel_cc::ControlError) -> CliProblem {
+        CliProblem::Control(e)
     }
 }
 
-impl Problem {
+impl CliProblem {
     /// A run's; its captures were to lie in `folder`.
-    pub fn of_run(failure: Failure, folder: String) -> Problem {
+    pub fn of_run(failure: Failure, folder: String) -> CliProblem {
         match failure {
-            Failure::Capture(e) => Problem::Io(folder, e),
+            Failure::Capture(e) => CliProblem::Io(folder, e),
             #[cfg(target_os = "linux")]
-            Failure::Lab(e) => Problem::Lab(Box::new(e)),
-            other => Problem::Usage(other.to_string()),
+            Failure::Lab(e) => CliProblem::Lab(Box::new(e)),
+            other => CliProblem::Usage(other.to_string()),
         }
     }
 
     /// 2; for a command that did not start what shells say: 127 or 126; 1 for what is not loaded.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Problem::Lab(e) => e.command_code().map_or(2, |code| code as u8),
-            Problem::Control(kernel_cc::Error::NotLoaded { .. }) => 1,
+            CliProblem::Lab(e) => e.command_code().map_or(2, |code| code as u8),
+            CliProblem::Control(kernel_cc::ControlError::NotLoaded { .. }) => 1,
             _ => 2,
         }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CliProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Scenario(e) => f.write_str(&e.render()),
-            Problem::Result(what, why) => writeln!(f, "error: {what}: {why}"),
-            Problem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
-            Problem::Lab(e) => writeln!(f, "error: {e}"),
-            Problem::Control(e) => writeln!(f, "error: {e}"),
-            Problem::Usage(text) => writeln!(f, "error: {text}"),
+            CliProblem::Scenario(e) => f.write_str(&e.render()),
+            CliProblem::Result(what, why) => writeln!(f, "error: {what}: {why}"),
+            CliProblem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
+            CliProblem::Lab(e) => writeln!(f, "error: {e}"),
+            CliProblem::Control(e) => writeln!(f, "error: {e}"),
+            CliProblem::Usage(text) => writeln!(f, "error: {text}"),
         }
     }
 }

@@ -3,9 +3,9 @@
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
 use crate::output::write_file;
-use crate::problem::Problem;
-use report::{Series, Shown, page};
-use result::parquet::{Series as Kept, read_series};
+use crate::problem::CliProblem;
+use report::{PlottedSeries, Shown, page};
+use result::parquet::{VariantSeries as Kept, read_series};
 use result::{Run, read_json};
 use std::fs;
 use std::io::ErrorKind;
@@ -20,12 +20,13 @@ struct Folder {
 }
 
 /// Writes the page, and plots when asked.
-pub fn report(args: &ReportArgs) -> Result<ExitCode, Problem> {
+pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
     let labels = labels(&paths)?;
     let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label));
     let folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
-    let series: Vec<Vec<Series>> = folders.iter().map(|f| f.series.iter().map(shown).collect()).collect();
+    let series: Vec<Vec<PlottedSeries>> =
+        folders.iter().map(|f| f.series.iter().map(shown).collect()).collect();
     let results: Vec<Shown> = folders
         .iter()
         .zip(&series)
@@ -53,22 +54,23 @@ fn folder_of(path: &Path) -> PathBuf {
     if path.file_name().is_some_and(|n| n == "result.json") { parent().into() } else { path.into() }
 }
 
-fn shown(series: &Kept) -> Series<'_> {
-    Series { flows: &series.flows, elements: &series.elements }
+fn shown(series: &Kept) -> PlottedSeries<'_> {
+    PlottedSeries { flows: &series.flows, elements: &series.elements }
 }
 
 impl Folder {
-    fn read(path: &Path, label: String) -> Result<Folder, Problem> {
+    fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
-        let text = fs::read_to_string(&result).map_err(|e| Problem::Io(result.display().to_string(), e))?;
+        let text =
+            fs::read_to_string(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
         let run =
-            read_json(&text).map_err(|e| Problem::Result(result.display().to_string(), e.to_string()))?;
+            read_json(&text).map_err(|e| CliProblem::Result(result.display().to_string(), e.to_string()))?;
         let file = |name: &str| {
             let path = path.join(name);
             match fs::read(&path) {
                 Ok(bytes) => Ok(Some(bytes)),
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-                Err(e) => Err(Problem::Io(path.display().to_string(), e)),
+                Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
             }
         };
         // A summary alone is a result too: the page then has its table.
@@ -76,7 +78,7 @@ impl Folder {
         let resent = file("retransmissions.parquet")?;
         let series = match (flows, elements) {
             (Some(flows), Some(elements)) => read_series(&flows, &elements, resent.as_deref(), &run)
-                .map_err(|e| Problem::Result(path.display().to_string(), e.to_string()))?,
+                .map_err(|e| CliProblem::Result(path.display().to_string(), e.to_string()))?,
             _ => Vec::new(),
         };
         Ok(Folder { label, run, series })
@@ -84,11 +86,11 @@ impl Folder {
 }
 
 /// What to call each folder: as many of its last parts as tell it from the others.
-fn labels(paths: &[PathBuf]) -> Result<Vec<String>, Problem> {
-    let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| Problem::Io(f.display().to_string(), e));
+fn labels(paths: &[PathBuf]) -> Result<Vec<String>, CliProblem> {
+    let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| CliProblem::Io(f.display().to_string(), e));
     let whole: Vec<PathBuf> = paths.iter().map(whole).collect::<Result<_, _>>()?;
     if let Some(i) = (1..whole.len()).find(|&i| whole[..i].contains(&whole[i])) {
-        return Err(Problem::Usage(format!("{} is named twice", paths[i].display())));
+        return Err(CliProblem::Usage(format!("{} is named twice", paths[i].display())));
     }
     let last = |path: &Path, n: usize| -> String {
         let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();

@@ -4,12 +4,12 @@ use crate::args::RunArgs;
 use crate::draw::{counted, plots};
 use crate::load::load;
 use crate::output::{Results, default_folder};
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use crate::provenance::Provenance;
 use crate::tap::Folders;
 use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
-use report::{Series, Shown};
+use report::{PlottedSeries, Shown};
 use result::parquet::Sampled;
 use result::{FlowSeries, Run, to_json};
 use scenario::Experiment;
@@ -18,10 +18,10 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 /// Runs the scenario, prints and keeps what it yields.
-pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
+pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let (text, mut experiment) = load(&args.scenario, &args.set)?;
     experiment::choose(&mut experiment, &args.variant)
-        .map_err(|e| Problem::Usage(format!("--variant: {e}")))?;
+        .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
     let (started, begun) = (SystemTime::now(), Instant::now());
     let outcomes = play(args, &experiment)?;
     let elapsed = begun.elapsed().as_secs_f64();
@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Problem> {
     let sampled: Vec<Sampled> = outcomes.variants.iter().flat_map(sampled).collect();
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     let firsts = outcomes.variants.iter().map(|v| v.outcomes.first());
-    let series: Vec<Series> = firsts.map(|o| o.map(Series::of).unwrap_or_default()).collect();
+    let series: Vec<PlottedSeries> = firsts.map(|o| o.map(PlottedSeries::of).unwrap_or_default()).collect();
     let shown = [Shown { label: &experiment.name, run: &run, series: &series }];
     let page = report::page(&shown, args.drawn.lang.into());
     Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page }
@@ -70,7 +70,7 @@ fn sampled(variant: &VariantOutcomes) -> impl Iterator<Item = Sampled<'_>> {
 }
 
 /// Runs all that the arguments ask for, with a bar; the first failure of any run is the whole's.
-fn play(args: &RunArgs, experiment: &Experiment) -> Result<Outcomes, Problem> {
+fn play(args: &RunArgs, experiment: &Experiment) -> Result<Outcomes, CliProblem> {
     let order = Order {
         clocks: args.on.each().to_vec(),
         repeats: args.repeat,
@@ -93,10 +93,10 @@ fn play(args: &RunArgs, experiment: &Experiment) -> Result<Outcomes, Problem> {
     }
     let first = outcomes.failed.remove(0);
     let folder = folders.map(|f| f.of(&order.label(experiment, &first.job)).display().to_string());
-    Err(Problem::of_run(first.failure, folder.unwrap_or_default()))
+    Err(CliProblem::of_run(first.failure, folder.unwrap_or_default()))
 }
 
-fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Result<(), Problem> {
+fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Result<(), CliProblem> {
     if args.json {
         crate::print(&to_json(run))?;
         eprint!("{kept}");

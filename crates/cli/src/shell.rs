@@ -4,7 +4,7 @@ use crate::args::ShellArgs;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use lab::{Serve, ShellOptions};
 use scenario::Scenario;
 use std::io::{self, IsTerminal};
@@ -12,15 +12,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs the program inside the scenario; its exit code.
-pub fn shell(args: &ShellArgs) -> Result<ExitCode, Problem> {
+pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     if args.command.is_empty() && args.scenario == Path::new("-") {
         let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
-        return Err(Problem::Usage(text.into()));
+        return Err(CliProblem::Usage(text.into()));
     }
     let (_, mut experiment) = load(&args.scenario, &args.set)?;
     let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
     let chosen = experiment::choose(&mut experiment, args.variant.as_slice());
-    chosen.map_err(|e| Problem::Usage(format!("--variant: {e}")))?;
+    chosen.map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
     let variant = experiment.variants.remove(0);
     let scenario = &variant.scenario;
     if args.variant.is_none() && names.len() > 1 {
@@ -43,24 +43,24 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, Problem> {
         flows: args.flows,
         notice: Some(&mut notice),
     };
-    let code = lab::shell(scenario, options).map_err(|e| Problem::Lab(Box::new(e)))?;
+    let code = lab::shell(scenario, options).map_err(|e| CliProblem::Lab(Box::new(e)))?;
     Ok(ExitCode::from(code as u8))
 }
 
-fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, Problem> {
+fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, CliProblem> {
     let unknown = || {
         let known: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
         let list = known.join(", ");
-        Problem::Usage(format!("{option}: no host is called `{name}`; there are: {list}"))
+        CliProblem::Usage(format!("{option}: no host is called `{name}`; there are: {list}"))
     };
     scenario.hosts.iter().position(|h| h.name == name).ok_or_else(unknown)
 }
 
 /// `HOST=COMMAND`, for the shell.
-fn serve(scenario: &Scenario, text: &str) -> Result<Serve, Problem> {
+fn serve(scenario: &Scenario, text: &str) -> Result<Serve, CliProblem> {
     let Some((host, command)) = text.split_once('=').filter(|(_, c)| !c.trim().is_empty()) else {
         let text = format!("--serve: `{text}` is not HOST=COMMAND, like server='iperf3 -s'");
-        return Err(Problem::Usage(text));
+        return Err(CliProblem::Usage(text));
     };
     let host = find(scenario, "--serve", host)?;
     Ok(Serve { host, command: vec!["/bin/sh".into(), "-c".into(), command.into()] })

@@ -24,7 +24,7 @@ mod registry;
 mod windowed_max;
 
 pub use jiffies::HZ;
-pub use registry::{Algorithm, Parameters, Plain, Problem};
+pub use registry::{Algorithm, ParameterProblem, Parameters, Plain};
 pub use reno::{cong_avoid_ai, slow_start};
 
 // The registry of controls: a line each, in the order of the reference. See `registry.rs`.

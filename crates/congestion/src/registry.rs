@@ -36,7 +36,7 @@ pub trait Algorithm {
 /// The parameters of a control. What is left out has the default.
 pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Serialize + JsonSchema {
     /// Finds what serde cannot: values out of range.
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self) -> Result<(), ParameterProblem> {
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Parameters for Plain {}
 
 /// A control as a scenario's table has it.
 #[derive(Serialize)]
-pub(crate) struct Table<'a, P> {
+pub(crate) struct ControlTable<'a, P> {
     pub name: &'a str,
     #[serde(flatten)]
     pub parameters: &'a P,
@@ -69,7 +69,7 @@ pub(crate) struct Table<'a, P> {
 
 /// A parameter with a value that will not do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct ParameterProblem {
     /// The parameter.
     pub key: &'static str,
     /// What is wrong and what would be right.
@@ -96,7 +96,7 @@ macro_rules! controls {
         impl serde::Serialize for Control {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 match &self.0 {
-                    $(Chosen::$type(parameters) => registry::Table { name: $name, parameters }.serialize(s),)*
+                    $(Chosen::$type(parameters) => registry::ControlTable { name: $name, parameters }.serialize(s),)*
                 }
             }
         }
@@ -122,7 +122,7 @@ macro_rules! controls {
             }
 
             /// Whether its parameters are in range.
-            pub fn check(&self) -> Result<(), Problem> {
+            pub fn check(&self) -> Result<(), ParameterProblem> {
                 match &self.0 { $(Chosen::$type(p) => Parameters::check(p),)* }
             }
 

@@ -5,11 +5,11 @@
 /// A windowed maximum: the best sample and two younger runners-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowedMax {
-    best: [Sample; 3],
+    best: [WindowSample; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct WindowSample {
     at: u32,
     value: u32,
 }
@@ -21,7 +21,7 @@ impl WindowedMax {
 
     /// Takes in `value` at time `at`; samples older than `window` are forgotten.
     pub(crate) fn update(&mut self, window: u32, at: u32, value: u32) {
-        let new = Sample { at, value };
+        let new = WindowSample { at, value };
         let [first, second, third] = &mut self.best;
         if value >= first.value || at.wrapping_sub(third.at) > window {
             self.best = [new; 3];
@@ -36,7 +36,7 @@ impl WindowedMax {
     }
 
     /// Keeps the three spread over the window, and drops what has left it.
-    fn age(&mut self, window: u32, new: Sample) {
+    fn age(&mut self, window: u32, new: WindowSample) {
         let b = &mut self.best;
         let age = new.at.wrapping_sub(b[0].at);
         if age > window {

@@ -2,22 +2,22 @@
 //! and carries the rate of 100 packets per 100 ms: 100 * 2^24 / 100,000 = 16,777 rounded down.
 mod harness;
 
-use congestion::hsr::{Bound, Parameters, Recovery};
+use congestion::hsr::{Bound, HsrParameters, RecoveryBandwidth};
 use congestion::{Bbr, CaState, RateSample};
 use harness::{Flow, Subject};
 use units::{Rate, Span, Stream};
 
 const INTERVAL: Span = Span::from_millis(100);
 
-fn flow(parameters: Parameters) -> Flow {
+fn flow(parameters: HsrParameters) -> Flow {
     let mut flow = Flow::with(Box::new(Bbr::hsr(Stream::new(1, "flow"), &parameters)));
     flow.start(&vectors::Start::default());
     flow.s.inflight = 10;
     flow
 }
 
-fn unbounded() -> Parameters {
-    Parameters { t: Bound::None, ..Parameters::default() }
+fn unbounded() -> HsrParameters {
+    HsrParameters { t: Bound::None, ..HsrParameters::default() }
 }
 
 /// A round later `packets` have arrived in 100 ms, the last of them after `rtt_ms`.
@@ -36,7 +36,7 @@ fn round(flow: &mut Flow, packets: u32, rtt_ms: u64, inflight: u32) {
 }
 
 /// Rounds with 300 in flight, then 16 with fewer than the pipe holds: PROBE_BW with the whole window.
-fn cruise(parameters: Parameters, rtts_ms: &[u64]) -> Flow {
+fn cruise(parameters: HsrParameters, rtts_ms: &[u64]) -> Flow {
     let mut flow = flow(parameters);
     for _ in 0..4 {
         round(&mut flow, 100, rtts_ms[0], 300);
@@ -69,13 +69,13 @@ fn the_window_follows_the_average_rtt() {
     assert_eq!(f.c.probe().rt_prop, Some(Span::from_millis(100)), "RTprop is not the estimate");
     // T = 105 ms: 210.
     let t = Bound::At(Span::from_millis(105));
-    let f = cruise(Parameters { t, ..unbounded() }, &rtts);
+    let f = cruise(HsrParameters { t, ..unbounded() }, &rtts);
     assert_eq!(f.w.cwnd, window(&f, 210, AGGREGATE));
     // The published T is below RTprop, which stands.
-    let f = cruise(Parameters::default(), &rtts);
+    let f = cruise(HsrParameters::default(), &rtts);
     assert_eq!(f.w.cwnd, window(&f, 200, AGGREGATE));
     // alpha = 1/2: 100 + 40 ms, so 280.
-    let f = cruise(Parameters { alpha: 0.5, ..unbounded() }, &rtts);
+    let f = cruise(HsrParameters { alpha: 0.5, ..unbounded() }, &rtts);
     assert_eq!(f.w.cwnd, window(&f, 280, AGGREGATE));
 }
 
@@ -83,7 +83,7 @@ fn the_window_follows_the_average_rtt() {
 #[test]
 fn pacing_is_that_of_bbr() {
     let rtts = [vec![100; 16], vec![180]].concat();
-    let (f, bbr) = (cruise(unbounded(), &rtts), cruise(Parameters::default(), &rtts));
+    let (f, bbr) = (cruise(unbounded(), &rtts), cruise(HsrParameters::default(), &rtts));
     assert_eq!(f.w.pacing_rate, bbr.w.pacing_rate);
     assert!(f.w.cwnd > bbr.w.cwnd);
 }
@@ -106,8 +106,8 @@ fn drain_ends_at_rt_props_bdp() {
 /// The rate falls to 10 packets per 100 ms after an RTT above T1. In ten rounds BtlBw would follow
 /// (and does while RTTs are not below T2); three short RTTs bring it back to 16,777 * 1460 * 10^6
 /// / 2^24 = 1,459,981 B/s, for ten rounds.
-fn handover(parameters: Parameters) -> (Vec<Option<u64>>, Flow) {
-    let mut f = cruise(Parameters { t2: Span::from_millis(120), ..parameters }, &[100; 16]);
+fn handover(parameters: HsrParameters) -> (Vec<Option<u64>>, Flow) {
+    let mut f = cruise(HsrParameters { t2: Span::from_millis(120), ..parameters }, &[100; 16]);
     round(&mut f, 10, 1_001, 50);
     f.enter(CaState::Recovery);
     f.leave();
@@ -128,7 +128,7 @@ const HIGH: Option<u64> = Some(1_459_981);
 
 #[test]
 fn after_a_handover_the_old_bandwidth_comes_back() {
-    let (seen, mut f) = handover(Parameters::default());
+    let (seen, mut f) = handover(HsrParameters::default());
     assert_eq!(seen, [LOW, LOW, LOW, HIGH]);
     // It counts as a sample of that round: ten rounds later it is still the maximum, then gone.
     for _ in 0..10 {
@@ -142,17 +142,18 @@ fn after_a_handover_the_old_bandwidth_comes_back() {
 /// 4 Mbit/s are 500,000 B/s: 500,000 * 2^24 / 1460 / 10^6 = 5,745; back, 5,745 * 1460 * 10^6 / 2^24.
 #[test]
 fn or_the_bandwidth_asked_for() {
-    let bw_rec = Recovery::At(Rate::from_bps(4_000_000));
-    let (seen, _) = handover(Parameters { bw_rec, ..Parameters::default() });
+    let bw_rec = RecoveryBandwidth::At(Rate::from_bps(4_000_000));
+    let (seen, _) = handover(HsrParameters { bw_rec, ..HsrParameters::default() });
     assert_eq!(seen, [LOW, LOW, LOW, Some(499_945)]);
     // Less than what there is changes nothing.
-    let bw_rec = Recovery::At(Rate::from_bps(400_000));
-    let (seen, _) = handover(Parameters { bw_rec, ..Parameters::default() });
+    let bw_rec = RecoveryBandwidth::At(Rate::from_bps(400_000));
+    let (seen, _) = handover(HsrParameters { bw_rec, ..HsrParameters::default() });
     assert_eq!(seen, [LOW; 4]);
 }
 
 #[test]
 fn without_a_late_rtt_nothing_comes_back() {
-    let (seen, _) = handover(Parameters { t1: Bound::At(Span::from_millis(1_001)), ..Parameters::default() });
+    let (seen, _) =
+        handover(HsrParameters { t1: Bound::At(Span::from_millis(1_001)), ..HsrParameters::default() });
     assert_eq!(seen, [LOW; 4]);
 }

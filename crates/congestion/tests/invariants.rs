@@ -2,7 +2,7 @@
 //! undos and pauses. A controller in the registry is tested here without another line.
 mod harness;
 
-use congestion::hsr::{Bound, Parameters};
+use congestion::hsr::{Bound, HsrParameters};
 use congestion::{Bbr, CaState, Control, Controller, LostPacket, NAMES, RateSample, make};
 use harness::{Flow, Subject};
 use proptest::prelude::*;
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn bbr_hsr_without_its_parts_is_bbr(ops in prop::collection::vec(op(), 1..200)) {
         let t = Bound::At(Span::from_nanos(1));
-        let parameters = Parameters { t, t1: Bound::None, ..Parameters::default() };
+        let parameters = HsrParameters { t, t1: Bound::None, ..HsrParameters::default() };
         let hsr = Bbr::hsr(Stream::new(7, "flow"), &parameters);
         prop_assert_eq!(run_with(Box::new(hsr), u32::MAX, &ops), run("bbr", u32::MAX, &ops));
     }

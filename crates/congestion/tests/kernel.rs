@@ -6,7 +6,7 @@
 //! Two things a model cannot know are supplied: the phase of the kernel's jiffies against its
 //! microseconds, and the random phases of PROBE_BW, for which seeds are tried until one draws as
 //! the kernel did.
-use congestion::hsr::{Bound, Parameters};
+use congestion::hsr::{Bound, HsrParameters};
 use congestion::{Bbr, CaState, Controller, Event, RateSample, Socket, Window, make};
 use units::{Span, Stream, Time};
 
@@ -188,7 +188,7 @@ fn some_seed_replays(text: &str, make: impl Fn(Stream) -> Bbr) {
 
 /// BBR-HSR that never estimates more than RTprop; these paths have no handovers.
 fn degenerate(random: Stream) -> Bbr {
-    Bbr::hsr(random, &Parameters { t: Bound::At(Span::from_nanos(1)), ..Parameters::default() })
+    Bbr::hsr(random, &HsrParameters { t: Bound::At(Span::from_nanos(1)), ..HsrParameters::default() })
 }
 
 /// 1 Mbit/s, 20 kB of queue, for 14 s: STARTUP, DRAIN, PROBE_BW, PROBE_RTT.

@@ -20,10 +20,10 @@ use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::Certainty;
 use result::diagnosis::{
-    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
-    Vantage,
+    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind,
+    Vantage, VantagePlace,
 };
-use round_trips::{RoundTrip, rounds};
+use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use track::{Addr, Track};
@@ -159,7 +159,7 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 }
 
 /// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
-fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTrip]) -> bool {
+fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
     t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
@@ -519,7 +519,7 @@ fn confidence(causes: &[CauseShare], limiter: Option<FoundLimiter>) -> f64 {
 
 /// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
 /// there are not too many.
-fn ribbon(rounds: &[RoundTrip], splits: &[evidence::RoundSplit], start: f64) -> Vec<CauseSpan> {
+fn ribbon(rounds: &[RoundTripSpan], splits: &[evidence::RoundSplit], start: f64) -> Vec<CauseSpan> {
     let mut out: Vec<CauseSpan> = Vec::new();
     for (r, split) in rounds.iter().zip(splits) {
         let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
@@ -551,10 +551,10 @@ fn vantage(t: &Track) -> Vantage {
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {
-        (Some(up), Some(down)) if up < 0.1 * (up + down) => Place::Sender,
-        (Some(up), Some(down)) if down < 0.1 * (up + down) => Place::Receiver,
-        (Some(_), Some(_)) => Place::Middle,
-        _ => Place::Unknown,
+        (Some(up), Some(down)) if up < 0.1 * (up + down) => VantagePlace::Sender,
+        (Some(up), Some(down)) if down < 0.1 * (up + down) => VantagePlace::Receiver,
+        (Some(_), Some(_)) => VantagePlace::Middle,
+        _ => VantagePlace::Unknown,
     };
     Vantage { place, to_sender_ms, to_receiver_ms }
 }

@@ -10,7 +10,7 @@ use std::io;
 pub enum Failure {
     /// The lab could not run it, or ended early.
     #[cfg(target_os = "linux")]
-    Lab(lab::Error),
+    Lab(lab::LabError),
     /// This system has no lab.
     NoLab,
     /// Its capture could not be written.

@@ -66,7 +66,7 @@ pub fn simulate(
         told
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
-    let options = sim::Options { seed, only_flow, tap, progress: Some(&mut watched) };
+    let options = sim::SimOptions { seed, only_flow, tap, progress: Some(&mut watched) };
     let outcome = sim::run(&variant.name, &variant.scenario, options);
     (!ended).then_some(outcome)
 }
@@ -120,7 +120,7 @@ impl One<'_> {
             }
         };
         let Captured { job, variant, .. } = self.run;
-        let options = lab::Options {
+        let options = lab::LabOptions {
             seed: job.seed,
             only_flow: job.flow,
             progress: Some(&mut watched),
@@ -130,7 +130,7 @@ impl One<'_> {
         };
         match lab::run(&variant.name, &variant.scenario, options) {
             Ok(outcome) => Ok(Ended::Done(Box::new(outcome))),
-            Err(lab::Error::Stopped) => Ok(Ended::Stopped),
+            Err(lab::LabError::Stopped) => Ok(Ended::Stopped),
             Err(e) => Err(Failure::Lab(e)),
         }
     }

@@ -1,6 +1,6 @@
 //! Whether this process may load programs (capabilities(7)).
 
-use crate::Error;
+use crate::ControlError;
 use std::fs;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -24,10 +24,10 @@ pub fn missing(status: &str) -> Vec<&'static str> {
 ///
 /// # Errors
 /// [`Error::Capability`] with what is missing.
-pub fn check() -> Result<(), Error> {
+pub fn check() -> Result<(), ControlError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let missing = missing(&status);
-    if missing.is_empty() { Ok(()) } else { Err(Error::Capability { missing }) }
+    if missing.is_empty() { Ok(()) } else { Err(ControlError::Capability { missing }) }
 }
 
 #[cfg(test)]

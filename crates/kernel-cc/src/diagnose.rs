@@ -1,6 +1,6 @@
 //! What a kernel that refused a program lacks.
 
-use crate::Error;
+use crate::ControlError;
 use crate::object::{Btf, FUNC_PROTO, PTR, STRUCT};
 use std::io;
 
@@ -10,12 +10,12 @@ pub const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The number of arguments of `cong_control` that the programs are written for.
 const ARGUMENTS: usize = 4;
 
-fn lacks(why: &str) -> Error {
-    Error::Kernel { why: format!("this kernel cannot load congestion controls: {why}") }
+fn lacks(why: &str) -> ControlError {
+    ControlError::Kernel { why: format!("this kernel cannot load congestion controls: {why}") }
 }
 
 /// The kernel's types cannot be had.
-pub fn without_types(e: &io::Error) -> Error {
+pub fn without_types(e: &io::Error) -> ControlError {
     if e.kind() == io::ErrorKind::NotFound {
         return lacks(&format!("it has no description of its types, {TYPES} (CONFIG_DEBUG_INFO_BTF)"));
     }
@@ -23,13 +23,13 @@ pub fn without_types(e: &io::Error) -> Error {
 }
 
 /// The kernel's types are written in a way that is not known here.
-pub fn unknown_types() -> Error {
+pub fn unknown_types() -> ControlError {
     lacks(&format!("the description of its types, {TYPES}, is of a kind that longfat does not know"))
 }
 
 /// The same failure, or what explains it.
-pub fn why(failure: Error, kernel: &Btf<'_>) -> Error {
-    if !matches!(failure, Error::Kernel { .. } | Error::Rejected { .. }) {
+pub fn why(failure: ControlError, kernel: &Btf<'_>) -> ControlError {
+    if !matches!(failure, ControlError::Kernel { .. } | ControlError::Rejected { .. }) {
         return failure;
     }
     if kernel.find("bpf_struct_ops_tcp_congestion_ops", STRUCT).is_none() {

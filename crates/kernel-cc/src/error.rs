@@ -5,7 +5,7 @@ use std::io;
 
 /// Why a control was not loaded or unloaded.
 #[derive(Debug)]
-pub enum Error {
+pub enum ControlError {
     /// This program was built for another system than Linux, or for a big-endian machine.
     NotBuiltIn,
     /// There is no eBPF program of that name.
@@ -61,57 +61,57 @@ pub enum Error {
     },
 }
 
-impl Error {
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+impl ControlError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ControlError {
         let what = what.into();
-        move |source| Error::System { what, source }
+        move |source| ControlError::System { what, source }
     }
 
-    pub(crate) fn object(why: impl Into<String>) -> Error {
-        Error::Object { why: why.into() }
+    pub(crate) fn object(why: impl Into<String>) -> ControlError {
+        ControlError::Object { why: why.into() }
     }
 }
 
 /// Lines of a verifier's log that are shown; the last ones tell the reason.
 const LINES: usize = 40;
 
-impl fmt::Display for Error {
+impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotBuiltIn => f.write_str(
+            ControlError::NotBuiltIn => f.write_str(
                 "this longfat has no eBPF programs built in: they are for Linux on little-endian machines",
             ),
-            Error::Unknown { name } => {
+            ControlError::Unknown { name } => {
                 let known: Vec<&str> = crate::REGISTRY.iter().map(|e| e.name).collect();
                 write!(f, "longfat has no eBPF program called `{name}`; there are: {}", known.join(", "))
             }
-            Error::Object { why } => write!(f, "this eBPF object cannot be loaded: {why}"),
-            Error::Parameter { why } | Error::Kernel { why } => f.write_str(why),
-            Error::Capability { missing } => write!(
+            ControlError::Object { why } => write!(f, "this eBPF object cannot be loaded: {why}"),
+            ControlError::Parameter { why } | ControlError::Kernel { why } => f.write_str(why),
+            ControlError::Capability { missing } => write!(
                 f,
                 "missing {}: loading a congestion control into the kernel needs it (root has it, a root of a \
                  user namespace or of most containers has not)",
                 missing.join(" and ")
             ),
-            Error::Rejected { name, why, log } => {
+            ControlError::Rejected { name, why, log } => {
                 write!(f, "the kernel refused the eBPF program of {name}: {why}")?;
                 let lines: Vec<&str> = log.lines().collect();
                 let from = lines.len().saturating_sub(LINES);
                 lines[from..].iter().try_for_each(|line| write!(f, "\n  {line}"))
             }
-            Error::Taken { name } => {
+            ControlError::Taken { name } => {
                 write!(f, "the kernel already has a congestion control {name} that longfat did not load")
             }
-            Error::NotLoaded { name } => write!(f, "{name} is not loaded by longfat"),
-            Error::System { what, source } => write!(f, "{what}: {source}"),
+            ControlError::NotLoaded { name } => write!(f, "{name} is not loaded by longfat"),
+            ControlError::System { what, source } => write!(f, "{what}: {source}"),
         }
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for ControlError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::System { source, .. } => Some(source),
+            ControlError::System { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -42,14 +42,14 @@ mod sys;
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 pub use absent::{Loaded, load_for_all, parameters, parameters_of};
 pub use done::{Before, Done};
-pub use error::Error;
+pub use error::ControlError;
 pub use kernel::{Kernel, holder};
 pub use names::{kernel_name, owner, private_name};
 pub use parameter::Parameter;
 pub use pins::{folder, is_pinned, pinned, unpin as unload};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 pub use private::Loaded;
-pub use registry::{Entry, REGISTRY, find};
+pub use registry::{KernelControl, REGISTRY, find};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 pub use shared::{load_for_all, load_object_for_all, parameters, parameters_of};
 
@@ -58,6 +58,6 @@ pub const fn built_in() -> bool {
     cfg!(all(target_os = "linux", target_endian = "little"))
 }
 
-fn object_of(name: &str) -> Result<&'static [u8], Error> {
-    find(name).map(|entry| entry.object).ok_or_else(|| Error::Unknown { name: name.into() })
+fn object_of(name: &str) -> Result<&'static [u8], ControlError> {
+    find(name).map(|entry| entry.object).ok_or_else(|| ControlError::Unknown { name: name.into() })
 }

@@ -1,8 +1,8 @@
 //! A program into the kernel: checked, then registered.
 
-use crate::object::{Btf, Code, Opened, Operation, Plan, describe, join, plan};
+use crate::object::{Btf, Code, Opened, Operation, StructOpsPlan, describe, join, plan};
 use crate::sys::bpf::{self, Refused};
-use crate::{Error, capabilities, diagnose, names};
+use crate::{ControlError, capabilities, diagnose, names};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -29,14 +29,14 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// What is missing or was refused.
-    pub fn load(&self, kernel_name: &str) -> Result<Ready, Error> {
+    pub fn load(&self, kernel_name: &str) -> Result<Ready, ControlError> {
         capabilities::check()?;
         let types = fs::read(diagnose::TYPES).map_err(|e| diagnose::without_types(&e))?;
         let kernel = Btf::read(&types).ok_or_else(diagnose::unknown_types)?;
         self.load_on(&kernel, kernel_name).map_err(|failure| diagnose::why(failure, &kernel))
     }
 
-    fn load_on(&self, kernel: &Btf<'_>, kernel_name: &str) -> Result<Ready, Error> {
+    fn load_on(&self, kernel: &Btf<'_>, kernel_name: &str) -> Result<Ready, ControlError> {
         let plan = plan(self, kernel, kernel_name)?;
         let about = describe(self.texts(), self.constants.len(), &self.parameters());
         let types = bpf::load_types(&about.bytes).map_err(|e| self.failed("describing its types", &e))?;
@@ -52,19 +52,20 @@ impl Opened<'_> {
             }
             let slot = value.get_mut(operation.slot..).and_then(|rest| rest.first_chunk_mut());
             // A descriptor in the place of a pointer (Documentation/bpf/libbpf, `struct_ops`).
-            *slot.ok_or_else(|| Error::object("an operation has no place"))? =
+            *slot.ok_or_else(|| ControlError::object("an operation has no place"))? =
                 u64::from(program.as_raw_fd() as u32).to_ne_bytes();
             programs.push(program);
         }
         let map = bpf::control_map("control", value.len(), plan.wrapped, types.as_fd())
             .map_err(|e| self.failed("making room for it", &e))?;
         bpf::set(map.as_fd(), &value).map_err(|e| taken_or(e, &self.name, kernel_name))?;
-        let program = programs.into_iter().next().ok_or_else(|| Error::object("it has no operation"))?;
+        let program =
+            programs.into_iter().next().ok_or_else(|| ControlError::object("it has no operation"))?;
         Ok(Ready { value: map, program, name: self.name.clone(), kernel_name: kernel_name.into() })
     }
 
     /// The constants, unchangeable from here on.
-    fn constants_map(&self, types: BorrowedFd<'_>, of: Option<u32>) -> Result<Option<OwnedFd>, Error> {
+    fn constants_map(&self, types: BorrowedFd<'_>, of: Option<u32>) -> Result<Option<OwnedFd>, ControlError> {
         if self.constants.is_empty() {
             return Ok(None);
         }
@@ -78,13 +79,13 @@ impl Opened<'_> {
 
     fn load_operation(
         &self,
-        plan: &Plan,
+        plan: &StructOpsPlan,
         operation: &Operation,
         code: &Code,
         types: BorrowedFd<'_>,
-    ) -> Result<OwnedFd, Error> {
+    ) -> Result<OwnedFd, ControlError> {
         let program = join(self, code, operation.function)?;
-        let loaded = bpf::load_program(&bpf::Program {
+        let loaded = bpf::load_program(&bpf::ProgramLoad {
             name: &operation.name,
             code: &program.code,
             lines: &program.lines,
@@ -98,21 +99,29 @@ impl Opened<'_> {
             if !code.lacks.is_empty() {
                 log.push_str(&format!("\nthis kernel has no {}", code.lacks.join(", ")));
             }
-            Error::Rejected { name: self.name.clone(), why: format!("{}: {error}", operation.name), log }
+            ControlError::Rejected {
+                name: self.name.clone(),
+                why: format!("{}: {error}", operation.name),
+                log,
+            }
         })
     }
 
-    fn failed(&self, doing: &str, error: &io::Error) -> Error {
-        Error::Rejected { name: self.name.clone(), why: format!("{doing}: {error}"), log: String::new() }
+    fn failed(&self, doing: &str, error: &io::Error) -> ControlError {
+        ControlError::Rejected {
+            name: self.name.clone(),
+            why: format!("{doing}: {error}"),
+            log: String::new(),
+        }
     }
 }
 
 /// Some kernels look at the name when the value is set, others when it is registered.
-fn taken_or(error: io::Error, name: &str, kernel_name: &str) -> Error {
+fn taken_or(error: io::Error, name: &str, kernel_name: &str) -> ControlError {
     if error.kind() == io::ErrorKind::AlreadyExists {
-        return Error::Taken { name: kernel_name.into() };
+        return ControlError::Taken { name: kernel_name.into() };
     }
-    Error::Rejected { name: name.into(), why: format!("registering it: {error}"), log: String::new() }
+    ControlError::Rejected { name: name.into(), why: format!("registering it: {error}"), log: String::new() }
 }
 
 impl Ready {
@@ -120,7 +129,7 @@ impl Ready {
     ///
     /// # Errors
     /// [`Error::Taken`] when the list has that name.
-    pub fn register(self) -> Result<Registered, Error> {
+    pub fn register(self) -> Result<Registered, ControlError> {
         let link = bpf::register(self.value.as_fd());
         let link = link.map_err(|e| taken_or(e, &self.name, &self.kernel_name))?;
         Ok(Registered { link, program: self.program })

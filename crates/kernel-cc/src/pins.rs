@@ -2,7 +2,7 @@
 //! the link that keeps it registered and a program of it, from which its parameters are read. Nothing
 //! else is kept: what the folder says is what the kernel has. Removing the folder unregisters it.
 
-use crate::{Error, Kernel};
+use crate::{ControlError, Kernel};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,10 +38,10 @@ pub fn pinned() -> Vec<String> {
 /// # Errors
 /// What the kernel says, mostly that this process may not.
 #[cfg(target_os = "linux")]
-pub fn mount() -> Result<bool, Error> {
+pub fn mount() -> Result<bool, ControlError> {
     use crate::sys;
     let path = Path::new(BPFFS);
-    let failed = || Error::system(format!("mounting a bpf file system on {BPFFS}"));
+    let failed = || ControlError::system(format!("mounting a bpf file system on {BPFFS}"));
     if sys::is_bpffs(path).map_err(failed())? {
         return Ok(false);
     }
@@ -53,11 +53,11 @@ pub fn mount() -> Result<bool, Error> {
 ///
 /// # Errors
 /// [`Error::NotLoaded`], or what the kernel says.
-pub fn unpin(kernel_name: &str) -> Result<(), Error> {
+pub fn unpin(kernel_name: &str) -> Result<(), ControlError> {
     if !is_pinned(kernel_name) {
-        return Err(Error::NotLoaded { name: kernel_name.into() });
+        return Err(ControlError::NotLoaded { name: kernel_name.into() });
     }
-    remove(&folder(kernel_name)).map_err(Error::system(format!("unloading {kernel_name}")))?;
+    remove(&folder(kernel_name)).map_err(ControlError::system(format!("unloading {kernel_name}")))?;
     let _ = fs::remove_dir(folder("")); // with the last of them
     // The kernel drops a removed pin a moment later, and the name is taken until then.
     let begun = Instant::now();

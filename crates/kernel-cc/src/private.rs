@@ -3,7 +3,7 @@
 use crate::kernel::Kernel;
 use crate::load::Registered;
 use crate::object::Opened;
-use crate::{Error, object_of};
+use crate::{ControlError, object_of};
 
 /// A control under a name of this process's own, with parameters of its own. It leaves the
 /// kernel's list when this is dropped and when the process ends, however it ends; sockets that use
@@ -20,7 +20,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What is missing, unknown or was refused.
-    pub fn load(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, Error> {
+    pub fn load(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, ControlError> {
         Loaded::of(name, object_of(name)?, parameters)
     }
 
@@ -28,7 +28,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As of [`Loaded::load`].
-    pub fn of(name: &str, object: &[u8], parameters: &[(&str, u64)]) -> Result<Loaded, Error> {
+    pub fn of(name: &str, object: &[u8], parameters: &[(&str, u64)]) -> Result<Loaded, ControlError> {
         let mut opened = Opened::new(name, object)?;
         opened.set(parameters)?;
         let mut from = 0;
@@ -36,7 +36,7 @@ impl Loaded {
             let (kernel_name, n) = Kernel::now().free_name(name, std::process::id(), from);
             match opened.load(&kernel_name)?.register() {
                 // A process of the same number in another namespace, or a thread of ours, was faster.
-                Err(Error::Taken { .. }) => from = n + 1,
+                Err(ControlError::Taken { .. }) => from = n + 1,
                 Err(e) => return Err(e),
                 Ok(registered) => return Ok(Loaded { name: kernel_name, _registered: registered }),
             }

@@ -3,7 +3,7 @@
 
 /// A control that longfat has as an eBPF program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct KernelControl {
     /// Its name, as scenarios have it.
     pub name: &'static str,
     /// Whether it sets the pacing rate itself, as BBR does; the others are paced only when asked.
@@ -17,7 +17,7 @@ pub struct Entry {
 /// A control of the given name, compiled from the file of the given name.
 macro_rules! entry {
     ($name:literal, $file:literal, paces: $paces:literal, $about:literal) => {
-        Entry {
+        KernelControl {
             name: $name,
             paces: $paces,
             about: $about,
@@ -27,13 +27,13 @@ macro_rules! entry {
 }
 
 /// All of them.
-pub const REGISTRY: &[Entry] = &[
+pub const REGISTRY: &[KernelControl] = &[
     entry!("bbr-hsr", "bbr_hsr", paces: true, "BBR for high-speed trains"),
     entry!("westwood", "westwood", paces: false, "Westwood+: after a loss, what the path was seen to carry"),
     entry!("compound", "compound", paces: false, "Compound TCP: Reno and a window ruled by delay"),
 ];
 
 /// The control called `name`.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static KernelControl> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

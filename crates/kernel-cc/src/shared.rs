@@ -3,7 +3,7 @@
 use crate::load::Registered;
 use crate::object::{Btf, CONSTANTS, Opened, described};
 use crate::sys::bpf;
-use crate::{Before, Done, Error, Parameter, kernel_name, object_of, pins};
+use crate::{Before, ControlError, Done, Parameter, kernel_name, object_of, pins};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What is missing, unknown or was refused.
-pub fn load_for_all(name: &str, parameters: &[(&str, u64)]) -> Result<Done, Error> {
+pub fn load_for_all(name: &str, parameters: &[(&str, u64)]) -> Result<Done, ControlError> {
     load_object_for_all(name, object_of(name)?, parameters)
 }
 
@@ -22,7 +22,11 @@ pub fn load_for_all(name: &str, parameters: &[(&str, u64)]) -> Result<Done, Erro
 ///
 /// # Errors
 /// As of [`load_for_all`].
-pub fn load_object_for_all(name: &str, object: &[u8], parameters: &[(&str, u64)]) -> Result<Done, Error> {
+pub fn load_object_for_all(
+    name: &str,
+    object: &[u8],
+    parameters: &[(&str, u64)],
+) -> Result<Done, ControlError> {
     let mut opened = Opened::new(name, object)?;
     opened.set(parameters)?;
     let wanted = values(&opened.parameters());
@@ -51,9 +55,9 @@ fn values(parameters: &[Parameter]) -> Vec<(String, u64)> {
     parameters.iter().map(|p| (p.name.clone(), p.value)).collect()
 }
 
-fn pin(registered: Registered, kernel_name: &str) -> Result<(), Error> {
+fn pin(registered: Registered, kernel_name: &str) -> Result<(), ControlError> {
     let folder = pins::folder(kernel_name);
-    let failed = || Error::system(format!("pinning {kernel_name} in {}", folder.display()));
+    let failed = || ControlError::system(format!("pinning {kernel_name} in {}", folder.display()));
     let _ = pins::remove(&folder); // what an interrupted load has left
     fs::create_dir_all(&folder).map_err(failed())?;
     let pinned = bpf::pin(registered.program.as_fd(), &folder.join("program"))
@@ -68,7 +72,7 @@ fn pin(registered: Registered, kernel_name: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Unknown`].
-pub fn parameters(name: &str) -> Result<Vec<Parameter>, Error> {
+pub fn parameters(name: &str) -> Result<Vec<Parameter>, ControlError> {
     Ok(Opened::new(name, object_of(name)?)?.parameters())
 }
 

@@ -4,7 +4,7 @@
 //! A thread cannot enter a user namespace, only a process with a single thread can: hence the
 //! fork. The child dies with its parent.
 
-use crate::Error;
+use crate::LabError;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
 use result::{
@@ -20,7 +20,7 @@ enum Message {
     Progress(Time),
     Notice(String),
     Done(Box<Outcome>),
-    Failed(Error),
+    Failed(LabError),
     /// A shell's command was stopped, and the child with it.
     Suspend,
     /// A shell's command ended with this code.
@@ -29,11 +29,11 @@ enum Message {
 
 /// Runs `work` in a process that has a user namespace of its own.
 pub fn run_apart(
-    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, Error>,
+    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, LabError>,
     halt: &AtomicBool,
     progress: &mut dyn FnMut(Time),
     notice: &mut dyn FnMut(&str),
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, LabError> {
     let (pid, mut reading) = apart(|pipe| {
         let mut notices = Vec::new();
         let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut notices);
@@ -44,14 +44,14 @@ pub fn run_apart(
     })?;
     let outcome = loop {
         if halt.load(Relaxed) {
-            break Err(Error::Stopped);
+            break Err(LabError::Stopped);
         }
         match receive(&mut reading) {
             Ok(Message::Progress(now)) => progress(now),
             Ok(Message::Notice(text)) => notice(&text),
             Ok(Message::Done(outcome)) => break Ok(*outcome),
             Ok(Message::Failed(error)) => break Err(error),
-            Ok(Message::Suspend | Message::Ended(_)) | Err(_) => break Err(Error::Killed),
+            Ok(Message::Suspend | Message::Ended(_)) | Err(_) => break Err(LabError::Killed),
         }
     };
     sys::reap(pid, true);
@@ -60,9 +60,9 @@ pub fn run_apart(
 
 /// The same for a shell, terminal and all.
 pub fn shell_apart(
-    work: impl FnOnce(&mut dyn FnMut(Tell)) -> Result<i32, Error>,
+    work: impl FnOnce(&mut dyn FnMut(Tell)) -> Result<i32, LabError>,
     notice: &mut dyn FnMut(&str),
-) -> Result<i32, Error> {
+) -> Result<i32, LabError> {
     let (pid, mut reading) = apart(|pipe| {
         let mut tell = |what: Tell| {
             let message = match what {
@@ -83,7 +83,7 @@ pub fn shell_apart(
             }
             Ok(Message::Ended(code)) => break Ok(code),
             Ok(Message::Failed(error)) => break Err(error),
-            Ok(Message::Progress(_) | Message::Done(_)) | Err(_) => break Err(Error::Killed),
+            Ok(Message::Progress(_) | Message::Done(_)) | Err(_) => break Err(LabError::Killed),
         }
     };
     sys::reap(pid, true);
@@ -92,16 +92,16 @@ pub fn shell_apart(
 
 /// Forks a process that becomes root of a user namespace and sends what `work` yields, last.
 /// The process and the pipe it sends through.
-fn apart(work: impl FnOnce(&mut File) -> Result<Message, Error>) -> Result<(i32, File), Error> {
-    let (reading, writing) = sys::pipe().map_err(Error::system("a pipe"))?;
+fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(i32, File), LabError> {
+    let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
     let parent = std::process::id() as i32;
-    match sys::fork().map_err(Error::system("forking"))? {
+    match sys::fork().map_err(LabError::system("forking"))? {
         Forked::Child => {
             drop(reading);
             sys::die_with_parent();
             if sys::parent() == parent {
                 let mut pipe = File::from(writing);
-                let entered = sys::enter_new_user().map_err(|e| Error::Permission {
+                let entered = sys::enter_new_user().map_err(|e| LabError::Permission {
                     missing: "CAP_SYS_ADMIN".into(),
                     why: format!("it makes network namespaces; a user namespace instead was refused: {e}"),
                 });
@@ -115,9 +115,9 @@ fn apart(work: impl FnOnce(&mut File) -> Result<Message, Error>) -> Result<(i32,
 }
 
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+struct ByteReader(Vec<u8>);
 
-impl Bytes {
+impl ByteReader {
     fn numbers<const N: usize, T: Copy>(&mut self, all: &[T], bytes: impl Fn(T) -> [u8; N]) {
         self.0.extend_from_slice(&(all.len() as u64).to_ne_bytes());
         all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
@@ -185,7 +185,7 @@ impl Parts<'_> {
 }
 
 fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
-    let mut b = Bytes::default();
+    let mut b = ByteReader::default();
     match message {
         Message::Progress(now) => {
             b.text("progress");
@@ -230,49 +230,49 @@ fn receive(pipe: &mut File) -> io::Result<Message> {
     message.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-fn put_error(b: &mut Bytes, error: &Error) {
+fn put_error(b: &mut ByteReader, error: &LabError) {
     match error {
-        Error::Permission { missing, why } => b.texts(&["permission", missing, why]),
-        Error::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
-        Error::Congestion { who, wanted, why } => b.texts(&["congestion", who, wanted, why]),
-        Error::Program { flow, what } => b.texts(&["program", flow, what]),
-        Error::System { what, source } => {
+        LabError::Permission { missing, why } => b.texts(&["permission", missing, why]),
+        LabError::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
+        LabError::Congestion { who, wanted, why } => b.texts(&["congestion", who, wanted, why]),
+        LabError::Program { flow, what } => b.texts(&["program", flow, what]),
+        LabError::System { what, source } => {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
         }
-        Error::Command { name, source } => {
+        LabError::Command { name, source } => {
             b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
         }
-        Error::Stopped => b.texts(&["stopped"]),
-        Error::Killed => b.texts(&["killed"]),
+        LabError::Stopped => b.texts(&["stopped"]),
+        LabError::Killed => b.texts(&["killed"]),
     }
 }
 
-fn get_error(p: &mut Parts) -> Option<Error> {
+fn get_error(p: &mut Parts) -> Option<LabError> {
     let mut t = p.texts()?.into_iter();
     Some(match t.next()?.as_str() {
-        "permission" => Error::Permission { missing: t.next()?, why: t.next()? },
-        "unsupported" => Error::Unsupported { key: t.next()?, why: t.next()? },
-        "congestion" => Error::Congestion { who: t.next()?, wanted: t.next()?, why: t.next()? },
-        "program" => Error::Program { flow: t.next()?, what: t.next()? },
+        "permission" => LabError::Permission { missing: t.next()?, why: t.next()? },
+        "unsupported" => LabError::Unsupported { key: t.next()?, why: t.next()? },
+        "congestion" => LabError::Congestion { who: t.next()?, wanted: t.next()?, why: t.next()? },
+        "program" => LabError::Program { flow: t.next()?, what: t.next()? },
         "system" => {
             let what = t.next()?;
             let source = match t.next()?.parse().ok()? {
                 0 => io::Error::other(t.next()?),
                 code => io::Error::from_raw_os_error(code),
             };
-            Error::System { what, source }
+            LabError::System { what, source }
         }
         "command" => {
             let name = t.next()?;
-            Error::Command { name, source: io::Error::from_raw_os_error(t.next()?.parse().ok()?) }
+            LabError::Command { name, source: io::Error::from_raw_os_error(t.next()?.parse().ok()?) }
         }
-        "stopped" => Error::Stopped,
-        _ => Error::Killed,
+        "stopped" => LabError::Stopped,
+        _ => LabError::Killed,
     })
 }
 
-fn put_outcome(b: &mut Bytes, o: &Outcome) {
+fn put_outcome(b: &mut ByteReader, o: &Outcome) {
     let variants = vec![o.variant.clone()];
     b.text(&to_json(&Run {
         schema: SCHEMA.into(),
@@ -343,7 +343,7 @@ mod tests {
         let mut element = ElementSeries { name: "e".into(), ..ElementSeries::default() };
         element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });
         o.element_series.push(element);
-        let error = Error::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
+        let error = LabError::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
         let said = error.to_string();
         for m in [
             Message::Progress(Time::from_nanos(7)),

@@ -4,7 +4,7 @@
 //! Departure: what is once written to a kernel socket leaves; at the end of a burst (`duration`,
 //! `on`) the simulator takes back what has not left yet.
 
-use crate::plan::Flow;
+use crate::plan::PlannedFlow;
 use std::sync::atomic::Ordering::Relaxed;
 use transport::App;
 use units::{Span, Time};
@@ -36,7 +36,7 @@ pub struct Client {
 
 impl Client {
     /// The flow begins: `now` is when it should.
-    pub fn start(&mut self, now: Time, flow: &Flow, io: &mut Counts) {
+    pub fn start(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
         match flow.app {
             App::Bulk { duration, bytes } => {
                 io.to_write = bytes.map_or(ENDLESS, |b| b.get());
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// Something was read.
-    pub fn handle_progress(&mut self, now: Time, flow: &Flow, io: &mut Counts) {
+    pub fn handle_progress(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
         let App::Request { request, response, think, count } = flow.app else { return };
         if self.completed >= self.asked || io.read < self.asked * response.get().max(1) {
             return;
@@ -64,7 +64,7 @@ impl Client {
         self.completed = self.asked;
         flow.completed.store(self.completed, Relaxed);
         if count.is_some_and(|c| self.completed >= c) {
-            Flow::note(&flow.finished, now);
+            PlannedFlow::note(&flow.finished, now);
         } else if let Some(pause) = think.filter(|p| !p.is_zero()) {
             self.wake = Some(now + pause);
         } else {
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// A timer of the application's own, due at `now`.
-    pub fn handle_wake(&mut self, now: Time, flow: &Flow, io: &mut Counts) {
+    pub fn handle_wake(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
         self.wake = None;
         match flow.app {
             App::Bulk { .. } => {
@@ -105,13 +105,13 @@ impl Client {
 
 /// The side that answers: how many requests it has answered.
 #[derive(Default)]
-pub struct Server {
+pub struct AnsweringApp {
     answered: u64,
 }
 
-impl Server {
+impl AnsweringApp {
     /// Something was read.
-    pub fn handle_progress(&mut self, flow: &Flow, io: &mut Counts) {
+    pub fn handle_progress(&mut self, flow: &PlannedFlow, io: &mut Counts) {
         let App::Request { request, response, .. } = flow.app else { return };
         while io.read >= (self.answered + 1) * request.get().max(1) {
             self.answered += 1;

@@ -6,12 +6,12 @@ use units::Time;
 
 /// Real time as the elements count it.
 #[derive(Clone, Copy)]
-pub struct Clock(u64);
+pub struct WallClock(u64);
 
-impl Clock {
+impl WallClock {
     /// A run that begins `lead` from now.
-    pub fn start_in(lead: Duration) -> Clock {
-        Clock(sys::monotonic() + lead.as_nanos() as u64)
+    pub fn start_in(lead: Duration) -> WallClock {
+        WallClock(sys::monotonic() + lead.as_nanos() as u64)
     }
 
     /// Time since the run began; zero before.

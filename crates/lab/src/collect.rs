@@ -2,7 +2,7 @@
 
 use crate::engine::{self, Punctuality};
 use crate::host;
-use crate::plan::{Flow, Plan};
+use crate::plan::{FlowPlan, PlannedFlow};
 use chains::{FlowTally, Whole};
 use result::{Clock, FlowSeries, Outcome};
 use scenario::Scenario;
@@ -14,10 +14,10 @@ use units::Time;
 pub fn outcome(
     name: &str,
     scenario: &Scenario,
-    plan: &Plan,
+    plan: &FlowPlan,
     only_flow: Option<usize>,
-    mut engine: engine::Report,
-    hosts: Vec<host::Report>,
+    mut engine: engine::EngineReport,
+    hosts: Vec<host::HostReport>,
 ) -> Outcome {
     let end = Time::ZERO + scenario.duration;
     let tallies = plan.flows.iter().map(|f| tally(f, end)).collect();
@@ -37,7 +37,7 @@ pub fn outcome(
 }
 
 /// What was counted of a flow by the run's `end`.
-fn tally(f: &Flow, end: Time) -> FlowTally {
+fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
     let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
     if rtt_ms.max > 0.0 {
@@ -60,7 +60,7 @@ fn tally(f: &Flow, end: Time) -> FlowTally {
 }
 
 /// What is worth telling of the emulation.
-pub fn notices(p: &Punctuality, hosts: &[host::Report]) -> Vec<String> {
+pub fn notices(p: &Punctuality, hosts: &[host::HostReport]) -> Vec<String> {
     let late = p.late.summary();
     let mut list = vec![format!(
         "engine: {} packets, late median {:.3} ms, p99 {:.3} ms, most {:.3} ms; {:.2} s of CPU{}",

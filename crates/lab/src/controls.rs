@@ -1,7 +1,7 @@
 //! The congestion controls of a run: the kernel's own where it has them, else longfat's eBPF
 //! programs, each loaded for this run alone under a name of its own (`kernel_cc`).
 
-use crate::Error;
+use crate::LabError;
 use congestion::Control;
 use kernel_cc::{Kernel, Loaded};
 use scenario::Scenario;
@@ -44,11 +44,11 @@ impl Controls {
     ///
     /// # Errors
     /// [`Error::Congestion`] with the first wish that cannot be had.
-    pub fn load(wishes: &[Wish]) -> Result<Controls, Error> {
+    pub fn load(wishes: &[Wish]) -> Result<Controls, LabError> {
         let mut this = Controls::default();
         let kernel = Kernel::now();
         for (who, control) in wishes {
-            this.add(&kernel, *control).map_err(|why| Error::Congestion {
+            this.add(&kernel, *control).map_err(|why| LabError::Congestion {
                 who: who.clone(),
                 wanted: control.name().into(),
                 why,

@@ -2,8 +2,8 @@
 //! sockets (packet(7)) in both hosts see a copy of each, its headers only.
 
 use crate::options::receive_buffer;
-use crate::plan::Flow;
-use crate::sys::{Received, Socket};
+use crate::plan::PlannedFlow;
+use crate::sys::{KernelSocket, Received};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use units::Time;
@@ -17,20 +17,20 @@ const HEADERS: usize = 68;
 
 /// One end of a flow.
 pub struct Datagrams {
-    socket: Socket,
+    socket: KernelSocket,
     sends: bool,
 }
 
 impl Datagrams {
     /// Those to this port that leave (`sends`) or reach the host whose namespace the thread is in.
     pub fn new(port: u16, sends: bool) -> io::Result<Datagrams> {
-        let socket = Socket::packets(&filter(port))?;
+        let socket = KernelSocket::packets(&filter(port))?;
         receive_buffer(&socket, 8 << 20)?;
         Ok(Datagrams { socket, sends })
     }
 
     /// Adds what came by since the last call to the flow's numbers.
-    pub fn look(&self, flow: &Flow, now: Time) -> io::Result<()> {
+    pub fn look(&self, flow: &PlannedFlow, now: Time) -> io::Result<()> {
         let mut header = [0; HEADERS];
         loop {
             let way = match self.socket.recv_packet(&mut header) {
@@ -41,7 +41,7 @@ impl Datagrams {
             };
             let Some(payload) = payload(&header).filter(|&n| n >= LEAST_PAYLOAD) else { continue };
             if self.sends && way == Received::Outgoing {
-                Flow::note(&flow.established, now);
+                PlannedFlow::note(&flow.established, now);
                 flow.sent.fetch_add(1, Relaxed);
             } else if !self.sends && way == Received::Here {
                 flow.delivered.fetch_add(payload, Relaxed);

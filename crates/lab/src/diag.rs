@@ -8,8 +8,8 @@
 //! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
 //! the fields of newer ones, and has no destroy group.
 
-use crate::info::{Bbr, Info};
-use crate::sys::Socket;
+use crate::info::{BbrInfo, TcpInfo};
+use crate::sys::KernelSocket;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -42,7 +42,7 @@ pub struct Sock {
     pub state: u8,
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
-    pub info: Info,
+    pub info: TcpInfo,
     /// Congestion control; empty in what tells of an end.
     pub cc: String,
 }
@@ -56,8 +56,8 @@ impl Sock {
 
 /// A namespace's sockets.
 pub struct Diag {
-    questions: Socket,
-    ends: Socket,
+    questions: KernelSocket,
+    ends: KernelSocket,
     buffer: Vec<u8>,
 }
 
@@ -66,10 +66,10 @@ impl Diag {
     pub fn new() -> io::Result<Diag> {
         // Joined by binding: the kernel tells groups nothing through a socket without an address.
         let groups = [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY].iter().map(|g| 1 << (g - 1)).sum();
-        let ends = Socket::netlink_groups(libc::NETLINK_SOCK_DIAG, groups)?;
+        let ends = KernelSocket::netlink_groups(libc::NETLINK_SOCK_DIAG, groups)?;
         // A server that resets a thousand connections at once must not make us miss one.
         let _ = crate::options::receive_buffer(&ends, 4 << 20);
-        let questions = Socket::netlink_of(libc::NETLINK_SOCK_DIAG)?;
+        let questions = KernelSocket::netlink_of(libc::NETLINK_SOCK_DIAG)?;
         Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
     }
 
@@ -165,7 +165,7 @@ fn sock(message: &[u8]) -> Option<Sock> {
         state: fixed[1],
         local: address(4, 8)?,
         remote: address(6, 24)?,
-        info: Info::default(),
+        info: TcpInfo::default(),
         cc: String::new(),
     };
     let mut bbr = None;
@@ -173,8 +173,8 @@ fn sock(message: &[u8]) -> Option<Sock> {
         let (len, kind) = (u16_at(rest, 0) as usize, u16_at(rest, 2));
         let Some(value) = rest.get(4..len) else { break };
         match kind {
-            INET_DIAG_INFO => sock.info = Info::parse(value),
-            INET_DIAG_BBRINFO => bbr = Bbr::parse(value),
+            INET_DIAG_INFO => sock.info = TcpInfo::parse(value),
+            INET_DIAG_BBRINFO => bbr = BbrInfo::parse(value),
             INET_DIAG_CONG => {
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
                 sock.cc = String::from_utf8_lossy(name).into();
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!((s.info.rtt_us, s.info.bytes_acked, s.info.bytes_received), (20_123, 1_000_000, 777));
             assert_eq!(
                 (s.info.total_rto, s.info.bbr),
-                (3, Some(Bbr { bw: 7, min_rtt_us: 9, pacing_gain: 256, cwnd_gain: 512 }))
+                (3, Some(BbrInfo { bw: 7, min_rtt_us: 9, pacing_gain: 256, cwnd_gain: 512 }))
             );
         }
     }

@@ -4,17 +4,17 @@
 //! looks again and again only for the last [`SPINS`] before that. A late wake-up delays a packet,
 //! never the schedule: elements stamp what they send with the time it was due.
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::crew::{Crew, Muster};
 use crate::join::Joiner;
-use crate::network::Network;
+use crate::network::LabNetwork;
 use crate::pcap::Recorder;
-use crate::plan::Plan;
-use crate::resent::Watch;
+use crate::plan::FlowPlan;
+use crate::resent::ResentWatch;
 use crate::sys;
 use crate::wire::{self, Pool, VIRTIO, Wire};
 use path::{Outbox, Packet};
-use result::{Element, ElementSeries, Histogram, Resent};
+use result::{ElementResult, ElementSeries, Histogram, Resent};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::io;
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 const NAP: Duration = Duration::from_millis(50);
 
 /// One direction of a link, between two devices.
-struct Way {
+struct EngineWay {
     along: chains::LinkWay<Wire>,
     /// Number of its first element among all.
     first: usize,
@@ -68,8 +68,8 @@ pub struct Punctuality {
 }
 
 /// What the engine leaves.
-pub struct Report {
-    pub elements: Vec<Element>,
+pub struct EngineReport {
+    pub elements: Vec<ElementResult>,
     pub series: Vec<ElementSeries>,
     /// What each flow sent again.
     pub resent: BTreeMap<usize, Vec<Resent>>,
@@ -78,9 +78,9 @@ pub struct Report {
 
 /// The path's engine.
 pub struct Engine<'a> {
-    plan: &'a Plan,
-    ways: Vec<Way>,
-    clock: Clock,
+    plan: &'a FlowPlan,
+    ways: Vec<EngineWay>,
+    clock: WallClock,
     /// `None`: until told to stop.
     end: Option<Time>,
     sample: Option<Span>,
@@ -103,17 +103,17 @@ pub struct Engine<'a> {
     punctuality: Punctuality,
     recorder: Option<Recorder>,
     /// When there are time series.
-    watch: Option<Watch>,
+    watch: Option<ResentWatch>,
 }
 
 impl<'a> Engine<'a> {
     /// Ends with the scenario's duration.
     pub fn new(
         scenario: &Scenario,
-        network: &Network,
-        plan: &'a Plan,
+        network: &LabNetwork,
+        plan: &'a FlowPlan,
         seed: u64,
-        clock: Clock,
+        clock: WallClock,
         recorder: Option<Recorder>,
     ) -> Engine<'a> {
         let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
@@ -126,7 +126,7 @@ impl<'a> Engine<'a> {
                 along.chain.watch();
             }
             let elements = along.elements.len();
-            ways.push(Way { along, first, from, to, partial: BTreeMap::new() });
+            ways.push(EngineWay { along, first, from, to, partial: BTreeMap::new() });
             first += elements;
         }
         Engine {
@@ -149,7 +149,7 @@ impl<'a> Engine<'a> {
             taken_in: 0,
             punctuality: Punctuality::default(),
             recorder,
-            watch: (!scenario.sample.is_zero()).then(Watch::default),
+            watch: (!scenario.sample.is_zero()).then(ResentWatch::default),
         }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Engine<'a> {
 
     /// Moves packets until the end, or until told to stop.
     /// `crew` are the threads that send and receive.
-    pub fn run(mut self, stop: &AtomicBool, crew: &Crew) -> io::Result<Report> {
+    pub fn run(mut self, stop: &AtomicBool, crew: &Crew) -> io::Result<EngineReport> {
         self.punctuality.real_time = sys::be_punctual(Some(PRIORITY));
         let mut muster = Muster::new(crew, self.punctuality.real_time);
         let mut windows = self.windows;
@@ -206,8 +206,8 @@ impl<'a> Engine<'a> {
         }
         self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
         let elements = chains::elements(self.ways.iter().map(|w| &w.along));
-        let resent = self.watch.map(Watch::finish).unwrap_or_default();
-        Ok(Report { elements, series: self.series, resent, punctuality: self.punctuality })
+        let resent = self.watch.map(ResentWatch::finish).unwrap_or_default();
+        Ok(EngineReport { elements, series: self.series, resent, punctuality: self.punctuality })
     }
 
     /// The time, not beyond the end.
@@ -353,7 +353,7 @@ impl<'a> Engine<'a> {
 /// Sets of fragments kept at a way's end, at most; the oldest packet gives way.
 const MOST_PARTIAL: usize = 1024;
 
-impl Way {
+impl EngineWay {
     /// Whether a fragment is its packet's last to arrive; then it has the whole packet's bytes.
     fn is_whole(&mut self, packet: &mut Packet<Wire>) -> bool {
         let Some(fragment) = packet.fragment else { return true };

@@ -5,7 +5,7 @@ use std::io;
 
 /// Why a scenario did not run on the kernel.
 #[derive(Debug)]
-pub enum Error {
+pub enum LabError {
     /// This process may not do what the lab needs.
     Permission {
         /// What is missing: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, access to `/dev/net/tun`.
@@ -56,49 +56,51 @@ pub enum Error {
     Killed,
 }
 
-impl Error {
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+impl LabError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         let what = what.into();
-        move |source| Error::System { what, source }
+        move |source| LabError::System { what, source }
     }
 
     /// The exit code that shells give a command that did not start: 127 not found, 126 not runnable.
     /// `None` for every other error.
     pub fn command_code(&self) -> Option<i32> {
         match self {
-            Error::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
-            Error::Command { .. } => Some(126),
+            LabError::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
+            LabError::Command { .. } => Some(126),
             _ => None,
         }
     }
 
-    pub(crate) fn unsupported(key: impl Into<String>, why: impl Into<String>) -> Error {
-        Error::Unsupported { key: key.into(), why: why.into() }
+    pub(crate) fn unsupported(key: impl Into<String>, why: impl Into<String>) -> LabError {
+        LabError::Unsupported { key: key.into(), why: why.into() }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Permission { missing, why } => write!(f, "missing {missing}: {why}"),
-            Error::Unsupported { key, why } => write!(f, "{key}: not on the kernel: {why}"),
-            Error::Congestion { who, wanted, why } => write!(f, "{who}: congestion control {wanted}: {why}"),
-            Error::Program { flow, what } => write!(f, "flow {flow}: {what}"),
-            Error::System { what, source } => write!(f, "{what}: {source}"),
-            Error::Command { name, .. } if self.command_code() == Some(127) => {
+            LabError::Permission { missing, why } => write!(f, "missing {missing}: {why}"),
+            LabError::Unsupported { key, why } => write!(f, "{key}: not on the kernel: {why}"),
+            LabError::Congestion { who, wanted, why } => {
+                write!(f, "{who}: congestion control {wanted}: {why}")
+            }
+            LabError::Program { flow, what } => write!(f, "flow {flow}: {what}"),
+            LabError::System { what, source } => write!(f, "{what}: {source}"),
+            LabError::Command { name, .. } if self.command_code() == Some(127) => {
                 write!(f, "{name}: command not found")
             }
-            Error::Command { name, source } => write!(f, "{name}: cannot be run: {source}"),
-            Error::Stopped => f.write_str("stopped"),
-            Error::Killed => f.write_str("the lab's process was killed"),
+            LabError::Command { name, source } => write!(f, "{name}: cannot be run: {source}"),
+            LabError::Stopped => f.write_str("stopped"),
+            LabError::Killed => f.write_str("the lab's process was killed"),
         }
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for LabError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::System { source, .. } | Error::Command { source, .. } => Some(source),
+            LabError::System { source, .. } | LabError::Command { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -3,15 +3,15 @@
 //! Kernel TCP does the rest: this thread writes while there is room, reads what is there, wakes
 //! applications, and looks at `TCP_INFO` every [`TICK`].
 
-use crate::Error;
-use crate::app::{Client, Counts, Server};
-use crate::clock::Clock;
-use crate::info::Info;
+use crate::LabError;
+use crate::app::{AnsweringApp, Client, Counts};
+use crate::clock::WallClock;
+use crate::info::TcpInfo;
 use crate::network::address;
 use crate::options::{hold_window, is_paced, mark, prepare, receive_buffer};
-use crate::plan::{Flow, Leg, Plan};
+use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::series::{self, Point};
-use crate::sys::{self, Epoll, Event, Socket};
+use crate::sys::{self, Epoll, Event, KernelSocket};
 use result::FlowSeries;
 use scenario::Scenario;
 use std::cmp::Reverse;
@@ -40,23 +40,23 @@ const UDP_HEADERS: u32 = 28;
 
 /// One end of a connection.
 struct Connection {
-    socket: Socket,
+    socket: KernelSocket,
     leg: usize,
     opens: bool,
     up: bool,
     dead: bool,
     io: Counts,
     client: Client,
-    server: Server,
+    server: AnsweringApp,
     /// The other end at a relay, and the most bytes it holds unacknowledged.
     peer: Option<(usize, u64)>,
     awaits: (bool, bool),
     acked: u64,
-    info: Info,
+    info: TcpInfo,
 }
 
 struct Source {
-    socket: Socket,
+    socket: KernelSocket,
     flow: usize,
     interval: Span,
     payload: usize,
@@ -65,7 +65,7 @@ struct Source {
 }
 
 struct Sink {
-    socket: Socket,
+    socket: KernelSocket,
     flow: usize,
 }
 
@@ -105,30 +105,30 @@ impl Owner {
 
 /// What a host's thread leaves. Its sockets stay open until everybody is done, so that no end
 /// sees the other go before it has been looked at.
-pub struct Report {
+pub struct HostReport {
     pub series: Vec<(usize, FlowSeries)>,
     /// What went wrong with single connections.
     pub notices: Vec<String>,
     _open: Vec<Connection>,
 }
 
-impl Report {
+impl HostReport {
     /// Of traffic whose sockets are not ours.
-    pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> Report {
-        Report { series, notices, _open: Vec::new() }
+    pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> HostReport {
+        HostReport { series, notices, _open: Vec::new() }
     }
 }
 
 /// A host's traffic.
-pub struct Host<'a> {
+pub struct LabHost<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
+    plan: &'a FlowPlan,
     host: usize,
-    clock: Clock,
+    clock: WallClock,
     end: Time,
     epoll: Epoll,
     connections: Vec<Connection>,
-    listeners: Vec<(Socket, usize)>,
+    listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
     timers: BinaryHeap<Reverse<(Time, Owner)>>,
@@ -140,22 +140,22 @@ pub struct Host<'a> {
     notices: Vec<String>,
 }
 
-impl<'a> Host<'a> {
+impl<'a> LabHost<'a> {
     /// Opens what listens. Called in the host's namespace, before the clock starts.
     pub fn new(
         scenario: &'a Scenario,
-        plan: &'a Plan,
+        plan: &'a FlowPlan,
         host: usize,
         seed: u64,
-        clock: Clock,
-    ) -> Result<Host<'a>, Error> {
-        let mut this = Host {
+        clock: WallClock,
+    ) -> Result<LabHost<'a>, LabError> {
+        let mut this = LabHost {
             scenario,
             plan,
             host,
             clock,
             end: Time::ZERO + scenario.duration,
-            epoll: Epoll::new().map_err(Error::system("epoll"))?,
+            epoll: Epoll::new().map_err(LabError::system("epoll"))?,
             connections: Vec::new(),
             listeners: Vec::new(),
             sources: Vec::new(),
@@ -188,10 +188,10 @@ impl<'a> Host<'a> {
         Ok(this)
     }
 
-    fn listen(&mut self, i: usize, leg: &Leg, flow: &Flow) -> Result<(), Error> {
-        let failed = || Error::system(format!("flow {}: listening", flow.name));
+    fn listen(&mut self, i: usize, leg: &Leg, flow: &PlannedFlow) -> Result<(), LabError> {
+        let failed = || LabError::system(format!("flow {}: listening", flow.name));
         if flow.is_udp() {
-            let socket = Socket::udp().map_err(failed())?;
+            let socket = KernelSocket::udp().map_err(failed())?;
             receive_buffer(&socket, 64 << 20).map_err(failed())?;
             socket.bind(leg.port).map_err(failed())?;
             let owner = Owner::Sink(self.sinks.len());
@@ -199,7 +199,7 @@ impl<'a> Host<'a> {
             self.sinks.push(Sink { socket, flow: leg.flow });
             return Ok(());
         }
-        let socket = Socket::tcp().map_err(failed())?;
+        let socket = KernelSocket::tcp().map_err(failed())?;
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, false)?;
         socket.bind(leg.port).and_then(|()| socket.listen()).map_err(failed())?;
         let owner = Owner::Listener(self.listeners.len());
@@ -208,10 +208,10 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    fn add_source(&mut self, leg: &Leg, flow: &Flow, seed: u64) -> Result<(), Error> {
+    fn add_source(&mut self, leg: &Leg, flow: &PlannedFlow, seed: u64) -> Result<(), LabError> {
         let App::Udp { rate, size, arrival, duration } = flow.app else { return Ok(()) };
-        let failed = || Error::system(format!("flow {}: UDP", flow.name));
-        let socket = Socket::udp().map_err(failed())?;
+        let failed = || LabError::system(format!("flow {}: UDP", flow.name));
+        let socket = KernelSocket::udp().map_err(failed())?;
         mark(&socket, flow).map_err(failed())?;
         socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
         let size = size.unwrap_or(1500).max(UDP_HEADERS);
@@ -229,7 +229,7 @@ impl<'a> Host<'a> {
     }
 
     /// Plays until the scenario's end, or until told to stop.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<Report, Error> {
+    pub fn run(mut self, stop: &AtomicBool) -> Result<HostReport, LabError> {
         sys::be_punctual(None);
         std::thread::sleep(self.clock.until(Time::ZERO));
         let mut events: Vec<Event> = Vec::new();
@@ -247,7 +247,7 @@ impl<'a> Host<'a> {
                 wake = wake.min(*t);
             }
             let wait = self.clock.until(wake).min(NAP);
-            self.epoll.wait(wait, &mut events).map_err(Error::system("waiting for sockets"))?;
+            self.epoll.wait(wait, &mut events).map_err(LabError::system("waiting for sockets"))?;
             for &(token, read, write) in &events {
                 match Owner::of(token) {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
@@ -261,7 +261,7 @@ impl<'a> Host<'a> {
         for i in 0..self.connections.len() {
             self.account(i);
         }
-        Ok(Report { series: self.series, notices: self.notices, _open: self.connections })
+        Ok(HostReport { series: self.series, notices: self.notices, _open: self.connections })
     }
 
     fn handle_timers(&mut self, now: Time) {
@@ -302,11 +302,11 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn try_open(&mut self, i: usize, due: Time) -> Result<usize, Error> {
+    fn try_open(&mut self, i: usize, due: Time) -> Result<usize, LabError> {
         let leg = &self.plan.legs[i];
         let flow = &self.plan.flows[leg.flow];
-        let failed = || Error::system(format!("flow {}: connecting", flow.name));
-        let socket = Socket::tcp().map_err(failed())?;
+        let failed = || LabError::system(format!("flow {}: connecting", flow.name));
+        let socket = KernelSocket::tcp().map_err(failed())?;
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, true)?;
         socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
         let at = self.add(socket, i, true).map_err(failed())?;
@@ -318,7 +318,7 @@ impl<'a> Host<'a> {
         Ok(at)
     }
 
-    fn add(&mut self, socket: Socket, leg: usize, opens: bool) -> io::Result<usize> {
+    fn add(&mut self, socket: KernelSocket, leg: usize, opens: bool) -> io::Result<usize> {
         let at = self.connections.len();
         let awaits = (true, opens);
         self.epoll.set(socket.fd(), Owner::Connection(at).token(), awaits.0, awaits.1, true)?;
@@ -330,11 +330,11 @@ impl<'a> Host<'a> {
             dead: false,
             io: Counts::default(),
             client: Client::default(),
-            server: Server::default(),
+            server: AnsweringApp::default(),
             peer: None,
             awaits,
             acked: 0,
-            info: Info::default(),
+            info: TcpInfo::default(),
         });
         Ok(at)
     }
@@ -371,7 +371,7 @@ impl<'a> Host<'a> {
             }
             c.up = true;
             if self.plan.legs[c.leg].first {
-                Flow::note(&flow.established, self.clock.now());
+                PlannedFlow::note(&flow.established, self.clock.now());
             }
         }
         if read {
@@ -541,7 +541,7 @@ impl<'a> Host<'a> {
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = Info::of(&c.socket, leg.cc[0].name == "bbr") else { return };
+        let Some(info) = TcpInfo::of(&c.socket, leg.cc[0].name == "bbr") else { return };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
             flow.record(Span::from_micros(info.rtt_us as u64));
@@ -550,7 +550,7 @@ impl<'a> Host<'a> {
         c.info = info;
         let drained = c.client.draining && c.io.to_write == 0;
         if drained && c.socket.unacknowledged().is_ok_and(|n| n == 0) {
-            Flow::note(&flow.finished, now);
+            PlannedFlow::note(&flow.finished, now);
             c.client.draining = false;
         }
     }
@@ -582,7 +582,7 @@ impl<'a> Host<'a> {
         let c = &self.connections[i];
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        if let Some(info) = Info::of(&c.socket, false) {
+        if let Some(info) = TcpInfo::of(&c.socket, false) {
             if leg.first && c.opens {
                 flow.mss.store(info.snd_mss.into(), Relaxed);
             }

@@ -1,11 +1,11 @@
 //! The hosts' threads of one run, each in its namespace.
 
-use crate::Error;
-use crate::clock::Clock;
+use crate::LabError;
+use crate::clock::WallClock;
 use crate::crew::Crew;
-use crate::host::{Host, Report};
-use crate::network::Network;
-use crate::plan::Plan;
+use crate::host::{HostReport, LabHost};
+use crate::network::LabNetwork;
+use crate::plan::FlowPlan;
 use crate::sys;
 use scenario::Scenario;
 use std::os::fd::AsFd;
@@ -14,29 +14,29 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 /// What they play, and where.
 #[derive(Clone, Copy)]
-pub struct Hosts<'a> {
+pub struct PlayingHosts<'a> {
     pub scenario: &'a Scenario,
-    pub plan: &'a Plan,
-    pub network: &'a Network,
+    pub plan: &'a FlowPlan,
+    pub network: &'a LabNetwork,
     pub seed: u64,
-    pub clock: Clock,
+    pub clock: WallClock,
     pub stop: &'a AtomicBool,
     pub crew: &'a Crew,
 }
 
-impl<'a> Hosts<'a> {
+impl<'a> PlayingHosts<'a> {
     /// Starts a thread for each host that has traffic of ours.
-    pub fn start<'s>(self, s: &'s Scope<'s, 'a>) -> Vec<ScopedJoinHandle<'s, Result<Report, Error>>> {
+    pub fn start<'s>(self, s: &'s Scope<'s, 'a>) -> Vec<ScopedJoinHandle<'s, Result<HostReport, LabError>>> {
         let hosts = (0..self.network.namespaces.len()).filter(|&h| self.plan.plays(h));
         hosts.map(|h| s.spawn(move || self.play(h))).collect()
     }
 
-    fn play(self, host: usize) -> Result<Report, Error> {
+    fn play(self, host: usize) -> Result<HostReport, LabError> {
         let namespace = self.network.namespaces[host].as_fd();
-        sys::enter_network(namespace).map_err(Error::system("entering a namespace"))?;
+        sys::enter_network(namespace).map_err(LabError::system("entering a namespace"))?;
         if self.plan.connects(host) {
             self.crew.join();
         }
-        Host::new(self.scenario, self.plan, host, self.seed, self.clock)?.run(self.stop)
+        LabHost::new(self.scenario, self.plan, host, self.seed, self.clock)?.run(self.stop)
     }
 }

@@ -1,10 +1,10 @@
 //! `TCP_INFO` (linux/tcp.h), read by offset: newer kernels append to it, older ones end earlier.
 
-use crate::sys::Socket;
+use crate::sys::KernelSocket;
 
 /// What we want of a connection's state.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Info {
+pub struct TcpInfo {
     pub ca_state: u8,
     pub cwnd: u32,
     /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
@@ -34,12 +34,12 @@ pub struct Info {
     /// Retransmission timeouts (kernel 6.7 and later).
     pub total_rto: u16,
     /// BBR's model; only when asked for.
-    pub bbr: Option<Bbr>,
+    pub bbr: Option<BbrInfo>,
 }
 
 /// `tcp_bbr_info` (linux/inet_diag.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bbr {
+pub struct BbrInfo {
     /// BtlBw, bytes per second.
     pub bw: u64,
     /// RTprop, µs.
@@ -53,21 +53,21 @@ const TCP_CC_INFO: i32 = 26;
 /// More than any `tcp_info` yet.
 const SIZE: usize = 256;
 
-impl Info {
+impl TcpInfo {
     /// Of a connection; `None` when the kernel says no.
-    pub fn of(socket: &Socket, bbr: bool) -> Option<Info> {
+    pub fn of(socket: &KernelSocket, bbr: bool) -> Option<TcpInfo> {
         let mut b = [0u8; SIZE];
         let n = socket.get_bytes(libc::IPPROTO_TCP, libc::TCP_INFO, &mut b).ok()?;
-        let mut info = Info::parse(&b[..n.min(SIZE)]);
+        let mut info = TcpInfo::parse(&b[..n.min(SIZE)]);
         let mut cc = [0u8; 64];
         if bbr && let Ok(n) = socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc) {
-            info.bbr = Bbr::parse(&cc[..n.min(64)]);
+            info.bbr = BbrInfo::parse(&cc[..n.min(64)]);
         }
         Some(info)
     }
 
     /// Of the bytes of a `tcp_info`, as many as this kernel has.
-    pub fn parse(bytes: &[u8]) -> Info {
+    pub fn parse(bytes: &[u8]) -> TcpInfo {
         let mut b = [0u8; SIZE];
         let n = bytes.len().min(SIZE);
         b[..n].copy_from_slice(&bytes[..n]);
@@ -75,7 +75,7 @@ impl Info {
         let u32 = |at: usize| u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64 = |at: usize| b[at..at + 8].first_chunk().map_or(0, |c| u64::from_ne_bytes(*c));
         let (unacked, sacked, lost, retrans) = (u32(24), u32(28), u32(32), u32(36));
-        Info {
+        TcpInfo {
             ca_state: b[1],
             cwnd: u32(80),
             ssthresh: Some(u32(76)).filter(|&n| n < i32::MAX as u32),
@@ -127,11 +127,11 @@ impl Info {
     }
 }
 
-impl Bbr {
+impl BbrInfo {
     /// Of the bytes of a `tcp_bbr_info`; `None` when there are too few.
-    pub fn parse(bytes: &[u8]) -> Option<Bbr> {
+    pub fn parse(bytes: &[u8]) -> Option<BbrInfo> {
         let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
-        Some(Bbr {
+        Some(BbrInfo {
             bw: at(0)? as u64 | (at(4)? as u64) << 32,
             min_rtt_us: at(8)?,
             pacing_gain: at(12)?,
@@ -169,15 +169,15 @@ mod tests {
     #[test]
     fn rates_are_read_where_the_header_has_them() {
         let mut bytes = [0; size_of::<TcpInfo>()];
-        assert_eq!(Info::parse(&bytes).delivery_rate, None, "no sample yet");
+        assert_eq!(TcpInfo::parse(&bytes).delivery_rate, None, "no sample yet");
         let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         put(offset_of!(TcpInfo, pacing_rate), u64::MAX);
         put(offset_of!(TcpInfo, bytes_acked), 1448);
         put(offset_of!(TcpInfo, delivery_rate), 2_500_000);
-        let info = Info::parse(&bytes);
+        let info = TcpInfo::parse(&bytes);
         assert_eq!((info.delivery_rate, info.pacing_rate, info.bytes_acked), (Some(2_500_000), None, 1448));
         assert_eq!(
-            Info::parse(&bytes[..offset_of!(TcpInfo, delivery_rate)]).delivery_rate,
+            TcpInfo::parse(&bytes[..offset_of!(TcpInfo, delivery_rate)]).delivery_rate,
             None,
             "Linux 4.8"
         );

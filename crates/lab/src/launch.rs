@@ -14,8 +14,8 @@
 //! Nothing it starts can gain privileges again (`no_new_privs`, an empty bounding set): sudo, su
 //! and the like do not work inside.
 
-use crate::Error;
-use crate::sys::{self, Account, CONTINUE, Orders, STOPPED, Step, Wait};
+use crate::LabError;
+use crate::sys::{self, CONTINUE, LaunchStep, Orders, STOPPED, UserAccount, Wait};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -64,7 +64,7 @@ pub(crate) struct Running {
 
 /// News of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum CommandNews {
     /// It ended, with this code: its own, or 128 and the signal.
     Ended(i32),
     /// A signal stopped it.
@@ -76,7 +76,7 @@ impl Launch<'_> {
     ///
     /// # Errors
     /// [`Error::Command`] where the program is not found or cannot be run.
-    pub(crate) fn start(self) -> Result<Running, Error> {
+    pub(crate) fn start(self) -> Result<Running, LabError> {
         let user = User::own();
         let env = self.environment(&user);
         let path = env.get(OsStr::new("PATH")).map_or(OsStr::new("/usr/bin:/bin"), OsString::as_os_str);
@@ -91,7 +91,7 @@ impl Launch<'_> {
         }))?;
         let maps = user.own_name.map(|(uid, gid)| [format!("{uid} 0 1"), format!("{gid} 0 1")]);
 
-        let failed = || Error::system("starting a command");
+        let failed = || LabError::system("starting a command");
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed())?;
         let null = null.as_raw_fd();
         let inherits = matches!(self.output, Output::Inherit);
@@ -123,7 +123,7 @@ impl Launch<'_> {
         let running = Running { pid, lifeline, ended: None };
         let mut report = [0; 8];
         match File::from(reading).read_exact(&mut report) {
-            Ok(()) => Err(explain(program, Step::decode(report))),
+            Ok(()) => Err(explain(program, LaunchStep::decode(report))),
             // Closed without a word: the command runs.
             Err(_) => Ok(running),
         }
@@ -145,7 +145,7 @@ impl Launch<'_> {
 /// Whom a command runs as.
 struct User {
     /// The one who called sudo.
-    account: Option<Account>,
+    account: Option<UserAccount>,
     /// User and group outside of the lab's user namespace.
     own_name: Option<(u32, u32)>,
 }
@@ -161,14 +161,14 @@ impl User {
 }
 
 /// The user who called sudo, where that is how this process became root.
-fn sudo_user() -> Option<Account> {
+fn sudo_user() -> Option<UserAccount> {
     let id = |name: &str| std::env::var(name).ok()?.parse().ok();
     let (uid, gid) = (id("SUDO_UID")?, id("SUDO_GID")?);
     if uid == 0 {
         return None;
     }
     // A user the machine does not know has no home and no other groups.
-    let nameless = || Account {
+    let nameless = || UserAccount {
         uid,
         gid,
         groups: vec![gid],
@@ -210,9 +210,10 @@ fn candidates(program: &OsStr, path: &OsStr) -> Vec<OsString> {
     std::env::split_paths(path).map(|dir| dir.join(program).into_os_string()).collect()
 }
 
-fn texts(all: impl IntoIterator<Item = OsString>) -> Result<Vec<CString>, Error> {
-    let text =
-        |s: OsString| CString::new(s.into_vec()).map_err(|e| Error::system("a command's argument")(e.into()));
+fn texts(all: impl IntoIterator<Item = OsString>) -> Result<Vec<CString>, LabError> {
+    let text = |s: OsString| {
+        CString::new(s.into_vec()).map_err(|e| LabError::system("a command's argument")(e.into()))
+    };
     all.into_iter().map(text).collect()
 }
 
@@ -220,17 +221,17 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
     texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn explain(program: &OsStr, (step, source): (Step, io::Error)) -> Error {
+fn explain(program: &OsStr, (step, source): (LaunchStep, io::Error)) -> LabError {
     let what = match step {
-        Step::Exec => return Error::Command { name: program.to_string_lossy().into(), source },
-        Step::Network => "a command's network namespace",
-        Step::Mounts => "a command's mount namespace",
-        Step::HostNames => "giving a command the hosts' names (/etc/hosts, through a tmpfs)",
-        Step::Descriptors => "a command's input and output",
-        Step::Privileges => "dropping a command's privileges",
-        Step::Fork => "starting a command",
+        LaunchStep::Exec => return LabError::Command { name: program.to_string_lossy().into(), source },
+        LaunchStep::Network => "a command's network namespace",
+        LaunchStep::Mounts => "a command's mount namespace",
+        LaunchStep::HostNames => "giving a command the hosts' names (/etc/hosts, through a tmpfs)",
+        LaunchStep::Descriptors => "a command's input and output",
+        LaunchStep::Privileges => "dropping a command's privileges",
+        LaunchStep::Fork => "starting a command",
     };
-    Error::System { what: what.into(), source }
+    LabError::System { what: what.into(), source }
 }
 
 impl Running {
@@ -246,9 +247,9 @@ impl Running {
     }
 
     /// Waits for news, at most as long as told.
-    pub(crate) fn wait_change(&mut self, most: Duration) -> io::Result<Option<Change>> {
+    pub(crate) fn wait_change(&mut self, most: Duration) -> io::Result<Option<CommandNews>> {
         if let Some(code) = self.ended {
-            return Ok(Some(Change::Ended(code)));
+            return Ok(Some(CommandNews::Ended(code)));
         }
         let fd = self.lifeline.as_raw_fd();
         let mut ready = Vec::new();
@@ -258,9 +259,9 @@ impl Running {
         }
         let mut word = [0];
         match sys::read(fd, &mut word) {
-            Ok(1) if word[0] == STOPPED => Ok(Some(Change::Stopped)),
+            Ok(1) if word[0] == STOPPED => Ok(Some(CommandNews::Stopped)),
             Ok(n) if n > 0 => Ok(None),
-            _ => self.wait().map(|code| Some(Change::Ended(code))),
+            _ => self.wait().map(|code| Some(CommandNews::Ended(code))),
         }
     }
 
@@ -307,10 +308,11 @@ mod tests {
 
     #[test]
     fn a_missing_command_is_named() {
-        let e = explain("pingg".as_ref(), (Step::Exec, io::Error::from_raw_os_error(libc::ENOENT)));
+        let e = explain("pingg".as_ref(), (LaunchStep::Exec, io::Error::from_raw_os_error(libc::ENOENT)));
         assert_eq!(e.to_string(), "pingg: command not found");
         assert_eq!(e.command_code(), Some(127));
-        let e = explain("/etc/hosts".as_ref(), (Step::Exec, io::Error::from_raw_os_error(libc::EACCES)));
+        let e =
+            explain("/etc/hosts".as_ref(), (LaunchStep::Exec, io::Error::from_raw_os_error(libc::EACCES)));
         assert_eq!(e.command_code(), Some(126));
     }
 }

@@ -60,9 +60,9 @@ mod wire;
 
 pub use app::WRITE_INTERVAL;
 pub use diag::sockets_by_control;
-pub use error::Error;
+pub use error::LabError;
 pub use network::address;
 pub use pcap::Captures;
 pub use plan::FIRST_PORT;
-pub use run::{Options, run};
+pub use run::{LabOptions, run};
 pub use shell::{Serve, ShellOptions, shell};

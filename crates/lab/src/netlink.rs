@@ -1,6 +1,6 @@
 //! As much rtnetlink as setting up a namespace takes: link up, address, route.
 
-use crate::sys::Socket;
+use crate::sys::KernelSocket;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -48,7 +48,7 @@ impl Request {
     }
 
     /// Sends it; what the kernel answers besides the acknowledgement.
-    fn send(mut self, socket: &Socket) -> io::Result<Vec<u8>> {
+    fn send(mut self, socket: &KernelSocket) -> io::Result<Vec<u8>> {
         let len = self.0.len() as u32;
         self.0[0..4].copy_from_slice(&len.to_ne_bytes());
         socket.send(&self.0)?;
@@ -82,11 +82,11 @@ fn link(index: u32, flags: u32) -> Vec<u8> {
 }
 
 /// A connection to the namespace's rtnetlink.
-pub struct Netlink(Socket);
+pub struct Netlink(KernelSocket);
 
 impl Netlink {
     pub fn new() -> io::Result<Netlink> {
-        Socket::netlink().map(Netlink)
+        KernelSocket::netlink().map(Netlink)
     }
 
     /// The index of the device of this name.

@@ -3,11 +3,11 @@
 //! A namespace lives as long as a descriptor of it or a thread in it; a TUN device as long as its
 //! descriptor. All belong to this process, so they vanish with it, however it ends.
 
-use crate::Error;
+use crate::LabError;
 use crate::netlink::Netlink;
 use crate::sys;
 use path::Stage;
-use scenario::{Link, Scenario};
+use scenario::{DuplexLink, Scenario};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ const MTU: u32 = 1500;
 const TUN_QUEUE: u32 = 5000;
 
 /// The running hosts.
-pub struct Network {
+pub struct LabNetwork {
     /// A namespace for each host of the scenario.
     pub namespaces: Vec<OwnedFd>,
     /// For each link its devices at the first and the second host.
@@ -33,7 +33,7 @@ fn device(link: usize) -> String {
     format!("tun{link}")
 }
 
-fn mtu(link: &Link) -> u32 {
+fn mtu(link: &DuplexLink) -> u32 {
     let stages = link.forward.iter().chain(&link.backward);
     stages
         .filter_map(|s| match &s.stage {
@@ -43,36 +43,36 @@ fn mtu(link: &Link) -> u32 {
         .fold(MTU, u32::min)
 }
 
-impl Network {
+impl LabNetwork {
     /// Makes namespaces, devices, addresses and routes. The calling thread stays where it is.
-    pub fn build(scenario: &Scenario) -> Result<Network, Error> {
+    pub fn build(scenario: &Scenario) -> Result<LabNetwork, LabError> {
         if 2 * scenario.links.len() > sys::MOST_POLLED {
-            return Err(Error::unsupported("links", format!("at most {}", sys::MOST_POLLED / 2)));
+            return Err(LabError::unsupported("links", format!("at most {}", sys::MOST_POLLED / 2)));
         }
         let mut namespaces = Vec::new();
         let mut ends: Vec<[Option<OwnedFd>; 2]> = scenario.links.iter().map(|_| [None, None]).collect();
         for host in 0..scenario.hosts.len() {
             // A thread of its own, which leaves its namespace behind.
             let made = std::thread::scope(|s| s.spawn(|| make_host(scenario, host)).join());
-            let (namespace, devices) = made.unwrap_or(Err(Error::Killed))?;
+            let (namespace, devices) = made.unwrap_or(Err(LabError::Killed))?;
             namespaces.push(namespace);
             for (link, side, fd) in devices {
                 ends[link][side] = Some(fd);
             }
         }
         let tuns = ends.into_iter().filter_map(|[a, b]| Some([a?, b?])).collect();
-        Ok(Network { namespaces, tuns })
+        Ok(LabNetwork { namespaces, tuns })
     }
 }
 
 type Devices = Vec<(usize, usize, OwnedFd)>;
 
-fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Error> {
+fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), LabError> {
     let name = &scenario.hosts[host].name;
     let stack = &scenario.hosts[host].stack;
     sys::enter_new_network().map_err(namespace_error)?;
-    let namespace = sys::own_network().map_err(Error::system("its namespace"))?;
-    let failed = |what: &str| Error::system(format!("host {name}: {what}"));
+    let namespace = sys::own_network().map_err(LabError::system("its namespace"))?;
+    let failed = |what: &str| LabError::system(format!("host {name}: {what}"));
     settings(name, stack)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
     let own = address(host);
@@ -116,40 +116,40 @@ pub fn is_restricted(cc: &str) -> bool {
     !list.split_whitespace().any(|allowed| allowed == cc)
 }
 
-fn namespace_error(source: io::Error) -> Error {
+fn namespace_error(source: io::Error) -> LabError {
     if source.kind() != io::ErrorKind::PermissionDenied {
-        return Error::System { what: "making a network namespace".into(), source };
+        return LabError::System { what: "making a network namespace".into(), source };
     }
-    Error::Permission {
+    LabError::Permission {
         missing: "CAP_SYS_ADMIN".into(),
         why: "a network namespace for each host needs it".into(),
     }
 }
 
-fn tun_error(source: io::Error) -> Error {
+fn tun_error(source: io::Error) -> LabError {
     let why = match source.kind() {
         io::ErrorKind::PermissionDenied if sys::has_capability(12) => {
             "this user may not open the device that makes TUN interfaces (usually mode 0666)"
         }
         io::ErrorKind::PermissionDenied => {
-            return Error::Permission {
+            return LabError::Permission {
                 missing: "CAP_NET_ADMIN".into(),
                 why: "making TUN devices needs it".into(),
             };
         }
         io::ErrorKind::NotFound => "there is no such device (modprobe tun)",
-        _ => return Error::System { what: "making a TUN device".into(), source },
+        _ => return LabError::System { what: "making a TUN device".into(), source },
     };
-    Error::Permission { missing: "access to /dev/net/tun".into(), why: why.into() }
+    LabError::Permission { missing: "access to /dev/net/tun".into(), why: why.into() }
 }
 
 /// The namespace's settings, as the stack of the scenario says; what it leaves open is what the
 /// simulator takes, not what this machine happens to have.
-fn settings(host: &str, stack: &Stack) -> Result<(), Error> {
+fn settings(host: &str, stack: &Stack) -> Result<(), LabError> {
     let set =
         |key: &str, value: &str| -> io::Result<()> { fs::write(format!("/proc/sys/net/ipv4/{key}"), value) };
     let must = |key: &str, value: String| {
-        set(key, &value).map_err(Error::system(format!("host {host}: net.ipv4.{key} = {value}")))
+        set(key, &value).map_err(LabError::system(format!("host {host}: net.ipv4.{key} = {value}")))
     };
     let flag = |on: bool| u8::from(on).to_string();
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");

@@ -1,16 +1,22 @@
 //! Socket options of a connection, from the host's stack and the flow.
 
-use crate::Error;
-use crate::plan::{Flow, Leg};
-use crate::sys::Socket;
+use crate::LabError;
+use crate::plan::{Leg, PlannedFlow};
+use crate::sys::KernelSocket;
 use std::io;
 use transport::Stack;
 
 const TCP_DELACK_MAX_US: i32 = 46;
 
 /// Prepares a socket before it connects or listens; accepted connections inherit all of it.
-pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bool) -> Result<(), Error> {
-    let failed = |what: &str| Error::system(format!("flow {}: {what}", flow.name));
+pub fn prepare(
+    socket: &KernelSocket,
+    stack: &Stack,
+    flow: &PlannedFlow,
+    leg: &Leg,
+    opens: bool,
+) -> Result<(), LabError> {
+    let failed = |what: &str| LabError::system(format!("flow {}: {what}", flow.name));
     let tcp = |name: i32, value: u64| socket.set(libc::IPPROTO_TCP, name, value.min(i32::MAX as u64) as u32);
     let cc = &leg.cc[usize::from(!opens)].name;
     // Before the connection is made: a control that is replaced later (BBR) leaves pacing on.
@@ -27,13 +33,13 @@ pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bo
         let buffer = (window.get() * 4).clamp(65_536, 1 << 30) as u32;
         if receive_buffer(socket, buffer).map_err(failed("receive_window"))? / 2 < window.get() as u32 {
             let why = "this user's largest buffer (net.core.rmem_max) is too small for it; as root it works";
-            return Err(Error::unsupported("receive_window", why));
+            return Err(LabError::unsupported("receive_window", why));
         }
         hold_window(socket, stack).map_err(failed("receive_window"))?;
     }
     if let Some(delay) = stack.delayed_ack {
         tcp(TCP_DELACK_MAX_US, delay.as_micros()).map_err(|_| {
-            Error::unsupported("delayed_ack", "this kernel lacks TCP_DELACK_MAX_US (Linux 6.15 and later)")
+            LabError::unsupported("delayed_ack", "this kernel lacks TCP_DELACK_MAX_US (Linux 6.15 and later)")
         })?;
     }
     // SO_MAX_PACING_RATE turns the kernel's own pacing on, whatever the congestion control.
@@ -49,13 +55,13 @@ pub fn prepare(socket: &Socket, stack: &Stack, flow: &Flow, leg: &Leg, opens: bo
 /// Bounds what is announced to the stack's window. Linux 6.10 and later forget the bound at the first data:
 /// what share of the buffer payload takes is measured then, and the clamp follows it
 /// (`tcp_measure_rcv_mss`, net/ipv4/tcp_input.c). So this is said again whenever something was read.
-pub fn hold_window(socket: &Socket, stack: &Stack) -> io::Result<()> {
+pub fn hold_window(socket: &KernelSocket, stack: &Stack) -> io::Result<()> {
     let Some(window) = stack.receive_window else { return Ok(()) };
     socket.set(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window.get().min(i32::MAX as u64) as u32)
 }
 
 /// Asks for a receive buffer; root may have any size. What the kernel gives.
-pub fn receive_buffer(socket: &Socket, bytes: u32) -> io::Result<u32> {
+pub fn receive_buffer(socket: &KernelSocket, bytes: u32) -> io::Result<u32> {
     if socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {
         socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     }
@@ -65,12 +71,12 @@ pub fn receive_buffer(socket: &Socket, bytes: u32) -> io::Result<u32> {
 }
 
 /// Whether the kernel paces a connection prepared so.
-pub fn is_paced(stack: &Stack, flow: &Flow, leg: &Leg) -> bool {
+pub fn is_paced(stack: &Stack, flow: &PlannedFlow, leg: &Leg) -> bool {
     leg.cc[0].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
 }
 
 /// Sets the codepoint.
-pub fn mark(socket: &Socket, flow: &Flow) -> io::Result<()> {
+pub fn mark(socket: &KernelSocket, flow: &PlannedFlow) -> io::Result<()> {
     if flow.dscp == 0 {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! A scenario's flows as legs of TCP connections and datagram streams, and what their threads share.
 
-use crate::Error;
+use crate::LabError;
 use crate::controls::{Controls, InKernel};
 use result::Histogram;
 use scenario::{Scenario, Tool};
@@ -34,7 +34,7 @@ pub struct Leg {
 }
 
 /// One flow of the result, and what its threads report.
-pub struct Flow {
+pub struct PlannedFlow {
     /// Index of the scenario's flow.
     pub of: usize,
     pub name: String,
@@ -69,7 +69,7 @@ pub struct Flow {
     pub rtts: Mutex<Histogram>,
 }
 
-impl Flow {
+impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         matches!(self.app, App::Udp { .. })
     }
@@ -104,21 +104,21 @@ impl Flow {
         if self.is_udp() && self.tool.is_none() {
             return end.since(self.start);
         }
-        let from = Flow::time(&self.established).unwrap_or(self.start);
-        Flow::time(&self.finished).unwrap_or(end).since(from)
+        let from = PlannedFlow::time(&self.established).unwrap_or(self.start);
+        PlannedFlow::time(&self.finished).unwrap_or(end).since(from)
     }
 }
 
 /// Everything that is to flow.
-pub struct Plan {
-    pub flows: Vec<Flow>,
+pub struct FlowPlan {
+    pub flows: Vec<PlannedFlow>,
     pub legs: Vec<Leg>,
 }
 
-impl Plan {
+impl FlowPlan {
     /// Of the scenario's flows, or of that one alone.
-    pub fn new(scenario: &Scenario, only: Option<usize>, controls: &Controls) -> Result<Plan, Error> {
-        let mut plan = Plan { flows: Vec::new(), legs: Vec::new() };
+    pub fn new(scenario: &Scenario, only: Option<usize>, controls: &Controls) -> Result<FlowPlan, LabError> {
+        let mut plan = FlowPlan { flows: Vec::new(), legs: Vec::new() };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 // A program plays all its connections as one flow.
@@ -131,7 +131,7 @@ impl Plan {
     }
 
     /// The flows that begin or end at a host and that no program plays.
-    fn played(&self, host: usize) -> impl Iterator<Item = &Flow> {
+    fn played(&self, host: usize) -> impl Iterator<Item = &PlannedFlow> {
         let legs = self.legs.iter().filter(move |l| l.from == host || l.to == host);
         legs.map(|l| &self.flows[l.flow]).filter(|f| f.tool.is_none())
     }
@@ -147,7 +147,7 @@ impl Plan {
     }
 
     /// The flow that one of these ports belongs to.
-    pub fn flow_of(&self, ports: [u16; 2]) -> Option<&Flow> {
+    pub fn flow_of(&self, ports: [u16; 2]) -> Option<&PlannedFlow> {
         self.leg_of(ports).map(|leg| &self.flows[leg.flow])
     }
 
@@ -157,7 +157,7 @@ impl Plan {
         ports.into_iter().find_map(leg)
     }
 
-    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), Error> {
+    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
         let f = &scenario.flows[of];
         let udp = matches!(f.app, App::Udp { .. });
         let flow = self.flows.len();
@@ -167,7 +167,7 @@ impl Plan {
         for (i, relay) in stops.enumerate() {
             let to = relay.map_or(f.to, |r| r.host);
             if self.legs.len() >= MOST {
-                return Err(Error::unsupported("flows", format!("more than {MOST} connections")));
+                return Err(LabError::unsupported("flows", format!("more than {MOST} connections")));
             }
             self.legs.push(Leg {
                 flow,
@@ -182,7 +182,7 @@ impl Plan {
             at = to;
             cc = relay.and_then(|r| r.cc).unwrap_or(f.cc);
         }
-        self.flows.push(Flow {
+        self.flows.push(PlannedFlow {
             of,
             name: if f.count == 1 || f.tool.is_some() {
                 f.name.clone()

@@ -1,9 +1,9 @@
 //! The programs of a flow: their command lines, and one that runs with what it says.
 
-use crate::Error;
+use crate::LabError;
 use crate::launch::{Launch, Output, Running};
 use crate::network::{address, is_restricted};
-use crate::plan::Flow;
+use crate::plan::PlannedFlow;
 use crate::sys;
 use scenario::{Scenario, Tool, Values, fill};
 use std::ffi::OsString;
@@ -21,7 +21,11 @@ const PACED: Rate = Rate::from_bps(32_000_000_000);
 const UDP_HEADERS: u32 = 28;
 
 /// Command lines of a flow: the server's, if there is one, and the client's.
-pub fn commands(scenario: &Scenario, flow: &Flow, port: u16) -> Option<(Option<Vec<String>>, Vec<String>)> {
+pub fn commands(
+    scenario: &Scenario,
+    flow: &PlannedFlow,
+    port: u16,
+) -> Option<(Option<Vec<String>>, Vec<String>)> {
     let left = (Time::ZERO + scenario.duration).since(flow.start);
     let values = Values {
         from: address(flow.from),
@@ -41,7 +45,7 @@ pub fn commands(scenario: &Scenario, flow: &Flow, port: u16) -> Option<(Option<V
 
 fn iperf3(
     scenario: &Scenario,
-    flow: &Flow,
+    flow: &PlannedFlow,
     values: &Values,
     left: Span,
 ) -> (Option<Vec<String>>, Vec<String>) {
@@ -92,7 +96,7 @@ fn iperf3(
 }
 
 /// Refuses a program that this machine does not have.
-pub fn exists(flow: &str, program: &str) -> Result<(), Error> {
+pub fn exists(flow: &str, program: &str) -> Result<(), LabError> {
     let found = if program.contains('/') {
         Path::new(program).is_file()
     } else {
@@ -110,11 +114,11 @@ pub fn exists(flow: &str, program: &str) -> Result<(), Error> {
         p => p.rsplit('/').next().unwrap_or(p),
     };
     let what = format!("there is no program `{program}` on this machine (install the package {package}?)");
-    Err(Error::Program { flow: flow.into(), what })
+    Err(LabError::Program { flow: flow.into(), what })
 }
 
 /// A program that runs. Dropped, it is killed with all it started.
-pub struct Program {
+pub struct RunningProgram {
     name: String,
     running: Running,
     stderr: OwnedFd,
@@ -123,18 +127,22 @@ pub struct Program {
     told: bool,
 }
 
-impl Program {
+impl RunningProgram {
     /// Starts a command in a host's namespace.
-    pub fn start(namespace: BorrowedFd<'_>, hosts_file: &str, command: &[String]) -> Result<Program, Error> {
+    pub fn start(
+        namespace: BorrowedFd<'_>,
+        hosts_file: &str,
+        command: &[String],
+    ) -> Result<RunningProgram, LabError> {
         let name = command.first().cloned().unwrap_or_default();
-        let failed = || Error::system(format!("starting {name}"));
+        let failed = || LabError::system(format!("starting {name}"));
         let (stderr, writing) = sys::pipe().map_err(failed())?;
         sys::set_nonblocking(stderr.as_fd()).map_err(failed())?;
         let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let output = Output::Split { stdout: nowhere.into(), stderr: writing };
         let running = Launch { namespace, hosts_file, argv: &argv, env: &[], output }.start()?;
-        Ok(Program { name, running, stderr, said: Vec::new(), ended: None, told: false })
+        Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, told: false })
     }
 
     /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
@@ -168,7 +176,7 @@ impl Program {
 mod tests {
     use super::*;
     use crate::controls::Controls;
-    use crate::plan::Plan;
+    use crate::plan::FlowPlan;
 
     /// The command lines of a flow with these keys.
     fn lines(stack: &str, keys: &str) -> [String; 2] {
@@ -187,7 +195,7 @@ mod tests {
         );
         let file = scenario::Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         let scenario = &file.variants[0].scenario;
-        let plan = Plan::new(scenario, None, &Controls::default()).unwrap();
+        let plan = FlowPlan::new(scenario, None, &Controls::default()).unwrap();
         assert_eq!((plan.flows.len(), plan.legs.len()), (1, 1));
         let (server, client) = commands(scenario, &plan.flows[0], plan.legs[0].port).unwrap();
         [server.unwrap_or_default().join(" "), client.join(" ")]

@@ -1,6 +1,6 @@
 //! Retransmissions as the path sees them: data that a host sends a second time.
 
-use crate::plan::Plan;
+use crate::plan::FlowPlan;
 use crate::wire::{TcpData, tcp_data};
 use result::Resent;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use units::Time;
 
 /// One direction of a connection.
 #[derive(Default)]
-struct Stream {
+struct SegmentStream {
     /// Sequence number of its first payload byte.
     first: u32,
     /// Payload bytes sent so far, each counted once.
@@ -16,7 +16,7 @@ struct Stream {
     resent: Vec<Resent>,
 }
 
-impl Stream {
+impl SegmentStream {
     /// A segment of `len` payload bytes left.
     fn see(&mut self, now: Time, seq: u32, len: u32) {
         // Sequence numbers wrap: what counts is how far they are from the newest.
@@ -32,14 +32,14 @@ impl Stream {
 
 /// The streams of all flows that are known by their ports.
 #[derive(Default)]
-pub struct Watch {
+pub struct ResentWatch {
     /// By addresses and ports; each with its flow.
-    streams: BTreeMap<[u8; 12], (usize, Stream)>,
+    streams: BTreeMap<[u8; 12], (usize, SegmentStream)>,
 }
 
-impl Watch {
+impl ResentWatch {
     /// `host` sent this packet.
-    pub fn see(&mut self, now: Time, host: usize, ip: &[u8], plan: &Plan) {
+    pub fn see(&mut self, now: Time, host: usize, ip: &[u8], plan: &FlowPlan) {
         let Some(TcpData { between, ports, seq, len, syn }) = tcp_data(ip) else { return };
         if syn {
             let Some(leg) = plan.leg_of(ports) else { return };
@@ -48,7 +48,7 @@ impl Watch {
             let first = seq.wrapping_add(1);
             let new = self.streams.get(&between).is_none_or(|(_, s)| s.first != first);
             if told && new {
-                self.streams.insert(between, (leg.flow, Stream { first, ..Stream::default() }));
+                self.streams.insert(between, (leg.flow, SegmentStream { first, ..SegmentStream::default() }));
             }
         } else if len > 0
             && let Some((_, stream)) = self.streams.get_mut(&between)
@@ -59,7 +59,7 @@ impl Watch {
 
     /// Each flow's retransmissions: of its connection, or of the one that carried most when a program opened several.
     pub fn finish(self) -> BTreeMap<usize, Vec<Resent>> {
-        let mut most: BTreeMap<usize, Stream> = BTreeMap::new();
+        let mut most: BTreeMap<usize, SegmentStream> = BTreeMap::new();
         for (flow, stream) in self.streams.into_values() {
             let held = most.entry(flow).or_default();
             if stream.sent > held.sent {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn bytes_are_counted_across_the_wrap() {
         let first = u32::MAX - 1500;
-        let mut s = Stream { first, ..Stream::default() };
+        let mut s = SegmentStream { first, ..SegmentStream::default() };
         let at = |n: u64| first.wrapping_add(n as u32);
         for (t, byte) in [(1, 0), (2, 1000), (3, 2000), (4, 1000), (5, 3000), (6, 0), (7, 3000)] {
             s.see(Time::from_nanos(t * 1_000_000_000), at(byte), 1000);

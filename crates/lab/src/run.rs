@@ -1,16 +1,16 @@
 //! One variant on the kernel, from namespaces to result.
 
-use crate::Error;
+use crate::LabError;
 use crate::apart::run_apart;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::collect;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
-use crate::hosts::Hosts;
-use crate::network::{self, Network};
+use crate::hosts::PlayingHosts;
+use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
-use crate::plan::Plan;
+use crate::plan::FlowPlan;
 use crate::sys;
 use crate::tool::{self, Tools};
 use result::Outcome;
@@ -22,7 +22,7 @@ use units::Time;
 
 /// What a run takes besides its scenario.
 #[derive(Default)]
-pub struct Options<'a> {
+pub struct LabOptions<'a> {
     /// Seed of every random stream of path elements and datagram sources.
     pub seed: u64,
     /// Run this flow alone (an index of the scenario's flows).
@@ -56,11 +56,11 @@ impl Drop for StopGuard<'_> {
 ///
 /// # Errors
 /// Missing permissions, what the kernel cannot do, failed system calls.
-pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outcome, Error> {
-    let Options { seed, only_flow, progress, notice, pcap, stop } = options;
+pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
+    let LabOptions { seed, only_flow, progress, notice, pcap, stop } = options;
     // Held until the end, also by a process of its own.
     let controls = Controls::load(&wishes(scenario, only_flow))?;
-    let plan = Plan::new(scenario, only_flow, &controls)?;
+    let plan = FlowPlan::new(scenario, only_flow, &controls)?;
     tool::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
@@ -73,7 +73,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
     network::departures(scenario).iter().for_each(|text| notice(text));
-    let job = Job { variant, scenario, plan, only_flow, seed, pcap };
+    let job = LabJob { variant, scenario, plan, only_flow, seed, pcap };
     if sys::may_build() {
         return job.run(halt, progress, notice);
     }
@@ -84,38 +84,39 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Result<Outco
 }
 
 /// What is to be run.
-struct Job<'a> {
+struct LabJob<'a> {
     variant: &'a str,
     scenario: &'a Scenario,
-    plan: Plan,
+    plan: FlowPlan,
     only_flow: Option<usize>,
     seed: u64,
     pcap: Option<Captures>,
 }
 
-impl Job<'_> {
+impl LabJob<'_> {
     fn run(
         self,
         halt: &AtomicBool,
         progress: &mut dyn FnMut(Time),
         notice: &mut dyn FnMut(&str),
-    ) -> Result<Outcome, Error> {
-        let Job { variant, scenario, plan, only_flow, seed, pcap } = self;
+    ) -> Result<Outcome, LabError> {
+        let LabJob { variant, scenario, plan, only_flow, seed, pcap } = self;
         let plan = &plan;
-        let network = Network::build(scenario)?;
+        let network = LabNetwork::build(scenario)?;
         let tools = Tools::prepare(scenario, plan, &network)?;
-        let pcap = pcap.map(pcap::open).transpose().map_err(Error::system("captures"))?;
+        let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
         let end = Time::ZERO + scenario.duration;
         let (engine, hosts) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
             let (stop, crew) = (&stop, &crew);
-            let clock = Clock::start_in(LEAD);
+            let clock = WallClock::start_in(LEAD);
             let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
-            let writer = writer.map(|w| s.spawn(move || w.run().map_err(Error::system("writing captures"))));
-            let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
-            let hosts = Hosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let writer =
+                writer.map(|w| s.spawn(move || w.run().map_err(LabError::system("writing captures"))));
+            let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
+            let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
@@ -129,14 +130,15 @@ impl Job<'_> {
             if clock.now() < end {
                 stop.store(true, Relaxed);
             }
-            let hosts: Vec<_> = hosts.into_iter().map(|h| h.join().unwrap_or(Err(Error::Killed))).collect();
-            let hosts = hosts.into_iter().collect::<Result<Vec<_>, Error>>()?;
-            let engine = engine.join().unwrap_or(Err(Error::Killed))?;
-            writer.map_or(Ok(()), |w| w.join().unwrap_or(Err(Error::Killed)))?;
+            let hosts: Vec<_> =
+                hosts.into_iter().map(|h| h.join().unwrap_or(Err(LabError::Killed))).collect();
+            let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
+            let engine = engine.join().unwrap_or(Err(LabError::Killed))?;
+            writer.map_or(Ok(()), |w| w.join().unwrap_or(Err(LabError::Killed)))?;
             if halt.load(Relaxed) {
-                return Err(Error::Stopped);
+                return Err(LabError::Stopped);
             }
-            Ok::<_, Error>((engine, hosts))
+            Ok::<_, LabError>((engine, hosts))
         })?;
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
         Ok(collect::outcome(variant, scenario, plan, only_flow, engine, hosts))

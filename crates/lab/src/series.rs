@@ -1,6 +1,6 @@
 //! One point of a flow's time series, whoever's its sockets are.
 
-use crate::info::Info;
+use crate::info::TcpInfo;
 use result::{FlowPoint, FlowSeries};
 use units::Time;
 
@@ -9,7 +9,7 @@ pub struct Point {
     pub delivered: u64,
     pub retransmitted: u64,
     /// The connection that stands for the flow; `None` before there is one.
-    pub info: Option<Info>,
+    pub info: Option<TcpInfo>,
     /// Whether this is the end that opened it.
     pub opened: bool,
     pub paced: bool,

@@ -1,8 +1,8 @@
 //! Commands in the background of a shell: started before it, killed after it.
 
-use crate::Error;
+use crate::LabError;
 use crate::launch::{Launch, Output, Running};
-use crate::network::Network;
+use crate::network::LabNetwork;
 use crate::shell::{Serve, Tell};
 use crate::sys;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes kept of what a server says.
 const KEPT: usize = 4096;
 
-struct Server {
+struct ServedCommand {
     host: usize,
     name: String,
     running: Running,
@@ -30,25 +30,25 @@ struct Server {
 
 /// The servers of a shell.
 pub(crate) struct Servers {
-    list: Vec<Server>,
+    list: Vec<ServedCommand>,
     /// For each host the sockets that listened before.
     before: Vec<usize>,
 }
 
 impl Servers {
     /// Starts them all.
-    pub(crate) fn start(serve: &[Serve], network: &Network, names: &str) -> Result<Servers, Error> {
+    pub(crate) fn start(serve: &[Serve], network: &LabNetwork, names: &str) -> Result<Servers, LabError> {
         let before = match serve.is_empty() {
             true => Vec::new(),
             false => (0..network.namespaces.len()).map(|h| listening(network, h)).collect(),
         };
-        let list = serve.iter().map(|s| Server::start(s, network, names)).collect::<Result<_, _>>()?;
+        let list = serve.iter().map(|s| ServedCommand::start(s, network, names)).collect::<Result<_, _>>()?;
         Ok(Servers { list, before })
     }
 
     /// Waits until on each host as many sockets more are open as it has servers: a client that comes
     /// earlier would be refused.
-    pub(crate) fn await_listening(&mut self, network: &Network, tell: &mut dyn FnMut(Tell)) {
+    pub(crate) fn await_listening(&mut self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) {
         let until = Instant::now() + PATIENCE;
         for host in 0..self.before.len() {
             loop {
@@ -80,9 +80,9 @@ impl Servers {
     }
 }
 
-impl Server {
-    fn start(serve: &Serve, network: &Network, names: &str) -> Result<Server, Error> {
-        let (reading, writing) = sys::pipe().map_err(Error::system("a pipe"))?;
+impl ServedCommand {
+    fn start(serve: &Serve, network: &LabNetwork, names: &str) -> Result<ServedCommand, LabError> {
+        let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
         let launch = Launch {
             namespace: network.namespaces[serve.host].as_fd(),
             hosts_file: names,
@@ -100,7 +100,7 @@ impl Server {
             ["/bin/sh", "-c", text] => text.to_string(),
             _ => words.join(" "),
         };
-        Ok(Server { host: serve.host, name, running, said, over: false })
+        Ok(ServedCommand { host: serve.host, name, running, said, over: false })
     }
 }
 
@@ -123,7 +123,7 @@ fn keep_end(mut from: File, kept: &Mutex<VecDeque<u8>>) {
 }
 
 /// How many sockets of a host wait for somebody: TCP in LISTEN, UDP with a port (proc(5)).
-fn listening(network: &Network, host: usize) -> usize {
+fn listening(network: &LabNetwork, host: usize) -> usize {
     let count = || {
         ["tcp", "tcp6", "udp", "udp6"].iter().fold(0, |sum, file| {
             let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();

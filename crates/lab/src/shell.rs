@@ -3,16 +3,16 @@
 //! The engine moves packets without an end and keeps no series; the scenario's own flows are
 //! background traffic when wanted. Everything ends with the command in the foreground.
 
-use crate::Error;
+use crate::LabError;
 use crate::apart::shell_apart;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
-use crate::hosts::Hosts;
-use crate::launch::{Change, Launch, Output, Running, users_shell};
-use crate::network::{self, Network};
-use crate::plan::Plan;
+use crate::hosts::PlayingHosts;
+use crate::launch::{CommandNews, Launch, Output, Running, users_shell};
+use crate::network::{self, LabNetwork};
+use crate::plan::FlowPlan;
 use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::sys;
@@ -74,7 +74,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// Missing permissions, failed system calls, [`Error::Command`] when the command does not start;
 /// with `flows` also what the kernel cannot do.
-pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
+pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
     let ShellOptions { seed, host, command, serve, notice, flows } = options;
@@ -101,9 +101,9 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, Error> {
     if !flows {
         scenario.flows.clear();
     }
-    let plan = Plan::new(&scenario, None, controls)?;
+    let plan = FlowPlan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
-    let job = Job { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
+    let job = ShellJob { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
     if !unheeded.is_empty() {
         notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
@@ -138,9 +138,9 @@ fn unheeded(host: &Host) -> Option<String> {
     (!set.is_empty()).then(|| format!("hosts.{}.stack {}", host.name, set.join(" ")))
 }
 
-struct Job<'a> {
+struct ShellJob<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
+    plan: &'a FlowPlan,
     /// For each host.
     defaults: &'a [String],
     seed: u64,
@@ -149,9 +149,9 @@ struct Job<'a> {
     serve: Vec<Serve>,
 }
 
-impl Job<'_> {
-    fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, Error> {
-        let network = Network::build(self.scenario)?;
+impl ShellJob<'_> {
+    fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, LabError> {
+        let network = LabNetwork::build(self.scenario)?;
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
         let tools = Tools::prepare(self.scenario, self.plan, &network)?;
@@ -159,12 +159,12 @@ impl Job<'_> {
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
             let (stop, crew) = (&stop, &crew);
-            let clock = Clock::start_in(LEAD);
+            let clock = WallClock::start_in(LEAD);
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
-            let engine = s.spawn(move || engine.run(stop, crew).map_err(Error::system("moving packets")));
+            let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
             let (scenario, plan, seed) = (self.scenario, self.plan, self.seed);
-            let hosts = Hosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             let mut servers = Servers::start(&self.serve, &network, &names)?;
@@ -175,21 +175,21 @@ impl Job<'_> {
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
-                match host.join().unwrap_or(Err(Error::Killed)) {
+                match host.join().unwrap_or(Err(LabError::Killed)) {
                     Ok(report) => report.notices.iter().for_each(|text| tell(Tell::Notice(text))),
                     Err(e) => tell(Tell::Notice(&format!("the scenario's flows: {e}"))),
                 }
             }
             // What ended the engine matters more than the command that was killed for it.
-            engine.join().unwrap_or(Err(Error::Killed))?;
+            engine.join().unwrap_or(Err(LabError::Killed))?;
             done
         })
     }
 
-    fn set_defaults(&self, network: &Network, tell: &mut dyn FnMut(Tell)) -> Result<(), Error> {
+    fn set_defaults(&self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) -> Result<(), LabError> {
         for (namespace, cc) in network.namespaces.iter().zip(self.defaults) {
             let set = sys::within(namespace.as_fd(), || network::default_congestion_control(cc));
-            let Err(e) = set.map_err(Error::system("entering a namespace"))? else { continue };
+            let Err(e) = set.map_err(LabError::system("entering a namespace"))? else { continue };
             let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
             tell(Tell::Notice(&format!(
                 "programs begin with reno, not {cc} ({e}); to change that: sysctl -w \
@@ -204,12 +204,12 @@ impl Job<'_> {
     /// Runs the command; `alive` tells whether there is still a network.
     fn foreground(
         &self,
-        network: &Network,
+        network: &LabNetwork,
         names: &str,
         servers: &mut Servers,
         tell: &mut dyn FnMut(Tell),
         alive: &dyn Fn() -> bool,
-    ) -> Result<i32, Error> {
+    ) -> Result<i32, LabError> {
         let name = &self.scenario.hosts[self.host].name;
         let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));
         let mut env =
@@ -232,17 +232,17 @@ impl Job<'_> {
         };
         let mut running = launch.start()?;
         let _keys = sys::Ignored::terminal_keys();
-        let failed = || Error::system("waiting for the command");
+        let failed = || LabError::system("waiting for the command");
         loop {
             match running.wait_change(LOOK).map_err(failed())? {
-                Some(Change::Ended(code)) => return Ok(code),
+                Some(CommandNews::Ended(code)) => return Ok(code),
                 // Only a terminal has somebody who could continue us.
-                Some(Change::Stopped) if stdin.is_terminal() => suspend(&running, tell),
-                Some(Change::Stopped) | None => {}
+                Some(CommandNews::Stopped) if stdin.is_terminal() => suspend(&running, tell),
+                Some(CommandNews::Stopped) | None => {}
             }
             servers.look(tell);
             if !alive() {
-                return Err(Error::Killed);
+                return Err(LabError::Killed);
             }
         }
     }

@@ -8,7 +8,7 @@
 mod init;
 mod process;
 
-pub use init::{CONTINUE, Orders, STOPPED, Step};
+pub use init::{CONTINUE, LaunchStep, Orders, STOPPED};
 pub use process::*;
 
 use std::fs::File;
@@ -333,35 +333,35 @@ pub enum Received {
 }
 
 /// A socket. Non-blocking, closed on exec.
-pub struct Socket(OwnedFd);
+pub struct KernelSocket(OwnedFd);
 
-impl Socket {
-    fn new(domain: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
+impl KernelSocket {
+    fn new(domain: i32, kind: i32, protocol: i32) -> io::Result<KernelSocket> {
         // SAFETY: takes no pointers; the descriptor is new and ours.
         unsafe {
             let fd = check(libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol))?;
-            Ok(Socket(OwnedFd::from_raw_fd(fd)))
+            Ok(KernelSocket(OwnedFd::from_raw_fd(fd)))
         }
     }
     /// A TCP socket.
-    pub fn tcp() -> io::Result<Socket> {
-        Socket::new(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
+    pub fn tcp() -> io::Result<KernelSocket> {
+        KernelSocket::new(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
     }
     /// A UDP socket.
-    pub fn udp() -> io::Result<Socket> {
-        Socket::new(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
+    pub fn udp() -> io::Result<KernelSocket> {
+        KernelSocket::new(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
     }
     /// A blocking rtnetlink socket.
-    pub fn netlink() -> io::Result<Socket> {
-        Socket::netlink_of(libc::NETLINK_ROUTE)
+    pub fn netlink() -> io::Result<KernelSocket> {
+        KernelSocket::netlink_of(libc::NETLINK_ROUTE)
     }
     /// A blocking netlink socket of another protocol.
-    pub fn netlink_of(protocol: i32) -> io::Result<Socket> {
-        Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+    pub fn netlink_of(protocol: i32) -> io::Result<KernelSocket> {
+        KernelSocket::new(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
     }
     /// A netlink socket that hears what is told to these groups (a bit each, the first is 1).
-    pub fn netlink_groups(protocol: i32, groups: u32) -> io::Result<Socket> {
-        let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)?;
+    pub fn netlink_groups(protocol: i32, groups: u32) -> io::Result<KernelSocket> {
+        let socket = KernelSocket::new(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)?;
         // SAFETY: `sockaddr_nl` is plain data; the call reads it, its size is given.
         unsafe {
             let mut a: libc::sockaddr_nl = zeroed();
@@ -374,10 +374,10 @@ impl Socket {
 
     /// Copies of the packets that a classic BPF program lets by, from and to any device of the
     /// calling thread's namespace, without their link header.
-    pub fn packets(filter: &[libc::sock_filter]) -> io::Result<Socket> {
+    pub fn packets(filter: &[libc::sock_filter]) -> io::Result<KernelSocket> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK;
         // Protocol 0 receives nothing yet: the filter comes first.
-        let socket = Socket::new(libc::AF_PACKET, kind, 0)?;
+        let socket = KernelSocket::new(libc::AF_PACKET, kind, 0)?;
         let program =
             libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
         // SAFETY: both calls read the structure whose size is given; the kernel copies the filter, which
@@ -431,12 +431,12 @@ impl Socket {
     }
 
     /// Accepts a connection.
-    pub fn accept(&self) -> io::Result<Socket> {
+    pub fn accept(&self) -> io::Result<KernelSocket> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: null pointers say that the peer's address is not wanted; the descriptor is ours.
         unsafe {
             let fd = libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags);
-            Ok(Socket(OwnedFd::from_raw_fd(check(fd)?)))
+            Ok(KernelSocket(OwnedFd::from_raw_fd(check(fd)?)))
         }
     }
 

@@ -1,9 +1,9 @@
 //! What the sockets of a program add up to: which of them are a flow's, and its numbers.
 
 use crate::diag::Sock;
-use crate::info::Info;
+use crate::info::TcpInfo;
 use crate::network::address;
-use crate::plan::{Flow, Plan};
+use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,7 +30,7 @@ struct Seen {
     port: u16,
     /// Whether it is the end that opened the connection.
     opened: bool,
-    info: Info,
+    info: TcpInfo,
     cc: String,
     open: bool,
     first: Time,
@@ -48,7 +48,7 @@ pub struct Tally {
 
 impl Tally {
     /// Of this flow of the plan; nothing seen yet.
-    pub fn new(plan: &Plan, flow: usize) -> Tally {
+    pub fn new(plan: &FlowPlan, flow: usize) -> Tally {
         let f = &plan.flows[flow];
         let port = plan.legs.iter().find(|l| l.flow == flow).map_or(0, |l| l.port);
         let mine = if f.has_port() { Mine::Port(port) } else { Mine::Rest(f.from) };
@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// Whether a socket found on `host` is one of these.
-    pub fn owns(&self, plan: &Plan, host: usize, sock: &Sock) -> bool {
+    pub fn owns(&self, plan: &FlowPlan, host: usize, sock: &Sock) -> bool {
         let ports = [sock.local.port(), sock.remote.port()];
         let f = &plan.flows[self.flow];
         // A listener's end is told of too; it has no other side.
@@ -74,7 +74,7 @@ impl Tally {
     }
 
     /// A socket of the flow as a dump or its end (`open` false) shows it.
-    pub fn see(&mut self, plan: &Plan, host: usize, sock: &Sock, open: bool, now: Time) {
+    pub fn see(&mut self, plan: &FlowPlan, host: usize, sock: &Sock, open: bool, now: Time) {
         let flow = &plan.flows[self.flow];
         let end = usize::from(host != flow.from);
         let port = if end == 0 { sock.local.port() } else { sock.remote.port() };
@@ -87,7 +87,7 @@ impl Tally {
             end,
             port,
             opened,
-            info: Info::default(),
+            info: TcpInfo::default(),
             cc: String::new(),
             open: true,
             first: now,
@@ -103,10 +103,10 @@ impl Tally {
             flow.min_rtt.fetch_min(new.min_rtt_us as u64 * 1000, Relaxed);
         }
         if self.iperf3 && !flow.is_udp() && end == 0 && new.bytes_sent > IPERF3_TALK {
-            Flow::note(&flow.established, now);
+            PlannedFlow::note(&flow.established, now);
         }
         // What only grows never shrinks here, though the last word on a socket may know less.
-        seen.info = Info {
+        seen.info = TcpInfo {
             snd_mss: if new.snd_mss > 0 { new.snd_mss } else { old.snd_mss },
             bytes_acked: new.bytes_acked.max(old.bytes_acked),
             bytes_sent: new.bytes_sent.max(old.bytes_sent),
@@ -147,7 +147,7 @@ impl Tally {
     }
 
     /// Books the sums with the flow.
-    pub fn book(&self, flow: &Flow) {
+    pub fn book(&self, flow: &PlannedFlow) {
         flow.delivered.store(self.received().into_iter().max().unwrap_or(0), Relaxed);
         flow.sent.store(self.sum(|s| s.info.data_segs_out as u64), Relaxed);
         flow.retransmitted.store(self.retransmitted(), Relaxed);
@@ -162,16 +162,16 @@ impl Tally {
     }
 
     /// Sets when the flow began and, where its program has `ended`, when it was done.
-    pub fn close(&self, flow: &Flow, ended: bool) {
+    pub fn close(&self, flow: &PlannedFlow, ended: bool) {
         if let Some(first) = self.seen.values().map(|s| s.first).min() {
-            Flow::note(&flow.established, first);
+            PlannedFlow::note(&flow.established, first);
         }
         // Farewells that carry next to nothing are no part of the transfer.
         let received = self.received();
         let end = usize::from(received[1] >= received[0]);
         let carries = |s: &&Seen| s.end == end && s.info.bytes_received * 100 >= received[end];
         if let Some(last) = self.counted().filter(carries).map(|s| s.grew).max().filter(|_| ended) {
-            Flow::note(&flow.finished, last);
+            PlannedFlow::note(&flow.finished, last);
         }
     }
 
@@ -186,7 +186,7 @@ impl Tally {
     }
 
     /// The flow's numbers now; `None` in it before there was a connection.
-    pub fn point(&self, flow: &Flow, paced: bool, initial_window: u32) -> Point {
+    pub fn point(&self, flow: &PlannedFlow, paced: bool, initial_window: u32) -> Point {
         let main = self.main();
         Point {
             delivered: flow.delivered.load(Relaxed),
@@ -214,11 +214,11 @@ mod tests {
     use crate::controls::Controls;
     use std::net::SocketAddrV4;
 
-    fn plan(flows: &str) -> Plan {
+    fn plan(flows: &str) -> FlowPlan {
         let text =
             format!("[links.l]\nbetween = [\"a\", \"b\"]\n[links.m]\nbetween = [\"b\", \"c\"]\n{flows}");
         let file = scenario::Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
-        Plan::new(&file.variants[0].scenario, None, &Controls::default()).unwrap()
+        FlowPlan::new(&file.variants[0].scenario, None, &Controls::default()).unwrap()
     }
 
     fn flow(name: &str, tool: &str) -> String {
@@ -226,15 +226,15 @@ mod tests {
     }
 
     /// A socket from the host and port to the host and port.
-    fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: Info) -> Sock {
+    fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: TcpInfo) -> Sock {
         let at = |(host, port): (usize, u16)| SocketAddrV4::new(address(host), port);
         Sock { cookie, state: 1, local: at(from), remote: at(to), info, cc: "cubic".into() }
     }
 
-    fn info(acked: u64, received: u64, retransmitted: u32) -> Info {
+    fn info(acked: u64, received: u64, retransmitted: u32) -> TcpInfo {
         let bytes_sent = acked;
         let (bytes_acked, bytes_received, total_retrans) = (acked, received, retransmitted);
-        Info { bytes_acked, bytes_received, total_retrans, bytes_sent, rtt_us: 9, ..Info::default() }
+        TcpInfo { bytes_acked, bytes_received, total_retrans, bytes_sent, rtt_us: 9, ..TcpInfo::default() }
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
             plan(&[flow("own", ""), flow("t", "tool = \"x {port}\""), flow("r", "tool = \"y\"")].concat());
         let [t, r] = [1, 2].map(|f| Tally::new(&plan, f));
         let owners = |host, local, remote| {
-            let s = sock(1, local, remote, Info::default());
+            let s = sock(1, local, remote, TcpInfo::default());
             [t.owns(&plan, host, &s), r.owns(&plan, host, &s)]
         };
         assert_eq!(owners(0, (0, 40_000), (1, 5201)), [false, false], "longfat's own");
@@ -278,7 +278,7 @@ mod tests {
         tally.see(
             &plan,
             1,
-            &sock(40_002, (1, 5201), (0, 40_002), Info::default()),
+            &sock(40_002, (1, 5201), (0, 40_002), TcpInfo::default()),
             false,
             Time::from_nanos(40),
         );

@@ -9,14 +9,14 @@
 //! | of `udp` | datagrams that left and arrived, seen on the way; no RTT, and all of its time since the first one |
 //! | goodput's time | from iperf3's first data or a command's first connection, to the last data received, or to the run's end for what is killed there |
 
-use crate::Error;
-use crate::clock::Clock;
+use crate::LabError;
+use crate::clock::WallClock;
 use crate::datagrams::Datagrams;
 use crate::diag::{Diag, Sock};
-use crate::host::Report;
-use crate::network::{Network, default_congestion_control, hosts_file, is_restricted, route_control};
-use crate::plan::{Flow, Leg, Plan};
-use crate::program::{Program, commands, exists};
+use crate::host::HostReport;
+use crate::network::{LabNetwork, default_congestion_control, hosts_file, is_restricted, route_control};
+use crate::plan::{FlowPlan, Leg, PlannedFlow};
+use crate::program::{RunningProgram, commands, exists};
 use crate::tally::{Mine, Tally};
 use crate::{series, sys};
 use result::FlowSeries;
@@ -36,8 +36,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// A flow and its programs.
 struct Player {
-    server: Option<Program>,
-    client: Option<Program>,
+    server: Option<RunningProgram>,
+    client: Option<RunningProgram>,
     command: Vec<String>,
     tally: Tally,
     datagrams: Vec<Datagrams>,
@@ -48,8 +48,8 @@ struct Player {
 /// Every flow of a run that a program plays.
 pub struct Tools<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
-    network: &'a Network,
+    plan: &'a FlowPlan,
+    network: &'a LabNetwork,
     hosts_file: String,
     hosts: BTreeMap<usize, Diag>,
     players: Vec<Player>,
@@ -61,7 +61,7 @@ pub struct Tools<'a> {
 ///
 /// # Errors
 /// Programs that are not there, flows that could not be told from each other.
-pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Error> {
+pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
     let mut rest: BTreeMap<usize, &str> = BTreeMap::new();
     for leg in &plan.legs {
         let flow = &plan.flows[leg.flow];
@@ -77,21 +77,21 @@ pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Error> {
             let why = format!(
                 "neither it nor flow {other} uses {{port}}, so their connections cannot be told from each other"
             );
-            return Err(Error::unsupported(key, why));
+            return Err(LabError::unsupported(key, why));
         }
         if let Some(other) = plan.legs.iter().find(|l| disagrees(plan, leg, l)) {
             let why = format!(
                 "flow {} joins the same hosts with {}; without privileges a program cannot choose {}, and its hosts have one for all between them",
                 plan.flows[other.flow].name, plan.flows[other.flow].cc, flow.cc
             );
-            return Err(Error::unsupported(key, why));
+            return Err(LabError::unsupported(key, why));
         }
     }
     Ok(())
 }
 
 /// Whether a program's hosts cannot have the congestion control it needs because of `other`.
-fn disagrees(plan: &Plan, leg: &Leg, other: &Leg) -> bool {
+fn disagrees(plan: &FlowPlan, leg: &Leg, other: &Leg) -> bool {
     let (flow, of) = (&plan.flows[leg.flow], &plan.flows[other.flow]);
     let pair = |l: &Leg| [l.from.min(l.to), l.from.max(l.to)];
     let differ = other.cc.iter().any(|cc| *cc != flow.control);
@@ -102,25 +102,25 @@ fn disagrees(plan: &Plan, leg: &Leg, other: &Leg) -> bool {
 }
 
 /// Whether a program takes what its host has, having no way to choose.
-fn needs_default(flow: &Flow) -> bool {
+fn needs_default(flow: &PlannedFlow) -> bool {
     matches!(&flow.tool, Some(tool @ Tool::Command { .. }) if !tool.uses("cc"))
 }
 
 /// Runs a step in a namespace.
 fn inside<T: Send>(
     namespace: BorrowedFd<'_>,
-    step: impl FnOnce() -> Result<T, Error> + Send,
-) -> Result<T, Error> {
-    sys::within(namespace, step).map_err(Error::system("entering a namespace"))?
+    step: impl FnOnce() -> Result<T, LabError> + Send,
+) -> Result<T, LabError> {
+    sys::within(namespace, step).map_err(LabError::system("entering a namespace"))?
 }
 
 impl<'a> Tools<'a> {
     /// Starts the servers and waits until they listen; `None` when no flow has a program.
     pub fn prepare(
         scenario: &'a Scenario,
-        plan: &'a Plan,
-        network: &'a Network,
-    ) -> Result<Option<Tools<'a>>, Error> {
+        plan: &'a FlowPlan,
+        network: &'a LabNetwork,
+    ) -> Result<Option<Tools<'a>>, LabError> {
         let mut this = Tools {
             scenario,
             plan,
@@ -154,9 +154,9 @@ impl<'a> Tools<'a> {
     }
 
     /// A host's sockets become visible, and those towards `peer` get the flow's congestion control.
-    fn open(&mut self, host: usize, peer: usize, flow: &Flow) -> Result<(), Error> {
+    fn open(&mut self, host: usize, peer: usize, flow: &PlannedFlow) -> Result<(), LabError> {
         let scenario = self.scenario;
-        let failed = |what: &str| Error::system(format!("host {}: {what}", scenario.hosts[host].name));
+        let failed = |what: &str| LabError::system(format!("host {}: {what}", scenario.hosts[host].name));
         let diag = inside(self.network.namespaces[host].as_fd(), || {
             let set = if flow.is_udp() {
                 Ok(())
@@ -174,8 +174,8 @@ impl<'a> Tools<'a> {
         Ok(())
     }
 
-    fn datagrams(&self, flow: &Flow, port: u16) -> Result<Vec<Datagrams>, Error> {
-        let failed = || Error::system(format!("flow {}: a packet socket", flow.name));
+    fn datagrams(&self, flow: &PlannedFlow, port: u16) -> Result<Vec<Datagrams>, LabError> {
+        let failed = || LabError::system(format!("flow {}: a packet socket", flow.name));
         let ends = [(flow.from, true), (flow.to, false)];
         let open = |(host, sends): (usize, bool)| {
             let namespace = self.network.namespaces[host].as_fd();
@@ -184,7 +184,13 @@ impl<'a> Tools<'a> {
         ends.into_iter().map(open).collect()
     }
 
-    fn serve(&mut self, flow: &Flow, tally: &Tally, port: u16, command: &[String]) -> Result<Program, Error> {
+    fn serve(
+        &mut self,
+        flow: &PlannedFlow,
+        tally: &Tally,
+        port: u16,
+        command: &[String],
+    ) -> Result<RunningProgram, LabError> {
         let listening = |socks: &[Sock]| {
             let mine =
                 |s: &&Sock| s.listens() && (tally.mine() != Mine::Port(port) || s.local.port() == port);
@@ -192,32 +198,32 @@ impl<'a> Tools<'a> {
         };
         let before = self.sockets(flow.to).map(listening)?;
         let namespace = self.network.namespaces[flow.to].as_fd();
-        let mut server = Program::start(namespace, &self.hosts_file, command)?;
+        let mut server = RunningProgram::start(namespace, &self.hosts_file, command)?;
         for _ in 0..PATIENCE {
             if self.sockets(flow.to).map(listening)? > before {
                 return Ok(server);
             }
             if server.has_ended() {
                 let what = server.failure().unwrap_or_else(|| "the server ended before it listened".into());
-                return Err(Error::Program { flow: flow.name.clone(), what });
+                return Err(LabError::Program { flow: flow.name.clone(), what });
             }
             thread::sleep(PAUSE);
         }
         let wait = PAUSE * PATIENCE;
         let what = format!("the server `{}` does not listen after {wait:?}", command[0]);
-        Err(Error::Program { flow: flow.name.clone(), what })
+        Err(LabError::Program { flow: flow.name.clone(), what })
     }
 
-    fn sockets(&mut self, host: usize) -> Result<&[Sock], Error> {
+    fn sockets(&mut self, host: usize) -> Result<&[Sock], LabError> {
         self.socks.clear();
         if let Some(diag) = self.hosts.get_mut(&host) {
-            diag.dump(&mut self.socks).map_err(Error::system("sock_diag"))?;
+            diag.dump(&mut self.socks).map_err(LabError::system("sock_diag"))?;
         }
         Ok(&self.socks)
     }
 
     /// Plays until the scenario's end, or until told to stop; then kills what still runs.
-    pub fn run(mut self, clock: Clock, stop: &AtomicBool) -> Result<Report, Error> {
+    pub fn run(mut self, clock: WallClock, stop: &AtomicBool) -> Result<HostReport, LabError> {
         let end = Time::ZERO + self.scenario.duration;
         let step = self.scenario.sample;
         let mut sample = (!step.is_zero()).then_some(Time::ZERO);
@@ -227,7 +233,7 @@ impl<'a> Tools<'a> {
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);
             self.start(now);
-            self.look(now).map_err(Error::system("sock_diag"))?;
+            self.look(now).map_err(LabError::system("sock_diag"))?;
             while let Some(t) = sample.filter(|&t| t <= now) {
                 self.sample(t);
                 sample = Some(t + step);
@@ -249,7 +255,7 @@ impl<'a> Tools<'a> {
             if !p.started && flow.start <= now {
                 p.started = true;
                 let namespace = self.network.namespaces[flow.from].as_fd();
-                match Program::start(namespace, &self.hosts_file, &p.command) {
+                match RunningProgram::start(namespace, &self.hosts_file, &p.command) {
                     Ok(program) => p.client = Some(program),
                     Err(e) => self.notices.push(format!("flow {}: {e}", flow.name)),
                 }
@@ -307,11 +313,11 @@ impl<'a> Tools<'a> {
         }
     }
 
-    fn close(mut self) -> Result<Report, Error> {
+    fn close(mut self) -> Result<HostReport, LabError> {
         let mut all = Vec::new();
         for mut p in self.players {
             let flow = &self.plan.flows[p.tally.flow];
-            let ended = p.client.as_mut().is_some_and(Program::has_ended);
+            let ended = p.client.as_mut().is_some_and(RunningProgram::has_ended);
             if !flow.is_udp() {
                 p.tally.close(flow, ended);
             }
@@ -326,6 +332,6 @@ impl<'a> Tools<'a> {
             }
             all.push((p.tally.flow, p.series));
         }
-        Ok(Report::new(all, self.notices))
+        Ok(HostReport::new(all, self.notices))
     }
 }

@@ -2,7 +2,7 @@
 //! root and says so aloud without.
 
 use kernel_cc::{Kernel, owner};
-use lab::{Error, Options};
+use lab::{LabError, LabOptions};
 use result::Outcome;
 use scenario::Experiment;
 use std::sync::Mutex;
@@ -46,18 +46,18 @@ fn run(flows: &str) -> Option<(Outcome, Vec<String>, Vec<String>)> {
             seen.dedup();
             seen
         });
-        let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+        let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
         let run = lab::run("test", &parsed.variants[0].scenario, options);
         over.store(true, Relaxed);
         (run, watch.join().expect("it watches"))
     });
     notices.iter().for_each(|n| eprintln!("  {n}"));
     match run {
-        Err(Error::Congestion { why, .. }) if why.contains("missing CAP_") => {
+        Err(LabError::Congestion { why, .. }) if why.contains("missing CAP_") => {
             eprintln!("SKIPPED, this needs root: {why}");
             None
         }
-        Err(e @ Error::Permission { .. }) => {
+        Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
             None
         }

@@ -1,7 +1,7 @@
 //! The lab on the real kernel. Needs root (or user namespaces and an open /dev/net/tun) and says so
 //! aloud where it has neither. One test at a time: two runs on one machine disturb each other.
 
-use lab::{Error, Options};
+use lab::{LabError, LabOptions};
 use result::{Clock, Outcome};
 use scenario::{Experiment, Scenario};
 use std::process::{Command, Stdio};
@@ -18,10 +18,10 @@ fn scenario(text: &str) -> Scenario {
 fn run(text: &str) -> Option<Outcome> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut notice = |text: &str| eprintln!("  {text}");
-    let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+    let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
     match lab::run("test", &scenario(text), options) {
         Ok(outcome) => Some(outcome),
-        Err(e @ Error::Permission { .. }) => {
+        Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
             None
         }
@@ -363,10 +363,10 @@ fn a_run_can_be_stopped() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let options = Options { progress: Some(&mut progress), stop: Some(&stop), ..Options::default() };
+    let options = LabOptions { progress: Some(&mut progress), stop: Some(&stop), ..LabOptions::default() };
     match lab::run("test", &scenario(CLEAN), options) {
-        Err(Error::Permission { .. }) => eprintln!("SKIPPED, this needs root"),
-        got => assert!(matches!(got, Err(Error::Stopped)), "{got:?}"),
+        Err(LabError::Permission { .. }) => eprintln!("SKIPPED, this needs root"),
+        got => assert!(matches!(got, Err(LabError::Stopped)), "{got:?}"),
     }
 }
 
@@ -374,7 +374,7 @@ fn a_run_can_be_stopped() {
 fn what_the_kernel_cannot_do_is_named() {
     let mut s = scenario(CLEAN);
     s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator has it");
-    let e = lab::run("test", &s, Options::default()).expect_err("an error").to_string();
+    let e = lab::run("test", &s, LabOptions::default()).expect_err("an error").to_string();
     assert!(e.contains("tahoe") && e.contains("reno"), "{e}");
 }
 
@@ -396,7 +396,7 @@ fn namespaces() -> std::collections::BTreeSet<String> {
 fn nothing_is_left_behind() {
     if std::env::var_os("LAB_TEST_CHILD").is_some() {
         let endless = CLEAN.replace("4s", "60s");
-        let _ = lab::run("test", &scenario(&endless), Options::default());
+        let _ = lab::run("test", &scenario(&endless), LabOptions::default());
         return;
     }
     if run(&CLEAN.replace("4s", "100ms")).is_none() {

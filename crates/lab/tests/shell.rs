@@ -1,7 +1,7 @@
 //! Programs inside a scenario, on the real kernel. Needs root (or user namespaces and an open
 //! /dev/net/tun) and says so aloud where it has neither. Commands tell what they saw through a file.
 
-use lab::{Error, Serve, ShellOptions};
+use lab::{LabError, Serve, ShellOptions};
 use scenario::{Experiment, Scenario};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -41,9 +41,9 @@ fn sh(text: &str) -> Vec<OsString> {
 }
 
 /// `None`, said aloud, where this machine does not let us.
-fn shell(options: ShellOptions) -> Option<Result<i32, Error>> {
+fn shell(options: ShellOptions) -> Option<Result<i32, LabError>> {
     match lab::shell(&scenario(), options) {
-        Err(e @ Error::Permission { .. }) => {
+        Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
             None
         }

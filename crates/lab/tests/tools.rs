@@ -1,7 +1,7 @@
 //! Flows that programs play, on the real kernel: iperf3's own report, curl and Python's web server
 //! are what our numbers are held against. Needs root and says so aloud without.
 
-use lab::{Error, Options};
+use lab::{LabError, LabOptions};
 use result::Outcome;
 use scenario::{Experiment, Scenario};
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ fn scenario(text: &str) -> Scenario {
 }
 
 /// The outcome and its notices; `None`, said aloud, where this machine does not let us.
-fn try_run(text: &str) -> Option<Result<(Outcome, Vec<String>), Error>> {
+fn try_run(text: &str) -> Option<Result<(Outcome, Vec<String>), LabError>> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut notices = Vec::new();
     let mut notice = |text: &str| notices.push(text.to_string());
-    let options = Options { seed: 1, notice: Some(&mut notice), ..Options::default() };
+    let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
     let run = lab::run("test", &scenario(text), options);
     notices.iter().for_each(|n| eprintln!("  {n}"));
     match run {
-        Err(e @ Error::Permission { .. }) => {
+        Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
             None
         }

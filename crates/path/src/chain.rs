@@ -10,7 +10,7 @@
 use crate::{Account, Body, Element, Gauge, Outbox, Packet, Stage};
 use units::{Span, Time, earliest};
 
-struct Part<B> {
+struct ChainPart<B> {
     name: String,
     element: Box<dyn Element<B>>,
     /// The element's `next_wake`, as of its last call.
@@ -21,7 +21,7 @@ struct Part<B> {
     bounded: bool,
 }
 
-impl<B> Part<B> {
+impl<B> ChainPart<B> {
     /// When the chain must act for this element.
     fn acts(&self) -> Option<Time> {
         self.wake.map(|t| t + self.slack)
@@ -30,7 +30,7 @@ impl<B> Part<B> {
 
 /// A path: elements in series. No element at all passes packets at once.
 pub struct Chain<B> {
-    parts: Vec<Part<B>>,
+    parts: Vec<ChainPart<B>>,
     wake: Option<Time>,
     /// What enters the element at hand.
     feed: Vec<(Time, Packet<B>)>,
@@ -88,7 +88,7 @@ impl<B> Chain<B> {
                 None => part.bounded = true,
             }
         }
-        self.parts.push(Part { name: name.into(), element, wake, slack: Span::ZERO, bounded: false });
+        self.parts.push(ChainPart { name: name.into(), element, wake, slack: Span::ZERO, bounded: false });
         self.wake = self.parts.iter().fold(None, |t, p| earliest(t, p.acts()));
     }
 

@@ -45,7 +45,7 @@ pub struct Words {
 
 /// What an element allows at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum StageLimit {
     /// Any rate.
     None,
     /// All flows together this rate of IP packets.
@@ -74,8 +74,8 @@ pub trait Config: Sized {
     fn draw(choices: &mut Choices) -> Self;
 
     /// What it allows at most.
-    fn limit(&self) -> Limit {
-        Limit::None
+    fn limit(&self) -> StageLimit {
+        StageLimit::None
     }
 
     /// The file whose text [`Config::load`] still wants, as the user wrote it.

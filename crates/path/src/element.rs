@@ -5,7 +5,7 @@ use units::{Span, Time};
 
 /// Why a packet ended inside an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum DropCause {
     /// A limiter found too few tokens.
     Policed,
     /// A queue was full.
@@ -26,7 +26,7 @@ pub struct Outbox<B> {
     /// Handed on, each with the time it was due; times never fall within one outbox.
     pub sent: Vec<(Time, Packet<B>)>,
     /// Ended here.
-    pub dropped: Vec<(Time, Packet<B>, Cause)>,
+    pub dropped: Vec<(Time, Packet<B>, DropCause)>,
     /// Too big for `mtu` bytes (third field): the caller tells the sender (RFC 1191, RFC 8201).
     pub bounced: Vec<(Time, Packet<B>, u32)>,
 }
@@ -99,7 +99,7 @@ impl Account {
         out.sent.push((due, packet));
     }
     /// Ends a held packet at `at`.
-    pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: Cause) {
+    pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: DropCause) {
         self.held -= 1;
         self.dropped += 1;
         out.dropped.push((at, packet, cause));

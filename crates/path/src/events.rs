@@ -80,7 +80,7 @@ impl Schedule {
 /// From `at` on (since the run began, or the period), this rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct RateStep {
     /// When.
     pub at: Span,
     /// Bits per second from then on; 0 for none.
@@ -96,7 +96,7 @@ pub(crate) const INFINITE: Rate = Rate::from_bps(u64::MAX);
 pub(crate) struct Steps {
     /// Where the steps count from, and the rate before.
     start: (u64, Rate),
-    steps: Vec<Step>,
+    steps: Vec<RateStep>,
     period: Option<u64>,
     /// Token units (bit * 10^-9) of one period.
     per_period: u128,
@@ -104,7 +104,7 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// `steps` must begin at zero, rise, and end before the period.
-    pub fn new(steps: Vec<Step>, period: Option<Span>) -> Steps {
+    pub fn new(steps: Vec<RateStep>, period: Option<Span>) -> Steps {
         let period = period.map(Span::as_nanos);
         let mut made = Steps { start: (0, INFINITE), steps, period, per_period: 0 };
         made.per_period = (0..made.steps.len())
@@ -202,8 +202,8 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    fn step(at: u64, mbps: u64) -> Step {
-        Step { at: Span::from_millis(at), rate: Rate::from_bps(mbps * 1_000_000) }
+    fn step(at: u64, mbps: u64) -> RateStep {
+        RateStep { at: Span::from_millis(at), rate: Rate::from_bps(mbps * 1_000_000) }
     }
 
     #[test]

@@ -26,8 +26,8 @@
 //! nothing that a cell does. The order of packets is kept when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, Limit, Problem, Words, misplaced, mtu_of_ip, rate_above_zero};
-use crate::events::{INFINITE, Schedule, Step, Steps};
+use crate::config::{Config, Problem, StageLimit, Words, misplaced, mtu_of_ip, rate_above_zero};
+use crate::events::{INFINITE, RateStep, Schedule, Steps};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
 use crate::server::Server;
@@ -125,7 +125,7 @@ impl Handover {
     fn steps(&self, gaps: bool) -> Steps {
         let rate = self.rate.unwrap_or(INFINITE);
         let falling = self.falling_rate.unwrap_or(rate);
-        let mut steps = vec![Step { at: Span::ZERO, rate }];
+        let mut steps = vec![RateStep { at: Span::ZERO, rate }];
         let mut event = |at: Span| {
             let begins = at.saturating_sub(self.fall);
             if begins.is_zero() {
@@ -133,8 +133,8 @@ impl Handover {
             }
             let (inside, lasts) = if gaps { (Rate::from_bps(0), self.lasts) } else { (rate, Span::ZERO) };
             for (at, rate) in [(begins, falling), (at, inside), (at + lasts, rate)] {
-                if steps.last().is_none_or(|s: &Step| s.at < at) {
-                    steps.push(Step { at, rate });
+                if steps.last().is_none_or(|s: &RateStep| s.at < at) {
+                    steps.push(RateStep { at, rate });
                 } else if let Some(last) = steps.last_mut() {
                     last.rate = rate;
                 }
@@ -244,7 +244,7 @@ impl Config for Handover {
         }
     }
 
-    fn limit(&self) -> Limit {
-        if self.rate.is_some() || self.falling_rate.is_some() { Limit::Varies } else { Limit::None }
+    fn limit(&self) -> StageLimit {
+        if self.rate.is_some() || self.falling_rate.is_some() { StageLimit::Varies } else { StageLimit::None }
     }
 }

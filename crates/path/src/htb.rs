@@ -13,7 +13,7 @@
 //! | a packet no class matches | passes at once (the "direct" queue) | the same |
 
 use crate::bucket::BYTE;
-use crate::config::{Config, Limit, Problem, Words, rate_above_zero};
+use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
@@ -160,7 +160,7 @@ impl Config for Htb {
     }
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
-        let mut classes: Vec<Node> = self.classes.iter().map(Node::new).collect();
+        let mut classes: Vec<HtbClass> = self.classes.iter().map(HtbClass::new).collect();
         let mut leaves = Vec::new();
         for (i, config) in self.classes.iter().enumerate() {
             classes[i].parent = self.parent(i);
@@ -204,11 +204,11 @@ impl Config for Htb {
         Htb { classes }
     }
 
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> StageLimit {
         let mut roots = self.classes.iter().filter(|c| c.parent.is_none());
         match (roots.next(), roots.next()) {
-            (Some(root), None) => Limit::Shared(root.ceil.unwrap_or(root.rate)),
-            _ => Limit::None,
+            (Some(root), None) => StageLimit::Shared(root.ceil.unwrap_or(root.rate)),
+            _ => StageLimit::None,
         }
     }
 }
@@ -252,15 +252,15 @@ impl Debt {
     }
 }
 
-struct Node {
+struct HtbClass {
     parent: Option<usize>,
     own: Debt,
     ceil: Debt,
 }
 
-impl Node {
-    fn new(class: &Class) -> Node {
-        Node {
+impl HtbClass {
+    fn new(class: &Class) -> HtbClass {
+        HtbClass {
             parent: None,
             own: Debt::new(class.rate, class.burst),
             ceil: Debt::new(class.ceil.unwrap_or(class.rate), class.cburst),
@@ -288,7 +288,7 @@ impl<B> Leaf<B> {
 }
 
 struct HtbElement<B> {
-    classes: Vec<Node>,
+    classes: Vec<HtbClass>,
     leaves: Vec<Leaf<B>>,
     /// Whose turn it is, by level and priority.
     turns: Vec<usize>,
@@ -377,7 +377,7 @@ impl<B: Send> Element<B> for HtbElement<B> {
         let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.takes(&packet)) else {
             return self.account.send(out, now, now, packet);
         };
-        let none = crate::queue::Load::default();
+        let none = crate::queue::QueueLoad::default();
         leaf.queue.enqueue(now, packet, none, &mut self.account, out);
         self.wake = self.next_service();
         self.catch_up(now, out);

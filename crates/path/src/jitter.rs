@@ -15,7 +15,7 @@
 //! delay stays near its top.
 
 use crate::config::{Config, Problem, Words, misplaced};
-use crate::line::Line;
+use crate::line::DelayLine;
 use crate::{Account, Body, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl Config for Jitter {
             drawn: (seed, name.to_string()),
             line_from: None,
             last: Time::ZERO,
-            line: Line::new(),
+            line: DelayLine::new(),
             account: Account::default(),
         })
     }
@@ -144,7 +144,7 @@ struct JitterElement<B> {
     line_from: Option<(u64, Span, Span)>,
     /// The latest departure so far.
     last: Time,
-    line: Line<B>,
+    line: DelayLine<B>,
     account: Account,
 }
 

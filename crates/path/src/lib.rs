@@ -25,9 +25,9 @@ mod server;
 mod stage;
 
 pub use chain::{Chain, Passage};
-pub use config::{Config, Limit, Problem, Words};
-pub use element::{Account, Cause, Element, Gauge, Outbox};
-pub use events::Step;
+pub use config::{Config, Problem, StageLimit, Words};
+pub use element::{Account, DropCause, Element, Gauge, Outbox};
+pub use events::RateStep;
 pub use htb::Class;
 pub use jitter::Distribution;
 pub use loss::LossModel;

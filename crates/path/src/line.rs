@@ -36,14 +36,14 @@ impl<B> Ord for Waiting<B> {
 }
 
 /// A line on which packets may overtake each other.
-pub(crate) struct Line<B> {
+pub(crate) struct DelayLine<B> {
     heap: BinaryHeap<Reverse<Waiting<B>>>,
     serial: u64,
 }
 
-impl<B> Line<B> {
+impl<B> DelayLine<B> {
     pub fn new() -> Self {
-        Line { heap: BinaryHeap::new(), serial: 0 }
+        DelayLine { heap: BinaryHeap::new(), serial: 0 }
     }
 
     pub fn push(&mut self, since: Time, due: Time, packet: Packet<B>) {

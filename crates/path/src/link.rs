@@ -5,10 +5,10 @@
 //! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
 //! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
 
-use crate::config::{Config, Limit, Problem, Words, mtu_of_ip, rate_above_zero};
-use crate::queue::{Load, QueueConfig};
+use crate::config::{Config, Problem, StageLimit, Words, mtu_of_ip, rate_above_zero};
+use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
-use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl Config for Link {
                 delay: self.delay,
                 mtu: self.mtu.unwrap_or(u32::MAX),
                 limits: fifo.limits(),
-                queued: Load::default(),
+                queued: QueueLoad::default(),
                 ring: VecDeque::new(),
                 begun: 0,
                 next_begins: Time::ZERO,
@@ -77,8 +77,8 @@ impl Config for Link {
         }
     }
 
-    fn limit(&self) -> Limit {
-        self.rate.map_or(Limit::None, Limit::Shared)
+    fn limit(&self) -> StageLimit {
+        self.rate.map_or(StageLimit::None, StageLimit::Shared)
     }
 }
 
@@ -95,9 +95,9 @@ struct FifoLink<B> {
     last_time: (u32, Span),
     delay: Span,
     mtu: u32,
-    limits: Load,
+    limits: QueueLoad,
     /// What has not begun transmission.
-    queued: Load,
+    queued: QueueLoad,
     /// Everything held, in order.
     ring: VecDeque<Slot<B>>,
     /// How many of the ring have begun transmission.
@@ -159,7 +159,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
         let begins = self.free.max(now);
         let bytes = self.queued.bytes + packet.size as u64;
         if self.queued.packets >= self.limits.packets || bytes > self.limits.bytes {
-            return self.account.lose(out, now, packet, Cause::Overflow);
+            return self.account.lose(out, now, packet, DropCause::Overflow);
         }
         if begins > now {
             if self.begun == self.ring.len() {

@@ -10,7 +10,7 @@
 //! Gilbert-Elliott's long-run share of bad is p / (p + r), a bad spell lasts 1 / r packets.
 
 use crate::config::{Config, Problem, Words, misplaced, probability};
-use crate::{Account, Body, Cause, Element, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
@@ -172,7 +172,7 @@ impl<B: Send> Element<B> for LossElement {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.account.enter();
         if self.chooser.loses(self.account.packets_in, &mut self.stream) {
-            return self.account.lose(out, now, packet, Cause::Loss);
+            return self.account.lose(out, now, packet, DropCause::Loss);
         }
         self.account.send(out, now, now, packet);
     }

@@ -10,8 +10,8 @@
 //! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
 
 use crate::bucket::Bucket;
-use crate::config::{Config, Limit, Problem, Words, misplaced, rate_above_zero};
-use crate::{Account, Body, Cause, Element, Gauge, Outbox, Packet};
+use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
+use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -198,11 +198,11 @@ impl Config for Policer {
         }
     }
 
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> StageLimit {
         match (self.drops_above(), self.per_flow) {
-            (Some(rate), true) => Limit::Each(rate),
-            (Some(rate), false) => Limit::Shared(rate),
-            (None, _) => Limit::None,
+            (Some(rate), true) => StageLimit::Each(rate),
+            (Some(rate), false) => StageLimit::Shared(rate),
+            (None, _) => StageLimit::None,
         }
     }
 }
@@ -289,7 +289,7 @@ impl<B: Send> Element<B> for PolicerElement {
             Colour::Red => self.config.red,
         };
         match action {
-            Action::Drop => return self.account.lose(out, now, packet, Cause::Policed),
+            Action::Drop => return self.account.lose(out, now, packet, DropCause::Policed),
             Action::Dscp(dscp) if dscp != packet.dscp => {
                 packet.dscp = dscp;
                 self.account.marked += 1;

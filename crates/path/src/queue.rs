@@ -14,14 +14,14 @@ use units::{Choices, Label, Time};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Load {
+pub struct QueueLoad {
     /// Packets.
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
-impl Load {
+impl QueueLoad {
     pub(crate) fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += size as u64;
@@ -43,7 +43,7 @@ pub trait Queue<B>: Send {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     );
@@ -53,7 +53,7 @@ pub trait Queue<B>: Send {
     -> Option<(Time, Packet<B>)>;
 
     /// What is queued.
-    fn load(&self) -> Load;
+    fn load(&self) -> QueueLoad;
 }
 
 /// Marks congestion experienced where the packet allows it (RFC 3168 section 5).
@@ -165,7 +165,7 @@ mod tests {
         let (mut account, mut out) = (Account::default(), Outbox::default());
         for _ in 0..n {
             account.enter();
-            q.enqueue(Time::ZERO, packet(flow, size), Load::default(), &mut account, &mut out);
+            q.enqueue(Time::ZERO, packet(flow, size), QueueLoad::default(), &mut account, &mut out);
         }
         out.dropped.iter().map(|d| d.1.flow).collect()
     }
@@ -189,7 +189,7 @@ mod tests {
             for i in 0..200 {
                 account.enter();
                 let p = packet(i % 7, 100 + i);
-                q.enqueue(Time::ZERO, p, Load::default(), &mut account, &mut out);
+                q.enqueue(Time::ZERO, p, QueueLoad::default(), &mut account, &mut out);
                 assert_eq!(q.load().packets, account.held, "{kind}");
                 assert!(q.load().packets <= 50, "{kind}");
             }
@@ -197,7 +197,7 @@ mod tests {
                 account.send(&mut out, since, Time::ZERO, p);
                 assert_eq!(q.load().packets, account.held, "{kind}");
             }
-            assert_eq!(q.load(), Load::default(), "{kind}");
+            assert_eq!(q.load(), QueueLoad::default(), "{kind}");
             assert!(account.balances() && account.passed > 0, "{kind}");
         }
     }

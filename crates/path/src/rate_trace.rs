@@ -8,8 +8,8 @@
 //! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
 //! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, Limit, Problem, Words, mtu_of_ip};
-use crate::events::{Step, Steps};
+use crate::config::{Config, Problem, StageLimit, Words, mtu_of_ip};
+use crate::events::{RateStep, Steps};
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element};
@@ -30,7 +30,7 @@ pub struct RateTrace {
     pub opportunities: Vec<u64>,
     /// Rates from given times on; the first at 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<RateStep>,
     /// With `steps`: after this time they begin anew. Left out: the last rate stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
@@ -87,17 +87,17 @@ impl RateTrace {
 }
 
 /// One line of a trace.
-enum Line {
+enum TraceLine {
     Opportunity(u64),
-    Step(Step),
+    Step(RateStep),
 }
 
-fn line(text: &str) -> Option<Line> {
+fn line(text: &str) -> Option<TraceLine> {
     if let Ok(ms) = text.parse() {
-        return Some(Line::Opportunity(ms));
+        return Some(TraceLine::Opportunity(ms));
     }
     let (at, rate) = text.split_once(char::is_whitespace)?;
-    Some(Line::Step(Step { at: at.parse().ok()?, rate: rate.trim().parse().ok()? }))
+    Some(TraceLine::Step(RateStep { at: at.parse().ok()?, rate: rate.trim().parse().ok()? }))
 }
 
 impl Config for RateTrace {
@@ -133,8 +133,8 @@ impl Config for RateTrace {
                 continue;
             }
             match line(content) {
-                Some(Line::Opportunity(ms)) if self.steps.is_empty() => self.opportunities.push(ms),
-                Some(Line::Step(step)) if self.opportunities.is_empty() => self.steps.push(step),
+                Some(TraceLine::Opportunity(ms)) if self.steps.is_empty() => self.opportunities.push(ms),
+                Some(TraceLine::Step(step)) if self.opportunities.is_empty() => self.steps.push(step),
                 _ => {
                     let what = "neither a number of ms (mahimahi) nor a time and a rate \
                                 (\"2.5s 20Mbit/s\"), the same on every line";
@@ -154,9 +154,9 @@ impl Config for RateTrace {
         if self.opportunities.is_empty() {
             let mut steps = self.steps.clone();
             if steps.is_empty() {
-                steps.push(Step { at: Span::ZERO, rate: Rate::from_bps(0) });
+                steps.push(RateStep { at: Span::ZERO, rate: Rate::from_bps(0) });
             }
-            let gate = Table(Steps::new(steps, self.period));
+            let gate = RateTable(Steps::new(steps, self.period));
             return Box::new(Server::new(queue, gate, self.delay, self.mtu));
         }
         let gate = Mahimahi { ms: self.opportunities.clone(), next: 0, left: 0, at: Time::ZERO, fresh: true };
@@ -178,21 +178,21 @@ impl Config for RateTrace {
         let mut at = Span::ZERO;
         for _ in 0..=choices.below(4) {
             let rate = if choices.coin() { choices.rate() } else { Rate::from_bps(0) };
-            trace.steps.push(Step { at, rate });
+            trace.steps.push(RateStep { at, rate });
             at += Span::from_nanos(1 + choices.below(5_000_000));
         }
         trace.period = choices.maybe(|_| at);
         trace
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Varies
+    fn limit(&self) -> StageLimit {
+        StageLimit::Varies
     }
 }
 
-struct Table(Steps);
+struct RateTable(Steps);
 
-impl Gate for Table {
+impl Gate for RateTable {
     const HEAD_COUNTS: bool = false;
     fn ready(&mut self, at: Time, size: u32) -> Time {
         self.0.through(at, size)

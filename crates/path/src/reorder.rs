@@ -2,7 +2,7 @@
 //! once.
 
 use crate::config::{Config, Problem, Words, probability};
-use crate::line::Line;
+use crate::line::DelayLine;
 use crate::{Account, Body, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl Config for Reorder {
         Box::new(ReorderElement {
             config: self.clone(),
             stream: Stream::new(seed, name),
-            line: Line::new(),
+            line: DelayLine::new(),
             account: Account::default(),
         })
     }
@@ -46,7 +46,7 @@ impl Config for Reorder {
 struct ReorderElement<B> {
     config: Reorder,
     stream: Stream,
-    line: Line<B>,
+    line: DelayLine<B>,
     account: Account,
 }
 

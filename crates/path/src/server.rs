@@ -5,8 +5,8 @@
 //! of constant delay. All of it is caught up in due order, so a late call changes nothing.
 //! While packets are on the line only its head needs a wake-up.
 
-use crate::queue::{Load, Queue};
-use crate::{Account, Cause, Element, Gauge, Outbox, Packet};
+use crate::queue::{Queue, QueueLoad};
+use crate::{Account, DropCause, Element, Gauge, Outbox, Packet};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -80,7 +80,7 @@ impl Gate for Constant {
     }
 }
 
-struct Head<B> {
+struct ServedPacket<B> {
     since: Time,
     begun: Time,
     leaves: Time,
@@ -101,7 +101,7 @@ pub(crate) struct Server<B, G> {
     gate: G,
     delay: Span,
     mtu: u32,
-    head: Option<Head<B>>,
+    head: Option<ServedPacket<B>>,
     line: VecDeque<OnLine<B>>,
     last_due: Time,
     account: Account,
@@ -125,7 +125,7 @@ impl<B, G: Gate> Server<B, G> {
         match self.queue.dequeue(at, &mut self.account, out) {
             Some((since, packet)) => {
                 let leaves = self.gate.ready(at, packet.size);
-                self.head = Some(Head { since, begun: at, leaves, damaged: 0, packet });
+                self.head = Some(ServedPacket { since, begun: at, leaves, damaged: 0, packet });
             }
             None => self.gate.idle(),
         }
@@ -134,10 +134,10 @@ impl<B, G: Gate> Server<B, G> {
     /// The buffer is lost at `at`.
     fn lose_all(&mut self, at: Time, out: &mut Outbox<B>) {
         if let Some(head) = self.head.take() {
-            self.account.lose(out, at, head.packet, Cause::Outage);
+            self.account.lose(out, at, head.packet, DropCause::Outage);
         }
         while let Some((_, packet)) = self.queue.dequeue(at, &mut self.account, out) {
-            self.account.lose(out, at, packet, Cause::Outage);
+            self.account.lose(out, at, packet, DropCause::Outage);
         }
         self.gate.idle();
     }
@@ -159,12 +159,12 @@ impl<B, G: Gate> Server<B, G> {
                     head.leaves = self.gate.ready(head.leaves, head.packet.size);
                     self.head = Some(head);
                 } else {
-                    self.account.lose(out, head.leaves, head.packet, Cause::Loss);
+                    self.account.lose(out, head.leaves, head.packet, DropCause::Loss);
                     self.take_up(head.leaves, out);
                 }
                 continue;
             }
-            let Head { since, leaves, packet, .. } = head;
+            let ServedPacket { since, leaves, packet, .. } = head;
             self.gate.leave(leaves, packet.size);
             let due = leaves + self.delay + self.gate.extra_delay(leaves);
             self.last_due = self.last_due.max(due);
@@ -181,10 +181,10 @@ impl<B, G: Gate> Server<B, G> {
         }
     }
 
-    fn head_load(&self) -> Load {
+    fn head_load(&self) -> QueueLoad {
         match &self.head {
-            Some(head) if G::HEAD_COUNTS => Load { packets: 1, bytes: head.packet.size as u64 },
-            _ => Load::default(),
+            Some(head) if G::HEAD_COUNTS => QueueLoad { packets: 1, bytes: head.packet.size as u64 },
+            _ => QueueLoad::default(),
         }
     }
 }
@@ -197,10 +197,10 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
             return self.account.bounce(out, now, packet, self.mtu);
         }
         if !self.gate.fits(packet.size) {
-            return self.account.lose(out, now, packet, Cause::TooBig);
+            return self.account.lose(out, now, packet, DropCause::TooBig);
         }
         if self.gate.down(now) {
-            return self.account.lose(out, now, packet, Cause::Outage);
+            return self.account.lose(out, now, packet, DropCause::Outage);
         }
         self.queue.enqueue(now, packet, self.head_load(), &mut self.account, out);
         if self.head.is_none() {

@@ -10,7 +10,7 @@
 //! The packet that waits for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
 
 use crate::bucket::{BYTE, Bucket};
-use crate::config::{Config, Limit, Problem, Words, misplaced, rate_above_zero};
+use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
 use crate::{Body, Element};
@@ -148,8 +148,8 @@ impl Config for Shaper {
         shaper
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Shared(self.peak_rate.map_or(self.rate, |peak| peak.min(self.rate)))
+    fn limit(&self) -> StageLimit {
+        StageLimit::Shared(self.peak_rate.map_or(self.rate, |peak| peak.min(self.rate)))
     }
 }
 

@@ -72,7 +72,7 @@ macro_rules! stages {
             }
 
             /// What it allows at most.
-            pub fn limit(&self) -> Limit {
+            pub fn limit(&self) -> StageLimit {
                 match self { $(Stage::$type(config) => config.limit(),)* }
             }
 

@@ -31,7 +31,7 @@
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
 use crate::config::{Config, Problem, Words, mtu_of_ip};
-use crate::events::{Schedule, Step, Steps};
+use crate::events::{RateStep, Schedule, Steps};
 use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
@@ -158,7 +158,7 @@ impl Default for Train {
 
 /// What the radio is like at one place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct RadioPlace {
     /// The Doppler shift in Hz; positive while the mast comes nearer.
     pub doppler_hz: f64,
     /// Bits per second.
@@ -169,7 +169,7 @@ pub struct Place {
 
 impl Train {
     /// What the radio is like `along` metres past the mast (negative: before it).
-    pub fn place(&self, along: f64) -> Place {
+    pub fn place(&self, along: f64) -> RadioPlace {
         let doppler_hz = radio::doppler_hz(self.carrier, self.speed, along, self.track);
         let edge = radio::distance(self.cell.as_m() / 2.0, self.track);
         let nearer = edge / radio::distance(along, self.track);
@@ -182,7 +182,7 @@ impl Train {
         // Never quite nothing: a hundredth.
         let bps = (self.rate.as_bps() as f64 * share.max(1e-2)) as u64;
         let bit_error_rate = radio::bit_error_rate(sinr * gain, m);
-        Place { doppler_hz, rate: Rate::from_bps(bps.max(1)), bit_error_rate }
+        RadioPlace { doppler_hz, rate: Rate::from_bps(bps.max(1)), bit_error_rate }
     }
 
     /// When the first handover begins, and from one to the next.
@@ -229,8 +229,8 @@ impl Train {
             self.place((from_border % 1.0 - 0.5) * self.cell.as_m())
         });
         let at = |i: u64| Span::from_nanos((every.as_nanos() as u128 * i as u128 / PLACES as u128) as u64);
-        let places: Vec<Place> = places.collect();
-        let steps = (0..).zip(&places).map(|(i, place)| Step { at: at(i), rate: place.rate }).collect();
+        let places: Vec<RadioPlace> = places.collect();
+        let steps = (0..).zip(&places).map(|(i, place)| RateStep { at: at(i), rate: place.rate }).collect();
         let fate = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
         CellGate {
             steps: Steps::new(steps, Some(every)),

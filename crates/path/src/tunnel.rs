@@ -9,7 +9,7 @@
 //! each. A packet that is already a fragment is not cut again but ends here.
 
 use crate::config::{Config, Problem, Words, mtu_of_ip};
-use crate::{Account, Body, Cause, Element, Fragment, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
@@ -105,7 +105,7 @@ impl Config for Tunnel {
     }
 
     fn build<B: Body + Send + 'static>(&self, _seed: u64, _name: &str) -> Box<dyn Element<B>> {
-        Box::new(Entry { config: self.clone(), account: Account::default() })
+        Box::new(TunnelEntry { config: self.clone(), account: Account::default() })
     }
 
     fn draw(choices: &mut Choices) -> Tunnel {
@@ -120,18 +120,18 @@ impl Config for Tunnel {
     }
 }
 
-struct Entry {
+struct TunnelEntry {
     config: Tunnel,
     account: Account,
 }
 
-impl Entry {
+impl TunnelEntry {
     fn cut<B: Body>(&mut self, now: Time, whole: Packet<B>, mtu: u32, out: &mut Outbox<B>) {
         // RFC 791 section 3.2: all fragments but the last carry a multiple of 8 bytes.
         let (payload, most) = (whole.size - IP, (mtu - IP) & !7);
         let count = payload.div_ceil(most);
         let Ok(count) = u8::try_from(count) else {
-            return self.account.lose(out, now, whole, Cause::TooBig);
+            return self.account.lose(out, now, whole, DropCause::TooBig);
         };
         self.account.copies += count as u64 - 1;
         self.account.held += count as u64 - 1;
@@ -148,7 +148,7 @@ impl Entry {
     }
 }
 
-impl<B: Body + Send> Element<B> for Entry {
+impl<B: Body + Send> Element<B> for TunnelEntry {
     fn handle_packet(&mut self, now: Time, mut packet: Packet<B>, out: &mut Outbox<B>) {
         self.account.enter();
         let outer = self.config.outer(packet.size);
@@ -159,7 +159,7 @@ impl<B: Body + Send> Element<B> for Entry {
                 return self.account.bounce(out, now, packet, inner);
             }
             if packet.fragment.is_some() {
-                return self.account.lose(out, now, packet, Cause::TooBig);
+                return self.account.lose(out, now, packet, DropCause::TooBig);
             }
         }
         packet.overhead += outer - packet.size;

@@ -3,7 +3,7 @@
 
 use crate::config::{Config, Problem, Words};
 use crate::tunnel::IP;
-use crate::{Account, Body, Cause, Element, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -84,7 +84,7 @@ impl<B: Body> End<B> {
             self.deadlines.pop_front();
             if alive && let Some(set) = self.sets.remove(&id) {
                 for piece in set.pieces {
-                    self.account.lose(out, deadline, piece, Cause::TooBig);
+                    self.account.lose(out, deadline, piece, DropCause::TooBig);
                 }
             }
         }
@@ -107,7 +107,7 @@ impl<B: Body> End<B> {
         });
         match set.pieces.binary_search_by_key(&index(&packet), index) {
             Ok(_) => {
-                self.account.lose(out, now, packet, Cause::TooBig);
+                self.account.lose(out, now, packet, DropCause::TooBig);
                 return None;
             }
             Err(place) => set.pieces.insert(place, packet),

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{Cause, Ecn, Overhead, Preset, Tunnel};
+use path::{DropCause, Ecn, Overhead, Preset, Tunnel};
 use serde_json::json;
 
 const MS: u64 = 1_000_000;
@@ -125,7 +125,7 @@ fn fragments_are_cut_and_joined() {
     let mut rig = Rig::new(&[entry, loss, stage(json!({"kind": "tunnel-end"}))]);
     rig.arrive(5, packet(0, 1500)).arrive(6, packet(1, 1500)).finish();
     assert_eq!(rig.sent(), [(6, 1)]);
-    let expected = [(5, 0, Cause::Loss), (30_000 * MS + 5, 0, Cause::TooBig)];
+    let expected = [(5, 0, DropCause::Loss), (30_000 * MS + 5, 0, DropCause::TooBig)];
     assert_eq!(rig.dropped(), expected);
 }
 

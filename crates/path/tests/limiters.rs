@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{Cause, Policer, Shaper, Stage};
+use path::{DropCause, Policer, Shaper, Stage};
 use serde_json::json;
 use units::{Bytes, Rate, Stream};
 
@@ -53,7 +53,7 @@ fn a_policer_s_default_burst_is_250_ms() {
     for id in 0..501 {
         rig.arrive(0, packet(id, 1250));
     }
-    assert_eq!((rig.sent().len(), rig.dropped()), (500, vec![(0, 500, Cause::Policed)]));
+    assert_eq!((rig.sent().len(), rig.dropped()), (500, vec![(0, 500, DropCause::Policed)]));
     rig.arrive(MS / 2 - 1, packet(501, 1250));
     rig.arrive(MS / 2, packet(502, 1250));
     assert_eq!(rig.sent().last(), Some(&(MS / 2, 502)));
@@ -131,7 +131,7 @@ fn trtcm_colours_as_the_rfc_says() {
 fn a_packet_larger_than_the_bucket_never_conforms_nor_leaves() {
     let policer = json!({"kind": "policer", "rate": "8Mbit/s", "burst": "1000B"});
     let shaper = json!({"kind": "shaper", "rate": "8Mbit/s", "burst": "1000B"});
-    for (limiter, cause) in [(policer, Cause::Policed), (shaper, Cause::TooBig)] {
+    for (limiter, cause) in [(policer, DropCause::Policed), (shaper, DropCause::TooBig)] {
         let mut rig = Rig::new(&[stage(limiter)]);
         rig.arrive(1000 * MS, packet(0, 1001)).finish();
         assert_eq!(rig.dropped(), [(1000 * MS, 0, cause)]);
@@ -178,7 +178,7 @@ fn latency_sizes_the_queue_as_tc_does() {
     for id in 0..8 {
         rig.arrive(0, packet(id, 1000));
     }
-    assert_eq!(rig.dropped(), [(0, 7, Cause::Overflow)]);
+    assert_eq!(rig.dropped(), [(0, 7, DropCause::Overflow)]);
     rig.finish();
     assert_eq!(rig.sent().last(), Some(&(4 * MS, 6)));
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{Cause, Jitter, Link, RateTrace};
+use path::{DropCause, Jitter, Link, RateTrace};
 use serde_json::json;
 use units::{Rate, Span, Stream, Time};
 
@@ -23,7 +23,7 @@ fn a_link_serves_one_after_another_and_drops_what_does_not_fit() {
     rig.arrive(MS, packet(6, 1501));
     rig.finish();
     assert_eq!(rig.sent(), [(11 * MS, 0), (12 * MS, 1), (13 * MS, 2), (14 * MS, 5)]);
-    let overflow = Cause::Overflow;
+    let overflow = DropCause::Overflow;
     assert_eq!(rig.dropped(), [(0, 3, overflow), (0, 4, overflow)]);
     let (at, bounced, mtu) = &rig.out.bounced[0];
     assert_eq!((at.as_nanos(), bounced.id, *mtu), (MS, 6, 1500));
@@ -140,7 +140,7 @@ fn an_outage_loses_or_keeps() {
     };
     let lost = script("lost");
     assert_eq!(lost.sent(), [(9 * MS, 0), (15 * MS, 3)]);
-    assert_eq!(lost.dropped(), [(10 * MS, 1, Cause::Outage), (14 * MS, 2, Cause::Outage)]);
+    assert_eq!(lost.dropped(), [(10 * MS, 1, DropCause::Outage), (14 * MS, 2, DropCause::Outage)]);
     let kept = script("kept");
     assert_eq!(kept.sent(), [(9 * MS, 0), (15 * MS, 1), (15 * MS, 2), (15 * MS, 3)]);
 }
@@ -173,7 +173,7 @@ fn a_handover_slows_stops_and_lengthens_the_path() {
     // Hard: what was queued at 10 ms is gone.
     let lost = script("lost");
     assert_eq!(ms(&lost), [(9, 0), (11, 1), (20, 4), (20, 5), (20, 6)]);
-    assert_eq!(lost.dropped(), [(10 * MS, 2, Cause::Outage), (10 * MS, 3, Cause::Outage)]);
+    assert_eq!(lost.dropped(), [(10 * MS, 2, DropCause::Outage), (10 * MS, 3, DropCause::Outage)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{Cause, Config, Train};
+use path::{Config, DropCause, Train};
 use serde_json::json;
 use units::{Length, Span, Speed, Time};
 
@@ -34,7 +34,7 @@ fn a_failed_handover_leaves_the_old_cells_buffer_behind() {
     // the new cell at 30 ms; at 60 ms a handover works and 5 waits 5 ms.
     let rig = script(failed, &[9, 9, 9, 10, 25, 60]);
     assert_eq!(ms(&rig), [(10, 0), (31, 3), (32, 4), (66, 5)]);
-    assert_eq!(rig.dropped(), [(10 * MS, 1, Cause::Outage), (10 * MS, 2, Cause::Outage)]);
+    assert_eq!(rig.dropped(), [(10 * MS, 1, DropCause::Outage), (10 * MS, 2, DropCause::Outage)]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_train_stops_at_every_border_and_loses_what_its_bit_errors_say() {
     assert!(waited(1101).is_some_and(|w| w < 2.0));
     assert!(waited(1201).is_some_and(|w| (99.0..102.0).contains(&w)), "{:?}", waited(1201));
     assert!(waited(10_801).is_some_and(|w| (1499.0..1502.0).contains(&w)));
-    let damaged = rig.dropped().iter().filter(|d| d.2 == Cause::Loss).count() as f64;
+    let damaged = rig.dropped().iter().filter(|d| d.2 == DropCause::Loss).count() as f64;
     let expected = 15_000.0 * mean_loss(&config, 1500);
     // 30 s are some three cells: nearly evenly over the places.
     assert!((damaged - expected).abs() < 0.3 * expected, "{damaged} {expected}");

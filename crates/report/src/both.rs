@@ -3,8 +3,8 @@
 use crate::figures::{Figures, Row, rows};
 use crate::number::{count, millis, short};
 use crate::style::{Style, Tone};
-use crate::table::{Cell, Column, printable, render};
-use result::{Clock, Run, Variant};
+use crate::table::{TableCell, TableColumn, printable, render};
+use result::{Clock, Run, VariantResult};
 
 /// A row on the simulator's clock, and the figures of each clock.
 type Pair<'a> = (Row<'a>, [Figures; 2]);
@@ -14,12 +14,12 @@ const FAR: f64 = 0.10;
 
 /// Whether some variant was run on both clocks.
 pub(crate) fn has_both(run: &Run) -> bool {
-    let on = |clock| run.variants.iter().any(|v: &Variant| v.clock == clock);
+    let on = |clock| run.variants.iter().any(|v: &VariantResult| v.clock == clock);
     on(Clock::Sim) && on(Clock::Kernel)
 }
 
 /// The variant's name, and the clock where there are two.
-pub(crate) fn label(variant: &Variant, both: bool) -> String {
+pub(crate) fn label(variant: &VariantResult, both: bool) -> String {
     let clock = if both { format!(" ({})", variant.clock.name()) } else { String::new() };
     variant.name.clone() + &clock
 }
@@ -39,31 +39,31 @@ fn pairs(run: &Run) -> Vec<Pair<'_>> {
     pairs
 }
 
-fn ratio(sim: f64, kernel: f64) -> Cell {
+fn ratio(sim: f64, kernel: f64) -> TableCell {
     if !(kernel > 0.0 && sim.is_finite()) {
         return "–".into();
     }
     let r = sim / kernel;
-    Cell { text: format!("{r:.2}"), tone: if (r - 1.0).abs() > FAR { Tone::Fair } else { Tone::Plain } }
+    TableCell { text: format!("{r:.2}"), tone: if (r - 1.0).abs() > FAR { Tone::Fair } else { Tone::Plain } }
 }
 
 /// The table; ratios are simulator / kernel.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let pairs = pairs(run);
     let mut columns = Vec::new();
-    let mut add = |head, rank, cell: &dyn Fn(&Pair) -> Cell| {
-        columns.push(Column { head, text: rank == 0, rank, cells: pairs.iter().map(cell).collect() });
+    let mut add = |head, rank, cell: &dyn Fn(&Pair) -> TableCell| {
+        columns.push(TableColumn { head, text: rank == 0, rank, cells: pairs.iter().map(cell).collect() });
     };
     add(["variant", ""], 0, &|p| printable(&p.0.variant.name).into());
     if pairs.iter().any(|p| p.0.flow.is_some()) {
-        add(["flow", ""], 0, &|p| p.0.flow.map_or_else(Cell::default, |f| printable(&f.name).into()));
+        add(["flow", ""], 0, &|p| p.0.flow.map_or_else(TableCell::default, |f| printable(&f.name).into()));
     }
     let goodput = |f: &Figures| f.goodput_mbps.unwrap_or(f64::NAN);
     add(["Mbit/s", "sim"], 255, &|p| short(goodput(&p.1[0])).into());
     add(["", "kernel"], 254, &|p| short(goodput(&p.1[1])).into());
     add(["", "ratio"], 253, &|p| ratio(goodput(&p.1[0]), goodput(&p.1[1])));
     let rtt = |f: &Figures| f.rtt_mean_ms.unwrap_or(f64::NAN);
-    let shown = |f: &Figures| -> Cell { f.rtt_mean_ms.map_or("–".into(), millis).into() };
+    let shown = |f: &Figures| -> TableCell { f.rtt_mean_ms.map_or("–".into(), millis).into() };
     add(["RTT ms", "sim"], 90, &|p| shown(&p.1[0]));
     add(["", "kernel"], 89, &|p| shown(&p.1[1]));
     add(["", "ratio"], 88, &|p| ratio(rtt(&p.1[0]), rtt(&p.1[1])));
@@ -77,16 +77,21 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{Flow, RttSummary, SCHEMA};
+    use result::{FlowResult, RttSummary, SCHEMA};
 
     #[test]
     fn each_variant_has_a_row_with_both_clocks_and_their_ratio() {
         let variant = |name: &str, clock, mbps: f64, rtt: f64| {
             let rtt_ms = RttSummary { mean: rtt, max: rtt, ..RttSummary::default() };
-            let flow =
-                Flow { name: "f".into(), cc: "cubic".into(), rtt_ms, sent_packets: 9, ..Flow::default() };
+            let flow = FlowResult {
+                name: "f".into(),
+                cc: "cubic".into(),
+                rtt_ms,
+                sent_packets: 9,
+                ..FlowResult::default()
+            };
             let (name, flows) = (name.into(), vec![flow]);
-            Variant { name, clock, flows, total_goodput_mbps: mbps, ..Variant::default() }
+            VariantResult { name, clock, flows, total_goodput_mbps: mbps, ..VariantResult::default() }
         };
         let variants = vec![
             variant("policer", Clock::Sim, 9.0, 30.0),

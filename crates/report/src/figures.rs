@@ -2,7 +2,7 @@
 //! How a number is spelt is `crate::number`'s, and the page's own where it speaks another language.
 
 use result::Run;
-use result::{Element, Estimate, Flow, Variant};
+use result::{ElementResult, Estimate, FlowResult, VariantResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ pub struct VariantFigures {
 
 impl VariantFigures {
     /// Of a variant.
-    pub fn of(variant: &Variant) -> VariantFigures {
+    pub fn of(variant: &VariantResult) -> VariantFigures {
         let of = |flow| Row { variant, flow }.figures();
         let flows = variant.flows.iter().map(|flow| of(Some(flow))).collect();
         VariantFigures { all: of(None), flows, stages: stages(&variant.elements) }
@@ -95,7 +95,7 @@ impl VariantFigures {
 }
 
 /// Sums over `element` and each `element@flow`.
-fn stages(elements: &[Element]) -> BTreeMap<String, StageFigures> {
+fn stages(elements: &[ElementResult]) -> BTreeMap<String, StageFigures> {
     let mut passed: BTreeMap<&str, u64> = BTreeMap::new();
     let mut stages: BTreeMap<String, StageFigures> = BTreeMap::new();
     for e in elements {
@@ -118,7 +118,7 @@ fn stages(elements: &[Element]) -> BTreeMap<String, StageFigures> {
 const HEADERS: f64 = 40.0;
 
 /// The limit, Mbit/s: the one that all flows meet together, or that each, measured alone, met for itself.
-pub(crate) fn common_limit(variant: &Variant) -> Option<f64> {
+pub(crate) fn common_limit(variant: &VariantResult) -> Option<f64> {
     let alone = variant.one_at_a_time || variant.flows.len() == 1;
     let first = variant.flows.first()?.limit_mbps.filter(|_| alone);
     let each = first.filter(|_| variant.flows.iter().all(|f| f.limit_mbps == first));
@@ -127,7 +127,7 @@ pub(crate) fn common_limit(variant: &Variant) -> Option<f64> {
 
 /// The bandwidth-delay product in full packets, of a limit in Mbit/s and the shortest round trip any of `flows` saw;
 /// `None` where that, or the size of a segment, is not known.
-fn bdp<'a>(limit: f64, flows: impl Iterator<Item = &'a Flow> + Clone) -> Option<f64> {
+fn bdp<'a>(limit: f64, flows: impl Iterator<Item = &'a FlowResult> + Clone) -> Option<f64> {
     // A one-way delay is no round trip.
     let tcp = flows.filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
     let rtt_ms = tcp.clone().map(|f| f.rtt_ms.min).min_by(f64::total_cmp)?;
@@ -137,26 +137,26 @@ fn bdp<'a>(limit: f64, flows: impl Iterator<Item = &'a Flow> + Clone) -> Option<
 
 /// What a row is about.
 pub(crate) struct Row<'a> {
-    pub variant: &'a Variant,
+    pub variant: &'a VariantResult,
     /// The one flow, in a variant whose flows were measured one at a time.
-    pub flow: Option<&'a Flow>,
+    pub flow: Option<&'a FlowResult>,
 }
 
 impl<'a> Row<'a> {
-    pub fn flows(&self) -> Vec<&'a Flow> {
+    pub fn flows(&self) -> Vec<&'a FlowResult> {
         self.flow.map_or_else(|| self.variant.flows.iter().collect(), |f| vec![f])
     }
 
     /// TCP flows, or all when there is none.
-    pub fn compared(&self) -> Vec<&'a Flow> {
+    pub fn compared(&self) -> Vec<&'a FlowResult> {
         self.flow.map_or_else(|| self.variant.compared_flows().collect(), |f| vec![f])
     }
 
     /// The elements of this row's run: all, or those of the flow's own.
-    pub fn elements(&self) -> Vec<&'a Element> {
+    pub fn elements(&self) -> Vec<&'a ElementResult> {
         let all = &self.variant.elements;
         let Some(flow) = self.flow else { return all.iter().collect() };
-        let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a Element> {
+        let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a ElementResult> {
             all.iter().filter(|e| e.name.rsplit_once('@').is_some_and(|(_, run)| is(run))).collect()
         };
         let own = of(&|run| run == flow.name);
@@ -179,7 +179,7 @@ impl<'a> Row<'a> {
         self.flow.and_then(|f| f.limit_mbps).or(self.variant.limit_mbps)
     }
 
-    fn sum(&self, f: impl Fn(&Flow) -> u64) -> u64 {
+    fn sum(&self, f: impl Fn(&FlowResult) -> u64) -> u64 {
         self.flows().into_iter().map(f).sum()
     }
 
@@ -191,8 +191,8 @@ impl<'a> Row<'a> {
     }
 
     /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-    pub fn rtt(&self, quantile: impl Fn(&Flow) -> f64) -> Option<f64> {
-        let flows: Vec<&Flow> = self.compared().into_iter().filter(|f| f.rtt_ms.max > 0.0).collect();
+    pub fn rtt(&self, quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
+        let flows: Vec<&FlowResult> = self.compared().into_iter().filter(|f| f.rtt_ms.max > 0.0).collect();
         let weight: f64 = flows.iter().map(|f| f.sent_packets as f64).sum();
         let sum: f64 = flows.iter().map(|f| f.sent_packets as f64 * quantile(f)).sum();
         (weight > 0.0).then(|| sum / weight)
@@ -262,7 +262,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
 }
 
 /// One row, or one for each flow where they were measured one at a time.
-pub(crate) fn rows_of(variant: &Variant) -> Vec<Row<'_>> {
+pub(crate) fn rows_of(variant: &VariantResult) -> Vec<Row<'_>> {
     if variant.one_at_a_time && !variant.flows.is_empty() {
         variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }).collect()
     } else {
@@ -275,17 +275,31 @@ mod tests {
     use super::*;
     use result::RttSummary;
 
-    fn flow(cc: &str, sent_packets: u64, p50: f64) -> Flow {
+    fn flow(cc: &str, sent_packets: u64, p50: f64) -> FlowResult {
         let rtt_ms = RttSummary { min: p50 / 2.0, p50, p95: p50 * 2.0, max: 99.0, ..RttSummary::default() };
         let (goodput_mbps, lost_packets, mss_bytes) = (2.0, Some(1), Some(1460));
-        Flow { cc: cc.into(), sent_packets, rtt_ms, goodput_mbps, lost_packets, mss_bytes, ..Flow::default() }
+        FlowResult {
+            cc: cc.into(),
+            sent_packets,
+            rtt_ms,
+            goodput_mbps,
+            lost_packets,
+            mss_bytes,
+            ..FlowResult::default()
+        }
     }
 
     #[test]
     fn a_variants_figures() {
         let flows = vec![flow("cubic", 10, 10.0), flow("cubic", 30, 50.0), flow("udp", 100, 7.0)];
         let (limit_mbps, total_goodput_mbps) = (Some(40.0), 34.0);
-        let mut v = Variant { flows, limit_mbps, total_goodput_mbps, jain_index: 0.9, ..Variant::default() };
+        let mut v = VariantResult {
+            flows,
+            limit_mbps,
+            total_goodput_mbps,
+            jain_index: 0.9,
+            ..VariantResult::default()
+        };
         let f = VariantFigures::of(&v);
         // Weighted by packets; datagrams, whose RTT is a delay, left out.
         assert_eq!(f.all.rtt_p50_ms, Some((10.0 * 10.0 + 30.0 * 50.0) / 40.0));
@@ -307,12 +321,12 @@ mod tests {
 
     #[test]
     fn stages_are_summed_over_the_flows_measured_alone() {
-        let e = |name: &str, max_queue_packets, dropped_packets| Element {
+        let e = |name: &str, max_queue_packets, dropped_packets| ElementResult {
             name: name.into(),
             passed_packets: 10,
             dropped_packets,
             max_queue_packets,
-            ..Element::default()
+            ..ElementResult::default()
         };
         let elements =
             [e("l.forward.link@a", 5, 1), e("l.forward.link@b", 9, 1), e("l.forward.delay@a", 0, 0)];
@@ -324,12 +338,12 @@ mod tests {
 
     #[test]
     fn bdp_is_rate_times_delay_in_packets() {
-        let mut variant = Variant {
+        let mut variant = VariantResult {
             flows: vec![flow("cubic", 1, 60.0), flow("cubic", 1, 120.0)],
             limit_mbps: Some(20.0),
-            ..Variant::default()
+            ..VariantResult::default()
         };
-        let bdp = |v: &Variant| VariantFigures::of(v).all.bdp_packets;
+        let bdp = |v: &VariantResult| VariantFigures::of(v).all.bdp_packets;
         // 20 Mbit/s × 30 ms = 75000 B = 50 × 1500 B.
         assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9);
         variant.flows[0].cc = "udp".into();

@@ -5,7 +5,7 @@ use crate::number::short;
 use crate::spark;
 use crate::style::{Style, Tone};
 use crate::table::{clip, pad, printable};
-use result::{Flow, FlowSeries, Run, Variant};
+use result::{FlowResult, FlowSeries, Run, VariantResult};
 use unicode_width::UnicodeWidthStr;
 
 /// Above this many flows a variant gets one line for all of them.
@@ -16,7 +16,7 @@ const NAME: usize = 24;
 const MOST_BINS: usize = 100;
 
 /// A line to be: its labels, the flows it adds up.
-struct Line {
+struct FlowsLine {
     name: String,
     cc: String,
     goodput: String,
@@ -29,15 +29,17 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     if series.iter().all(|s| s.iter().all(|f| f.time_s.len() < 2)) {
         return String::new();
     }
-    let pairs: Vec<(&Variant, &[FlowSeries])> = run.variants.iter().zip(series.iter().copied()).collect();
+    let pairs: Vec<(&VariantResult, &[FlowSeries])> =
+        run.variants.iter().zip(series.iter().copied()).collect();
     // One flow each: the variant's name says enough.
     let both = has_both(run);
     let single = run.variants.iter().all(|v| v.flows.len() <= 1);
-    let lines = |bins| -> Vec<Vec<Line>> {
+    let lines = |bins| -> Vec<Vec<FlowsLine>> {
         pairs.iter().map(|(v, s)| variant_lines(v, s, bins, single, both)).collect()
     };
     let labels = lines(0);
-    let width = |of: fn(&Line) -> &str| labels.iter().flatten().map(|l| of(l).width()).max().unwrap_or(0);
+    let width =
+        |of: fn(&FlowsLine) -> &str| labels.iter().flatten().map(|l| of(l).width()).max().unwrap_or(0);
     let widths = [width(|l| &l.name).min(NAME), width(|l| &l.cc).min(NAME), width(|l| &l.goodput)];
     // Two blanks before and between the parts.
     let indent = if single { 0 } else { 2 };
@@ -76,18 +78,18 @@ fn caption(run: &Run, top: f64) -> String {
 
 /// The lines of one variant, curves cut into `bins` slices; `single` names the line for the variant.
 fn variant_lines(
-    variant: &Variant,
+    variant: &VariantResult,
     series: &[FlowSeries],
     bins: usize,
     single: bool,
     both: bool,
-) -> Vec<Line> {
+) -> Vec<FlowsLine> {
     let curve = |i: usize| match series.get(i) {
         Some(s) => spark::goodput(s, variant.duration_s, bins),
         None => Vec::new(),
     };
     if variant.flows.len() <= MOST_FLOWS {
-        let line = |(i, flow): (usize, &Flow)| Line {
+        let line = |(i, flow): (usize, &FlowResult)| FlowsLine {
             name: if single { printable(&label(variant, both)) } else { printable(&flow.name) },
             cc: printable(&flow.cc),
             goodput: short(flow.goodput_mbps),
@@ -108,7 +110,7 @@ fn variant_lines(
             ccs.push(cc);
         }
     }
-    vec![Line {
+    vec![FlowsLine {
         name: format!("{} flows", variant.flows.len()),
         cc: ccs.join(", "),
         goodput: short(variant.total_goodput_mbps),

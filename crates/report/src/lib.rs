@@ -19,7 +19,7 @@ mod summary;
 mod table;
 mod wrap;
 
-pub use page::{Series, Shown, page};
+pub use page::{PlottedSeries, Shown, page};
 pub use strings::Lang;
 pub use style::Style;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The schema (draft 7) of a page of a capture.
 fn capture_page() -> Value {
-    let mut schema = result::schema_of::<crate::diagnosis::page::Page>();
+    let mut schema = result::schema_of::<crate::diagnosis::page::CapturePage>();
     // The page's flows have a ribbon instead.
     let flow = &mut schema["definitions"]["CaptureFlow"];
     flow["properties"].as_object_mut().expect("keys").remove("timeline").expect("a timeline");
@@ -17,7 +17,7 @@ fn capture_page() -> Value {
 #[test]
 fn the_committed_schemas_are_the_generated_ones() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../web/schema");
-    let page = result::schema_of::<crate::page::Page>();
+    let page = result::schema_of::<crate::page::ResultPage>();
     for (name, schema) in [("page.json", page), ("capture-page.json", capture_page())] {
         let (path, schema) = (folder.join(name), format!("{schema:#}\n"));
         if std::env::var_os("LONGFAT_BLESS").is_some() {

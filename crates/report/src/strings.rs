@@ -20,7 +20,7 @@ pub enum Lang {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct Translation {
     en: String,
     zh: String,
 }
@@ -35,10 +35,10 @@ impl Lang {
     }
 }
 
-fn table() -> &'static BTreeMap<String, Entry> {
-    static TABLE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+fn table() -> &'static BTreeMap<String, Translation> {
+    static TABLE: OnceLock<BTreeMap<String, Translation>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let read = |text| -> BTreeMap<String, Entry> {
+        let read = |text| -> BTreeMap<String, Translation> {
             serde_json::from_str(text).expect("strings.json and names.json are tables of strings")
         };
         let mut all = read(include_str!("../strings.json"));

@@ -3,20 +3,20 @@
 use crate::figures::{Figures, Row, rows};
 use crate::number::{alike, count, millis, percent, range, short};
 use crate::style::{Style, Tone, tone_of_share};
-use crate::table::{Cell, Column, printable, render};
-use result::{Run, Variant};
+use crate::table::{TableCell, TableColumn, printable, render};
+use result::{Run, VariantResult};
 
 /// The table; its last line says what ± means when there is one.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let rows = rows(run);
     let mut columns = vec![names(&rows)];
     let lines: Vec<(&Row, Figures)> = rows.iter().map(|r| (r, r.figures())).collect();
-    let mut add = |head, rank, cell: &dyn Fn(&Row, &Figures) -> Option<Cell>| {
-        let cells: Vec<Option<Cell>> = lines.iter().map(|(r, f)| cell(r, f)).collect();
+    let mut add = |head, rank, cell: &dyn Fn(&Row, &Figures) -> Option<TableCell>| {
+        let cells: Vec<Option<TableCell>> = lines.iter().map(|(r, f)| cell(r, f)).collect();
         // A column in which nothing is known says nothing.
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|c| c.unwrap_or_else(|| "–".into())).collect();
-            columns.push(Column { head, text: rank == 0, rank, cells });
+            columns.push(TableColumn { head, text: rank == 0, rank, cells });
         }
     };
     if rows.iter().any(|r| r.flow.is_some()) {
@@ -24,7 +24,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     }
     add(["total", "Mbit/s"], 255, &|_, f| Some(total(f)));
     add(["of", "limit"], 90, &|_, f| {
-        f.share.map(|s| Cell { text: format!("{:.0}%", s * 100.0), tone: tone_of_share(s) })
+        f.share.map(|s| TableCell { text: format!("{:.0}%", s * 100.0), tone: tone_of_share(s) })
     });
     if lines.iter().any(|(_, f)| f.flows > 1) {
         add(["each", "Mbit/s"], 40, &|_, f| f.each_mbps.map(|[least, most]| range(least, most).into()));
@@ -34,7 +34,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     add(["resent", ""], 70, &|_, f| Some(count(f.resent).into()));
     add(["RTO", ""], 65, &|_, f| {
         let tone = if f.timeouts > 0 { Tone::Fair } else { Tone::Plain };
-        Some(Cell { text: count(f.timeouts), tone })
+        Some(TableCell { text: count(f.timeouts), tone })
     });
     add(["RTT ms", "p50/p95"], 80, &|_, f| {
         Some(format!("{}/{}", millis(f.rtt_p50_ms?), millis(f.rtt_p95_ms?)).into())
@@ -50,18 +50,18 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
 }
 
 /// The variant's name, once for all its flows.
-fn names(rows: &[Row]) -> Column {
-    let mut last: Option<&Variant> = None;
+fn names(rows: &[Row]) -> TableColumn {
+    let mut last: Option<&VariantResult> = None;
     let mut cells = Vec::new();
     for row in rows {
         let seen = last.is_some_and(|v| std::ptr::eq(v, row.variant));
-        cells.push(if seen { Cell::default() } else { printable(&row.variant.name).into() });
+        cells.push(if seen { TableCell::default() } else { printable(&row.variant.name).into() });
         last = Some(row.variant);
     }
-    Column { head: ["variant", ""], text: true, rank: 0, cells }
+    TableColumn { head: ["variant", ""], text: true, rank: 0, cells }
 }
 
-fn total(f: &Figures) -> Cell {
+fn total(f: &Figures) -> TableCell {
     let Some(goodput) = f.goodput_mbps else { return "–".into() };
     let mean = short(goodput);
     match f.ci95_mbps {

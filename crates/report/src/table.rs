@@ -8,28 +8,28 @@ const TEXT: (usize, usize) = (28, 10);
 
 /// One value with its tone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     pub text: String,
     pub tone: Tone,
 }
 
-impl<S: Into<String>> From<S> for Cell {
-    fn from(text: S) -> Cell {
-        Cell { text: text.into(), tone: Tone::Plain }
+impl<S: Into<String>> From<S> for TableCell {
+    fn from(text: S) -> TableCell {
+        TableCell { text: text.into(), tone: Tone::Plain }
     }
 }
 
 /// A column: a head of two lines, a cell for each row.
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub head: [&'static str; 2],
     /// Names are left-aligned and may be cut with an ellipsis; numbers are right-aligned and whole.
     pub text: bool,
     /// Columns of the lowest rank are left out first; 0 never.
     pub rank: u8,
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
-impl Column {
+impl TableColumn {
     fn width(&self) -> usize {
         let head = self.head.iter().map(|h| h.width()).max().unwrap_or(0);
         self.cells.iter().map(|c| c.text.width()).max().unwrap_or(0).max(head)
@@ -67,13 +67,13 @@ pub(crate) fn pad(text: &str, width: usize, left: bool) -> String {
 }
 
 /// The table, every line ended, none with blanks at its end.
-pub(crate) fn render(mut columns: Vec<Column>, style: Style) -> String {
+pub(crate) fn render(mut columns: Vec<TableColumn>, style: Style) -> String {
     let (widths, gap) = fit(&mut columns, style.columns());
     let rows = columns.first().map_or(0, |c| c.cells.len());
-    let line = |cell: &dyn Fn(&Column) -> Cell| {
+    let line = |cell: &dyn Fn(&TableColumn) -> TableCell| {
         let mut line = String::new();
         for (column, &width) in columns.iter().zip(&widths) {
-            let Cell { text, tone } = cell(column);
+            let TableCell { text, tone } = cell(column);
             if !line.is_empty() {
                 line.push_str(&" ".repeat(gap));
             }
@@ -82,7 +82,7 @@ pub(crate) fn render(mut columns: Vec<Column>, style: Style) -> String {
         line.truncate(line.trim_end().len());
         line + "\n"
     };
-    let head = |i: usize| line(&|c| Cell { text: c.head[i].into(), tone: Tone::Head });
+    let head = |i: usize| line(&|c| TableCell { text: c.head[i].into(), tone: Tone::Head });
     let total = widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1);
     let rule = style.paint(Tone::Dim, &"─".repeat(total)) + "\n";
     let body = (0..rows).map(|r| line(&|c| c.cells.get(r).cloned().unwrap_or_default()));
@@ -90,9 +90,9 @@ pub(crate) fn render(mut columns: Vec<Column>, style: Style) -> String {
 }
 
 /// Widths and gap: two blanks between columns, else one and narrower names, else fewer columns.
-fn fit(columns: &mut Vec<Column>, room: usize) -> (Vec<usize>, usize) {
+fn fit(columns: &mut Vec<TableColumn>, room: usize) -> (Vec<usize>, usize) {
     loop {
-        let mut widths: Vec<usize> = columns.iter().map(Column::width).collect();
+        let mut widths: Vec<usize> = columns.iter().map(TableColumn::width).collect();
         for (width, column) in widths.iter_mut().zip(columns.iter()) {
             if column.text {
                 *width = (*width).min(TEXT.0);
@@ -125,8 +125,8 @@ fn fit(columns: &mut Vec<Column>, room: usize) -> (Vec<usize>, usize) {
 mod tests {
     use super::*;
 
-    fn column(head: &'static str, rank: u8, cell: &str) -> Column {
-        Column { head: [head, ""], text: rank == 0, rank, cells: vec![cell.into()] }
+    fn column(head: &'static str, rank: u8, cell: &str) -> TableColumn {
+        TableColumn { head: [head, ""], text: rank == 0, rank, cells: vec![cell.into()] }
     }
 
     #[test]
@@ -155,9 +155,10 @@ mod tests {
 
     #[test]
     fn colour_only_when_asked() {
-        let cells = vec![Cell { text: "9.41".into(), tone: Tone::Good }];
+        let cells = vec![TableCell { text: "9.41".into(), tone: Tone::Good }];
         let table = |color| {
-            let column = Column { head: ["total", "Mbit/s"], text: false, rank: 0, cells: cells.clone() };
+            let column =
+                TableColumn { head: ["total", "Mbit/s"], text: false, rank: 0, cells: cells.clone() };
             render(vec![column], Style { width: 80, color })
         };
         assert!(!table(false).contains('\x1b'));

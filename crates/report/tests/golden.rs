@@ -3,11 +3,12 @@
 
 use report::{Style, text};
 use result::{
-    Element, Estimate, Flow, FlowRepeats, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA, Variant,
+    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA,
+    VariantResult,
 };
 
 /// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
-fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
+fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (FlowResult, FlowSeries) {
     let time_s: Vec<f64> = (0..=300).map(|i| i as f64 / 10.0).collect();
     let rate = |t: f64| if period > 0.0 { mbps * (0.4 + 1.2 * (t / period).fract()) } else { mbps };
     let mut sum = 0.0;
@@ -22,7 +23,7 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
         ..Default::default()
     };
     let sent = (mbps * 30.0 * 1e6 / 8.0 / 1448.0) as u64;
-    let flow = Flow {
+    let flow = FlowResult {
         name: name.into(),
         from: "office".into(),
         to: "dc".into(),
@@ -38,8 +39,8 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (Flow, FlowSeries) {
     (flow, series)
 }
 
-fn element(name: &str, dropped: u64, queue: u64) -> Element {
-    Element {
+fn element(name: &str, dropped: u64, queue: u64) -> ElementResult {
+    ElementResult {
         name: name.into(),
         kind: name.rsplit('.').next().unwrap_or_default().into(),
         passed_packets: 50_000,
@@ -49,10 +50,10 @@ fn element(name: &str, dropped: u64, queue: u64) -> Element {
     }
 }
 
-fn outcome(name: &str, flows: Vec<(Flow, FlowSeries)>, elements: Vec<Element>) -> Outcome {
-    let (flows, flow_series): (Vec<Flow>, Vec<FlowSeries>) = flows.into_iter().unzip();
+fn outcome(name: &str, flows: Vec<(FlowResult, FlowSeries)>, elements: Vec<ElementResult>) -> Outcome {
+    let (flows, flow_series): (Vec<FlowResult>, Vec<FlowSeries>) = flows.into_iter().unzip();
     let shares: Vec<f64> = flows.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
-    let variant = Variant {
+    let variant = VariantResult {
         name: name.into(),
         duration_s: 30.0,
         total_goodput_mbps: flows.iter().map(|f| f.goodput_mbps).sum(),

@@ -1,24 +1,24 @@
 //! Plots, as SVG and PNG. `UPDATE_GOLDEN=1 cargo test -p longfat-report` rewrites the golden files; look at
 //! them before you keep them.
 
-use report::plot::{Drawing, Input, KINDS, Kind, Lang, Look, Theme, compare, draw};
-use result::topology::{Link, Stage};
+use report::plot::{Drawing, Input, KINDS, Lang, Look, PlotKind, Theme, compare, draw};
+use result::topology::{PathLink, PathStage};
 use result::{
-    Element, ElementPoint, ElementSeries, Estimate, Flow, FlowPoint, FlowSeries, Repeats, Resent, RttSummary,
-    Topology, Variant,
+    ElementPoint, ElementResult, ElementSeries, Estimate, FlowPoint, FlowResult, FlowSeries, Repeats, Resent,
+    RttSummary, Topology, VariantResult,
 };
 use roxmltree::{Document, Node};
 
 /// A variant and its series.
 #[derive(Clone)]
 struct Case {
-    variant: Variant,
+    variant: VariantResult,
     flows: Vec<FlowSeries>,
     elements: Vec<ElementSeries>,
 }
 
 impl Case {
-    fn draw(&self, kind: Kind, look: &Look) -> Option<Drawing> {
+    fn draw(&self, kind: PlotKind, look: &Look) -> Option<Drawing> {
         draw(kind, &self.input("policer"), look)
     }
 
@@ -59,7 +59,7 @@ fn flow(name: &str) -> FlowSeries {
 
 fn case(flows: usize) -> Case {
     let name = |i| format!("bulk-{}", i + 1);
-    let summary = |i| Flow {
+    let summary = |i| FlowResult {
         name: name(i),
         cc: "cubic".into(),
         goodput_mbps: 8.0,
@@ -67,7 +67,7 @@ fn case(flows: usize) -> Case {
         sent_packets: 7000,
         mss_bytes: Some(1460),
         rtt_ms: RttSummary { min: 20.0, mean: 30.0, p50: 20.0, p95: 40.0, p99: 40.0, max: 40.0 },
-        ..Flow::default()
+        ..FlowResult::default()
     };
     let mut policer = ElementSeries { name: "wan.forward.policer".into(), ..ElementSeries::default() };
     for i in 0..=100 {
@@ -81,12 +81,12 @@ fn case(flows: usize) -> Case {
         });
     }
     let elements = vec![policer];
-    let stage = |kind: &str, settings: &[(&str, &str)]| Stage {
+    let stage = |kind: &str, settings: &[(&str, &str)]| PathStage {
         name: kind.into(),
         kind: kind.into(),
         settings: settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
     };
-    let wan = Link {
+    let wan = PathLink {
         name: "wan".into(),
         between: ["office".into(), "dc".into()],
         forward: vec![
@@ -95,14 +95,14 @@ fn case(flows: usize) -> Case {
         ],
         backward: vec![stage("delay", &[("delay", "10ms")])],
     };
-    let element = Element {
+    let element = ElementResult {
         name: "wan.forward.policer".into(),
         kind: "policer".into(),
         dropped_packets: 10,
         max_queue_packets: 4,
-        ..Element::default()
+        ..ElementResult::default()
     };
-    let variant = Variant {
+    let variant = VariantResult {
         name: "policer".into(),
         duration_s: 10.0,
         flows: (0..flows).map(summary).collect(),
@@ -110,7 +110,7 @@ fn case(flows: usize) -> Case {
         total_goodput_mbps: 8.0 * flows as f64,
         limit_mbps: Some(10.0),
         path: Some(Topology { hosts: vec!["office".into(), "dc".into()], links: vec![wan], relays: vec![] }),
-        ..Variant::default()
+        ..VariantResult::default()
     };
     Case { variant, flows: (0..flows).map(|i| flow(&name(i))).collect(), elements }
 }
@@ -166,13 +166,13 @@ fn level(document: &Document, label: &str) -> f64 {
 
 const BLUE: &str = "#006dbe";
 
-fn svg(case: &Case, kind: Kind) -> String {
+fn svg(case: &Case, kind: PlotKind) -> String {
     case.draw(kind, &Look::default()).expect("something to show").svg()
 }
 
 #[test]
 fn a_constant_rate_is_a_level_line_at_its_value() {
-    let svg = svg(&case(1), Kind::Throughput);
+    let svg = svg(&case(1), PlotKind::Throughput);
     let document = Document::parse(&svg).unwrap();
     let runs = paths(&document, "stroke", BLUE);
     // The legend's swatch, then the line.
@@ -187,7 +187,7 @@ fn a_constant_rate_is_a_level_line_at_its_value() {
 
 #[test]
 fn several_flows_have_a_total() {
-    let svg = svg(&case(3), Kind::Throughput);
+    let svg = svg(&case(3), PlotKind::Throughput);
     let document = Document::parse(&svg).unwrap();
     let (zero, twenty) = (level(&document, "0"), level(&document, "20"));
     let total = paths(&document, "stroke", "#1a1a1a");
@@ -198,7 +198,7 @@ fn several_flows_have_a_total() {
 
 #[test]
 fn retransmissions_are_marked_each_once_and_timeouts_apart() {
-    let svg = svg(&case(1), Kind::Sequence);
+    let svg = svg(&case(1), PlotKind::Sequence);
     let document = Document::parse(&svg).unwrap();
     // The swatch and the marks: two ticks; of the cross two strokes.
     let count = |color| paths(&document, "stroke", color).iter().map(Vec::len).collect::<Vec<_>>();
@@ -212,7 +212,7 @@ fn retransmissions_are_marked_each_once_and_timeouts_apart() {
 
 #[test]
 fn drops_are_bars_of_the_bin_they_fell_in() {
-    let svg = svg(&case(1), Kind::Drops);
+    let svg = svg(&case(1), PlotKind::Drops);
     let document = Document::parse(&svg).unwrap();
     let bars = paths(&document, "fill", "#e8333a");
     assert_eq!(bars.last().unwrap().len(), 10, "a drop a second");
@@ -221,7 +221,7 @@ fn drops_are_bars_of_the_bin_they_fell_in() {
 
 #[test]
 fn states_take_the_width_of_their_time() {
-    let svg = svg(&case(1), Kind::States);
+    let svg = svg(&case(1), PlotKind::States);
     let document = Document::parse(&svg).unwrap();
     let width = |color| {
         let ribbon = paths(&document, "fill", color).last().unwrap().clone();
@@ -236,22 +236,22 @@ fn states_take_the_width_of_their_time() {
 #[test]
 fn the_bdp_is_beside_the_window() {
     // 10 Mbit/s × 20 ms = 25000 B, 16.7 packets of 1500 B.
-    let svg = svg(&case(1), Kind::Cwnd);
+    let svg = svg(&case(1), PlotKind::Cwnd);
     let document = Document::parse(&svg).unwrap();
     assert!(texts(&document).contains(&"BDP (17 packets)".to_string()));
     let mut far = case(1);
     far.variant.limit_mbps = Some(10_000.0);
-    let text = svg_text(&far, Kind::Cwnd);
+    let text = svg_text(&far, PlotKind::Cwnd);
     assert!(text.iter().any(|t| t == "BDP (16667 packets), beyond the axis"), "{text:?}");
 }
 
-fn svg_text(case: &Case, kind: Kind) -> Vec<String> {
+fn svg_text(case: &Case, kind: PlotKind) -> Vec<String> {
     texts(&Document::parse(&svg(case, kind)).unwrap())
 }
 
 #[test]
 fn the_path_names_stages_and_what_they_dropped() {
-    let text = svg_text(&case(1), Kind::Path);
+    let text = svg_text(&case(1), PlotKind::Path);
     for want in ["office", "dc", "wan", "policer", "rate 10Mbit/s", "delay 10ms", "drops 10", "queue ≤ 4"] {
         assert!(text.iter().any(|t| t == want), "{want} is missing: {text:?}");
     }
@@ -263,7 +263,7 @@ fn of_many_flows_the_largest_are_drawn_and_the_rest_counted() {
     for (i, flow) in many.variant.flows.iter_mut().enumerate() {
         flow.delivered_bytes = 1_000_000 + (i as u64 % 10) * 1000;
     }
-    let text = svg_text(&many, Kind::Rtt);
+    let text = svg_text(&many, PlotKind::Rtt);
     assert!(text.contains(&"and 12 more".to_string()), "{text:?}");
     let drawn: Vec<&String> = text.iter().filter(|t| t.starts_with("bulk-")).collect();
     assert_eq!(drawn, ["bulk-7", "bulk-8", "bulk-9", "bulk-10", "bulk-17", "bulk-18", "bulk-19", "bulk-20"]);
@@ -271,7 +271,7 @@ fn of_many_flows_the_largest_are_drawn_and_the_rest_counted() {
 
 #[test]
 fn nothing_to_show_is_no_plot() {
-    let empty = Case { variant: Variant::default(), flows: vec![], elements: vec![] };
+    let empty = Case { variant: VariantResult::default(), flows: vec![], elements: vec![] };
     let mut nothing = case(1);
     nothing.flows[0] = FlowSeries::new("bulk-1");
     nothing.elements[0] = ElementSeries::default();
@@ -376,7 +376,7 @@ fn check_png(drawing: &Drawing, theme: Theme) {
 
 #[test]
 fn scales_beyond_reason_are_held_back() {
-    let drawing = case(1).draw(Kind::Rtt, &Look::default()).unwrap();
+    let drawing = case(1).draw(PlotKind::Rtt, &Look::default()).unwrap();
     for scale in [f64::NAN, -1.0, 0.0] {
         assert!(tiny_skia::Pixmap::decode_png(&drawing.png(scale)).is_ok());
     }
@@ -438,7 +438,7 @@ fn golden(name: &str, got: &str) {
 fn drawings_do_not_change_unseen() {
     let look = Look { width: 480.0, ..Look::default() };
     let zh = Look { lang: Lang::Zh, theme: Theme::Dark, ..look };
-    golden("throughput", &case(2).draw(Kind::Throughput, &look).unwrap().svg());
-    golden("path", &case(1).draw(Kind::Path, &zh).unwrap().svg());
+    golden("throughput", &case(2).draw(PlotKind::Throughput, &look).unwrap().svg());
+    golden("path", &case(1).draw(PlotKind::Path, &zh).unwrap().svg());
     golden("compare", &compare(&[case(1).input("policer"), case(2).input("shaper")], &look).unwrap().svg());
 }

@@ -7,7 +7,7 @@
 
 /// What a column holds. Doubles and integers are 64 bits wide, texts are UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Text.
     Text,
     /// Text or null.
@@ -22,10 +22,10 @@ pub enum Kind {
     RealOrNull,
 }
 
-impl Kind {
+impl ColumnKind {
     /// Whether null may be.
     pub fn nullable(self) -> bool {
-        matches!(self, Kind::TextOrNull | Kind::IntOrNull | Kind::RealOrNull)
+        matches!(self, ColumnKind::TextOrNull | ColumnKind::IntOrNull | ColumnKind::RealOrNull)
     }
 }
 
@@ -89,7 +89,7 @@ pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// What it counts in; `None` where `about` says it.
     pub unit: Option<Unit>,
     /// How it goes on.
@@ -103,20 +103,20 @@ pub struct Column {
 /// A type of a series' cells: `u64` and `f64`, and options of them.
 pub trait Cell {
     /// What a column of such cells holds.
-    const KIND: Kind;
+    const KIND: ColumnKind;
 }
 
 impl Cell for u64 {
-    const KIND: Kind = Kind::Int;
+    const KIND: ColumnKind = ColumnKind::Int;
 }
 impl Cell for Option<u64> {
-    const KIND: Kind = Kind::IntOrNull;
+    const KIND: ColumnKind = ColumnKind::IntOrNull;
 }
 impl Cell for f64 {
-    const KIND: Kind = Kind::Real;
+    const KIND: ColumnKind = ColumnKind::Real;
 }
 impl Cell for Option<f64> {
-    const KIND: Kind = Kind::RealOrNull;
+    const KIND: ColumnKind = ColumnKind::RealOrNull;
 }
 
 /// A column's cells, as [`Kind`] has them.

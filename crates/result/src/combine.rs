@@ -1,7 +1,8 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, StateTime, Variant,
+    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, Repeats, RttSummary, StateTime,
+    VariantResult,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -64,7 +65,7 @@ fn largest<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
 }
 
 /// Minimum and maximum over all, means of the rest, of those summaries that had samples.
-fn rtt(flows: &[&Flow]) -> RttSummary {
+fn rtt(flows: &[&FlowResult]) -> RttSummary {
     let all: Vec<&RttSummary> = flows.iter().map(|f| &f.rtt_ms).filter(|r| r.max > 0.0).collect();
     if all.is_empty() {
         return RttSummary::default();
@@ -85,14 +86,15 @@ fn over<T>(items: &[&T], f: impl Fn(&T) -> f64) -> Estimate {
 }
 
 /// Mean shares and entries of every state that occurs; where one does not, it took no time.
-fn states(flows: &[&Flow]) -> Vec<StateTime> {
+fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
     let mut names: Vec<&str> = Vec::new();
     for s in flows.iter().flat_map(|f| &f.states) {
         if !names.contains(&s.state.as_str()) {
             names.push(&s.state);
         }
     }
-    let of = |f: &Flow, name: &str| f.states.iter().find(|s| s.state == name).cloned().unwrap_or_default();
+    let of =
+        |f: &FlowResult, name: &str| f.states.iter().find(|s| s.state == name).cloned().unwrap_or_default();
     let mut times: Vec<StateTime> = names
         .into_iter()
         .map(|name| StateTime {
@@ -105,8 +107,8 @@ fn states(flows: &[&Flow]) -> Vec<StateTime> {
     times
 }
 
-fn combine_flow(repeats: &[&Flow]) -> Flow {
-    Flow {
+fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
+    FlowResult {
         goodput_mbps: mean(repeats, |f| f.goodput_mbps),
         sent_packets: count(repeats, |f| f.sent_packets),
         retransmitted_packets: count(repeats, |f| f.retransmitted_packets),
@@ -126,8 +128,8 @@ fn combine_flow(repeats: &[&Flow]) -> Flow {
     }
 }
 
-fn combine_element(repeats: &[&Element]) -> Element {
-    Element {
+fn combine_element(repeats: &[&ElementResult]) -> ElementResult {
+    ElementResult {
         passed_packets: count(repeats, |e| e.passed_packets),
         dropped_packets: count(repeats, |e| e.dropped_packets),
         marked_packets: count(repeats, |e| e.marked_packets),
@@ -141,7 +143,7 @@ fn combine_element(repeats: &[&Element]) -> Element {
 }
 
 /// Mean RTT averaged over the compared flows that have one.
-fn mean_rtt(variant: &Variant) -> f64 {
+fn mean_rtt(variant: &VariantResult) -> f64 {
     let rtts: Vec<f64> = variant.compared_flows().map(|f| f.rtt_ms.mean).filter(|&r| r > 0.0).collect();
     rtts.iter().sum::<f64>() / rtts.len().max(1) as f64
 }
@@ -151,13 +153,13 @@ fn mean_rtt(variant: &Variant) -> f64 {
 ///
 /// # Panics
 /// Without outcomes, or when they are not of the same variant (other flows or elements).
-pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> Variant {
-    let all: Vec<&Variant> = outcomes.iter().map(|o| &o.variant).collect();
+pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
+    let all: Vec<&VariantResult> = outcomes.iter().map(|o| &o.variant).collect();
     let first = *all.first().expect("at least one outcome");
     if all.len() == 1 {
         return first.clone();
     }
-    let shape = |v: &Variant| (v.flows.len(), v.elements.len());
+    let shape = |v: &VariantResult| (v.flows.len(), v.elements.len());
     assert!(
         all.iter().all(|v| shape(v) == shape(first)),
         "repeats of one variant have the same flows and elements"
@@ -166,7 +168,7 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> Variant {
         (0..first.flows.len()).map(|i| combine_flow(&all.iter().map(|v| &v.flows[i]).collect::<Vec<_>>()));
     let elements = (0..first.elements.len())
         .map(|i| combine_element(&all.iter().map(|v| &v.elements[i]).collect::<Vec<_>>()));
-    Variant {
+    VariantResult {
         flows: flows.collect(),
         elements: elements.collect(),
         total_goodput_mbps: mean(&all, |v| v.total_goodput_mbps),
@@ -228,7 +230,7 @@ mod tests {
     use crate::{ElementSeries, FlowSeries, Topology, jain};
 
     fn outcome(goodputs: &[f64], retransmitted: u64, rtt: f64) -> Outcome {
-        let flows = goodputs.iter().enumerate().map(|(i, &g)| Flow {
+        let flows = goodputs.iter().enumerate().map(|(i, &g)| FlowResult {
             name: format!("f{i}"),
             cc: "cubic".into(),
             goodput_mbps: g,
@@ -237,10 +239,10 @@ mod tests {
             lost_packets: Some(3),
             ..Default::default()
         });
-        let variant = Variant {
+        let variant = VariantResult {
             name: "v".into(),
             flows: flows.collect(),
-            elements: vec![Element {
+            elements: vec![ElementResult {
                 name: "wan".into(),
                 max_queue_packets: retransmitted,
                 ..Default::default()
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn states_are_averaged_and_a_missing_one_took_no_time() {
         let state = |state: &str, share, entered| StateTime { state: state.into(), share, entered };
-        let of = |states| Flow { states, ..Flow::default() };
+        let of = |states| FlowResult { states, ..FlowResult::default() };
         let a = of(vec![state("avoidance", 0.75, 3), state("loss", 0.25, 2)]);
         let b = of(vec![state("avoidance", 1.0, 1)]);
         assert_eq!(states(&[&a, &b]), [state("avoidance", 0.875, 2), state("loss", 0.125, 1)]);

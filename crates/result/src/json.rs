@@ -59,10 +59,10 @@ pub fn read_json(text: &str) -> Result<Run, ReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Element, Flow, RttSummary, Variant};
+    use crate::{ElementResult, FlowResult, RttSummary, VariantResult};
 
     fn run() -> Run {
-        let flow = Flow {
+        let flow = FlowResult {
             name: "bulk".into(),
             from: "office".into(),
             to: "dc".into(),
@@ -72,10 +72,10 @@ mod tests {
             rtt_ms: RttSummary { min: 30.0, max: 1e-7, ..Default::default() },
             ..Default::default()
         };
-        let variant = Variant {
+        let variant = VariantResult {
             name: "a \"quoted\" name\n".into(),
             flows: vec![flow],
-            elements: vec![Element {
+            elements: vec![ElementResult {
                 name: "wan.forward.policer".into(),
                 kind: "policer".into(),
                 ..Default::default()

@@ -20,14 +20,14 @@ mod series;
 pub mod topology;
 
 pub use cause::Cause;
-pub use column::{Cells, CellsMut, Clocks, Column, Columns, Growth, Kind, Unit};
+pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
 pub use combine::{combine, concat, estimate};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, Element, Estimate, Flow, FlowRepeats, Outcome, Repeats, RttSummary, Run, SCHEMA,
-    StateTime, Variant, jain,
+    Clock, DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, Repeats, RttSummary, Run,
+    SCHEMA, StateTime, VariantResult, jain,
 };
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};

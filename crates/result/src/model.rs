@@ -27,7 +27,7 @@ pub struct Run {
     pub seed: u64,
     /// Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the
     /// simulator's first.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantResult>,
 }
 
 /// Which clock drove the run.
@@ -55,7 +55,7 @@ impl Clock {
 /// One variant's outcome.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Variant {
+pub struct VariantResult {
     /// Its name.
     pub name: String,
     /// Which clock drove it.
@@ -63,9 +63,9 @@ pub struct Variant {
     /// Seconds simulated or measured.
     pub duration_s: f64,
     /// Flows in the scenario's order; a flow with a count is `name-1`, `name-2` ….
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowResult>,
     /// Path elements in the order packets pass them.
-    pub elements: Vec<Element>,
+    pub elements: Vec<ElementResult>,
     /// Sum of the flows' goodputs, Mbit/s.
     pub total_goodput_mbps: f64,
     /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
@@ -132,7 +132,7 @@ pub struct FlowRepeats {
 /// A flow's summary.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Flow {
+pub struct FlowResult {
     /// Its name.
     pub name: String,
     /// Sending host.
@@ -190,17 +190,17 @@ pub struct StateTime {
     pub entered: u64,
 }
 
-impl Flow {
+impl FlowResult {
     /// Whether this is a datagram flow (its `rtt_ms` is a one-way delay).
     pub fn is_udp(&self) -> bool {
         self.cc == "udp"
     }
 }
 
-impl Variant {
+impl VariantResult {
     /// The flows that comparisons are about: the TCP flows, or all when there is none.
-    pub fn compared_flows(&self) -> impl Iterator<Item = &Flow> {
-        let all_udp = self.flows.iter().all(Flow::is_udp);
+    pub fn compared_flows(&self) -> impl Iterator<Item = &FlowResult> {
+        let all_udp = self.flows.iter().all(FlowResult::is_udp);
         self.flows.iter().filter(move |f| all_udp || !f.is_udp())
     }
 
@@ -233,7 +233,7 @@ pub struct RttSummary {
 /// A path element's summary.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Element {
+pub struct ElementResult {
     /// `link.direction.stage`.
     pub name: String,
     /// `policer`, `shaper`, `link` ….
@@ -264,7 +264,7 @@ pub struct DelaySummary {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Outcome {
     /// The summary.
-    pub variant: Variant,
+    pub variant: VariantResult,
     /// Flows' series, in the summary's order; empty when sampling was off.
     pub flow_series: Vec<FlowSeries>,
     /// Elements' series, in the summary's order; empty when sampling was off.
@@ -275,7 +275,7 @@ impl Outcome {
     /// A run's summary and series; flows get the times of their states from the series, the variant its
     /// total and Jain's index from the flows.
     pub fn new(
-        mut variant: Variant,
+        mut variant: VariantResult,
         flow_series: Vec<FlowSeries>,
         element_series: Vec<ElementSeries>,
     ) -> Outcome {

@@ -10,30 +10,30 @@ pub struct Topology {
     /// Hosts' names, in the scenario's order.
     pub hosts: Vec<String>,
     /// Links, in the scenario's order.
-    pub links: Vec<Link>,
+    pub links: Vec<PathLink>,
     /// Split-TCP relays.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub relays: Vec<Relay>,
+    pub relays: Vec<PathRelay>,
 }
 
 /// A link: two hosts and what packets meet between them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Link {
+pub struct PathLink {
     /// Its name; `name.forward.stage` is an element's.
     pub name: String,
     /// Two hosts' names.
     pub between: [String; 2],
     /// From the first to the second, in the order packets meet them.
-    pub forward: Vec<Stage>,
+    pub forward: Vec<PathStage>,
     /// From the second to the first, in the order packets meet them.
-    pub backward: Vec<Stage>,
+    pub backward: Vec<PathStage>,
 }
 
 /// What packets meet at one place of a link.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Stage {
+pub struct PathStage {
     /// Unique in its direction of its link.
     pub name: String,
     /// `policer`, `shaper`, `link` ….
@@ -47,7 +47,7 @@ pub struct Stage {
 /// A split-TCP relay and where it runs.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Relay {
+pub struct PathRelay {
     /// Its name.
     pub name: String,
     /// A host's name.

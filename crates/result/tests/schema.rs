@@ -2,7 +2,7 @@
 //! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
 
 use result::parquet::{CAPTURE_FILES, FILES, File};
-use result::{Clocks, Column, Growth, Kind, Unit};
+use result::{Clocks, Column, ColumnKind, Growth, Unit};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -104,9 +104,9 @@ fn columns(all: &[Column]) -> String {
     let mut text = format!("\n| column | type |{} meaning |\n|---|---|{rule}---|\n", unit("unit"));
     for column in all {
         let kind = match column.kind {
-            Kind::Text | Kind::TextOrNull => "string",
-            Kind::Int | Kind::IntOrNull => "int64",
-            Kind::Real | Kind::RealOrNull => "double",
+            ColumnKind::Text | ColumnKind::TextOrNull => "string",
+            ColumnKind::Int | ColumnKind::IntOrNull => "int64",
+            ColumnKind::Real | ColumnKind::RealOrNull => "double",
         };
         let null = if column.kind.nullable() { ", nullable" } else { "" };
         let clocks = match column.clocks {

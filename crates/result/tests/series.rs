@@ -1,11 +1,12 @@
 //! Series written as Parquet read back as they were; what is broken is an error, whatever is broken.
 
 use result::parquet::{
-    Origin, Sampled, Series, SeriesError, read_series, write_elements, write_flows, write_retransmissions,
+    FileOrigin, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
+    write_retransmissions,
 };
 use result::{
-    CellsMut, Clock, Columns, Element, ElementSeries, Flow, FlowPoint, FlowSeries, Outcome, Resent, Run,
-    SCHEMA, Variant,
+    CellsMut, Clock, Columns, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Outcome,
+    Resent, Run, SCHEMA, VariantResult,
 };
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -78,14 +79,15 @@ fn outcome(name: &str, clock: Clock, rows: [u64; 3], seed: u64) -> Outcome {
         ["bulk", "voice", "idle"].iter().zip(rows).map(|(name, rows)| flow(name, rows, dice)).collect();
     let element_series =
         vec![element("wan.forward.link", rows[0], dice), element("wan.backward.delay", rows[0], dice)];
-    let flows = flow_series.iter().map(|s| Flow { name: s.name.clone(), ..Flow::default() });
-    let elements = element_series.iter().map(|s| Element { name: s.name.clone(), ..Element::default() });
-    let variant = Variant {
+    let flows = flow_series.iter().map(|s| FlowResult { name: s.name.clone(), ..FlowResult::default() });
+    let elements =
+        element_series.iter().map(|s| ElementResult { name: s.name.clone(), ..ElementResult::default() });
+    let variant = VariantResult {
         name: name.into(),
         clock,
         flows: flows.collect(),
         elements: elements.collect(),
-        ..Variant::default()
+        ..VariantResult::default()
     };
     Outcome { variant, flow_series, element_series }
 }
@@ -97,7 +99,7 @@ fn run(outcomes: &[Outcome]) -> Run {
 
 /// The three files of these runs.
 fn files(runs: &[Sampled]) -> [Vec<u8>; 3] {
-    let origin = Origin { scenario: "s", seed: 1 };
+    let origin = FileOrigin { scenario: "s", seed: 1 };
     let mut files = [const { Vec::new() }; 3];
     write_flows(&mut files[0], origin, runs).unwrap();
     write_elements(&mut files[1], origin, runs).unwrap();
@@ -105,17 +107,17 @@ fn files(runs: &[Sampled]) -> [Vec<u8>; 3] {
     files
 }
 
-fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<Series>, SeriesError> {
+fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<VariantSeries>, SeriesError> {
     read_series(&files[0], &files[1], Some(&files[2]), run)
 }
 
 /// Everything of them, to the last bit: `Debug` writes doubles so that they read back.
-fn text(series: &[Series]) -> String {
+fn text(series: &[VariantSeries]) -> String {
     format!("{series:?}")
 }
 
-fn series(outcome: &Outcome) -> Series {
-    Series { flows: outcome.flow_series.clone(), elements: outcome.element_series.clone() }
+fn series(outcome: &Outcome) -> VariantSeries {
+    VariantSeries { flows: outcome.flow_series.clone(), elements: outcome.element_series.clone() }
 }
 
 #[test]
@@ -133,9 +135,9 @@ fn what_was_written_reads_back_to_the_last_bit() {
         .collect();
     let files = files(&runs);
     let got = read(&files, &run(&first)).unwrap();
-    let mut wanted: Vec<Series> = first.iter().map(series).collect();
+    let mut wanted: Vec<VariantSeries> = first.iter().map(series).collect();
     // Sampled nothing at all: no series.
-    wanted[2] = Series::default();
+    wanted[2] = VariantSeries::default();
     assert_eq!(text(&got), text(&wanted));
     let mut other = run(&first);
     other.variants.remove(0);

@@ -1,8 +1,8 @@
 //! Dotted paths: `links.wan.forward.limiter.rate`, `flows."two words".count`.
 
 use crate::de::Fault;
-use crate::error::Cause;
-use crate::tree::{Origin, Table};
+use crate::error::RefusalCause;
+use crate::tree::{Origin, TomlTable};
 use std::ops::Range;
 
 /// The deepest key of a scenario is at eight; the rest is courtesy.
@@ -10,16 +10,16 @@ const DEEPEST: usize = 16;
 
 /// One step of a path, and where it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct KeyStep {
     pub name: String,
     pub at: Origin,
 }
 
 /// Cuts `text` at its dots. `at` tells where a part of `text` was written.
-pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Step>, Fault> {
+pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<KeyStep>, Fault> {
     let bad = |message: &str, range: Range<usize>| {
         let message = format!("{message} (a path is written links.wan.forward.limiter.rate)");
-        Fault::new(Cause::BadPath { message }, at(range))
+        Fault::new(RefusalCause::BadPath { message }, at(range))
     };
     let mut steps = Vec::new();
     let mut begin = 0;
@@ -45,7 +45,7 @@ pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<V
             return Err(bad("the path is too deep", start..end));
         }
         let width = end.min(start + name.len() + if quote.is_some() { 2 } else { 0 });
-        steps.push(Step { name: name.into(), at: at(start..width) });
+        steps.push(KeyStep { name: name.into(), at: at(start..width) });
         let after = text[end..].trim_start();
         match after.chars().next() {
             None => return Ok(steps),
@@ -80,11 +80,11 @@ pub(crate) fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = |c: char| c.is_alphanumeric() || c == '_';
     let fits = name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
-    if fits { Ok(()) } else { Err(Fault::new(Cause::BadName { name: name.into() }, at)) }
+    if fits { Ok(()) } else { Err(Fault::new(RefusalCause::BadName { name: name.into() }, at)) }
 }
 
 /// Checks every name of a table of named things.
-pub(crate) fn check_names(table: &Table) -> Result<(), Fault> {
+pub(crate) fn check_names(table: &TomlTable) -> Result<(), Fault> {
     table.entries.iter().try_for_each(|(key, _)| check_name(&key.name, key.at))
 }
 

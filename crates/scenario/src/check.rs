@@ -2,13 +2,13 @@
 
 use crate::address::{check_name, check_names};
 use crate::de::{Entries, Fault, place_in, read_tagged};
-use crate::error::Cause;
-use crate::file::{File, FlowTable, LinkTable, Named, RelayTable};
+use crate::error::RefusalCause;
+use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::route::islands;
 use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
-use crate::tree::{Node, Table};
-use crate::{Flow, Host, Link, Relay, Scenario};
+use crate::tree::{Node, TomlTable};
+use crate::{DuplexLink, Flow, Host, Relay, Scenario};
 use congestion::Control;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const MOST_CONNECTIONS: u64 = 100_000;
 const MOST_NAMED: usize = 1000;
 
 /// A fault at the value of `path`.
-fn fault(root: &Node, path: &[&str], cause: Cause) -> Fault {
+fn fault(root: &Node, path: &[&str], cause: RefusalCause) -> Fault {
     Fault::new(cause, root.place(path))
 }
 
@@ -29,7 +29,7 @@ fn fault(root: &Node, path: &[&str], cause: Cause) -> Fault {
 fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
     let written = root.node_at(path).and_then(Node::as_text).map(str::to_string);
     let found = written.unwrap_or_else(|| value.to_string());
-    fault(root, path, Cause::OutOfRange { found, allowed: allowed.into() })
+    fault(root, path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
 }
 
 /// Reads and checks the tree of one variant. Returns the description too.
@@ -45,10 +45,10 @@ pub(crate) fn scenario(
             let found = format!("a table of {}", table.entries.len());
             let allowed = format!("at most {MOST_NAMED} entries");
             let at = table.entries[MOST_NAMED].0.at;
-            return Err(Fault::new(Cause::OutOfRange { found, allowed }, at));
+            return Err(Fault::new(RefusalCause::OutOfRange { found, allowed }, at));
         }
     }
-    let file = File::deserialize(root).map_err(|f| f.or_at(root.at))?;
+    let file = ScenarioFile::deserialize(root).map_err(|f| f.or_at(root.at))?;
     let name = file.name.clone().unwrap_or_else(|| default_name.into());
     check_name(&name, root.place(&["name"]))?;
     times(root, &file)?;
@@ -57,7 +57,7 @@ pub(crate) fn scenario(
     for (name, table) in file.hosts.0 {
         stack(root, &name, &table.stack)?;
         let unknown = || {
-            let cause = Cause::UnlinkedHost { host: name.clone(), known: hosts.names() };
+            let cause = RefusalCause::UnlinkedHost { host: name.clone(), known: hosts.names() };
             Fault::new(cause, root.key_place(&["hosts", &name]))
         };
         let index = hosts.get(&name).ok_or_else(unknown)?;
@@ -94,7 +94,7 @@ pub(crate) fn scenario(
     Ok((scenario, file.description))
 }
 
-fn times(root: &Node, file: &File) -> Result<(), Fault> {
+fn times(root: &Node, file: &ScenarioFile) -> Result<(), Fault> {
     if file.duration.is_zero() || file.duration > LONGEST {
         return Err(range(root, &["duration"], file.duration, "above 0s, up to 24h"));
     }
@@ -126,7 +126,7 @@ impl Hosts {
             }
             if table.between[0] == table.between[1] {
                 let host = table.between[0].clone();
-                return Err(fault(root, &["links", link, "between"], Cause::SameHost { host }));
+                return Err(fault(root, &["links", link, "between"], RefusalCause::SameHost { host }));
             }
         }
         Ok(hosts)
@@ -138,7 +138,7 @@ impl Hosts {
         self.list.iter().map(|h| h.name.clone()).collect()
     }
     fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
-        let unknown = || Cause::UnknownName { what: "host", name: name.into(), known: self.names() };
+        let unknown = || RefusalCause::UnknownName { what: "host", name: name.into(), known: self.names() };
         self.get(name).ok_or_else(|| fault(root, path, unknown()))
     }
 }
@@ -148,10 +148,10 @@ fn links(
     tables: &Named<LinkTable>,
     hosts: &Hosts,
     files: &mut Files<'_>,
-) -> Result<Vec<Link>, Fault> {
+) -> Result<Vec<DuplexLink>, Fault> {
     if tables.0.is_empty() {
         let at = root.key_place(&["links"]);
-        return Err(Fault::new(Cause::MissingKey { key: "links".into() }, at));
+        return Err(Fault::new(RefusalCause::MissingKey { key: "links".into() }, at));
     }
     let mut links = Vec::new();
     for (name, table) in &tables.0 {
@@ -160,7 +160,7 @@ fn links(
             stage::read(list.unwrap_or_default(), files)
         };
         let end = |i: usize| hosts.find(root, &["links", name, "between"], &table.between[i]);
-        links.push(Link {
+        links.push(DuplexLink {
             name: name.clone(),
             between: [end(0)?, end(1)?],
             forward: stages("forward")?,
@@ -206,16 +206,16 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
 fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
     let Some(node) = root.node_at(path) else { return Ok(None) };
     let name = node.as_table().map_or(Some(node), |t| t.get("name"));
-    let name = name.ok_or_else(|| Fault::new(Cause::MissingKey { key: "name".into() }, node.at))?;
+    let name = name.ok_or_else(|| Fault::new(RefusalCause::MissingKey { key: "name".into() }, node.at))?;
     let word = String::deserialize(name).map_err(|f| f.or_at(name.at))?;
     let known = || congestion::NAMES.iter().map(|n| n.to_string()).collect();
     let control = Control::named(&word).ok_or_else(|| {
-        let cause = Cause::UnknownWord { what: "congestion control", word, known: known() };
+        let cause = RefusalCause::UnknownWord { what: "congestion control", word, known: known() };
         Fault::new(cause, name.at)
     })?;
     let Some(table) = node.as_table() else { return Ok(Some(control)) };
     let control = control.with(Entries::without(table, &["name"])).map_err(|mut fault| {
-        if let Cause::UnknownKey { known, .. } = &mut fault.cause {
+        if let RefusalCause::UnknownKey { known, .. } = &mut fault.cause {
             known.push("name".into());
         }
         let at = place_in(node, &fault.cause);
@@ -225,7 +225,7 @@ fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
         // Only a key that is not there has to be named: the place names the others.
         let there = table.get(p.key).is_some();
         let message = if there { p.message } else { format!("`{}` {}", p.key, p.message) };
-        Fault::new(Cause::BadValue { message }, node.place(&[p.key]))
+        Fault::new(RefusalCause::BadValue { message }, node.place(&[p.key]))
     })?;
     Ok(Some(control))
 }
@@ -260,7 +260,7 @@ impl Checks<'_> {
         let from = self.hosts.find(root, &path("from"), &table.from)?;
         let to = self.hosts.find(root, &path("to"), &table.to)?;
         if from == to {
-            return Err(fault(root, &path("to"), Cause::SameHost { host: table.to }));
+            return Err(fault(root, &path("to"), RefusalCause::SameHost { host: table.to }));
         }
         let cc = control(root, &path("cc"))?.unwrap_or_default();
         let app = match root.node_at(&path("app")) {
@@ -318,7 +318,7 @@ impl Checks<'_> {
     /// The program of a flow, and what goes with none.
     fn tool(&self, name: &str, table: &FlowTable, app: &App) -> Result<Option<Tool>, Fault> {
         let conflict = |path: &[&str], message: &str| {
-            Err(fault(self.root, path, Cause::Conflict { message: message.into() }))
+            Err(fault(self.root, path, RefusalCause::Conflict { message: message.into() }))
         };
         let path = |key| ["flows", name, key];
         let Some(tool) = &table.tool else {
@@ -356,7 +356,7 @@ impl Checks<'_> {
         let [from, to] = ends;
         if !via.is_empty() && matches!(app, App::Udp { .. }) {
             let message = "a relay ends TCP connections; an app of kind `udp` cannot pass one".into();
-            return Err(fault(self.root, &["flows", name, "via"], Cause::Conflict { message }));
+            return Err(fault(self.root, &["flows", name, "via"], RefusalCause::Conflict { message }));
         }
         let mut at = from;
         let mut relays = Vec::new();
@@ -365,7 +365,7 @@ impl Checks<'_> {
             let path = ["flows", name, "via", index.as_str()];
             let found = self.relays.iter().position(|r| r.name == *relay).ok_or_else(|| {
                 let known = self.relays.iter().map(|r| r.name.clone()).collect();
-                let cause = Cause::UnknownName { what: "relay", name: relay.clone(), known };
+                let cause = RefusalCause::UnknownName { what: "relay", name: relay.clone(), known };
                 fault(self.root, &path, cause)
             })?;
             self.leg(&path, at, self.relays[found].host)?;
@@ -381,12 +381,16 @@ impl Checks<'_> {
     fn leg(&self, path: &[&str], from: usize, to: usize) -> Result<(), Fault> {
         let name = |i: usize| self.hosts.list[i].name.clone();
         if from == to {
-            return Err(fault(self.root, path, Cause::SameHost { host: name(to) }));
+            return Err(fault(self.root, path, RefusalCause::SameHost { host: name(to) }));
         }
         if self.islands[from] != self.islands[to] {
             let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
             let reached = (0..self.islands.len()).filter(same).map(name).collect();
-            return Err(fault(self.root, path, Cause::NoRoute { from: name(from), to: name(to), reached }));
+            return Err(fault(
+                self.root,
+                path,
+                RefusalCause::NoRoute { from: name(from), to: name(to), reached },
+            ));
         }
         Ok(())
     }
@@ -436,7 +440,7 @@ impl Checks<'_> {
 }
 
 /// The tables of a tree that names cannot make too large, checked before overrides.
-pub(crate) fn size(root: &Table, variants: usize) -> Result<(), (usize, usize)> {
+pub(crate) fn size(root: &TomlTable, variants: usize) -> Result<(), (usize, usize)> {
     let values: usize = root.entries.iter().map(|(_, n)| n.count()).sum();
     const MOST: usize = 2_000_000;
     let total = values.saturating_mul(variants.max(1));

@@ -1,7 +1,7 @@
 //! serde over [`Node`]: like any TOML deserializer, but its error keeps cause and place.
 
-use crate::error::Cause;
-use crate::tree::{Key, Node, Origin, Table, Value};
+use crate::error::RefusalCause;
+use crate::tree::{Key, Node, Origin, TomlTable, Value};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use std::fmt;
@@ -9,14 +9,14 @@ use std::fmt;
 /// What is wrong, and where if that is known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
-    pub cause: Cause,
+    pub cause: RefusalCause,
     pub at: Option<Origin>,
     /// The dotted path, where it cannot be found by the place.
     pub key: Option<String>,
 }
 
 impl Fault {
-    pub fn new(cause: Cause, at: Origin) -> Fault {
+    pub fn new(cause: RefusalCause, at: Origin) -> Fault {
         Fault { cause, at: Some(at), key: None }
     }
     /// Sets the place unless a nearer one is set.
@@ -34,8 +34,8 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-impl From<Cause> for Fault {
-    fn from(cause: Cause) -> Fault {
+impl From<RefusalCause> for Fault {
+    fn from(cause: RefusalCause) -> Fault {
         Fault { cause, at: None, key: None }
     }
 }
@@ -51,7 +51,7 @@ impl de::Error for Fault {
         if message.starts_with("data did not match any variant") {
             message = "this is none of the values that the key takes".into();
         }
-        Cause::BadValue { message }.into()
+        RefusalCause::BadValue { message }.into()
     }
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
         let found = match found {
@@ -76,7 +76,7 @@ impl de::Error for Fault {
             }
             s => s.to_string(),
         };
-        Cause::WrongType { found, expected }.into()
+        RefusalCause::WrongType { found, expected }.into()
     }
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
         let allowed = match expected.to_string().as_str() {
@@ -87,8 +87,8 @@ impl de::Error for Fault {
             other => other.to_string(),
         };
         match found {
-            Unexpected::Signed(n) => Cause::OutOfRange { found: n.to_string(), allowed }.into(),
-            Unexpected::Unsigned(n) => Cause::OutOfRange { found: n.to_string(), allowed }.into(),
+            Unexpected::Signed(n) => RefusalCause::OutOfRange { found: n.to_string(), allowed }.into(),
+            Unexpected::Unsigned(n) => RefusalCause::OutOfRange { found: n.to_string(), allowed }.into(),
             other => Fault::invalid_type(other, expected),
         }
     }
@@ -98,19 +98,19 @@ impl de::Error for Fault {
             "an array of length 2" => "a list of 2".to_string(),
             other => other.to_string(),
         };
-        Cause::WrongType { found, expected }.into()
+        RefusalCause::WrongType { found, expected }.into()
     }
     fn unknown_variant(word: &str, known: &'static [&'static str]) -> Fault {
-        Cause::UnknownWord { what: "value", word: word.into(), known: owned(known) }.into()
+        RefusalCause::UnknownWord { what: "value", word: word.into(), known: owned(known) }.into()
     }
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Fault {
-        Cause::UnknownKey { key: key.into(), known: owned(known) }.into()
+        RefusalCause::UnknownKey { key: key.into(), known: owned(known) }.into()
     }
     fn missing_field(key: &'static str) -> Fault {
-        Cause::MissingKey { key: key.into() }.into()
+        RefusalCause::MissingKey { key: key.into() }.into()
     }
     fn duplicate_field(key: &'static str) -> Fault {
-        Cause::DuplicateName { what: "key", name: key.into() }.into()
+        RefusalCause::DuplicateName { what: "key", name: key.into() }.into()
     }
 }
 
@@ -123,7 +123,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             Value::Integer(n) => match (i64::try_from(*n), u64::try_from(*n)) {
                 (Ok(n), _) => visitor.visit_i64(n),
                 (_, Ok(n)) => visitor.visit_u64(n),
-                _ => Err(Cause::OutOfRange {
+                _ => Err(RefusalCause::OutOfRange {
                     found: n.to_string(),
                     allowed: "whole numbers of 64 bits".into(),
                 }
@@ -140,7 +140,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
                 let value = visitor.visit_seq(&mut rest)?;
                 match rest.0.len() {
                     0 => Ok(value),
-                    n => Err(Cause::WrongType {
+                    n => Err(RefusalCause::WrongType {
                         found: format!("a list of {}", a.len()),
                         expected: format!("a list of {}", a.len() - n),
                     }
@@ -207,11 +207,11 @@ pub(crate) struct Entries<'de> {
 }
 
 impl<'de> Entries<'de> {
-    fn new(table: &'de Table) -> Entries<'de> {
+    fn new(table: &'de TomlTable) -> Entries<'de> {
         Entries::without(table, &[])
     }
     /// The table without the keys `skip`.
-    pub fn without(table: &'de Table, skip: &'static [&'static str]) -> Entries<'de> {
+    pub fn without(table: &'de TomlTable, skip: &'static [&'static str]) -> Entries<'de> {
         Entries { entries: table.entries.iter(), skip, value: None }
     }
 }
@@ -250,22 +250,24 @@ impl<'de> de::Deserializer<'de> for Entries<'de> {
 }
 
 /// Where in `node` an error lies that serde lost the place of: enums with a `kind` are buffered.
-pub(crate) fn place_in(node: &Node, cause: &Cause) -> Origin {
+pub(crate) fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
     let entries = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default();
     let value = |is: &dyn Fn(&Node) -> bool| entries.iter().find(|(_, n)| is(n)).map(|(_, n)| n.at);
     let place = match cause {
-        Cause::UnknownKey { key, .. } => entries.iter().find(|(k, _)| k.name == *key).map(|(k, _)| k.at),
-        Cause::UnknownWord { word, .. } => value(&|n| n.as_text() == Some(word)),
+        RefusalCause::UnknownKey { key, .. } => {
+            entries.iter().find(|(k, _)| k.name == *key).map(|(k, _)| k.at)
+        }
+        RefusalCause::UnknownWord { word, .. } => value(&|n| n.as_text() == Some(word)),
         // The units' errors quote what they cannot read.
-        Cause::BadValue { message } => {
+        RefusalCause::BadValue { message } => {
             let quotes = |t: &str| message.contains(&format!("`{t}`"));
             let found = |n: &Node| message.ends_with(&format!(", found {}", n.value.describe()));
             value(&|n| n.as_text().is_some_and(quotes) || found(n))
         }
-        Cause::OutOfRange { found, .. } => {
+        RefusalCause::OutOfRange { found, .. } => {
             value(&|n| matches!(n.value, Value::Integer(i) if i.to_string() == *found))
         }
-        Cause::WrongType { found, .. } => value(&|n| *found == n.value.describe()),
+        RefusalCause::WrongType { found, .. } => value(&|n| *found == n.value.describe()),
         _ => None,
     };
     place.unwrap_or(node.at)
@@ -276,7 +278,7 @@ pub(crate) fn place_in(node: &Node, cause: &Cause) -> Origin {
 pub(crate) fn read_tagged<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
     let fault = match T::deserialize(node) {
         Ok(value) => return Ok(value),
-        Err(fault) if matches!(fault.cause, Cause::MissingKey { .. }) => {
+        Err(fault) if matches!(fault.cause, RefusalCause::MissingKey { .. }) => {
             return Err(Fault::new(fault.cause, node.at));
         }
         Err(fault) if fault.at.is_some() => return Err(fault),
@@ -289,7 +291,7 @@ pub(crate) fn read_tagged<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> 
         let guilty = table.entries.iter().find(|(key, _)| {
             let kept = |k: &Key| k.name == "kind" || k.name == key.name;
             let entries = table.entries.iter().filter(|(k, _)| kept(k)).cloned().collect();
-            let alone = Node { value: Value::Table(Table { entries, inline: true }), at: node.at };
+            let alone = Node { value: Value::Table(TomlTable { entries, inline: true }), at: node.at };
             T::deserialize(&alone).is_err_and(|f| f.cause == fault.cause)
         });
         at = guilty.map_or(at, |(_, value)| value.at);

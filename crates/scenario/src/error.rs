@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a scenario was refused.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum RefusalCause {
     /// The text is no TOML.
     Syntax {
         /// What the TOML parser says.
@@ -117,59 +117,59 @@ pub enum Cause {
     },
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::Syntax { message } => write!(f, "not valid TOML: {message}"),
-            Cause::FileTooLarge { bytes, limit } => {
+            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {message}"),
+            RefusalCause::FileTooLarge { bytes, limit } => {
                 write!(f, "the file has {bytes} bytes, a scenario at most {limit}")
             }
-            Cause::UnknownKey { key, .. } => write!(f, "unknown key `{}`", Clip(key)),
-            Cause::MissingKey { key } => write!(f, "the key `{key}` is missing"),
-            Cause::WrongType { found, expected } => {
+            RefusalCause::UnknownKey { key, .. } => write!(f, "unknown key `{}`", Clip(key)),
+            RefusalCause::MissingKey { key } => write!(f, "the key `{key}` is missing"),
+            RefusalCause::WrongType { found, expected } => {
                 write!(f, "expected {expected}, found {}", Clip(found))
             }
-            Cause::BadValue { message }
-            | Cause::Stage { message }
-            | Cause::Conflict { message }
-            | Cause::BadPath { message } => f.write_str(message),
-            Cause::UnknownWord { what, word, .. } => write!(f, "unknown {what} `{}`", Clip(word)),
-            Cause::UnknownName { what, name, .. } => {
+            RefusalCause::BadValue { message }
+            | RefusalCause::Stage { message }
+            | RefusalCause::Conflict { message }
+            | RefusalCause::BadPath { message } => f.write_str(message),
+            RefusalCause::UnknownWord { what, word, .. } => write!(f, "unknown {what} `{}`", Clip(word)),
+            RefusalCause::UnknownName { what, name, .. } => {
                 write!(f, "there is no {what} `{}`", Clip(name))
             }
-            Cause::UnlinkedHost { host, .. } => write!(f, "no link names the host `{host}`"),
-            Cause::BadName { name } => write!(f, "`{}` cannot be a name", Clip(name)),
-            Cause::DuplicateName { what, name } => {
+            RefusalCause::UnlinkedHost { host, .. } => write!(f, "no link names the host `{host}`"),
+            RefusalCause::BadName { name } => write!(f, "`{}` cannot be a name", Clip(name)),
+            RefusalCause::DuplicateName { what, name } => {
                 write!(f, "a second {what} called `{}`", Clip(name))
             }
-            Cause::OutOfRange { found, .. } => write!(f, "{found} is out of range"),
-            Cause::SameHost { host } => write!(f, "both ends are the host `{host}`"),
-            Cause::NoRoute { from, to, .. } => {
+            RefusalCause::OutOfRange { found, .. } => write!(f, "{found} is out of range"),
+            RefusalCause::SameHost { host } => write!(f, "both ends are the host `{host}`"),
+            RefusalCause::NoRoute { from, to, .. } => {
                 write!(f, "no chain of links joins `{from}` and `{to}`")
             }
         }
     }
 }
 
-impl Cause {
+impl RefusalCause {
     /// What would be right, where more can be said than the message does.
     pub fn help(&self) -> Option<String> {
         match self {
-            Cause::Syntax { .. } | Cause::FileTooLarge { .. } => None,
-            Cause::UnknownKey { key, known } => suggest(key, "keys here", known),
-            Cause::UnknownWord { word, known, .. } => suggest(word, "known", known),
-            Cause::UnknownName { what, name, known } => suggest(name, &format!("every {what}"), known),
-            Cause::UnlinkedHost { host, known } => suggest(host, "links name", known),
-            Cause::BadName { .. } => Some(
+            RefusalCause::Syntax { .. } | RefusalCause::FileTooLarge { .. } => None,
+            RefusalCause::UnknownKey { key, known } => suggest(key, "keys here", known),
+            RefusalCause::UnknownWord { word, known, .. } => suggest(word, "known", known),
+            RefusalCause::UnknownName { what, name, known } => suggest(name, &format!("every {what}"), known),
+            RefusalCause::UnlinkedHost { host, known } => suggest(host, "links name", known),
+            RefusalCause::BadName { .. } => Some(
                 "a name has 1 to 64 letters, digits, `-`, `_` or `.`, and begins with a letter, a digit or `_`"
                     .into(),
             ),
-            Cause::DuplicateName { what, .. } => Some(format!("give each {what} a `name` of its own")),
-            Cause::OutOfRange { allowed, .. } => Some(format!("allowed: {allowed}")),
-            Cause::NoRoute { from, reached, .. } if reached.is_empty() => {
+            RefusalCause::DuplicateName { what, .. } => Some(format!("give each {what} a `name` of its own")),
+            RefusalCause::OutOfRange { allowed, .. } => Some(format!("allowed: {allowed}")),
+            RefusalCause::NoRoute { from, reached, .. } if reached.is_empty() => {
                 Some(format!("`{from}` is on no link"))
             }
-            Cause::NoRoute { from, reached, .. } => {
+            RefusalCause::NoRoute { from, reached, .. } => {
                 Some(format!("from `{from}` the links lead to {}", list(reached)))
             }
             _ => None,
@@ -239,7 +239,7 @@ pub struct ScenarioError(Box<Detail>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Detail {
-    pub cause: Cause,
+    pub cause: RefusalCause,
     pub file: String,
     pub is_set: bool,
     pub line: usize,
@@ -258,7 +258,7 @@ impl ScenarioError {
         ScenarioError(Box::new(detail))
     }
     /// What is wrong.
-    pub fn cause(&self) -> &Cause {
+    pub fn cause(&self) -> &RefusalCause {
         &self.0.cause
     }
     /// The file as it was named to the parser, or `--set` and the number of the argument.

@@ -13,7 +13,7 @@ use units::{Bytes, Rate, Span};
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "longfat scenario")]
-pub(crate) struct File {
+pub(crate) struct ScenarioFile {
     /// Name of the experiment, in results and reports. Default: the file's name without `.toml`.
     #[serde(default)]
     pub name: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct File {
     pub variants: Named<Overrides>,
 }
 
-impl File {
+impl ScenarioFile {
     /// The keys that an override may begin with.
     pub const KEYS: &'static [&'static str] = &[
         "name",
@@ -211,8 +211,8 @@ impl<T> Default for Named<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Entries<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        struct NamedEntries<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedEntries<T> {
             type Value = Named<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a table of names")
@@ -225,7 +225,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
                 Ok(Named(entries))
             }
         }
-        d.deserialize_map(Entries(PhantomData))
+        d.deserialize_map(NamedEntries(PhantomData))
     }
 }
 

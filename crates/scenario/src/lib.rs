@@ -24,8 +24,8 @@ mod tool;
 mod tree;
 mod write;
 
-pub use error::{Cause, ScenarioError};
-pub use limits::Limits;
+pub use error::{RefusalCause, ScenarioError};
+pub use limits::PathLimits;
 pub use parse::MAX_BYTES;
 pub use route::{Hop, address};
 pub use schema::schema;
@@ -72,7 +72,7 @@ pub struct Scenario {
     /// Those that links name, in order of first mention.
     pub hosts: Vec<Host>,
     /// In the order of the file; at least one.
-    pub links: Vec<Link>,
+    pub links: Vec<DuplexLink>,
     /// In the order of the file, used or not.
     pub relays: Vec<Relay>,
     /// In the order of the file, without those that are not enabled; may be empty.
@@ -90,7 +90,7 @@ pub struct Host {
 
 /// Joins two hosts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct DuplexLink {
     /// Unique among links.
     pub name: String,
     /// Two different hosts, as indexes.

@@ -1,23 +1,23 @@
 //! The tightest limit a flow meets on its way, for "goodput as a share of".
 
 use crate::{Flow, Scenario};
-use path::{Limit, Stage};
+use path::{Stage, StageLimit};
 use std::collections::BTreeMap;
 use transport::App;
 use units::Rate;
 
 /// The tightest limit of one flow of each of the scenario's, and of all of them together, Mbit/s of
 /// IP packets. `None`: there is none, or one on the way changes.
-pub struct Limits {
+pub struct PathLimits {
     /// In the order of the scenario's flows.
     pub flows: Vec<Option<f64>>,
     /// Over the stages that all flows pass.
     pub all: Option<f64>,
 }
 
-impl Limits {
+impl PathLimits {
     /// Of the scenario's flows, or of that one alone.
-    pub fn new(scenario: &Scenario, only: Option<usize>) -> Limits {
+    pub fn new(scenario: &Scenario, only: Option<usize>) -> PathLimits {
         // How many flows pass a stage (link, way, position), and whether it limits them together.
         let mut passed: BTreeMap<(usize, bool, usize), u32> = BTreeMap::new();
         let mut flows = Vec::new();
@@ -26,9 +26,11 @@ impl Limits {
             let (mut least, mut varies) = (None, false);
             for key in stages(scenario, flow) {
                 match stage(scenario, key).limit() {
-                    Limit::None => {}
-                    Limit::Varies => varies = true,
-                    Limit::Shared(r) | Limit::Each(r) => least = Some(least.map_or(r, |l: Rate| l.min(r))),
+                    StageLimit::None => {}
+                    StageLimit::Varies => varies = true,
+                    StageLimit::Shared(r) | StageLimit::Each(r) => {
+                        least = Some(least.map_or(r, |l: Rate| l.min(r)))
+                    }
                 }
                 if only.is_none_or(|o| o == i) {
                     *passed.entry(key).or_insert(0) += 1;
@@ -40,12 +42,12 @@ impl Limits {
         let (mut least, mut varies) = (None, false);
         for (&key, _) in passed.iter().filter(|&(_, &n)| n == counted) {
             match stage(scenario, key).limit() {
-                Limit::Shared(r) => least = Some(least.map_or(r, |l: Rate| l.min(r))),
-                Limit::Varies => varies = true,
-                Limit::None | Limit::Each(_) => {}
+                StageLimit::Shared(r) => least = Some(least.map_or(r, |l: Rate| l.min(r))),
+                StageLimit::Varies => varies = true,
+                StageLimit::None | StageLimit::Each(_) => {}
             }
         }
-        Limits { flows, all: least.filter(|_| !varies).map(mbps) }
+        PathLimits { flows, all: least.filter(|_| !varies).map(mbps) }
     }
 }
 

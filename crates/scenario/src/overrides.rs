@@ -1,11 +1,11 @@
 //! Overrides: a dotted path and a value, from a variant or from `--set`.
 
-use crate::address::{self, Step};
+use crate::address::{self, KeyStep};
 use crate::de::Fault;
-use crate::error::Cause;
-use crate::file::File;
+use crate::error::RefusalCause;
+use crate::file::ScenarioFile;
 use crate::stage;
-use crate::tree::{Key, Node, Reader, Table, Value};
+use crate::tree::{Key, Node, Reader, TomlTable, Value};
 use serde::de::Error as _;
 use toml::de::DeValue;
 
@@ -14,11 +14,11 @@ const NAMED: [(&str, &str); 4] =
     [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow")];
 
 /// Applies what a variant says, in its order. Quoted and bare paths mean the same.
-pub(crate) fn apply_variant(root: &mut Table, overrides: &Table) -> Result<(), Fault> {
+pub(crate) fn apply_variant(root: &mut TomlTable, overrides: &TomlTable) -> Result<(), Fault> {
     apply_nested(root, overrides, &mut Vec::new())
 }
 
-fn apply_nested(root: &mut Table, table: &Table, prefix: &mut Vec<Step>) -> Result<(), Fault> {
+fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<KeyStep>) -> Result<(), Fault> {
     for (key, node) in &table.entries {
         let depth = prefix.len();
         prefix.extend(address::steps(&key.name, |_| key.at)?);
@@ -34,11 +34,11 @@ fn apply_nested(root: &mut Table, table: &Table, prefix: &mut Vec<Step>) -> Resu
 }
 
 /// Applies the text of one `--set`, the `source`-th.
-pub(crate) fn apply_set(root: &mut Table, text: &str, source: u32) -> Result<(), Fault> {
+pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32) -> Result<(), Fault> {
     let whole = Reader { source, text, offset: 0 };
     let Some((key, value)) = address::split_assignment(text) else {
         let message = "`=` is missing (write KEY=VALUE)".into();
-        return Err(Fault::new(Cause::BadPath { message }, whole.origin(0..text.len())));
+        return Err(Fault::new(RefusalCause::BadPath { message }, whole.origin(0..text.len())));
     };
     let steps = address::steps(key, |range| whole.origin(range))?;
     let blanks = value.len() - value.trim_start().len();
@@ -48,7 +48,7 @@ pub(crate) fn apply_set(root: &mut Table, text: &str, source: u32) -> Result<(),
 }
 
 /// The fault with the path of its override.
-fn keyed(fault: Fault, path: &[Step]) -> Fault {
+fn keyed(fault: Fault, path: &[KeyStep]) -> Fault {
     let steps: Vec<String> = path.iter().map(|s| address::quote(&s.name)).collect();
     Fault { key: Some(steps.join(".")), ..fault }
 }
@@ -66,7 +66,7 @@ fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
             Ok(if matches!(node.value, Value::Date(_)) { plain } else { node })
         }
         Err(e) if text.starts_with(['"', '\'', '[', '{']) => {
-            let cause = Cause::Syntax { message: e.message().trim().into() };
+            let cause = RefusalCause::Syntax { message: e.message().trim().into() };
             Err(Fault::new(cause, reader.origin(e.span().unwrap_or(0..text.len()))))
         }
         Err(_) => Ok(plain),
@@ -74,14 +74,14 @@ fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
 }
 
 /// Sets the value at a path, which must name something that is there or may be.
-fn set(root: &mut Table, path: &[Step], value: Node) -> Result<(), Fault> {
+fn set(root: &mut TomlTable, path: &[KeyStep], value: Node) -> Result<(), Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if first.name == "variants" {
         let message = "an override cannot change variants; name the key itself: it is set in every variant";
-        return Err(Fault::new(Cause::BadPath { message: message.into() }, first.at));
+        return Err(Fault::new(RefusalCause::BadPath { message: message.into() }, first.at));
     }
-    if !File::KEYS.contains(&first.name.as_str()) {
-        return Err(Fault::unknown_field(&first.name, File::KEYS).or_at(first.at));
+    if !ScenarioFile::KEYS.contains(&first.name.as_str()) {
+        return Err(Fault::unknown_field(&first.name, ScenarioFile::KEYS).or_at(first.at));
     }
     if let Some(&(_, what)) = NAMED.iter().find(|(table, _)| *table == first.name)
         && let Some((name, deeper)) = rest.split_first()
@@ -113,8 +113,14 @@ fn set(root: &mut Table, path: &[Step], value: Node) -> Result<(), Fault> {
 }
 
 /// Whether the path may name this host, link, relay or flow: it is there, or given whole.
-fn admit(root: &mut Table, what: &'static str, table: &Step, name: &Step, whole: bool) -> Result<(), Fault> {
-    let mut known = root.get(&table.name).and_then(Node::as_table).map(Table::names).unwrap_or_default();
+fn admit(
+    root: &mut TomlTable,
+    what: &'static str,
+    table: &KeyStep,
+    name: &KeyStep,
+    whole: bool,
+) -> Result<(), Fault> {
+    let mut known = root.get(&table.name).and_then(Node::as_table).map(TomlTable::names).unwrap_or_default();
     if what == "host" {
         // Hosts may be left out of the file: links name them.
         known.extend(hosts_of_links(root));
@@ -124,11 +130,11 @@ fn admit(root: &mut Table, what: &'static str, table: &Step, name: &Step, whole:
     if whole || known.contains(&name.name) {
         return Ok(());
     }
-    Err(Fault::new(Cause::UnknownName { what, name: name.name.clone(), known }, name.at))
+    Err(Fault::new(RefusalCause::UnknownName { what, name: name.name.clone(), known }, name.at))
 }
 
 /// The hosts that links name.
-pub(crate) fn hosts_of_links(root: &Table) -> Vec<String> {
+pub(crate) fn hosts_of_links(root: &TomlTable) -> Vec<String> {
     let links = root.get("links").and_then(Node::as_table);
     let ends = links.iter().flat_map(|t| &t.entries).filter_map(|(_, link)| link.get("between"));
     let hosts = ends.filter_map(Node::as_array).flatten().filter_map(Node::as_text);
@@ -136,9 +142,9 @@ pub(crate) fn hosts_of_links(root: &Table) -> Vec<String> {
 }
 
 /// The entry `step` of a table, made if it is not there.
-fn descend<'t>(table: &'t mut Table, step: &Step) -> &'t mut Node {
+fn descend<'t>(table: &'t mut TomlTable, step: &KeyStep) -> &'t mut Node {
     let i = table.entries.iter().position(|(k, _)| k.name == step.name).unwrap_or_else(|| {
-        let empty = Node { value: Value::Table(Table::default()), at: step.at };
+        let empty = Node { value: Value::Table(TomlTable::default()), at: step.at };
         table.entries.push((Key { name: step.name.clone(), at: step.at }, empty));
         table.entries.len() - 1
     });
@@ -146,7 +152,7 @@ fn descend<'t>(table: &'t mut Table, step: &Step) -> &'t mut Node {
 }
 
 /// What `step` names inside `node`; `done` is the path to `node`.
-fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut Node, Fault> {
+fn child<'t>(node: &'t mut Node, step: &KeyStep, done: &[&str]) -> Result<&'t mut Node, Fault> {
     match &mut node.value {
         // A key that means nothing is found, with the right ones, when the tree is read.
         Value::Table(t) => {
@@ -155,7 +161,7 @@ fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut N
                 && t.get(&step.name).is_none()
             {
                 let message = format!("`{}.{}` has no stages", done.join("."), step.name);
-                return Err(Fault::new(Cause::BadPath { message }, step.at));
+                return Err(Fault::new(RefusalCause::BadPath { message }, step.at));
             }
             Ok(descend(t, step))
         }
@@ -172,17 +178,18 @@ fn child<'t>(node: &'t mut Node, step: &Step, done: &[&str]) -> Result<&'t mut N
                         list.len(),
                         step.name
                     );
-                    Err(Fault::new(Cause::BadPath { message }, step.at))
+                    Err(Fault::new(RefusalCause::BadPath { message }, step.at))
                 }
                 None => {
-                    let cause = Cause::UnknownName { what: "stage", name: step.name.clone(), known: names };
+                    let cause =
+                        RefusalCause::UnknownName { what: "stage", name: step.name.clone(), known: names };
                     Err(Fault::new(cause, step.at))
                 }
             }
         }
         other => {
             let message = format!("`{}` is {} and has no keys", done.join("."), other.kind());
-            Err(Fault::new(Cause::BadPath { message }, step.at))
+            Err(Fault::new(RefusalCause::BadPath { message }, step.at))
         }
     }
 }

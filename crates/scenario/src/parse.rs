@@ -3,10 +3,10 @@
 use crate::address::check_name;
 use crate::check;
 use crate::de::Fault;
-use crate::error::{Cause, Detail, ScenarioError, unseen};
+use crate::error::{Detail, RefusalCause, ScenarioError, unseen};
 use crate::overrides::{apply_set, apply_variant};
 use crate::stage::Files;
-use crate::tree::{Node, Origin, Reader, Table, Value};
+use crate::tree::{Node, Origin, Reader, TomlTable, Value};
 use crate::{Experiment, Scenario, Variant};
 use toml::de::DeTable;
 
@@ -53,7 +53,7 @@ impl Texts<'_> {
             let (scenario, description) = self.variant(&root, overrides, files).map_err(|error| {
                 // A fault of the file itself is none of the variant's.
                 let alone = overrides.entries.is_empty()
-                    || self.variant(&root, &Table::default(), files).as_ref() == Err(&error);
+                    || self.variant(&root, &TomlTable::default(), files).as_ref() == Err(&error);
                 if alone { error } else { error.in_variant(name) }
             })?;
             if experiment.variants.is_empty() {
@@ -66,9 +66,9 @@ impl Texts<'_> {
     }
 
     /// The file as a tree, its size checked.
-    fn read(&self) -> Result<Table, ScenarioError> {
+    fn read(&self) -> Result<TomlTable, ScenarioError> {
         if self.text.len() > MAX_BYTES {
-            let cause = Cause::FileTooLarge { bytes: self.text.len(), limit: MAX_BYTES };
+            let cause = RefusalCause::FileTooLarge { bytes: self.text.len(), limit: MAX_BYTES };
             return Err(self.error(cause.into(), None));
         }
         // Editors on some systems begin a file with a byte order mark.
@@ -78,21 +78,21 @@ impl Texts<'_> {
             Ok(table) => Ok(reader.table(table.get_ref(), false)),
             Err(e) => {
                 let at = reader.origin(e.span().unwrap_or_default());
-                let cause = Cause::Syntax { message: e.message().trim().replace('\n', ", ") };
+                let cause = RefusalCause::Syntax { message: e.message().trim().replace('\n', ", ") };
                 Err(self.error(Fault::new(cause, at), None))
             }
         }
     }
 
     /// Takes `[variants]` out of the tree: names and overrides.
-    fn take_variants(&self, root: &mut Table) -> Result<Vec<(String, Table)>, ScenarioError> {
+    fn take_variants(&self, root: &mut TomlTable) -> Result<Vec<(String, TomlTable)>, ScenarioError> {
         let fault = |cause, at| self.error(Fault::new(cause, at), None);
         let Some(node) = root.remove("variants") else { return Ok(vec![lone()]) };
         let table_of = |node: Node| match node.value {
             Value::Table(t) => Ok(t),
             v => {
                 let expected = "a table of overrides by variant, for example [variants.slow]".into();
-                Err(fault(Cause::WrongType { found: v.kind().into(), expected }, node.at))
+                Err(fault(RefusalCause::WrongType { found: v.kind().into(), expected }, node.at))
             }
         };
         let mut variants = Vec::new();
@@ -100,7 +100,7 @@ impl Texts<'_> {
             check_name(&key.name, key.at).map_err(|f| self.error(f, None))?;
             if variants.len() == MOST_VARIANTS {
                 let allowed = format!("at most {MOST_VARIANTS} variants");
-                return Err(fault(Cause::OutOfRange { found: key.name, allowed }, key.at));
+                return Err(fault(RefusalCause::OutOfRange { found: key.name, allowed }, key.at));
             }
             variants.push((key.name, table_of(node)?));
         }
@@ -109,7 +109,7 @@ impl Texts<'_> {
         }
         check::size(root, variants.len()).map_err(|(found, most)| {
             let allowed = format!("at most {most} values in all variants together");
-            self.error(Cause::OutOfRange { found: format!("{found} values"), allowed }.into(), None)
+            self.error(RefusalCause::OutOfRange { found: format!("{found} values"), allowed }.into(), None)
         })?;
         Ok(variants)
     }
@@ -117,8 +117,8 @@ impl Texts<'_> {
     /// The tree with a variant's overrides and every `--set`, read; and its description.
     fn variant(
         &self,
-        root: &Table,
-        overrides: &Table,
+        root: &TomlTable,
+        overrides: &TomlTable,
         files: &mut Files<'_>,
     ) -> Result<(Scenario, String), ScenarioError> {
         let mut table = root.clone();
@@ -158,8 +158,8 @@ impl Texts<'_> {
 }
 
 /// The variant of a file without variants.
-fn lone() -> (String, Table) {
-    ("default".into(), Table::default())
+fn lone() -> (String, TomlTable) {
+    ("default".into(), TomlTable::default())
 }
 
 /// A name made of a file's: without folders and `.toml`, and without what no name may have.
@@ -173,8 +173,8 @@ fn stem(file: &str) -> String {
 }
 
 /// A quantity without quotes is the most common slip.
-fn syntax_help(cause: &Cause, place: &Place) -> Option<String> {
-    let Cause::Syntax { .. } = cause else { return None };
+fn syntax_help(cause: &RefusalCause, place: &Place) -> Option<String> {
+    let RefusalCause::Syntax { .. } = cause else { return None };
     let rest: String = place.excerpt.chars().skip(place.caret.0).collect();
     let value = rest.split([',', '}', ']']).next()?;
     let number = value.starts_with(|c: char| c.is_ascii_digit());

@@ -1,6 +1,6 @@
 //! Which links a packet takes: those of the shortest chain.
 
-use crate::{Link, Scenario};
+use crate::{DuplexLink, Scenario};
 use path::Stage;
 use std::net::Ipv4Addr;
 
@@ -67,7 +67,7 @@ impl Scenario {
 }
 
 /// For each host its neighbours, in the order of the links.
-fn ways(hosts: usize, links: &[Link]) -> Vec<Vec<(usize, Hop)>> {
+fn ways(hosts: usize, links: &[DuplexLink]) -> Vec<Vec<(usize, Hop)>> {
     let mut ways = vec![Vec::new(); hosts];
     for (link, l) in links.iter().enumerate() {
         let [a, b] = l.between;
@@ -78,7 +78,7 @@ fn ways(hosts: usize, links: &[Link]) -> Vec<Vec<(usize, Hop)>> {
 }
 
 /// For each host the first host of its island: two hosts of one island are joined by links.
-pub(crate) fn islands(hosts: usize, links: &[Link]) -> Vec<usize> {
+pub(crate) fn islands(hosts: usize, links: &[DuplexLink]) -> Vec<usize> {
     let ways = ways(hosts, links);
     let mut island = vec![usize::MAX; hosts];
     for first in 0..hosts {

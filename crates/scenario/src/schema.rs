@@ -1,6 +1,6 @@
 //! The JSON Schema of the file, for editors.
 
-use crate::file::File;
+use crate::file::ScenarioFile;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// indented JSON; it is what `docs/scenario.schema.json` holds.
 pub fn schema() -> String {
     let settings = SchemaSettings::draft07();
-    let schema = settings.into_generator().into_root_schema_for::<File>();
+    let schema = settings.into_generator().into_root_schema_for::<ScenarioFile>();
     let mut value = Value::from(schema);
     without_null(&mut value);
     if let Some(stage) = value.pointer_mut("/definitions/Stage") {

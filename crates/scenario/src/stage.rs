@@ -3,7 +3,7 @@
 use crate::NamedStage;
 use crate::address::check_name;
 use crate::de::{Entries, Fault};
-use crate::error::Cause;
+use crate::error::RefusalCause;
 use crate::tree::Node;
 use path::{Problem, Stage};
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
     if list.len() > MOST {
         let found = format!("a list of {} stages", list.len());
         let allowed = format!("at most {MOST}");
-        return Err(Fault::new(Cause::OutOfRange { found, allowed }, list[MOST].at));
+        return Err(Fault::new(RefusalCause::OutOfRange { found, allowed }, list[MOST].at));
     }
     let mut seen = BTreeSet::new();
     let mut stages = Vec::new();
@@ -67,10 +67,10 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
         check_name(&name, at)?;
         if name.bytes().all(|b| b.is_ascii_digit()) {
             let message = format!("the name `{name}` would be read as a stage's index; add a letter");
-            return Err(Fault::new(Cause::Conflict { message }, at));
+            return Err(Fault::new(RefusalCause::Conflict { message }, at));
         }
         if !seen.insert(name.clone()) {
-            return Err(Fault::new(Cause::DuplicateName { what: "stage", name }, at));
+            return Err(Fault::new(RefusalCause::DuplicateName { what: "stage", name }, at));
         }
         if enabled {
             stages.push(NamedStage { name, stage, file });
@@ -82,7 +82,7 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
 fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, Option<String>, bool), Fault> {
     let Some(table) = node.as_table() else {
         let expected = "a stage, for example { kind = \"delay\", delay = \"10ms\" }".into();
-        return Err(Cause::WrongType { found: node.value.kind().into(), expected }.into());
+        return Err(RefusalCause::WrongType { found: node.value.kind().into(), expected }.into());
     };
     let enabled = match table.get("enabled") {
         Some(value) => bool::deserialize(value).map_err(|f| f.or_at(value.at))?,
@@ -91,16 +91,16 @@ fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, Option<String>
     if let Some(name) = table.get("name") {
         String::deserialize(name).map_err(|f| f.or_at(name.at))?;
     }
-    let kind = table.get("kind").ok_or(Cause::MissingKey { key: "kind".into() })?;
+    let kind = table.get("kind").ok_or(RefusalCause::MissingKey { key: "kind".into() })?;
     let word = String::deserialize(kind).map_err(|f| f.or_at(kind.at))?;
     if !Stage::KINDS.contains(&word.as_str()) {
         let known = Stage::KINDS.iter().map(|k| k.to_string()).collect();
-        let cause = Cause::UnknownWord { what: "kind of stage", word, known };
+        let cause = RefusalCause::UnknownWord { what: "kind of stage", word, known };
         return Err(Fault::new(cause, kind.at));
     }
     let rest = Entries::without(table, &["kind", "name", "enabled"]);
     let mut stage = Stage::deserialize_kind(&word, rest).map_err(|mut fault| {
-        if let Cause::UnknownKey { known, .. } = &mut fault.cause
+        if let RefusalCause::UnknownKey { known, .. } = &mut fault.cause
             && *known == Stage::fields(&word)
         {
             known.extend(["name".into(), "enabled".into()]);
@@ -124,11 +124,11 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         };
         let text = text.map_err(|why| {
             let message = format!("cannot read the file `{name}`: {why}");
-            Fault::new(Cause::BadValue { message }, at)
+            Fault::new(RefusalCause::BadValue { message }, at)
         })?;
         let in_file = |p: Problem| {
             let message = format!("in the file `{name}`: {}", p.message);
-            Fault::new(Cause::Stage { message }, at)
+            Fault::new(RefusalCause::Stage { message }, at)
         };
         stage.load(&text).map_err(in_file)?;
     }
@@ -137,6 +137,6 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         // Only a key that is not there has to be named: the place names the others.
         let there = node.node_at(&path).is_some();
         let message = if there { problem.message } else { problem.to_string() };
-        Fault::new(Cause::Stage { message }, node.place(&path))
+        Fault::new(RefusalCause::Stage { message }, node.place(&path))
     })
 }

@@ -5,7 +5,7 @@
 //! split, so that no value can become two words or a command of its own. `sh -c '…'` is there for
 //! who wants a shell.
 
-use crate::error::Cause;
+use crate::error::RefusalCause;
 use std::net::Ipv4Addr;
 use transport::{App, Arrival};
 
@@ -58,7 +58,7 @@ impl Tool {
     }
 
     /// Reads the keys `tool` and `server`; on failure which of the two is wrong.
-    pub(crate) fn read(tool: &str, server: Option<&str>) -> Result<Tool, (&'static str, Cause)> {
+    pub(crate) fn read(tool: &str, server: Option<&str>) -> Result<Tool, (&'static str, RefusalCause)> {
         if tool.trim() != "iperf3" {
             let run = words(tool).map_err(|cause| ("tool", cause))?;
             let server = server.map(words).transpose().map_err(|cause| ("server", cause))?;
@@ -66,7 +66,7 @@ impl Tool {
         }
         if server.is_some() {
             let message = "iperf3 brings its own server; leave `server` out".into();
-            return Err(("server", Cause::Conflict { message }));
+            return Err(("server", RefusalCause::Conflict { message }));
         }
         Ok(Tool::Iperf3)
     }
@@ -113,8 +113,8 @@ pub fn fill(words: &[String], values: &Values) -> Vec<String> {
 }
 
 /// Splits a command into words, and checks their placeholders.
-fn words(command: &str) -> Result<Vec<String>, Cause> {
-    let bad = |message: String| Cause::BadValue { message };
+fn words(command: &str) -> Result<Vec<String>, RefusalCause> {
+    let bad = |message: String| RefusalCause::BadValue { message };
     let words = shlex::split(command)
         .ok_or_else(|| bad("a quote is opened and not closed, or a backslash stands last".into()))?;
     if words.first().is_none_or(String::is_empty) {
@@ -128,7 +128,7 @@ fn words(command: &str) -> Result<Vec<String>, Cause> {
             && !PLACEHOLDERS.contains(&name)
         {
             let known = PLACEHOLDERS.iter().map(|p| p.to_string()).collect();
-            return Err(Cause::UnknownWord { what: "placeholder", word: name.into(), known });
+            return Err(RefusalCause::UnknownWord { what: "placeholder", word: name.into(), known });
         }
     }
     Ok(words)

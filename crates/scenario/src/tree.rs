@@ -30,12 +30,12 @@ pub(crate) enum Value {
     Bool(bool),
     Date(String),
     Array(Vec<Node>),
-    Table(Table),
+    Table(TomlTable),
 }
 
 /// Keys in the order of the file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct TomlTable {
     pub entries: Vec<(Key, Node)>,
     /// Written `{ … }`: in a variant this is one value, not a path that goes on.
     pub inline: bool,
@@ -74,7 +74,7 @@ impl Value {
     }
 }
 
-impl Table {
+impl TomlTable {
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.entries.iter().find(|(k, _)| k.name == name).map(|(_, n)| n)
     }
@@ -98,7 +98,7 @@ impl Node {
     pub fn text(text: &str, at: Origin) -> Node {
         Node { value: Value::Text(text.into()), at }
     }
-    pub fn as_table(&self) -> Option<&Table> {
+    pub fn as_table(&self) -> Option<&TomlTable> {
         if let Value::Table(t) = &self.value { Some(t) } else { None }
     }
     pub fn as_array(&self) -> Option<&[Node]> {
@@ -215,11 +215,11 @@ impl Reader<'_> {
         Node { value, at }
     }
 
-    pub fn table(&self, table: &DeTable<'_>, inline: bool) -> Table {
+    pub fn table(&self, table: &DeTable<'_>, inline: bool) -> TomlTable {
         let entry = |(k, v): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
             let name: &std::borrow::Cow<'_, str> = k.get_ref();
             (Key { name: name.to_string(), at: self.origin(k.span()) }, self.node(v))
         };
-        Table { entries: table.iter().map(entry).collect(), inline }
+        TomlTable { entries: table.iter().map(entry).collect(), inline }
     }
 }

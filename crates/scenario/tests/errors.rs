@@ -1,6 +1,6 @@
 //! Every kind of mistake, and the line that answers it: place, key, message, help.
 
-use scenario::{Cause, Experiment, ScenarioError};
+use scenario::{Experiment, RefusalCause, ScenarioError};
 
 const GOOD: &str = r#"name = "good"
 duration = "20s"
@@ -117,19 +117,19 @@ fn a_long_line_is_shown_around_the_place() {
 fn what_is_too_large_is_refused() {
     let big = "#".repeat(scenario::MAX_BYTES + 1);
     let e = Experiment::parse("big.toml", &big, &[]).unwrap_err();
-    assert!(matches!(e.cause(), Cause::FileTooLarge { .. }));
+    assert!(matches!(e.cause(), RefusalCause::FileTooLarge { .. }));
     let link = "[links.l]\nbetween = [\"a\", \"b\"]\n";
     let variants: String = (0..1001).map(|i| format!("[variants.v{i}]\n")).collect();
     let e = Experiment::parse("many.toml", &format!("{link}{variants}"), &[]).unwrap_err();
-    assert!(matches!(e.cause(), Cause::OutOfRange { .. }), "{e}");
+    assert!(matches!(e.cause(), RefusalCause::OutOfRange { .. }), "{e}");
     let stages = "{ kind = \"delay\", delay = \"1ms\" }, ".repeat(101);
     let e = Experiment::parse("deep.toml", &format!("{link}forward = [{stages}]"), &[]).unwrap_err();
-    assert!(matches!(e.cause(), Cause::OutOfRange { .. }), "{e}");
+    assert!(matches!(e.cause(), RefusalCause::OutOfRange { .. }), "{e}");
     let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
     let e = Experiment::parse("deep.toml", &deep, &[]).unwrap_err();
-    assert!(matches!(e.cause(), Cause::Syntax { .. }), "{e}");
+    assert!(matches!(e.cause(), RefusalCause::Syntax { .. }), "{e}");
     let e = Experiment::parse("set.toml", link, &[format!("{}=1", vec!["hosts"; 500].join("."))]);
-    assert!(matches!(e.unwrap_err().cause(), Cause::BadPath { .. }));
+    assert!(matches!(e.unwrap_err().cause(), RefusalCause::BadPath { .. }));
 }
 
 /// What is edited, to what, and the error after `good.toml:`.

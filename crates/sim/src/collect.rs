@@ -1,7 +1,7 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
-use crate::flows::{Flow, Flows, Kind};
-use crate::network::Network;
+use crate::flows::{FlowKind, SimFlow, SimFlows};
+use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent};
 use scenario::Scenario;
@@ -21,7 +21,7 @@ fn rate(bytes_per_second: u64) -> f64 {
 }
 
 impl Collector {
-    pub fn new(flows: &Flows, network: &Network) -> Collector {
+    pub fn new(flows: &SimFlows, network: &SimNetwork) -> Collector {
         Collector {
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
@@ -30,11 +30,11 @@ impl Collector {
     }
 
     /// Takes one sample of everything; the network has caught up to `now`.
-    pub fn sample(&mut self, now: Time, flows: &Flows, network: &Network) {
+    pub fn sample(&mut self, now: Time, flows: &SimFlows, network: &SimNetwork) {
         let t = now.as_secs_f64();
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             let delivered_bytes = flows.delivered(flow);
-            let Kind::Tcp(f) = &flow.kind else {
+            let FlowKind::Tcp(f) = &flow.kind else {
                 series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
                 continue;
             };
@@ -69,8 +69,8 @@ impl Collector {
         mut self,
         name: &str,
         scenario: &Scenario,
-        flows: &Flows,
-        network: &Network,
+        flows: &SimFlows,
+        network: &SimNetwork,
         only: Option<usize>,
         end: Time,
     ) -> Outcome {
@@ -86,7 +86,7 @@ impl Collector {
             return Outcome::new(variant, vec![], vec![]);
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
-            if let Kind::Tcp(t) = &flow.kind {
+            if let FlowKind::Tcp(t) = &flow.kind {
                 series.resent = resent(flows.first_sender(t));
             }
         }
@@ -95,7 +95,7 @@ impl Collector {
 }
 
 /// What was counted of a flow.
-fn tally(flows: &Flows, flow: &Flow, network: &Network) -> FlowTally {
+fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     let mut tally = FlowTally {
         name: flow.name.clone(),
         of: flow.of as usize,
@@ -104,11 +104,11 @@ fn tally(flows: &Flows, flow: &Flow, network: &Network) -> FlowTally {
         ..FlowTally::default()
     };
     match &flow.kind {
-        Kind::Udp(u) => {
+        FlowKind::Udp(u) => {
             tally.sent_packets = u.source.sent;
             tally.lost_packets = Some(network.lost[u.number as usize]);
         }
-        Kind::Tcp(t) => {
+        FlowKind::Tcp(t) => {
             let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
             for end in &flows.ends[ends.clone()] {
                 tally.sent_packets += end.tx.stats.sent;

@@ -28,13 +28,13 @@ pub struct UdpFlow {
 }
 
 /// What a flow is made of.
-pub enum Kind {
+pub enum FlowKind {
     Tcp(TcpFlow),
     Udp(UdpFlow),
 }
 
 /// One flow of the result.
-pub struct Flow {
+pub struct SimFlow {
     pub name: String,
     /// Which of the scenario's flows it is (one of).
     pub of: u32,
@@ -43,13 +43,13 @@ pub struct Flow {
     pub dscp: u8,
     pub start: Time,
     pub started: bool,
-    pub kind: Kind,
+    pub kind: FlowKind,
 }
 
 /// All flows. Connection `c` has ends `2c` (client) and `2c + 1` (server) and directed flows of
 /// the same numbers; datagram flows follow, one number each.
-pub struct Flows {
-    pub flows: Vec<Flow>,
+pub struct SimFlows {
+    pub flows: Vec<SimFlow>,
     pub ends: Vec<Tcp>,
     /// Host of each end.
     pub host: Vec<u32>,
@@ -71,7 +71,7 @@ pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
-    out: Flows,
+    out: SimFlows,
     udp: Vec<(u32, u32)>,
 }
 
@@ -110,7 +110,7 @@ impl Builder<'_> {
                 let source =
                     UdpSource::new(*rate, size.unwrap_or(DATAGRAM), *arrival, start, *duration, stream);
                 self.udp.push((index as u32, f.to as u32));
-                Kind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
+                FlowKind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
             }
             app => {
                 let first = self.out.owner.len() as u32;
@@ -142,11 +142,11 @@ impl Builder<'_> {
                         self.out.ends[2 * c as usize + 1].rx.auto_read = false;
                     }
                 }
-                Kind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
+                FlowKind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
             }
         };
-        let cc = if matches!(kind, Kind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
-        self.out.flows.push(Flow {
+        let cc = if matches!(kind, FlowKind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
+        self.out.flows.push(SimFlow {
             name,
             of,
             from: f.from as u32,
@@ -159,7 +159,7 @@ impl Builder<'_> {
     }
 }
 
-impl Flows {
+impl SimFlows {
     /// Source and destination host of a directed flow number's connection or datagrams.
     pub fn ends_of(&self, number: u32) -> (usize, usize) {
         let number = number as usize;
@@ -171,8 +171,8 @@ impl Flows {
     }
 
     /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
-    pub fn new(scenario: &Scenario, seed: u64, only: Option<usize>) -> Flows {
-        let out = Flows {
+    pub fn new(scenario: &Scenario, seed: u64, only: Option<usize>) -> SimFlows {
+        let out = SimFlows {
             flows: Vec::new(),
             ends: Vec::new(),
             host: Vec::new(),
@@ -190,7 +190,7 @@ impl Flows {
             }
         }
         for (flow, to) in std::mem::take(&mut b.udp) {
-            if let Kind::Udp(u) = &mut b.out.flows[flow as usize].kind {
+            if let FlowKind::Udp(u) = &mut b.out.flows[flow as usize].kind {
                 u.number = b.out.of.len() as u32;
             }
             b.out.of.push(flow);
@@ -207,17 +207,17 @@ impl Flows {
     /// Has every first sender keep its retransmissions.
     pub fn keep_resent(&mut self) {
         for flow in &self.flows {
-            if let Kind::Tcp(t) = &flow.kind {
+            if let FlowKind::Tcp(t) = &flow.kind {
                 self.ends[2 * t.legs.start as usize].tx.again = Some(Vec::new());
             }
         }
     }
 
     /// Payload delivered to the receiving application so far. An exchange counts both ways.
-    pub fn delivered(&self, flow: &Flow) -> u64 {
+    pub fn delivered(&self, flow: &SimFlow) -> u64 {
         match &flow.kind {
-            Kind::Udp(u) => u.received_bytes,
-            Kind::Tcp(t) => {
+            FlowKind::Udp(u) => u.received_bytes,
+            FlowKind::Tcp(t) => {
                 let server = &self.ends[2 * t.legs.end as usize - 1];
                 let back =
                     if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
@@ -227,10 +227,10 @@ impl Flows {
     }
 
     /// Seconds over which a flow's goodput counts.
-    pub fn measured(&self, flow: &Flow, end: Time) -> Span {
+    pub fn measured(&self, flow: &SimFlow, end: Time) -> Span {
         match &flow.kind {
-            Kind::Udp(_) => end.since(flow.start),
-            Kind::Tcp(t) => {
+            FlowKind::Udp(_) => end.since(flow.start),
+            FlowKind::Tcp(t) => {
                 let from = self.established[t.legs.start as usize].unwrap_or(flow.start);
                 t.app.finished.unwrap_or(end).since(from)
             }

@@ -12,4 +12,4 @@ mod network;
 mod relayed;
 mod run;
 
-pub use run::{Options, Passage, Tap, run};
+pub use run::{Passage, SimOptions, Tap, run};

@@ -12,13 +12,13 @@ use units::Time;
 const REMEMBERED: usize = 1024;
 
 /// A packet that reached a host.
-pub struct Arrival {
+pub struct HostArrival {
     pub host: u32,
     pub packet: Packet<Segment>,
 }
 
 /// The topology.
-pub struct Network {
+pub struct SimNetwork {
     pub ways: Vec<LinkWay<Segment>>,
     /// For each host and destination the way to take; `u32::MAX` where there is none.
     next: Vec<u32>,
@@ -27,7 +27,7 @@ pub struct Network {
     pub destination: Vec<u32>,
     outbox: Outbox<Segment>,
     /// Packets at hosts, to be handled now, in order.
-    pub arrivals: VecDeque<Arrival>,
+    pub arrivals: VecDeque<HostArrival>,
     /// Packets too big for the path: (packet, mtu).
     pub bounced: Vec<(Packet<Segment>, u32)>,
     /// Fragments seen (one bit each) of packets that no tunnel end has joined.
@@ -44,9 +44,9 @@ pub struct Network {
     pub touched: Vec<u32>,
 }
 
-impl Network {
-    pub fn new(scenario: &Scenario, seed: u64) -> Network {
-        Network {
+impl SimNetwork {
+    pub fn new(scenario: &Scenario, seed: u64) -> SimNetwork {
+        SimNetwork {
             ways: chains::ways(scenario, seed),
             next: vec![u32::MAX; scenario.hosts.len() * scenario.hosts.len()],
             hosts: scenario.hosts.len(),
@@ -108,7 +108,7 @@ impl Network {
         let host = self.ways[way as usize].hosts[1] as u32;
         if !self.outbox.is_empty() {
             for (_, packet) in self.outbox.sent.drain(..) {
-                self.arrivals.push_back(Arrival { host, packet });
+                self.arrivals.push_back(HostArrival { host, packet });
             }
             if !self.outbox.dropped.is_empty() {
                 self.count_lost();

@@ -1,14 +1,14 @@
 //! Flows with relays: each leg is a connection of its own, and a relay passes the bytes on.
 
-use crate::flows::Kind;
-use crate::run::Run;
+use crate::flows::FlowKind;
+use crate::run::SimRun;
 use transport::{Segment, Side, pump};
 
-impl Run<'_> {
+impl SimRun<'_> {
     /// A flow with relays: the ends' application looks, and the relays pass bytes on.
     pub(crate) fn handle_relayed(&mut self, flow_index: u32, end: u32) {
         let now = self.now;
-        let Kind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
+        let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
         let legs = t.legs.clone();
         let (client, server) = (2 * legs.start, 2 * legs.end - 1);
         let mut out = std::mem::take(&mut self.others);
@@ -31,7 +31,7 @@ impl Run<'_> {
             {
                 self.open_leg(there);
             }
-            let Kind::Tcp(t) = &self.flows.flows[flow_index as usize].kind else { return };
+            let FlowKind::Tcp(t) = &self.flows.flows[flow_index as usize].kind else { return };
             let buffer = t.buffers[(far_side - legs.start - 1) as usize];
             self.relay(buffer, here, there, &mut out);
             self.relay(buffer, there, here, &mut out);

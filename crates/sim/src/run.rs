@@ -2,8 +2,8 @@
 
 use crate::agenda::Agenda;
 use crate::collect::Collector;
-use crate::flows::{Flows, Kind, ip_bytes};
-use crate::network::{Arrival, Network};
+use crate::flows::{FlowKind, SimFlows, ip_bytes};
+use crate::network::{HostArrival, SimNetwork};
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
@@ -68,7 +68,7 @@ pub struct Passage<'a> {
 
 /// What a run takes besides its scenario.
 #[derive(Default)]
-pub struct Options<'a> {
+pub struct SimOptions<'a> {
     /// Seed of every random stream.
     pub seed: u64,
     /// Run this flow alone (an index of the scenario's flows).
@@ -82,12 +82,12 @@ pub struct Options<'a> {
 /// Events between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
 
-pub(crate) struct Run<'a> {
+pub(crate) struct SimRun<'a> {
     pub(crate) now: Time,
     /// Counts settings of deadlines, for first-in first-out ties.
     pub(crate) order: u64,
-    network: Network,
-    pub(crate) flows: Flows,
+    network: SimNetwork,
+    pub(crate) flows: SimFlows,
     collector: Collector,
     /// Deadlines of ways, and one more: the sampler's.
     near: Agenda,
@@ -97,16 +97,16 @@ pub(crate) struct Run<'a> {
     segments: Vec<Segment>,
     pub(crate) others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
-    options: Options<'a>,
+    options: SimOptions<'a>,
 }
 
 /// Runs one variant of a scenario in virtual time. The outcome of a run that [`Options::progress`] ended is that
 /// of the time played, which its `duration_s` tells.
-pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
+pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     let cabled = crate::cable::lay(scenario);
     let scenario = cabled.as_ref().unwrap_or(scenario);
-    let mut network = Network::new(scenario, options.seed);
-    let mut flows = Flows::new(scenario, options.seed, options.only_flow);
+    let mut network = SimNetwork::new(scenario, options.seed);
+    let mut flows = SimFlows::new(scenario, options.seed, options.only_flow);
     let sampled = !scenario.sample.is_zero();
     if sampled {
         flows.keep_resent();
@@ -125,7 +125,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     let collector = Collector::new(&flows, &network);
     let near = Agenda::new(network.ways.len() + 1);
     let far = Agenda::new(flows.ends.len() + flows.flows.len());
-    let mut run = Run {
+    let mut run = SimRun {
         now: Time::ZERO,
         order: 0,
         network,
@@ -142,7 +142,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     run.begin(sampled);
     let end = run.play(Time::ZERO + scenario.duration, scenario.sample);
     let only = run.options.only_flow;
-    let Run { collector, flows, network, next_id, .. } = run;
+    let SimRun { collector, flows, network, next_id, .. } = run;
     if cfg!(debug_assertions) {
         network.check(next_id);
         flows.ends.iter().for_each(Tcp::check);
@@ -150,7 +150,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: Options) -> Outcome {
     collector.finish(variant, scenario, &flows, &network, only, end)
 }
 
-impl Run<'_> {
+impl SimRun<'_> {
     fn begin(&mut self, sampled: bool) {
         for way in 0..self.network.ways.len() {
             self.network.touched.push(way as u32);
@@ -240,14 +240,14 @@ impl Run<'_> {
         let flow = &mut self.flows.flows[index as usize];
         let mut out = std::mem::take(&mut self.segments);
         let wake = match &mut flow.kind {
-            Kind::Udp(u) => {
+            FlowKind::Udp(u) => {
                 u.source.handle_wake(now, &mut out);
                 let wake = u.source.next_wake();
                 let number = u.number;
                 self.emit_as(index, number, true, &mut out);
                 wake
             }
-            Kind::Tcp(t) => {
+            FlowKind::Tcp(t) => {
                 let client = 2 * t.legs.start;
                 let end = &mut self.flows.ends[client as usize];
                 if flow.started {
@@ -316,7 +316,7 @@ impl Run<'_> {
     /// Handles what arrived, and what that causes, until nothing is left to do now.
     #[inline]
     fn settle(&mut self) {
-        while let Some(Arrival { host, packet }) = self.network.arrivals.pop_front() {
+        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, packet);
         }
         while let Some((packet, mtu)) = self.network.bounced.pop() {
@@ -355,7 +355,7 @@ impl Run<'_> {
         if number as usize >= self.flows.ends.len() {
             let flow = self.flows.of[number as usize] as usize;
             self.collector.rtts[flow].record(self.now.since(packet.body.sent));
-            if let Kind::Udp(u) = &mut self.flows.flows[flow].kind {
+            if let FlowKind::Udp(u) = &mut self.flows.flows[flow].kind {
                 u.received += 1;
                 u.received_bytes += packet.body.len as u64;
             }
@@ -382,7 +382,7 @@ impl Run<'_> {
         if end % 2 == 0 && self.flows.established[connection].is_none() && tcp.is_established() {
             self.flows.established[connection] = Some(now);
         }
-        let Kind::Tcp(t) = &mut flow.kind else { return };
+        let FlowKind::Tcp(t) = &mut flow.kind else { return };
         let relays = t.legs.end - t.legs.start > 1;
         if !relays {
             let side = if end % 2 == 0 { Side::Client } else { Side::Server };
@@ -413,7 +413,7 @@ impl Run<'_> {
         self.emit(number, &mut out);
         self.segments = out;
         self.arm_end(number);
-        while let Some(Arrival { host, packet }) = self.network.arrivals.pop_front() {
+        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, packet);
         }
     }

@@ -30,7 +30,7 @@ fn results() -> Vec<Value> {
         let experiment = file(name);
         let play = |v: &scenario::Variant| {
             let outcomes = [1, 2]
-                .map(|seed| sim::run(&v.name, &v.scenario, sim::Options { seed, ..Default::default() }));
+                .map(|seed| sim::run(&v.name, &v.scenario, sim::SimOptions { seed, ..Default::default() }));
             combine(&outcomes, &[1, 2])
         };
         text(&experiment.description, experiment.variants.iter().map(play).collect())

@@ -70,13 +70,13 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-struct Kind {
+struct UnitKind {
     units: &'static [(&'static str, u64)],
     known: &'static str,
     example: &'static str,
 }
 
-const SPAN: Kind = Kind {
+const SPAN: UnitKind = UnitKind {
     units: &[
         ("ns", 1),
         ("us", 1_000),
@@ -91,7 +91,7 @@ const SPAN: Kind = Kind {
     example: "30ms",
 };
 
-const BYTES: Kind = Kind {
+const BYTES: UnitKind = UnitKind {
     units: &[
         ("B", 1),
         ("kB", 1_000),
@@ -106,7 +106,7 @@ const BYTES: Kind = Kind {
     example: "625kB",
 };
 
-const RATE: Kind = Kind {
+const RATE: UnitKind = UnitKind {
     units: &[
         ("bit/s", 1),
         ("kbit/s", 1_000),
@@ -125,23 +125,23 @@ const RATE: Kind = Kind {
     example: "20Mbit/s",
 };
 
-const SPEED: Kind = Kind {
+const SPEED: UnitKind = UnitKind {
     units: &[("km/h", 1_000_000), ("m/s", 3_600_000), ("mm/s", 3_600), ("mm/h", 1)],
     known: "km/h, m/s",
     example: "300km/h",
 };
 
-const LENGTH: Kind =
-    Kind { units: &[("mm", 1), ("m", 1_000), ("km", 1_000_000)], known: "mm, m, km", example: "800m" };
+const LENGTH: UnitKind =
+    UnitKind { units: &[("mm", 1), ("m", 1_000), ("km", 1_000_000)], known: "mm, m, km", example: "800m" };
 
-const FREQUENCY: Kind = Kind {
+const FREQUENCY: UnitKind = UnitKind {
     units: &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)],
     known: "Hz, kHz, MHz, GHz",
     example: "2.1GHz",
 };
 
 /// Reads `text` as a whole number of `kind`'s smallest unit.
-fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
+fn parse(text: &str, kind: &UnitKind) -> Result<u64, UnitError> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(digits);

@@ -127,7 +127,7 @@ fn captured(name: &str, scenario: &Scenario) -> Option<(Vec<Shown>, String)> {
     }
     let out = PcapWriter::new(Cursor::new(Vec::new())).unwrap();
     let mut tap = Tap { encoder: Encoder::new(scenario), out, shown: Vec::new() };
-    sim::run("t", scenario, sim::Options { seed: 1, tap: Some(&mut tap), ..Default::default() });
+    sim::run("t", scenario, sim::SimOptions { seed: 1, tap: Some(&mut tap), ..Default::default() });
     let file = std::env::temp_dir().join(format!("longfat-wire-{}-{name}.pcap", std::process::id()));
     fs::write(&file, tap.out.finish().unwrap().into_inner()).unwrap();
     let mut command = Command::new("tshark");

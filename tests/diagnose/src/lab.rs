@@ -24,20 +24,21 @@ pub fn case(set: u64, number: u64) -> Option<Case> {
 ///
 /// # Errors
 /// The lab says why it cannot; missing privileges as [`lab::Error::Permission`].
-pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::Error> {
-    let unsupported = |why: String| lab::Error::Unsupported { key: format!("case {}", case.number), why };
+pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabError> {
+    let unsupported = |why: String| lab::LabError::Unsupported { key: format!("case {}", case.number), why };
     let scenario = variant(case).map_err(unsupported)?.scenario;
     let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
     let files = Files {
         hosts: scenario.hosts.iter().map(|h| folder.join(format!("{}.pcap", h.name))).collect(),
         stages: (0..stages).map(|i| folder.join(format!("stage-{i}.pcap"))).collect(),
     };
-    let create = |paths: &[PathBuf]| -> Result<Vec<File>, lab::Error> {
+    let create = |paths: &[PathBuf]| -> Result<Vec<File>, lab::LabError> {
         let files: std::io::Result<_> = paths.iter().map(File::create).collect();
         files.map_err(|e| unsupported(e.to_string()))
     };
     let pcap = Some(lab::Captures { hosts: create(&files.hosts)?, stages: create(&files.stages)? });
-    let outcome = lab::run("kernel", &scenario, lab::Options { seed: case.seed, pcap, ..Default::default() });
+    let outcome =
+        lab::run("kernel", &scenario, lab::LabOptions { seed: case.seed, pcap, ..Default::default() });
     let seen = outcome.and_then(|o| {
         kernel::seen(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
     });

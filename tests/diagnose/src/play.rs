@@ -48,7 +48,7 @@ impl<W: Write> Sink for PcapSink<W> {
 pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
     let variant = variant(case)?;
     let mut watch = Watch::new(case, &variant.scenario, sink);
-    let options = sim::Options { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
+    let options = sim::SimOptions { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
     sim::run(&variant.name, &variant.scenario, options);
     watch.flush();
     Ok(truth::truth(case, &watch.seen))

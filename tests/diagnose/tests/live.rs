@@ -36,7 +36,7 @@ fn the_kernels_captures_are_diagnosed() {
                     right += usize::from(line.is_right() == Some(true));
                 }
             }
-            Err(e @ lab::Error::Permission { .. }) => {
+            Err(e @ lab::LabError::Permission { .. }) => {
                 eprintln!("SKIPPED, this needs root: {e}");
                 return;
             }

@@ -70,7 +70,7 @@ impl Cell {
         let scenario = self.checked()?;
         let seeds = if self.loss > 0.0 || self.path == "jitter" { most } else { 1 };
         let run =
-            |seed| Outcome::of(&sim::run("sim", &scenario, sim::Options { seed, ..Default::default() }));
+            |seed| Outcome::of(&sim::run("sim", &scenario, sim::SimOptions { seed, ..Default::default() }));
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))
     }
 
@@ -78,10 +78,10 @@ impl Cell {
     ///
     /// # Errors
     /// The lab says why it cannot; missing privileges as [`lab::Error::Permission`].
-    pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::Error> {
-        let unsupported = |why| lab::Error::Unsupported { key: self.line(), why };
+    pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::LabError> {
+        let unsupported = |why| lab::LabError::Unsupported { key: self.line(), why };
         let scenario = self.checked().map_err(unsupported)?;
-        let options = lab::Options { seed, notice: Some(notice), ..Default::default() };
+        let options = lab::LabOptions { seed, notice: Some(notice), ..Default::default() };
         lab::run("kernel", &scenario, options).map(|run| Outcome::of(&run))
     }
 }

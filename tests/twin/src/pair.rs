@@ -113,7 +113,7 @@ start = "{start}"
     /// # Errors
     /// The scenario does not parse.
     pub fn simulate(&self, run: u64) -> Result<Share, String> {
-        let options = sim::Options { seed: run, ..Default::default() };
+        let options = sim::SimOptions { seed: run, ..Default::default() };
         Ok(Share::of(&sim::run("sim", &self.checked(run)?, options)))
     }
 
@@ -122,7 +122,7 @@ start = "{start}"
     /// # Errors
     /// The lab says why it cannot.
     pub fn measure(&self, run: u64) -> Result<Share, String> {
-        let options = lab::Options { seed: run, ..Default::default() };
+        let options = lab::LabOptions { seed: run, ..Default::default() };
         let measured = lab::run("kernel", &self.checked(run)?, options).map_err(|e| e.to_string())?;
         Ok(Share::of(&measured))
     }

@@ -34,7 +34,7 @@ fn simulator_and_live_kernel_agree() {
         let mut said = Vec::new();
         let kernel = match cell.measure(1, &mut |text| said.push(text.to_string())) {
             Ok(outcome) => outcome,
-            Err(e @ lab::Error::Permission { .. }) => {
+            Err(e @ lab::LabError::Permission { .. }) => {
                 eprintln!("SKIPPED, this needs root: {e}");
                 return;
             }

@@ -6,12 +6,12 @@ const SECOND: u128 = 1_000_000_000;
 
 /// How an interface counts time.
 pub(super) struct PcapClock {
-    unit: Unit,
+    unit: ClockUnit,
     /// Nanoseconds to add.
     offset: i128,
 }
 
-enum Unit {
+enum ClockUnit {
     /// So many nanoseconds.
     Of(u64),
     /// A nanosecond has so many.
@@ -26,10 +26,10 @@ impl PcapClock {
     pub(super) fn new(resolution: u8, offset: i64) -> PcapClock {
         let exponent = (resolution & 0x7f) as u32;
         let unit = match resolution {
-            0x80.. => Unit::Two(exponent as u8),
-            ..=9 => Unit::Of(10u64.pow(9 - exponent)),
+            0x80.. => ClockUnit::Two(exponent as u8),
+            ..=9 => ClockUnit::Of(10u64.pow(9 - exponent)),
             // Finer than 10^-28 s, all times that 64 bits can tell are within the first nanosecond.
-            _ => Unit::Per(10u64.checked_pow(exponent - 9).unwrap_or(u64::MAX)),
+            _ => ClockUnit::Per(10u64.checked_pow(exponent - 9).unwrap_or(u64::MAX)),
         };
         PcapClock { unit, offset: offset as i128 * SECOND as i128 }
     }
@@ -38,13 +38,13 @@ impl PcapClock {
     #[inline]
     pub(super) fn time(&self, ticks: u64) -> Time {
         let ns = match self.unit {
-            Unit::Of(n) => match ticks.checked_mul(n) {
+            ClockUnit::Of(n) => match ticks.checked_mul(n) {
                 // As nearly every file has it.
                 Some(ns) if self.offset == 0 => return Time::from_nanos(ns),
                 _ => ticks as u128 * n as u128,
             },
-            Unit::Per(n) => (ticks / n) as u128,
-            Unit::Two(bits) => (ticks as u128 * SECOND) >> bits,
+            ClockUnit::Per(n) => (ticks / n) as u128,
+            ClockUnit::Two(bits) => (ticks as u128 * SECOND) >> bits,
         };
         Time::from_nanos((ns as i128 + self.offset).clamp(0, u64::MAX as i128) as u64)
     }

@@ -1,6 +1,6 @@
 //! Packets as they are read: for the page, and as Parquet.
 
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
 use result::parquet::{PACKETS, PacketRecord, PacketWriter};
@@ -12,7 +12,7 @@ use track::{PacketRecorder, PacketRow};
 
 /// What is gathered of a capture's packets.
 #[derive(Default)]
-pub struct Kept {
+pub struct KeptPackets {
     /// For the page.
     pub rows: Option<Rows>,
     /// For the folder.
@@ -20,9 +20,9 @@ pub struct Kept {
 }
 
 /// Fills what is kept; the reader owns it, so what it fills is shared.
-pub struct Tap(pub Arc<Mutex<Kept>>);
+pub struct KeptTap(pub Arc<Mutex<KeptPackets>>);
 
-impl PacketRecorder for Tap {
+impl PacketRecorder for KeptTap {
     fn row(&mut self, row: &PacketRow) {
         // Nobody else holds it while packets come.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,7 @@ pub struct PacketTap {
 
 impl PacketTap {
     /// Creates `folder` and the file in it, for the packets of `capture`.
-    pub fn create(folder: &Path, capture: &Path) -> Result<PacketTap, Problem> {
+    pub fn create(folder: &Path, capture: &Path) -> Result<PacketTap, CliProblem> {
         let path = folder.join(PACKETS.name);
         let create = || -> io::Result<_> {
             fs::create_dir_all(folder)?;
@@ -53,7 +53,7 @@ impl PacketTap {
         };
         match create() {
             Ok(file) => Ok(PacketTap { path, file, failed: None }),
-            Err(e) => Err(Problem::Io(path.display().to_string(), e)),
+            Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
         }
     }
 
@@ -78,12 +78,12 @@ impl PacketTap {
     }
 
     /// Writes what is left; the first error of all that happened.
-    pub fn finish(self) -> Result<(), Problem> {
+    pub fn finish(self) -> Result<(), CliProblem> {
         let done = match self.failed {
             Some(e) => Err(e),
             None => self.file.finish(),
         };
-        done.map_err(|e| Problem::Io(self.path.display().to_string(), e))
+        done.map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
     }
 }
 
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn the_page_and_the_file_get_the_same_packets() {
         let dir = std::env::temp_dir().join(format!("longfat-tap-{}", std::process::id()));
-        let kept = Arc::new(Mutex::new(Kept {
+        let kept = Arc::new(Mutex::new(KeptPackets {
             rows: Some(Rows::new(8, &[], 1000)),
             packets: Some(PacketTap::create(&dir, Path::new("a.pcap")).unwrap()),
         }));
-        let mut tap = Tap(kept.clone());
+        let mut tap = KeptTap(kept.clone());
         for i in 0..100 {
             let time = Time::from_nanos(1_700_000_000_000_000_000 + i);
             tap.row(&PacketRow {
@@ -112,7 +112,7 @@ mod tests {
             });
         }
         drop(tap);
-        let Kept { rows, packets } = std::mem::take(&mut *kept.lock().unwrap());
+        let KeptPackets { rows, packets } = std::mem::take(&mut *kept.lock().unwrap());
         packets.unwrap().finish().unwrap();
         let flow = |id| FlowDiagnosis { id, ..FlowDiagnosis::default() };
         let d = result::Diagnosis { flows: vec![flow(6), flow(7)], ..Default::default() };

@@ -28,7 +28,7 @@ mod probe_rtt;
 mod startup;
 mod window;
 
-use crate::hsr::{Hsr, Parameters};
+use crate::hsr::{Hsr, HsrParameters};
 use crate::jiffies::{self, Jiffies, micros};
 use crate::windowed_max::WindowedMax;
 use crate::{Algorithm, CaState, Controller, Event, Plain, Probe, RateSample, Socket, Window};
@@ -121,7 +121,7 @@ impl Bbr {
     }
 
     /// BBR-HSR: BBR with the RTT for the window, and the return after handovers, of `hsr.rs`.
-    pub fn hsr(random: Stream, parameters: &Parameters) -> Bbr {
+    pub fn hsr(random: Stream, parameters: &HsrParameters) -> Bbr {
         Bbr { hsr: Some(Hsr::new(parameters)), ..Bbr::new(random) }
     }
 

@@ -12,14 +12,14 @@ use units::Time;
 
 /// The estimate and its current interval.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aggregation {
+pub(super) struct Bbr3Aggregation {
     start: Time,
     /// Packets delivered since then.
     delivered: u64,
     max: WindowedMax,
 }
 
-impl Aggregation {
+impl Bbr3Aggregation {
     /// An interval begins. What it has delivered stays: the next ACK judges that.
     pub(super) fn restart(&mut self, now: Time) {
         self.start = now;

@@ -7,7 +7,7 @@
 //! "When not Probing for Bandwidth".
 
 use super::params::*;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{RateSample, Socket, Window};
 
 /// Packet-timed round trips.
@@ -96,7 +96,7 @@ impl Bbr3 {
         if !self.latest.round_start {
             return;
         }
-        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        let probing = matches!(self.state, Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up);
         if self.latest.loss_in_round && !probing {
             self.lower_bounds(w);
         }

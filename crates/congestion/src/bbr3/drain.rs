@@ -3,19 +3,19 @@
 //! Source: draft-ietf-ccwg-bbr-06, section "Drain".
 
 use super::params::*;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{Socket, Window};
 
 impl Bbr3 {
     /// EnterDrain.
     pub(super) fn enter_drain(&mut self) {
-        self.state = State::Drain;
+        self.state = Bbr3State::Drain;
         self.drain_start = self.rounds.count;
     }
 
     /// CheckDrainDone.
     pub(super) fn check_drain_done(&mut self, s: &Socket, w: &Window) {
-        if self.state == State::Drain
+        if self.state == Bbr3State::Drain
             && (s.inflight <= self.inflight(s, w, self.bw, UNIT)
                 || self.rounds.count > self.drain_start + DRAIN_ROUNDS)
         {

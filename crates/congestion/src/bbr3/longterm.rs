@@ -9,7 +9,7 @@
 //! Algorithm Details".
 
 use super::params::*;
-use super::{Acks, Bbr3, State};
+use super::{Bbr3, Bbr3State, ProbeAcks};
 use crate::{LostPacket, RateSample, Socket, Window};
 
 /// IsInflightTooHigh: more than 2 % lost of what was in flight; without SACK only one loss a round
@@ -48,24 +48,24 @@ impl Bbr3 {
             let least = beta(self.target_inflight(w) as u64) as u32;
             self.longterm = Some(in_flight.max(least));
         }
-        if self.state == State::Up {
-            self.undo.state = Some(State::Up);
+        if self.state == Bbr3State::Up {
+            self.undo.state = Some(Bbr3State::Up);
             self.start_down(s);
         }
     }
 
     /// AdaptLongTermModel. True when it has begun a new state.
     pub(super) fn adapt_long_term(&mut self, s: &Socket, w: &Window, rs: &RateSample) -> bool {
-        if self.rounds.start && self.cycle.acks == Acks::ProbeStarting {
-            self.cycle.acks = Acks::ProbeFeedback;
+        if self.rounds.start && self.cycle.acks == ProbeAcks::ProbeStarting {
+            self.cycle.acks = ProbeAcks::ProbeFeedback;
         }
-        if self.rounds.start && self.cycle.acks == Acks::ProbeStopping && self.end_probe(s, rs) {
+        if self.rounds.start && self.cycle.acks == ProbeAcks::ProbeStopping && self.end_probe(s, rs) {
             return true;
         }
         let Some(bound) = self.longterm else { return false };
         if !is_too_high(s, rs.lost, rs.tx_in_flight) {
             self.longterm = Some(bound.max(rs.tx_in_flight));
-            if self.state == State::Up {
+            if self.state == Bbr3State::Up {
                 self.probe_upward(w, rs);
             }
         }
@@ -76,7 +76,7 @@ impl Bbr3 {
     /// lost little, the real one follows at once; true then.
     fn end_probe(&mut self, s: &Socket, rs: &RateSample) -> bool {
         self.cycle.is_probe_sample = false;
-        self.cycle.acks = Acks::Init;
+        self.cycle.acks = ProbeAcks::Init;
         if !self.in_probe_bw() {
             return false;
         }

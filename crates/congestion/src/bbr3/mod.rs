@@ -33,19 +33,19 @@ mod undo;
 mod window;
 
 use crate::{Algorithm, CaState, Controller, Event, LostPacket, Plain, Probe, RateSample, Socket, Window};
-use aggregation::Aggregation;
+use aggregation::Bbr3Aggregation;
 use bandwidth::{Latest, MaxBw, Rounds};
 use params::*;
-use probe_bw::{Acks, Cycle};
+use probe_bw::{Cycle, ProbeAcks};
 use probe_rtt::MinRtt;
 use shortterm::ShortTerm;
 use startup::{FullBw, Losses};
-use undo::Undo;
+use undo::UndoModel;
 use units::{Label, Stream};
 
 /// What BBR is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum Bbr3State {
     Startup,
     Drain,
     Down,
@@ -59,7 +59,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     random: Stream,
-    state: State,
+    state: Bbr3State,
     /// Packet size, for reports.
     mss: u32,
     initial_cwnd: u32,
@@ -74,7 +74,7 @@ pub struct Bbr3 {
     bw: u64,
     latest: Latest,
     min_rtt: MinRtt,
-    aggregation: Aggregation,
+    aggregation: Bbr3Aggregation,
 
     full: FullBw,
     full_bw_reached: bool,
@@ -86,7 +86,7 @@ pub struct Bbr3 {
     short: ShortTerm,
     /// inflight_longterm, packets; `None` is unbounded.
     longterm: Option<u32>,
-    undo: Undo,
+    undo: UndoModel,
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
 }
@@ -96,7 +96,7 @@ impl Bbr3 {
     pub fn new(random: Stream) -> Bbr3 {
         Bbr3 {
             random,
-            state: State::Startup,
+            state: Bbr3State::Startup,
             mss: 0,
             initial_cwnd: 0,
             has_seen_rtt: false,
@@ -107,7 +107,7 @@ impl Bbr3 {
             bw: 0,
             latest: Latest::default(),
             min_rtt: MinRtt::default(),
-            aggregation: Aggregation::default(),
+            aggregation: Bbr3Aggregation::default(),
             full: FullBw::default(),
             full_bw_reached: false,
             losses: Losses::default(),
@@ -115,31 +115,31 @@ impl Bbr3 {
             cycle: Cycle::default(),
             short: ShortTerm::default(),
             longterm: None,
-            undo: Undo::default(),
+            undo: UndoModel::default(),
             prior_cwnd: 0,
         }
     }
 
     /// IsProbingBW.
     fn is_probing(&self) -> bool {
-        matches!(self.state, State::Startup | State::Refill | State::Up)
+        matches!(self.state, Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up)
     }
 
     /// The table in "Summary of Control Behavior in the State Machine".
     fn pacing_gain(&self) -> u64 {
         match self.state {
-            State::Startup => STARTUP_PACING_GAIN,
-            State::Drain => DRAIN_PACING_GAIN,
-            State::Down => DOWN_PACING_GAIN,
-            State::Cruise | State::Refill | State::ProbeRtt => UNIT,
-            State::Up => UP_PACING_GAIN,
+            Bbr3State::Startup => STARTUP_PACING_GAIN,
+            Bbr3State::Drain => DRAIN_PACING_GAIN,
+            Bbr3State::Down => DOWN_PACING_GAIN,
+            Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => UNIT,
+            Bbr3State::Up => UP_PACING_GAIN,
         }
     }
 
     fn cwnd_gain(&self) -> u64 {
         match self.state {
-            State::Up => UP_CWND_GAIN,
-            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            Bbr3State::Up => UP_CWND_GAIN,
+            Bbr3State::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
         }
     }
@@ -236,7 +236,7 @@ impl Controller for Bbr3 {
         self.aggregation.restart(s.now);
         if self.in_probe_bw() {
             self.set_pacing_rate(s, w, UNIT);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == Bbr3State::ProbeRtt {
             self.check_probe_rtt_done(s, w);
         }
     }
@@ -249,13 +249,13 @@ impl Controller for Bbr3 {
         let bytes = (self.max_bw.get() as u128 * (self.mss as u128 * 1_000_000)) >> BW_SCALE;
         Probe {
             state: match self.state {
-                State::Startup => "STARTUP",
-                State::Drain => "DRAIN",
-                State::Down => "PROBE_BW_DOWN",
-                State::Cruise => "PROBE_BW_CRUISE",
-                State::Refill => "PROBE_BW_REFILL",
-                State::Up => "PROBE_BW_UP",
-                State::ProbeRtt => "PROBE_RTT",
+                Bbr3State::Startup => "STARTUP",
+                Bbr3State::Drain => "DRAIN",
+                Bbr3State::Down => "PROBE_BW_DOWN",
+                Bbr3State::Cruise => "PROBE_BW_CRUISE",
+                Bbr3State::Refill => "PROBE_BW_REFILL",
+                Bbr3State::Up => "PROBE_BW_UP",
+                Bbr3State::ProbeRtt => "PROBE_RTT",
             },
             btl_bw: (bytes > 0).then_some(bytes.min(u64::MAX as u128) as u64),
             rt_prop: self.min_rtt.rtt,

@@ -11,13 +11,13 @@
 use super::bandwidth::rate;
 use super::params::*;
 use super::shortterm::ShortTerm;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{RateSample, Socket, Window};
 use units::{Span, Time};
 
 /// What the ACKs that come in now tell of the last probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Acks {
+pub(super) enum ProbeAcks {
     /// Nothing.
     #[default]
     Init,
@@ -34,7 +34,7 @@ pub(super) enum Acks {
 /// State of the cycle.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
-    pub acks: Acks,
+    pub acks: ProbeAcks,
     /// What comes in was sent in REFILL or UP, and has not yet been found too much.
     pub is_probe_sample: bool,
     /// The last probe lost too much (prev_probe_too_high).
@@ -56,7 +56,7 @@ pub(super) struct Cycle {
 impl Bbr3 {
     /// IsInAProbeBWState.
     pub(super) fn in_probe_bw(&self) -> bool {
-        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+        matches!(self.state, Bbr3State::Down | Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::Up)
     }
 
     /// StartProbeBW_DOWN.
@@ -69,9 +69,9 @@ impl Bbr3 {
         let random = self.random.below(PROBE_WAIT_RANDOM.as_nanos());
         self.cycle.wait = PROBE_WAIT + Span::from_nanos(random);
         self.cycle.start = s.now;
-        self.cycle.acks = Acks::ProbeStopping;
+        self.cycle.acks = ProbeAcks::ProbeStopping;
         self.start_round(s);
-        self.state = State::Down;
+        self.state = Bbr3State::Down;
     }
 
     /// StartProbeBW_REFILL.
@@ -79,17 +79,17 @@ impl Bbr3 {
         self.short = ShortTerm::default();
         (self.cycle.up_rounds, self.cycle.up_acked) = (0, 0);
         self.cycle.precautionary = false;
-        self.cycle.acks = Acks::Refilling;
+        self.cycle.acks = ProbeAcks::Refilling;
         self.start_round(s);
-        self.state = State::Refill;
+        self.state = Bbr3State::Refill;
     }
 
     /// StartProbeBW_UP.
     fn start_up(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
-        self.cycle.acks = Acks::ProbeStarting;
+        self.cycle.acks = ProbeAcks::ProbeStarting;
         self.start_round(s);
         self.reset_full_bw(rate(rs));
-        self.state = State::Up;
+        self.state = Bbr3State::Up;
         self.raise_slope(w);
     }
 
@@ -99,13 +99,13 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::Down | State::Cruise if self.is_time_to_probe(s, w) => self.start_refill(s),
-            State::Down if self.is_time_to_cruise(s, w) => self.state = State::Cruise,
-            State::Refill if self.rounds.start => {
+            Bbr3State::Down | Bbr3State::Cruise if self.is_time_to_probe(s, w) => self.start_refill(s),
+            Bbr3State::Down if self.is_time_to_cruise(s, w) => self.state = Bbr3State::Cruise,
+            Bbr3State::Refill if self.rounds.start => {
                 self.cycle.is_probe_sample = true;
                 self.start_up(s, w, rs);
             }
-            State::Up => self.check_up_done(s, w, rs),
+            Bbr3State::Up => self.check_up_done(s, w, rs),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@
 
 use super::params::*;
 use super::shortterm::ShortTerm;
-use super::{Acks, Bbr3, State};
+use super::{Bbr3, Bbr3State, ProbeAcks};
 use crate::{RateSample, Socket, Window};
 use units::{Span, Time};
 
@@ -45,14 +45,14 @@ impl Bbr3 {
 
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
-        if self.state != State::ProbeRtt && self.min_rtt.probe_expired && !self.idle_restart {
-            self.state = State::ProbeRtt;
+        if self.state != Bbr3State::ProbeRtt && self.min_rtt.probe_expired && !self.idle_restart {
+            self.state = Bbr3State::ProbeRtt;
             self.save_cwnd(s, w);
             self.min_rtt.done = None;
-            self.cycle.acks = Acks::ProbeStopping;
+            self.cycle.acks = ProbeAcks::ProbeStopping;
             self.start_round(s);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             self.handle_probe_rtt(s, w);
         }
         if rs.delivered.is_some_and(|delivered| delivered > 0) {
@@ -89,7 +89,7 @@ impl Bbr3 {
         if self.full_bw_reached {
             // The cycle begins anew, past DOWN: the queue is empty already.
             self.start_down(s);
-            self.state = State::Cruise;
+            self.state = Bbr3State::Cruise;
         } else {
             self.enter_startup();
         }

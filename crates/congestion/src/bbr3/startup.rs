@@ -8,7 +8,7 @@
 use super::bandwidth::rate;
 use super::longterm::is_too_high;
 use super::params::*;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{CaState, LostPacket, RateSample, Socket};
 
 /// The full-pipe estimator.
@@ -64,7 +64,7 @@ impl Bbr3 {
 
     /// CheckStartupDone.
     pub(super) fn check_startup_done(&mut self, s: &Socket, rs: &RateSample) {
-        if self.state == State::Startup {
+        if self.state == Bbr3State::Startup {
             self.check_startup_high_loss(s, rs);
             if self.full_bw_reached {
                 self.enter_drain();
@@ -90,7 +90,7 @@ impl Bbr3 {
             self.losses.ranges > 0
         };
         if high {
-            self.undo.state = Some(State::Startup);
+            self.undo.state = Some(Bbr3State::Startup);
             self.full.now = true;
             self.full_bw_reached = true;
             self.longterm = Some(self.bdp(self.max_bw.get(), UNIT).max(self.latest.inflight));
@@ -99,6 +99,6 @@ impl Bbr3 {
 
     /// EnterStartup.
     pub(super) fn enter_startup(&mut self) {
-        self.state = State::Startup;
+        self.state = Bbr3State::Startup;
     }
 }

@@ -5,14 +5,14 @@
 //! Recovery".
 
 use super::shortterm::ShortTerm;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{CaState, Socket, Window};
 
 /// The model before the first loss of a recovery.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Undo {
+pub(super) struct UndoModel {
     /// The state the losses ended: STARTUP or PROBE_BW_UP.
-    pub state: Option<State>,
+    pub state: Option<Bbr3State>,
     short: ShortTerm,
     longterm: Option<u32>,
     /// Saved for the recovery that runs or is about to.
@@ -39,7 +39,7 @@ impl Bbr3 {
     pub(super) fn save_state(&mut self, s: &Socket, w: &Window) {
         self.save_cwnd(s, w);
         if !self.undo.saved {
-            self.undo = Undo { state: None, short: self.short, longterm: self.longterm, saved: true };
+            self.undo = UndoModel { state: None, short: self.short, longterm: self.longterm, saved: true };
         }
     }
 
@@ -69,13 +69,15 @@ impl Bbr3 {
         self.short.inflight = looser(self.short.inflight, self.undo.short.inflight);
         self.longterm = looser(self.longterm, self.undo.longterm);
         match self.undo.state.take() {
-            Some(State::Startup) if self.state != State::Startup => {
+            Some(Bbr3State::Startup) if self.state != Bbr3State::Startup => {
                 self.full_bw_reached = false;
-                if self.state != State::ProbeRtt {
+                if self.state != Bbr3State::ProbeRtt {
                     self.enter_startup();
                 }
             }
-            Some(State::Up) if !matches!(self.state, State::Up | State::ProbeRtt) => self.start_refill(s),
+            Some(Bbr3State::Up) if !matches!(self.state, Bbr3State::Up | Bbr3State::ProbeRtt) => {
+                self.start_refill(s)
+            }
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 //! Source: draft-ietf-ccwg-bbr-06, section "Congestion Window".
 
 use super::params::*;
-use super::{Bbr3, State};
+use super::{Bbr3, Bbr3State};
 use crate::{CaState, RateSample, Socket, Window};
 
 impl Bbr3 {
@@ -21,7 +21,7 @@ impl Bbr3 {
     /// reassembled), four packets; two more while probing.
     fn quantized(&self, s: &Socket, w: &Window, inflight: u32) -> u32 {
         let inflight = inflight.max(3 * self.quantum(s, w)).max(MIN_PIPE_CWND);
-        if self.state == State::Up { inflight.saturating_add(2) } else { inflight }
+        if self.state == Bbr3State::Up { inflight.saturating_add(2) } else { inflight }
     }
 
     /// Inflight: packets in flight that `gain` asks for.
@@ -38,7 +38,7 @@ impl Bbr3 {
     /// `s.state` moves.
     pub(super) fn save_cwnd(&mut self, s: &Socket, w: &Window) {
         let recovers = s.state >= CaState::Recovery || self.undo.saved;
-        let untouched = !recovers && self.state != State::ProbeRtt;
+        let untouched = !recovers && self.state != Bbr3State::ProbeRtt;
         self.prior_cwnd = if untouched { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
     }
 
@@ -59,7 +59,7 @@ impl Bbr3 {
             cwnd = cwnd.saturating_add(acked);
         }
         cwnd = cwnd.max(MIN_PIPE_CWND);
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             cwnd = cwnd.min(self.probe_rtt_cwnd()); // BoundCwndForProbeRTT
         }
         w.cwnd = cwnd.min(self.model_bound()).min(w.cwnd_clamp);
@@ -68,9 +68,9 @@ impl Bbr3 {
     /// BoundCwndForModel.
     fn model_bound(&self) -> u32 {
         let long = match self.state {
-            State::Down | State::Refill | State::Up => self.longterm,
-            State::Cruise | State::ProbeRtt => self.with_headroom(),
-            State::Startup | State::Drain => None,
+            Bbr3State::Down | Bbr3State::Refill | Bbr3State::Up => self.longterm,
+            Bbr3State::Cruise | Bbr3State::ProbeRtt => self.with_headroom(),
+            Bbr3State::Startup | Bbr3State::Drain => None,
         };
         let unbounded = u32::MAX;
         long.unwrap_or(unbounded).min(self.short.inflight.unwrap_or(unbounded)).max(MIN_PIPE_CWND)

@@ -36,7 +36,7 @@
 
 mod parameters;
 
-pub use parameters::{Bound, Parameters, Problem, Recovery};
+pub use parameters::{Bound, HsrParameters, HsrProblem, RecoveryBandwidth};
 
 use crate::{Algorithm, Bbr, Controller};
 use parameters::Fixed;
@@ -54,11 +54,11 @@ const CALM_SAMPLES: u8 = 3;
 pub struct BbrHsr;
 
 impl Algorithm for BbrHsr {
-    type Parameters = Parameters;
+    type Parameters = HsrParameters;
     const LABEL: Label = Label::same("BBR-HSR");
     const ABOUT: &'static str = "BBR for high-speed trains: the window follows the present RTT, the bandwidth returns after a handover.";
 
-    fn controller(parameters: &Parameters, random: Stream) -> Box<dyn Controller> {
+    fn controller(parameters: &HsrParameters, random: Stream) -> Box<dyn Controller> {
         Box::new(Bbr::hsr(random, parameters))
     }
 }
@@ -69,12 +69,12 @@ pub(crate) struct Hsr {
     fixed: Fixed,
     /// RTT_avg, 1/1024 µs.
     average: Option<u64>,
-    handover: Option<Handover>,
+    handover: Option<HandoverFlag>,
 }
 
 /// The flag is 1.
 #[derive(Clone, Copy, Debug)]
-struct Handover {
+struct HandoverFlag {
     /// BtlBw in force when it began.
     held: u32,
     /// RTT samples in a row below T2.
@@ -91,7 +91,7 @@ pub(crate) enum Return {
 }
 
 impl Hsr {
-    pub(crate) fn new(parameters: &Parameters) -> Hsr {
+    pub(crate) fn new(parameters: &HsrParameters) -> Hsr {
         Hsr { fixed: Fixed::of(parameters), average: None, handover: None }
     }
 
@@ -110,7 +110,7 @@ impl Hsr {
             Some(average) => ((ONE - alpha) * average + alpha * newest) >> FRACTION,
         });
         if rtt_us > self.fixed.t1_us {
-            self.handover.get_or_insert(Handover { held: btl_bw, calm: 0 }).calm = 0;
+            self.handover.get_or_insert(HandoverFlag { held: btl_bw, calm: 0 }).calm = 0;
             return None;
         }
         let handover = self.handover.as_mut()?;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use units::{Rate, Span};
 
-    fn hsr(parameters: Parameters) -> Hsr {
+    fn hsr(parameters: HsrParameters) -> Hsr {
         parameters.check().unwrap();
         Hsr::new(&parameters)
     }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_average_moves_by_alpha_between_rt_prop_and_t() {
         let t = Bound::At(Span::from_millis(60));
-        let mut h = hsr(Parameters { alpha: 0.25, t, ..Parameters::default() });
+        let mut h = hsr(HsrParameters { alpha: 0.25, t, ..HsrParameters::default() });
         assert_eq!(h.rtt_us(40_000), 40_000, "no sample yet: RTprop");
         let mut estimates = Vec::new();
         for ms in [40, 80, 80, 80] {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(h.rtt_us(61_000), 61_000, "never below RTprop");
 
         // Without a bound it comes as near to 80 ms as a fraction of 1/1024 µs allows.
-        let mut h = hsr(Parameters { t: Bound::None, ..Parameters::default() });
+        let mut h = hsr(HsrParameters { t: Bound::None, ..HsrParameters::default() });
         for ms in std::iter::once(40).chain(std::iter::repeat_n(80, 300)) {
             h.update(ms * 1_000, 0);
         }
@@ -166,7 +166,8 @@ mod tests {
     /// The largest RTT and the largest window of time there are do not overflow.
     #[test]
     fn extremes_fit() {
-        let mut h = hsr(Parameters { alpha: 1.0, t: Bound::None, t1: Bound::None, ..Parameters::default() });
+        let mut h =
+            hsr(HsrParameters { alpha: 1.0, t: Bound::None, t1: Bound::None, ..HsrParameters::default() });
         for _ in 0..3 {
             assert_eq!(h.update(u32::MAX, 1), None, "without T1 there are no handovers");
             assert_eq!(h.rtt_us(0), u32::MAX);
@@ -176,7 +177,7 @@ mod tests {
     /// 1000 ms is not above T1, 80 ms is not below T2; one of 80 ms or more starts the count anew.
     #[test]
     fn a_handover_ends_with_three_short_rtts_in_a_row() {
-        let mut h = hsr(Parameters::default());
+        let mut h = hsr(HsrParameters::default());
         assert_eq!([1_000_000, 10, 10, 10].map(|rtt| h.update(rtt, 7)), [None; 4]);
         let late = [1_000_001, 2_000_000, 79_999, 79_999, 80_000, 79_999, 79_999];
         for (i, rtt) in late.into_iter().enumerate() {
@@ -190,15 +191,15 @@ mod tests {
 
     #[test]
     fn a_rate_may_be_given_to_return_to() {
-        let bw_rec = Recovery::At(Rate::from_bps(8_000_000));
-        let mut h = hsr(Parameters { bw_rec, ..Parameters::default() });
+        let bw_rec = RecoveryBandwidth::At(Rate::from_bps(8_000_000));
+        let mut h = hsr(HsrParameters { bw_rec, ..HsrParameters::default() });
         h.update(1_000_001, 9);
         assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7))[2], Some(Return::Rate(1_000_000)));
     }
 
     #[test]
     fn a_new_connection_knows_nothing_of_the_last() {
-        let mut h = hsr(Parameters::default());
+        let mut h = hsr(HsrParameters::default());
         h.update(1_000_001, 9);
         h.reset();
         assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7)), [None; 3]);

@@ -52,29 +52,29 @@ impl FromStr for Bound {
 /// What BtlBw returns to after a handover: written `"held"` or a rate of payload, `"5Mbit/s"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Recovery {
+pub enum RecoveryBandwidth {
     /// The BtlBw in force when the handover began.
     Held,
     /// This rate of payload.
     At(Rate),
 }
 
-impl fmt::Display for Recovery {
+impl fmt::Display for RecoveryBandwidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Recovery::Held => f.write_str("held"),
-            Recovery::At(rate) => rate.fmt(f),
+            RecoveryBandwidth::Held => f.write_str("held"),
+            RecoveryBandwidth::At(rate) => rate.fmt(f),
         }
     }
 }
 
-impl FromStr for Recovery {
+impl FromStr for RecoveryBandwidth {
     type Err = String;
-    fn from_str(text: &str) -> Result<Recovery, String> {
+    fn from_str(text: &str) -> Result<RecoveryBandwidth, String> {
         if text.trim() == "held" {
-            return Ok(Recovery::Held);
+            return Ok(RecoveryBandwidth::Held);
         }
-        text.parse().map(Recovery::At).map_err(|e: units::UnitError| format!("{e}, or \"held\""))
+        text.parse().map(RecoveryBandwidth::At).map_err(|e: units::UnitError| format!("{e}, or \"held\""))
     }
 }
 
@@ -106,12 +106,12 @@ macro_rules! written {
     };
 }
 written!(Bound, "none", "SpanOrNone");
-written!(Recovery, "held", "RateOrHeld");
+written!(RecoveryBandwidth, "held", "RateOrHeld");
 
 /// The parameters, named as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Parameters {
+pub struct HsrParameters {
     /// Weight of the newest RTT in the average that sizes the window, 1/1024 to 1. Default 0.125.
     pub alpha: f64,
     /// The most that the average (`alpha`) counts for, or `"none"`. Default 50 ms.
@@ -126,24 +126,24 @@ pub struct Parameters {
     pub t2: Span,
     /// What the bandwidth estimate returns to after a handover: `"held"` (the bandwidth of before), or a
     /// rate of payload. Default `"held"`.
-    pub bw_rec: Recovery,
+    pub bw_rec: RecoveryBandwidth,
 }
 
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
+impl Default for HsrParameters {
+    fn default() -> HsrParameters {
+        HsrParameters {
             alpha: 0.125,
             t: Bound::At(Span::from_millis(50)),
             t1: Bound::At(Span::from_millis(1_000)),
             t2: Span::from_millis(80),
-            bw_rec: Recovery::Held,
+            bw_rec: RecoveryBandwidth::Held,
         }
     }
 }
 
 /// What is wrong with [`Parameters`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Problem {
+pub enum HsrProblem {
     /// `alpha` is not from 1/1024 to 1.
     Alpha(f64),
     /// `T` is zero.
@@ -156,65 +156,68 @@ pub enum Problem {
     Rate(Rate),
 }
 
-impl Problem {
+impl HsrProblem {
     /// The key it concerns.
     pub fn key(&self) -> &'static str {
         match self {
-            Problem::Alpha(_) => "alpha",
-            Problem::NoRtt => "T",
-            Problem::NoCalm | Problem::Crossed(..) => "T2",
-            Problem::Rate(_) => "bw_rec",
+            HsrProblem::Alpha(_) => "alpha",
+            HsrProblem::NoRtt => "T",
+            HsrProblem::NoCalm | HsrProblem::Crossed(..) => "T2",
+            HsrProblem::Rate(_) => "bw_rec",
         }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for HsrProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Alpha(alpha) => {
+            HsrProblem::Alpha(alpha) => {
                 write!(f, "is {alpha}, but a weight is from 1/1024 to 1, for example 0.125")
             }
-            Problem::NoRtt => write!(f, "must be above zero, or \"none\" for no bound"),
-            Problem::NoCalm => write!(f, "must be above zero: no RTT is below it"),
-            Problem::Crossed(t2, t1) => {
+            HsrProblem::NoRtt => write!(f, "must be above zero, or \"none\" for no bound"),
+            HsrProblem::NoCalm => write!(f, "must be above zero: no RTT is below it"),
+            HsrProblem::Crossed(t2, t1) => {
                 write!(f, "is {t2}, but must not be above T1 ({t1}), which begins a handover")
             }
-            Problem::Rate(rate) => {
+            HsrProblem::Rate(rate) => {
                 write!(f, "is {rate}, but must be \"held\", or above zero and up to {MAX_RATE}")
             }
         }
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for HsrProblem {}
 
-impl Parameters {
+impl HsrParameters {
     /// Finds what serde cannot: values out of range.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), HsrProblem> {
         if !(1.0 / ONE as f64..=1.0).contains(&self.alpha) {
-            return Err(Problem::Alpha(self.alpha));
+            return Err(HsrProblem::Alpha(self.alpha));
         }
         if self.t == Bound::At(Span::ZERO) {
-            return Err(Problem::NoRtt);
+            return Err(HsrProblem::NoRtt);
         }
         if self.t2.is_zero() {
-            return Err(Problem::NoCalm);
+            return Err(HsrProblem::NoCalm);
         }
         if let Bound::At(t1) = self.t1
             && self.t2 > t1
         {
-            return Err(Problem::Crossed(self.t2, t1));
+            return Err(HsrProblem::Crossed(self.t2, t1));
         }
         match self.bw_rec {
-            Recovery::At(rate) if rate.as_bps() == 0 || rate > MAX_RATE => Err(Problem::Rate(rate)),
+            RecoveryBandwidth::At(rate) if rate.as_bps() == 0 || rate > MAX_RATE => {
+                Err(HsrProblem::Rate(rate))
+            }
             _ => Ok(()),
         }
     }
 }
 
-impl crate::Parameters for Parameters {
-    fn check(&self) -> Result<(), crate::Problem> {
-        Parameters::check(self).map_err(|e| crate::Problem { key: e.key(), message: e.to_string() })
+impl crate::Parameters for HsrParameters {
+    fn check(&self) -> Result<(), crate::ParameterProblem> {
+        HsrParameters::check(self)
+            .map_err(|e| crate::ParameterProblem { key: e.key(), message: e.to_string() })
     }
 
     /// The globals of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
@@ -230,14 +233,14 @@ impl crate::Parameters for Parameters {
         ]
     }
 
-    fn draw(choices: &mut Choices) -> Parameters {
+    fn draw(choices: &mut Choices) -> HsrParameters {
         let bound = |c: &mut Choices, ms: u64| c.maybe(|c| Span::from_millis(ms + c.below(100)));
-        Parameters {
+        HsrParameters {
             alpha: choices.one(&[0.125, 1.0, 0.01]),
             t: bound(choices, 1).map_or(Bound::None, Bound::At),
             t1: bound(choices, 100).map_or(Bound::None, Bound::At),
             t2: Span::from_millis(1 + choices.below(100)),
-            bw_rec: choices.maybe(Choices::rate).map_or(Recovery::Held, Recovery::At),
+            bw_rec: choices.maybe(Choices::rate).map_or(RecoveryBandwidth::Held, RecoveryBandwidth::At),
         }
     }
 }
@@ -255,15 +258,15 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    pub(super) fn of(p: &Parameters) -> Fixed {
+    pub(super) fn of(p: &HsrParameters) -> Fixed {
         Fixed {
             alpha: (p.alpha * ONE as f64 + 0.5) as u64,
             t_us: p.t.micros(),
             t1_us: p.t1.micros(),
             t2_us: crate::jiffies::micros(p.t2),
             bw_rec: match p.bw_rec {
-                Recovery::Held => None,
-                Recovery::At(rate) => Some((rate.as_bps() / 8).max(1)),
+                RecoveryBandwidth::Held => None,
+                RecoveryBandwidth::At(rate) => Some((rate.as_bps() / 8).max(1)),
             },
         }
     }
@@ -274,15 +277,15 @@ mod tests {
     use super::*;
     use crate::Parameters as _;
 
-    fn read(text: &str) -> Result<Parameters, String> {
+    fn read(text: &str) -> Result<HsrParameters, String> {
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
 
     #[test]
     fn what_is_left_out_is_as_published() {
-        assert_eq!(read("{}"), Ok(Parameters::default()));
+        assert_eq!(read("{}"), Ok(HsrParameters::default()));
         assert_eq!(
-            Parameters::default().kernel(),
+            HsrParameters::default().kernel(),
             [
                 ("hsr_alpha", 128),
                 ("hsr_T_us", 50_000),
@@ -323,6 +326,6 @@ mod tests {
         ] {
             assert_eq!(checked(text), Err(says.to_string()));
         }
-        assert!(Parameters { alpha: f64::NAN, ..Parameters::default() }.check().is_err());
+        assert!(HsrParameters { alpha: f64::NAN, ..HsrParameters::default() }.check().is_err());
     }
 }

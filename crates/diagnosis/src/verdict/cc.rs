@@ -5,7 +5,7 @@
 //! round trip in eight. Where the window is not what limits, nothing can be said.
 
 use super::evidence::FlowFacts;
-use super::round_trips::RoundTrip;
+use super::round_trips::RoundTripSpan;
 use result::diagnosis::Guess;
 use track::Track;
 
@@ -15,7 +15,7 @@ const LEAST: f64 = 0.3;
 const FEWEST: usize = 2;
 
 /// The guess.
-pub(crate) fn guess(_: &Track, rounds: &[RoundTrip], facts: &FlowFacts) -> Guess {
+pub(crate) fn guess(_: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
     let guess = |name: &str, confidence: f64| Guess { name: name.into(), confidence };
     let dips = probe_rtts(rounds, facts.mss);
     let mut falls = falls(rounds, facts.mss);
@@ -46,7 +46,7 @@ pub(crate) fn guess(_: &Track, rounds: &[RoundTrip], facts: &FlowFacts) -> Guess
 }
 
 /// To which share the amount in flight fell at each loss that no timeout followed.
-fn falls(rounds: &[RoundTrip], mss: f64) -> Vec<f64> {
+fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut i = 1;
     while i < rounds.len() {
@@ -69,9 +69,9 @@ fn falls(rounds: &[RoundTrip], mss: f64) -> Vec<f64> {
 }
 
 /// Times the flight sank to a few segments and came back without loss or pause.
-fn probe_rtts(rounds: &[RoundTrip], mss: f64) -> usize {
+fn probe_rtts(rounds: &[RoundTripSpan], mss: f64) -> usize {
     let calm =
-        |r: &RoundTrip| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
+        |r: &RoundTripSpan| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
     let mut times: Vec<f64> = Vec::new();
     for w in rounds.windows(9) {
         let (low, around) = (w[4].inflight, w[0].inflight.min(w[8].inflight));

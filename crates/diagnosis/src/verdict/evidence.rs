@@ -5,7 +5,7 @@
 //! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
 //! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/result/src/cause`).
 
-use super::round_trips::RoundTrip;
+use super::round_trips::RoundTripSpan;
 use crate::limiter::FoundLimiter;
 use result::cause::{RoundEvidence, RoundPart};
 use result::diagnosis::Cause;
@@ -49,7 +49,7 @@ pub(crate) struct FlowFacts {
 pub(crate) type RoundSplit = [(Cause, f64); 6];
 
 /// The split of every round.
-pub(crate) fn split(rounds: &[RoundTrip], facts: &FlowFacts) -> Vec<RoundSplit> {
+pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSplit> {
     let first_loss = rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0).unwrap_or(rounds.len());
     let mut seen = 0;
     let mut last = facts.losses.first().map_or(Cause::RandomLoss, |l| l.1);
@@ -84,7 +84,7 @@ pub(crate) fn split(rounds: &[RoundTrip], facts: &FlowFacts) -> Vec<RoundSplit> 
 
 /// What is known of round `i`.
 fn evidence(
-    rounds: &[RoundTrip],
+    rounds: &[RoundTripSpan],
     i: usize,
     first_loss: usize,
     last_loss: Cause,
@@ -118,7 +118,7 @@ fn evidence(
 }
 
 /// Behind an outage nothing is outstanding as far as the capture can see; in what comes next packets are missing.
-fn back_with_loss(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
     facts.near_receiver
@@ -136,7 +136,7 @@ fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
 }
 
 /// An outage ended within this round or the one before, whose losses are being repaired.
-fn near_outage(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     facts.outages.iter().any(|o| o.1 > r.from - r.width && o.0 < r.from + r.width)
 }
 
@@ -146,7 +146,7 @@ fn floor(facts: &FlowFacts) -> f64 {
 }
 
 /// Of what the round trip takes too long, the ACKs' way is most.
-fn acks_wait(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     // Where both wait, the data's way is full.
     if data_waits(r, facts) || link_full(r, facts) {
         return false;
@@ -167,7 +167,7 @@ fn acks_wait(r: &RoundTrip, facts: &FlowFacts) -> bool {
 }
 
 /// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
-fn link_full(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn link_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let busy =
         |l: &FoundLimiter| l.drain.is_some_and(|d| d.busy > 0.6) && l.delay_fit.is_some_and(|a| a.left < 0.3);
     if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
@@ -177,22 +177,22 @@ fn link_full(r: &RoundTrip, facts: &FlowFacts) -> bool {
 }
 
 /// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
-fn waits_for_refill(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn waits_for_refill(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     facts.limiter.is_some_and(|l| l.interval.is_some()) && limiter_is_full(r, facts)
 }
 
 /// A window at once ended a pause between `from` and the end of `r`.
-fn burst(from: f64, r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn burst(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let next = facts.bursts.partition_point(|b| *b < from);
     facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
 }
 
 /// For most of the round the limiter's flows together took all of its rate.
-fn limiter_is_full(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     mostly_full(&facts.full, r)
 }
 
-fn mostly_full(full: &[(f64, f64)], r: &RoundTrip) -> bool {
+fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
     let (from, to) = (r.from, r.from + r.width);
     let begin = full.partition_point(|f| f.1 <= from);
     let within = full[begin..].iter().take_while(|f| f.0 < to);
@@ -200,57 +200,57 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTrip) -> bool {
 }
 
 /// All packets of the round waited on the data's way, as timestamps tell.
-fn data_waits(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
     wait > floor(facts).max(0.002)
 }
 
 /// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.
-fn application(rounds: &[RoundTrip], i: usize) -> bool {
+fn application(rounds: &[RoundTripSpan], i: usize) -> bool {
     let r = &rounds[i];
     r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
 /// The window was full for a good part of the round, and what moved was what it let out.
-fn window(r: &RoundTrip, facts: &FlowFacts) -> bool {
+fn window(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
 }
 
 /// Holes are repaired one by one, and the window stays full because nothing moves past them: without SACK congestion
 /// control lets one segment go a round trip (RFC 6582 section 3.2).
-fn repairs_slowly(rounds: &[RoundTrip], i: usize) -> bool {
+fn repairs_slowly(rounds: &[RoundTripSpan], i: usize) -> bool {
     let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
     near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
 }
 
 /// The rounds around `i` in which data was sent.
-fn around(rounds: &[RoundTrip], i: usize) -> impl Iterator<Item = &RoundTrip> {
+fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTripSpan> {
     let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
     rounds[from..to].iter().filter(|r| r.packets > 0)
 }
 
 /// Round after round has small pieces with PSH: what the application wrote came to its end each time. Who fills
 /// a buffer or a window has none.
-fn small_writes(rounds: &[RoundTrip], i: usize) -> bool {
+fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
     let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
     with >= 2 && with * 2 >= around(rounds, i).count()
 }
 
 /// The sender had nothing to send for a while.
-fn paused(rounds: &[RoundTrip], i: usize) -> bool {
+fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
     around(rounds, i).any(|r| r.idle > 0.1 * r.width)
 }
 
 /// Packets waited in this round.
-fn waits(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
-    let waits = |r: &RoundTrip| r.rtt_min > facts.base + floor(facts);
+fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let waits = |r: &RoundTripSpan| r.rtt_min > facts.base + floor(facts);
     // A round without a sample is as the one before.
     waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
 }
 
 /// The flow had its whole share of the limiter. One that neither delay nor drops tell of is but the rate that packets come
 /// at, and that may be a window's: then the amount in flight does not change.
-fn full(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+fn full(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
         let flat = flat(rounds, i, facts);
@@ -262,7 +262,7 @@ fn full(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
 
 /// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next. The first
 /// window is every sender's slow start (RFC 5681 section 3.1).
-fn grows(rounds: &[RoundTrip], i: usize) -> bool {
+fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
     let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
@@ -271,7 +271,7 @@ fn grows(rounds: &[RoundTrip], i: usize) -> bool {
 
 /// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
 /// nothing holds grows; an application of its own pace lets it wander.
-fn flat(rounds: &[RoundTrip], i: usize, facts: &FlowFacts) -> bool {
+fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let around = || around(rounds, i).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
     high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
@@ -284,8 +284,8 @@ mod tests {
     const MSS: f64 = 1448.0;
 
     /// Rounds in which a window of a thousand segments is full, of which so many are sent again and acknowledged.
-    fn full_windows(resent: f64, acked: f64) -> Vec<RoundTrip> {
-        let round = |i: usize| RoundTrip {
+    fn full_windows(resent: f64, acked: f64) -> Vec<RoundTripSpan> {
+        let round = |i: usize| RoundTripSpan {
             from: i as f64 * 0.1,
             width: 0.1,
             packets: 1,
@@ -294,12 +294,12 @@ mod tests {
             inflight: 1000.0 * MSS,
             window: 1000.0 * MSS,
             window_full: 0.1,
-            ..RoundTrip::default()
+            ..RoundTripSpan::default()
         };
         (0..20).map(round).collect()
     }
 
-    fn whole(rounds: &[RoundTrip], cause: Cause) -> bool {
+    fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
         let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
         let splits = split(rounds, &facts);
         splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
@@ -315,16 +315,16 @@ mod tests {
 
     #[test]
     fn what_was_written_has_left_and_whose_fault_that_is() {
-        let round = |i: usize, resent| RoundTrip {
+        let round = |i: usize, resent| RoundTripSpan {
             from: i as f64 * 0.1,
             width: 0.1,
             packets: 9,
             ended: 0.1,
             resent,
-            ..RoundTrip::default()
+            ..RoundTripSpan::default()
         };
         let main = |resent, loss, send_buffer_full| {
-            let rounds: Vec<RoundTrip> = (0..9).map(|i| round(i, resent)).collect();
+            let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
             let facts =
                 FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
             let most = split(&rounds, &facts)[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));

@@ -1,13 +1,13 @@
 //! The numbers of a flow, and how far they can be trusted.
 
-use super::round_trips::RoundTrip;
+use super::round_trips::RoundTripSpan;
 use result::RttSummary;
 use result::diagnosis::Measures;
 use track::{SpanHistogram, Track};
 use units::Span;
 
 /// Measures of a track.
-pub(crate) fn measures(t: &Track, rounds: &[RoundTrip]) -> Measures {
+pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
     let c = &t.counts;
     let seconds: f64 = rounds.iter().map(|r| r.width).sum();
     let bytes = if c.acks > 0 { c.acked_bytes } else { c.unique_bytes };
@@ -70,7 +70,7 @@ fn rtt_summary(h: &SpanHistogram) -> RttSummary {
 }
 
 /// Greatest delivery rate over two rounds, bytes a second; one alone may hold the ACKs of two.
-fn fastest(rounds: &[RoundTrip], mean: f64) -> f64 {
+fn fastest(rounds: &[RoundTripSpan], mean: f64) -> f64 {
     rounds
         .windows(2)
         .filter(|w| w[0].width + w[1].width > 0.0)

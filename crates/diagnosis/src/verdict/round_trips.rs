@@ -5,7 +5,7 @@ use track::{PauseKind, SpanHistogram, Track};
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct RoundTrip {
+pub(crate) struct RoundTripSpan {
     /// Begin, seconds since the connection's first packet.
     pub from: f64,
     /// Length, seconds.
@@ -51,7 +51,7 @@ pub(crate) struct RoundTrip {
     pub silence: f64,
 }
 
-impl RoundTrip {
+impl RoundTripSpan {
     /// Seconds that no wait explains.
     pub fn moving(&self) -> f64 {
         (self.width - self.idle - self.ended - self.window_full - self.timeout - self.silence).max(0.0)
@@ -62,7 +62,7 @@ impl RoundTrip {
 const MOST: f64 = 4000.0;
 
 /// Rounds from the first to the last data, without gaps; `rtt` in seconds.
-pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
+pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
     let bin = track.bin.as_secs_f64().max(1e-6);
     let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
@@ -72,11 +72,11 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
     let width = (rtt.max(whole / MOST) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
-    let mut out: Vec<RoundTrip> = (0..count)
+    let mut out: Vec<RoundTripSpan> = (0..count)
         .map(|i| {
             let from = first + i as f64 * width;
             let (low, high) = (from.max(begin), (from + width).min(end));
-            RoundTrip {
+            RoundTripSpan {
                 from: low,
                 width: (high - low).max(0.0),
                 window: f64::INFINITY,
@@ -85,7 +85,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTrip> {
                 data_delay: f64::NAN,
                 ack_delay: f64::NAN,
                 data_wait: f64::NAN,
-                ..RoundTrip::default()
+                ..RoundTripSpan::default()
             }
         })
         .collect();

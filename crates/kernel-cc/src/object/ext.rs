@@ -6,7 +6,7 @@ use super::bytes::{part, text, u32};
 use super::elf::Elf;
 
 /// Where an instruction comes from.
-pub struct Line<'a> {
+pub struct SourceLine<'a> {
     /// The number of its section.
     pub section: usize,
     /// The instruction, bytes from the start of the section.
@@ -32,7 +32,7 @@ pub struct Access<'a> {
 /// All of it.
 #[derive(Default)]
 pub struct Ext<'a> {
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<SourceLine<'a>>,
     pub accesses: Vec<Access<'a>>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Ext<'a> {
         let mut ext = Ext::default();
         each(bytes, LINES, types, elf, |section, record| {
             let (at, source) = (u32(record, 0)? as usize, part(record, 4, 12)?);
-            ext.lines.push(Line { section, at, source });
+            ext.lines.push(SourceLine { section, at, source });
             Some(())
         })?;
         each(bytes, ACCESSES, types, elf, |section, record| {

@@ -16,26 +16,26 @@ const SHIFT_RIGHT: u32 = 5;
 const DEEPEST: usize = 8;
 
 /// One step from a struct to a member.
-enum Step<'a> {
+enum MemberStep<'a> {
     Named(&'a str),
     Element(u32),
 }
 
 /// The way to a member, by names.
-pub struct Way<'a> {
+pub struct MemberPath<'a> {
     /// The struct's name.
     pub root: &'a str,
     kind: u8,
     /// Which of several structs that follow each other; 0 behind a pointer to one.
     first: u32,
-    steps: Vec<Step<'a>>,
+    steps: Vec<MemberStep<'a>>,
     /// Where it leads in the object's own types.
-    pub there: Place,
+    pub there: MemberPlace,
 }
 
 /// Where a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberPlace {
     /// From the start of the struct, bits.
     bits: u64,
     /// Of a bit field; else 0.
@@ -61,18 +61,18 @@ pub enum Load {
     Impossible,
 }
 
-impl<'a> Way<'a> {
+impl<'a> MemberPath<'a> {
     /// Reads a way of indices, `0:3:1`, in the object's types.
-    pub fn read(types: &Btf<'a>, root: u32, path: &str) -> Option<Way<'a>> {
+    pub fn read(types: &Btf<'a>, root: u32, path: &str) -> Option<MemberPath<'a>> {
         let mut numbers = path.split(':').map(|n| n.parse::<u32>().ok());
         let first = numbers.next()??;
         let (number, whole) = types.plain(root)?;
-        let mut way = Way {
+        let mut way = MemberPath {
             root: types.name(&whole).split("___").next()?,
             kind: whole.kind,
             first,
             steps: Vec::new(),
-            there: Place { bits: start(types, number, first)?, width: 0, of: number },
+            there: MemberPlace { bits: start(types, number, first)?, width: 0, of: number },
         };
         for n in numbers {
             let (_, now) = types.plain(way.there.of)?;
@@ -80,12 +80,12 @@ impl<'a> Way<'a> {
                 STRUCT | UNION => {
                     let member = types.members(&now).nth(n? as usize)?;
                     if !member.name.is_empty() {
-                        way.steps.push(Step::Named(member.name));
+                        way.steps.push(MemberStep::Named(member.name));
                     }
                     way.there.within(member.bits, member.width, member.of)?
                 }
                 _ => {
-                    way.steps.push(Step::Element(n?));
+                    way.steps.push(MemberStep::Element(n?));
                     way.there.element(types, &now, n?)?
                 }
             };
@@ -99,16 +99,16 @@ impl<'a> Way<'a> {
     }
 
     /// The same way in the kernel's types, from one of the candidates.
-    pub fn follow(&self, types: &Btf<'_>, kernel: &Btf<'_>, root: u32) -> Option<Place> {
-        let mut place = Place { bits: start(kernel, root, self.first)?, width: 0, of: root };
+    pub fn follow(&self, types: &Btf<'_>, kernel: &Btf<'_>, root: u32) -> Option<MemberPlace> {
+        let mut place = MemberPlace { bits: start(kernel, root, self.first)?, width: 0, of: root };
         for step in &self.steps {
             let (_, now) = kernel.plain(place.of)?;
             place = match step {
-                Step::Named(name) => {
+                MemberStep::Named(name) => {
                     let found = member(kernel, &now, name, DEEPEST)?;
                     place.within(found.bits, found.width, found.of)?
                 }
-                Step::Element(n) => place.element(kernel, &now, *n)?,
+                MemberStep::Element(n) => place.element(kernel, &now, *n)?,
             };
         }
         let kinds = (types.plain(self.there.of)?.1.kind, kernel.plain(place.of)?.1.kind);
@@ -117,12 +117,12 @@ impl<'a> Way<'a> {
 }
 
 /// For messages: `tcp_sock.rtt_min.s[0].v`.
-impl std::fmt::Display for Way<'_> {
+impl std::fmt::Display for MemberPath<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.root)?;
         self.steps.iter().try_for_each(|step| match step {
-            Step::Named(name) => write!(f, ".{name}"),
-            Step::Element(n) => write!(f, "[{n}]"),
+            MemberStep::Named(name) => write!(f, ".{name}"),
+            MemberStep::Element(n) => write!(f, "[{n}]"),
         })
     }
 }
@@ -133,10 +133,10 @@ fn start(types: &Btf<'_>, of: u32, first: u32) -> Option<u64> {
 }
 
 /// A member by its name, also where it lies in an anonymous struct or union.
-fn member(types: &Btf<'_>, of: &Type<'_>, name: &str, deepest: usize) -> Option<Place> {
+fn member(types: &Btf<'_>, of: &Type<'_>, name: &str, deepest: usize) -> Option<MemberPlace> {
     let deeper = deepest.checked_sub(1)?;
     types.members(of).find_map(|m| {
-        let here = Place { bits: m.bits, width: m.width, of: m.of };
+        let here = MemberPlace { bits: m.bits, width: m.width, of: m.of };
         if m.name == name {
             return Some(here);
         }
@@ -149,12 +149,12 @@ fn member(types: &Btf<'_>, of: &Type<'_>, name: &str, deepest: usize) -> Option<
     })
 }
 
-impl Place {
-    fn within(self, bits: u64, width: u32, of: u32) -> Option<Place> {
-        Some(Place { bits: self.bits.checked_add(bits)?, width, of })
+impl MemberPlace {
+    fn within(self, bits: u64, width: u32, of: u32) -> Option<MemberPlace> {
+        Some(MemberPlace { bits: self.bits.checked_add(bits)?, width, of })
     }
 
-    fn element(self, types: &Btf<'_>, array: &Type<'_>, n: u32) -> Option<Place> {
+    fn element(self, types: &Btf<'_>, array: &Type<'_>, n: u32) -> Option<MemberPlace> {
         let (of, count) = types.elements(array)?;
         if array.kind != ARRAY || n >= count {
             return None;
@@ -192,7 +192,13 @@ impl Place {
 }
 
 /// What an instruction gets of the running kernel; `None` if the kernel has no such member.
-pub fn answer(way: &Way<'_>, types: &Btf<'_>, kernel: &Btf<'_>, roots: &[u32], what: u32) -> Option<Answer> {
+pub fn answer(
+    way: &MemberPath<'_>,
+    types: &Btf<'_>,
+    kernel: &Btf<'_>,
+    roots: &[u32],
+    what: u32,
+) -> Option<Answer> {
     let mut found = roots.iter().filter_map(|&root| {
         let place = way.follow(types, kernel, root)?;
         Some(Answer { value: place.tell(kernel, what)?, load: load(way, types, kernel, place) })
@@ -206,7 +212,7 @@ pub fn answer(way: &Way<'_>, types: &Btf<'_>, kernel: &Btf<'_>, roots: &[u32], w
 }
 
 /// A bit field is loaded as the object asks. Numbers without a sign may have another size than the object's.
-fn load(way: &Way<'_>, types: &Btf<'_>, kernel: &Btf<'_>, place: Place) -> Load {
+fn load(way: &MemberPath<'_>, types: &Btf<'_>, kernel: &Btf<'_>, place: MemberPlace) -> Load {
     let (ours, its) = (types.size(way.there.of), kernel.size(place.of));
     let is_bits = place.width > 0 || way.there.width > 0;
     match its {
@@ -217,6 +223,6 @@ fn load(way: &Way<'_>, types: &Btf<'_>, kernel: &Btf<'_>, place: Place) -> Load 
 }
 
 /// The number that an instruction of the object has before, where it is known: an offset.
-pub fn before(way: &Way<'_>, types: &Btf<'_>, what: u32) -> Option<u64> {
+pub fn before(way: &MemberPath<'_>, types: &Btf<'_>, what: u32) -> Option<u64> {
     if what == OFFSET && way.there.width == 0 { way.there.tell(types, what) } else { None }
 }

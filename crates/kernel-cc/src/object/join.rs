@@ -4,11 +4,11 @@ use super::Opened;
 use super::elf::{FUNC, Symbol};
 use super::instruction::{Instruction, SIZE};
 use super::relocate::{At, Code};
-use crate::Error;
+use crate::ControlError;
 
 /// What the kernel checks and runs.
 #[derive(Debug)]
-pub struct Program {
+pub struct JoinedProgram {
     /// The instructions.
     pub code: Vec<u8>,
     /// The source line of each (`struct bpf_line_info`).
@@ -29,18 +29,18 @@ const LONGEST: usize = 1_000_000 * SIZE;
 ///
 /// # Errors
 /// [`Error::Object`].
-pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<Program, Error> {
+pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram, ControlError> {
     let mut placed = vec![Placed { function: function(object, first)?, start: 0 }];
-    let mut program = Program { code: Vec::new(), lines: Vec::new() };
+    let mut program = JoinedProgram { code: Vec::new(), lines: Vec::new() };
     let mut next = 0;
     while next < placed.len() {
         let Placed { function, start } = placed[next];
         let (from, to) = (function.start, function.start.wrapping_add(function.size));
         let piece = code.sections.get(function.section).and_then(|s| s.get(from..to));
-        let piece = piece.ok_or_else(|| Error::object("a function is not where its symbol says"))?;
+        let piece = piece.ok_or_else(|| ControlError::object("a function is not where its symbol says"))?;
         let end = start + piece.len();
         if piece.len() % SIZE != 0 || end > LONGEST {
-            return Err(Error::object("a function is no list of instructions"));
+            return Err(ControlError::object("a function is no list of instructions"));
         }
         program.code.extend_from_slice(piece);
         program.add_lines(object, function, start);
@@ -59,13 +59,15 @@ pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<Program, Erro
     Ok(program)
 }
 
-fn function<'o, 'a>(object: &'o Opened<'a>, at: At) -> Result<&'o Symbol<'a>, Error> {
+fn function<'o, 'a>(object: &'o Opened<'a>, at: At) -> Result<&'o Symbol<'a>, ControlError> {
     let mut symbols = object.elf.symbols.iter();
     let found = symbols.find(|s| s.kind == FUNC && (s.section, s.start) == at);
-    found.filter(|s| s.size > 0).ok_or_else(|| Error::object("it calls a function that it does not have"))
+    found
+        .filter(|s| s.size > 0)
+        .ok_or_else(|| ControlError::object("it calls a function that it does not have"))
 }
 
-impl Program {
+impl JoinedProgram {
     fn add_lines(&mut self, object: &Opened<'_>, function: &Symbol<'_>, start: usize) {
         let within = |at: usize| at.checked_sub(function.start).filter(|n| *n < function.size);
         for line in object.ext.lines.iter().filter(|l| l.section == function.section) {
@@ -77,7 +79,7 @@ impl Program {
     }
 
     /// Calls count instructions from the one behind them.
-    fn fill_calls(&mut self, code: &Code, placed: &[Placed<'_, '_>]) -> Result<(), Error> {
+    fn fill_calls(&mut self, code: &Code, placed: &[Placed<'_, '_>]) -> Result<(), ControlError> {
         for Placed { function, start } in placed {
             let section = function.section;
             let calls =
@@ -88,7 +90,7 @@ impl Program {
                 let to = to.map_or(0, |p| p.start);
                 let distance = (to as i64 - (at + SIZE) as i64) / SIZE as i64;
                 let mut call = Instruction::at(&mut self.code, at)
-                    .ok_or_else(|| Error::object("a call is no instruction"))?;
+                    .ok_or_else(|| ControlError::object("a call is no instruction"))?;
                 call.set_number(distance as i32 as u32);
             }
         }

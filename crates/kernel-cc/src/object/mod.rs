@@ -17,14 +17,14 @@ mod shape;
 mod tests;
 
 pub use btf::Btf;
-pub use control::{Operation, Plan, plan};
+pub use control::{Operation, StructOpsPlan, plan};
 pub use describe::{CONSTANTS, describe};
 pub use join::join;
 pub use relocate::Code;
 #[cfg(test)]
 pub use shape::shape;
 
-use crate::{Error, Parameter};
+use crate::{ControlError, Parameter};
 use elf::{Elf, OBJECT};
 use ext::Ext;
 
@@ -48,14 +48,16 @@ impl<'a> Opened<'a> {
     ///
     /// # Errors
     /// [`Error::Object`].
-    pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, Error> {
-        let elf = Elf::read(bytes).ok_or_else(|| Error::object("it is no eBPF object, or it is damaged"))?;
+    pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, ControlError> {
+        let elf =
+            Elf::read(bytes).ok_or_else(|| ControlError::object("it is no eBPF object, or it is damaged"))?;
         let types = elf.data(".BTF").and_then(Btf::read);
-        let types =
-            types.ok_or_else(|| Error::object("the types that it should have (.BTF) cannot be read"))?;
+        let types = types
+            .ok_or_else(|| ControlError::object("the types that it should have (.BTF) cannot be read"))?;
         let ext = elf.data(".BTF.ext").and_then(|bytes| Ext::read(bytes, &types, &elf));
-        let ext =
-            ext.ok_or_else(|| Error::object("what it should tell of its code (.BTF.ext) cannot be read"))?;
+        let ext = ext.ok_or_else(|| {
+            ControlError::object("what it should tell of its code (.BTF.ext) cannot be read")
+        })?;
         let section = elf.find(CONSTANTS);
         let constants = section.map_or(Vec::new(), |n| elf.sections[n].data.to_vec());
         Ok(Opened { name: name.into(), elf, types, ext, section, constants })
@@ -95,9 +97,9 @@ impl<'a> Opened<'a> {
     ///
     /// # Errors
     /// [`Error::Parameter`].
-    pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), Error> {
+    pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), ControlError> {
         let all = self.parameters();
-        let wrong = |why: String| Error::Parameter { why };
+        let wrong = |why: String| ControlError::Parameter { why };
         for &(name, value) in values {
             let found = all.iter().find(|p| p.name == name).ok_or_else(|| {
                 let known: Vec<&str> = all.iter().map(|p| p.name.as_str()).collect();

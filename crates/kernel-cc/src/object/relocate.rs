@@ -4,11 +4,11 @@
 use super::Opened;
 use super::btf::{self, Btf};
 use super::elf::{self, Relocation};
-use super::field::{self, Load, Way};
+use super::field::{self, Load, MemberPath};
 use super::instruction::{
     CALL, Instruction, LOAD_64, PSEUDO_CALL, PSEUDO_KFUNC_CALL, PSEUDO_MAP_VALUE, SIZE,
 };
-use crate::Error;
+use crate::ControlError;
 use std::collections::BTreeMap;
 
 /// Relocations of eBPF (Documentation/bpf/llvm_reloc.rst).
@@ -33,7 +33,7 @@ impl Code {
     ///
     /// # Errors
     /// [`Error::Object`]; [`Error::Kernel`] where a function is missing.
-    pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, Error> {
+    pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
         let mut code = Code { sections, calls: BTreeMap::new(), lacks: Vec::new() };
@@ -50,22 +50,24 @@ impl Code {
         Ok(code)
     }
 
-    fn instruction(&mut self, section: usize, at: usize) -> Result<Instruction<'_>, Error> {
+    fn instruction(&mut self, section: usize, at: usize) -> Result<Instruction<'_>, ControlError> {
         let found = self.sections.get_mut(section).and_then(|code| Instruction::at(code, at));
-        found.ok_or_else(|| Error::object("it speaks of an instruction that it does not have"))
+        found.ok_or_else(|| ControlError::object("it speaks of an instruction that it does not have"))
     }
 
-    fn fill_members(&mut self, object: &Opened<'_>, kernel: &Btf<'_>) -> Result<(), Error> {
+    fn fill_members(&mut self, object: &Opened<'_>, kernel: &Btf<'_>) -> Result<(), ControlError> {
         let mut roots = BTreeMap::new();
         for access in &object.ext.accesses {
-            let way = Way::read(&object.types, access.root, access.path)
-                .ok_or_else(|| Error::object("it reads a member that its own types lack"))?;
+            let way = MemberPath::read(&object.types, access.root, access.path)
+                .ok_or_else(|| ControlError::object("it reads a member that its own types lack"))?;
             let found = roots.entry(access.root).or_insert_with(|| way.candidates(kernel));
             let answer = field::answer(&way, &object.types, kernel, found, access.what);
             let mut instruction = self.instruction(access.section, access.at)?;
             let before = field::before(&way, &object.types, access.what);
             if before.is_some() && instruction.filled() != before {
-                return Err(Error::object(format!("an instruction does not read {way}, as it should")));
+                return Err(ControlError::object(format!(
+                    "an instruction does not read {way}, as it should"
+                )));
             }
             let filled = answer.is_some_and(|answer| {
                 let fits = match (answer.load, instruction.access_size()) {
@@ -104,14 +106,15 @@ impl Code {
         constants: i32,
         section: usize,
         relocation: &Relocation,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ControlError> {
         let symbol = object.elf.symbols.get(relocation.symbol);
-        let symbol = symbol.ok_or_else(|| Error::object("it speaks of a symbol that it does not have"))?;
+        let symbol =
+            symbol.ok_or_else(|| ControlError::object("it speaks of a symbol that it does not have"))?;
         let mut instruction = self.instruction(section, relocation.at)?;
         match (relocation.kind, instruction.code()) {
             (R_BPF_64_32, CALL) if symbol.section == 0 => {
                 let function = kernel.find(symbol.name, btf::FUNC);
-                let function = function.ok_or_else(|| Error::Kernel {
+                let function = function.ok_or_else(|| ControlError::Kernel {
                     why: format!("this kernel has no function {}, which {} calls", symbol.name, object.name),
                 })?;
                 instruction.set_source(PSEUDO_KFUNC_CALL);
@@ -126,12 +129,12 @@ impl Code {
                 let place = (symbol.start as u32).wrapping_add(instruction.number());
                 instruction.set_source(PSEUDO_MAP_VALUE);
                 if !instruction.set_numbers(constants as u32, place) {
-                    return Err(Error::object("its code ends within an instruction"));
+                    return Err(ControlError::object("its code ends within an instruction"));
                 }
             }
             _ => {
                 let why = format!("{} cannot be filled in: only constants and functions can", symbol.name);
-                return Err(Error::object(why));
+                return Err(ControlError::object(why));
             }
         }
         Ok(())

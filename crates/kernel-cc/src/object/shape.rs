@@ -2,7 +2,7 @@
 
 use super::Opened;
 use super::elf::FUNC;
-use super::field::Way;
+use super::field::MemberPath;
 use crate::Parameter;
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub struct Shape {
 pub fn shape(object: &Opened<'_>) -> Shape {
     let symbols = || object.elf.symbols.iter().filter(|s| s.is_global);
     let accesses = object.ext.accesses.iter();
-    let ways = accesses.filter_map(|a| Way::read(&object.types, a.root, a.path));
+    let ways = accesses.filter_map(|a| MemberPath::read(&object.types, a.root, a.path));
     Shape {
         licence: object.licence().into(),
         parameters: object.parameters(),

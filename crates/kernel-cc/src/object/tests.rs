@@ -2,7 +2,7 @@
 
 use super::btf::{self, Btf};
 use super::bytes::u32;
-use super::field::{self, Load, Way};
+use super::field::{self, Load, MemberPath};
 use super::instruction::{CALL, Instruction, PSEUDO_CALL, SIZE};
 use super::relocate::Code;
 use super::{Opened, join, plan, shape};
@@ -175,7 +175,7 @@ fn parameters_have_their_defaults_and_take_values() {
 fn ask(ours: &Writer, kernel: &Writer, path: &str, what: u32) -> Option<(u64, Load)> {
     let (ours, kernel) = (ours.bytes(), kernel.bytes());
     let (ours, kernel) = (Btf::read(&ours).expect("types"), Btf::read(&kernel).expect("types"));
-    let way = Way::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a way");
+    let way = MemberPath::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a way");
     let found = way.candidates(&kernel);
     field::answer(&way, &ours, &kernel, &found, what).map(|answer| (answer.value, answer.load))
 }

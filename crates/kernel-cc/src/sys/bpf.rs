@@ -134,7 +134,7 @@ pub fn freeze(map: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// A program to be checked.
-pub struct Program<'a> {
+pub struct ProgramLoad<'a> {
     /// For tools that list programs.
     pub name: &'a str,
     pub code: &'a [u8],
@@ -157,7 +157,7 @@ pub struct Refused {
 }
 
 /// Has the kernel check a program. If it refuses, it is asked again for its reasons.
-pub fn load_program(program: &Program<'_>) -> Result<OwnedFd, Refused> {
+pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
     let refused = |error: io::Error, log: String| Refused { error, log };
     let licence = CString::new(program.licence).unwrap_or_default();
     let arguments = || {

@@ -9,7 +9,7 @@
 //! command does, when it is killed, or when the other end of its lifeline is closed, which is when
 //! the process that started it is gone, however that ended.
 
-use super::{Account, check, check_size, exit_code};
+use super::{UserAccount, check, check_size, exit_code};
 use std::ffi::CStr;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
@@ -19,7 +19,7 @@ use std::ptr::{null, null_mut};
 /// What may fail on the way to the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Step {
+pub enum LaunchStep {
     Network,
     Mounts,
     HostNames,
@@ -29,34 +29,34 @@ pub enum Step {
     Exec,
 }
 
-impl Step {
-    const ALL: [Step; 7] = [
-        Step::Network,
-        Step::Mounts,
-        Step::HostNames,
-        Step::Descriptors,
-        Step::Privileges,
-        Step::Fork,
-        Step::Exec,
+impl LaunchStep {
+    const ALL: [LaunchStep; 7] = [
+        LaunchStep::Network,
+        LaunchStep::Mounts,
+        LaunchStep::HostNames,
+        LaunchStep::Descriptors,
+        LaunchStep::Privileges,
+        LaunchStep::Fork,
+        LaunchStep::Exec,
     ];
 
     /// Back from the error pipe: which step, and what the kernel said.
-    pub fn decode(report: [u8; 8]) -> (Step, io::Error) {
+    pub fn decode(report: [u8; 8]) -> (LaunchStep, io::Error) {
         let [step, _, _, _, code @ ..] = report;
-        let step = Step::ALL.into_iter().find(|s| *s as u8 == step).unwrap_or(Step::Fork);
+        let step = LaunchStep::ALL.into_iter().find(|s| *s as u8 == step).unwrap_or(LaunchStep::Fork);
         (step, io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
     }
 }
 
 /// A step that failed.
-struct Failed(Step, i32);
+struct Failed(LaunchStep, i32);
 
 trait At<T> {
-    fn at(self, step: Step) -> Result<T, Failed>;
+    fn at(self, step: LaunchStep) -> Result<T, Failed>;
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, step: Step) -> Result<T, Failed> {
+    fn at(self, step: LaunchStep) -> Result<T, Failed> {
         self.map_err(|e| Failed(step, e.raw_os_error().unwrap_or(libc::EINVAL)))
     }
 }
@@ -74,7 +74,7 @@ pub struct Orders<'a> {
     /// What stands in `/etc/hosts`.
     pub hosts_file: &'a [u8],
     /// Whom to become.
-    pub account: Option<&'a Account>,
+    pub account: Option<&'a UserAccount>,
     /// The lines of `uid_map` and `gid_map` of one more user namespace, in which the caller is
     /// called as outside.
     pub own_name: Option<[&'a [u8]; 2]>,
@@ -148,21 +148,21 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         libc::sigprocmask(libc::SIG_SETMASK, &all, null_mut());
         // An inherited "ignore" would lose the status of children.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        check(libc::setns(o.network, libc::CLONE_NEWNET)).at(Step::Network)?;
+        check(libc::setns(o.network, libc::CLONE_NEWNET)).at(LaunchStep::Network)?;
         mounts(o.hosts_file)?;
         if o.own_session {
-            check(libc::setsid()).at(Step::Descriptors)?;
+            check(libc::setsid()).at(LaunchStep::Descriptors)?;
         }
         for (to, &from) in (0..).zip(&o.stdio) {
             if from >= 0 {
-                check(libc::dup2(from, to)).at(Step::Descriptors)?;
+                check(libc::dup2(from, to)).at(LaunchStep::Descriptors)?;
             }
         }
-        close_others(o.lifeline, o.errors).at(Step::Descriptors)?;
+        close_others(o.lifeline, o.errors).at(LaunchStep::Descriptors)?;
         if let Some(maps) = o.own_name {
-            keep_own_name(maps).at(Step::Privileges)?;
+            keep_own_name(maps).at(LaunchStep::Privileges)?;
         }
-        drop_privileges(o.account).at(Step::Privileges)?;
+        drop_privileges(o.account).at(LaunchStep::Privileges)?;
         // Changed credentials clear it, so it comes last. Who is stopped sees no closed lifeline.
         if o.die_with_thread {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
@@ -184,13 +184,13 @@ unsafe fn mounts(hosts_file: &[u8]) -> Result<(), Failed> {
             check(libc::mount(what.as_ptr(), at.as_ptr(), kind.as_ptr(), flags, null()))
         };
         // What is mounted outside later appears here too (home directories on demand); nothing goes back.
-        mount(c"none", c"/", c"", libc::MS_REC | libc::MS_SLAVE).at(Step::Mounts)?;
+        mount(c"none", c"/", c"", libc::MS_REC | libc::MS_SLAVE).at(LaunchStep::Mounts)?;
         // The file is in memory, and has a name only until it is mounted: nothing is left anywhere.
         let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        mount(TMPFS, HIDDEN, TMPFS, safe).at(Step::HostNames)?;
-        write_file(c"/proc/hosts", hosts_file, libc::O_CREAT).at(Step::HostNames)?;
-        mount(c"/proc/hosts", c"/etc/hosts", c"", libc::MS_BIND).at(Step::HostNames)?;
-        check(libc::umount2(HIDDEN.as_ptr(), libc::MNT_DETACH)).at(Step::HostNames)?;
+        mount(TMPFS, HIDDEN, TMPFS, safe).at(LaunchStep::HostNames)?;
+        write_file(c"/proc/hosts", hosts_file, libc::O_CREAT).at(LaunchStep::HostNames)?;
+        mount(c"/proc/hosts", c"/etc/hosts", c"", libc::MS_BIND).at(LaunchStep::HostNames)?;
+        check(libc::umount2(HIDDEN.as_ptr(), libc::MNT_DETACH)).at(LaunchStep::HostNames)?;
         // A daemon that caches names answers with the machine's, not with the scenario's.
         let _ = mount(TMPFS, c"/run/nscd", TMPFS, safe | libc::MS_RDONLY);
         let _ = mount(c"proc", HIDDEN, c"proc", safe);
@@ -279,7 +279,7 @@ unsafe fn keep_own_name([uid_map, gid_map]: [&[u8]; 2]) -> io::Result<()> {
 }
 
 /// After this no program, whatever its file says, gains any capability.
-unsafe fn drop_privileges(account: Option<&Account>) -> io::Result<()> {
+unsafe fn drop_privileges(account: Option<&UserAccount>) -> io::Result<()> {
     // SAFETY: numbers only, but for the groups, whose length is given, and the capability
     // structures, which the calls read.
     unsafe {
@@ -317,7 +317,7 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
     unsafe {
         // Nobody attaches to the first process, which is the command's user now; execve sets it back.
         libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong);
-        match clone(0).at(Step::Fork)? {
+        match clone(0).at(LaunchStep::Fork)? {
             0 => {}
             pid => return Ok(pid),
         }
@@ -331,7 +331,7 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
         let mut none: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, null_mut());
-        let code = tell(o.errors, &Failed(Step::Exec, execute(o)));
+        let code = tell(o.errors, &Failed(LaunchStep::Exec, execute(o)));
         libc::_exit(code)
     }
 }

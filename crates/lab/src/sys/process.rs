@@ -80,7 +80,7 @@ pub fn effective_ids() -> (u32, u32) {
 
 /// A user of this machine.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct UserAccount {
     pub uid: u32,
     pub gid: u32,
     /// All groups, `gid` among them.
@@ -91,7 +91,7 @@ pub struct Account {
 }
 
 /// Looks a user up; `gid` is the group the user works as.
-pub fn account(uid: u32, gid: u32) -> Option<Account> {
+pub fn account(uid: u32, gid: u32) -> Option<UserAccount> {
     let mut buffer = vec![0; 64 << 10];
     let mut groups: Vec<libc::gid_t> = vec![0; 65_536];
     // SAFETY: `passwd` is plain data; the calls write at most the lengths they are given. The
@@ -113,7 +113,7 @@ pub fn account(uid: u32, gid: u32) -> Option<Account> {
         }
         groups.truncate(count.max(0) as usize);
         let (name, home, shell) = (text(entry.pw_name), text(entry.pw_dir), text(entry.pw_shell));
-        Some(Account { uid, gid, groups, name, home, shell })
+        Some(UserAccount { uid, gid, groups, name, home, shell })
     }
 }
 

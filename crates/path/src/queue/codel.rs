@@ -8,9 +8,9 @@
 //! | count on re-entry | RFC 8289 section 5.5 (delta within 16 intervals) | the same in Linux |
 //! | "one packet left" | backlog <= largest packet seen, at least 1514 B | Linux: device MTU |
 
-use super::{Discipline, Load, Queue, at_least_one, mark};
+use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ impl Discipline for CoDel {
 
     fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
         let law = Law { target: self.target, interval: self.interval, ecn: self.ecn, largest: 1514 };
-        CoDelQueue { limit: self.packets, law, buffer: Buffer::default(), state: State::default() }
+        CoDelQueue { limit: self.packets, law, buffer: TimedPackets::default(), state: CoDelState::default() }
     }
 
     fn draw(choices: &mut Choices) -> CoDel {
@@ -86,7 +86,7 @@ impl Law {
 
 /// What CoDel remembers of one queue; names of RFC 8289 section 5.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CoDelState {
     first_above_time: Option<Time>,
     drop_next: Time,
     pub count: u64,
@@ -95,18 +95,18 @@ pub(super) struct State {
 }
 
 /// Packets in order, each with its arrival.
-pub(super) struct Buffer<B> {
+pub(super) struct TimedPackets<B> {
     packets: VecDeque<(Time, Packet<B>)>,
-    pub load: Load,
+    pub load: QueueLoad,
 }
 
-impl<B> Default for Buffer<B> {
+impl<B> Default for TimedPackets<B> {
     fn default() -> Self {
-        Buffer { packets: VecDeque::new(), load: Load::default() }
+        TimedPackets { packets: VecDeque::new(), load: QueueLoad::default() }
     }
 }
 
-impl<B> Buffer<B> {
+impl<B> TimedPackets<B> {
     pub fn push(&mut self, now: Time, packet: Packet<B>) {
         self.load.add(packet.size);
         self.packets.push_back((now, packet));
@@ -121,9 +121,9 @@ impl<B> Buffer<B> {
 /// The head and whether it may be dropped.
 type Candidate<B> = (Option<(Time, Packet<B>)>, bool);
 
-impl State {
+impl CoDelState {
     /// RFC 8289 section 5.6, `dodequeue`.
-    fn candidate<B>(&mut self, law: &Law, buffer: &mut Buffer<B>, now: Time) -> Candidate<B> {
+    fn candidate<B>(&mut self, law: &Law, buffer: &mut TimedPackets<B>, now: Time) -> Candidate<B> {
         let Some((since, packet)) = buffer.pop() else {
             self.first_above_time = None;
             return (None, false);
@@ -143,7 +143,7 @@ impl State {
     pub fn dequeue<B>(
         &mut self,
         law: &Law,
-        buffer: &mut Buffer<B>,
+        buffer: &mut TimedPackets<B>,
         now: Time,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -158,7 +158,7 @@ impl State {
                     self.drop_next = law.next(self.drop_next, self.count);
                     return Some((since, packet));
                 }
-                account.lose(out, now, packet, Cause::Aqm);
+                account.lose(out, now, packet, DropCause::Aqm);
                 (head, may_drop) = self.candidate(law, buffer, now);
                 if may_drop {
                     self.drop_next = law.next(self.drop_next, self.count);
@@ -171,7 +171,7 @@ impl State {
             if law.ecn && mark(&mut packet, account) {
                 head = Some((since, packet));
             } else {
-                account.lose(out, now, packet, Cause::Aqm);
+                account.lose(out, now, packet, DropCause::Aqm);
                 (head, _) = self.candidate(law, buffer, now);
             }
             self.dropping = true;
@@ -188,8 +188,8 @@ impl State {
 pub(crate) struct CoDelQueue<B> {
     limit: u64,
     law: Law,
-    buffer: Buffer<B>,
-    state: State,
+    buffer: TimedPackets<B>,
+    state: CoDelState,
 }
 
 impl<B: Send> Queue<B> for CoDelQueue<B> {
@@ -197,12 +197,12 @@ impl<B: Send> Queue<B> for CoDelQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
         if self.buffer.load.packets + head.packets >= self.limit {
-            return account.lose(out, now, packet, Cause::Overflow);
+            return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.law.largest = self.law.largest.max(packet.size);
         self.buffer.push(now, packet);
@@ -217,7 +217,7 @@ impl<B: Send> Queue<B> for CoDelQueue<B> {
         self.state.dequeue(&self.law, &mut self.buffer, now, account, out)
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.buffer.load
     }
 }
@@ -240,7 +240,7 @@ mod tests {
                 let mut p = packet(1, 1500);
                 p.ecn = ecn;
                 account.enter();
-                q.enqueue(now, p, Load::default(), &mut account, &mut out);
+                q.enqueue(now, p, QueueLoad::default(), &mut account, &mut out);
             }
             let (since, p) = q.dequeue(now, &mut account, &mut out).expect("a standing queue");
             if p.ecn == Ecn::Ce {

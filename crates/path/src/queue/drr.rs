@@ -4,10 +4,10 @@
 //! The limit is shared. On overflow the flow with the most bytes loses its last packet: the
 //! paper's "buffer stealing" (section 3, after McKenney); Linux `drr` leaves this to its children.
 
-use super::flows::{Flows, Queued};
-use super::{Discipline, Load, Queue, at_least_one};
+use super::flows::{Queued, QueuedFlows};
+use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ impl Discipline for Drr {
         DrrQueue {
             limit: self.packets,
             quantum: self.quantum.max(1) as u64,
-            flows: Flows::new(),
+            flows: QueuedFlows::new(),
             active: VecDeque::new(),
             in_turn: false,
         }
@@ -65,7 +65,7 @@ pub(crate) struct DrrQueue<B> {
     limit: u64,
     quantum: u64,
     /// The state is the deficit.
-    flows: Flows<B, (), u64>,
+    flows: QueuedFlows<B, (), u64>,
     /// Backlogged flows in order of their turns.
     active: VecDeque<usize>,
     /// Whether the first of `active` has got its quantum for this turn.
@@ -106,7 +106,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -118,7 +118,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
         if self.flows.load.packets + head.packets > self.limit
             && let Some(stolen) = self.steal()
         {
-            account.lose(out, now, stolen, Cause::Overflow);
+            account.lose(out, now, stolen, DropCause::Overflow);
         }
     }
 
@@ -149,7 +149,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
         }
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.flows.load
     }
 }
@@ -174,6 +174,6 @@ mod tests {
         let mut lost = fill(&mut q, 1, 1500, 10);
         lost.extend(fill(&mut q, 2, 1500, 3));
         assert_eq!(lost, [1, 1, 1]);
-        assert_eq!(q.load(), Load { packets: 10, bytes: 15_000 });
+        assert_eq!(q.load(), QueueLoad { packets: 10, bytes: 15_000 });
     }
 }

@@ -1,9 +1,9 @@
 //! First in, first out. A packet that would pass the limit is dropped (tail drop), as Linux
 //! `pfifo` and `bfifo` do; with both limits set, both hold.
 
-use super::{Discipline, Load, Queue, at_least_one};
+use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -24,9 +24,9 @@ pub struct Fifo {
 
 impl Fifo {
     /// The limits in force.
-    pub(crate) fn limits(&self) -> Load {
+    pub(crate) fn limits(&self) -> QueueLoad {
         let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
-        Load { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
+        QueueLoad { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
     }
 }
 
@@ -40,7 +40,7 @@ impl Discipline for Fifo {
     }
 
     fn build<B: Send + 'static>(&self, _seed: u64, _name: &str) -> Self::Queue<B> {
-        FifoQueue { limits: self.limits(), load: Load::default(), packets: VecDeque::new() }
+        FifoQueue { limits: self.limits(), load: QueueLoad::default(), packets: VecDeque::new() }
     }
 
     fn draw(choices: &mut Choices) -> Fifo {
@@ -49,8 +49,8 @@ impl Discipline for Fifo {
 }
 
 pub(crate) struct FifoQueue<B> {
-    limits: Load,
-    load: Load,
+    limits: QueueLoad,
+    load: QueueLoad,
     packets: VecDeque<(Time, Packet<B>)>,
 }
 
@@ -59,13 +59,13 @@ impl<B: Send> Queue<B> for FifoQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
         let bytes = self.load.bytes + head.bytes + packet.size as u64;
         if self.load.packets + head.packets >= self.limits.packets || bytes > self.limits.bytes {
-            return account.lose(out, now, packet, Cause::Overflow);
+            return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.load.add(packet.size);
         self.packets.push_back((now, packet));
@@ -82,7 +82,7 @@ impl<B: Send> Queue<B> for FifoQueue<B> {
         Some(next)
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.load
     }
 }

@@ -1,6 +1,6 @@
 //! Per-flow first-in first-out queues under one shared limit, for WFQ and DRR.
 
-use super::Load;
+use super::QueueLoad;
 use crate::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use units::Time;
@@ -13,28 +13,28 @@ pub(crate) struct Queued<B, T> {
 }
 
 /// One flow's queue; `state` is the discipline's own.
-pub(crate) struct Flow<B, T, S> {
+pub(crate) struct QueuedFlow<B, T, S> {
     pub packets: VecDeque<Queued<B, T>>,
     pub bytes: u64,
     pub state: S,
 }
 
 /// All flows, in order of their first packets.
-pub(crate) struct Flows<B, T, S> {
+pub(crate) struct QueuedFlows<B, T, S> {
     index: BTreeMap<u32, usize>,
-    pub all: Vec<Flow<B, T, S>>,
-    pub load: Load,
+    pub all: Vec<QueuedFlow<B, T, S>>,
+    pub load: QueueLoad,
 }
 
-impl<B, T, S> Flows<B, T, S> {
+impl<B, T, S> QueuedFlows<B, T, S> {
     pub fn new() -> Self {
-        Flows { index: BTreeMap::new(), all: Vec::new(), load: Load::default() }
+        QueuedFlows { index: BTreeMap::new(), all: Vec::new(), load: QueueLoad::default() }
     }
 
     /// The index of flow `id`, made with `state` if it is new.
     pub fn find(&mut self, id: u32, state: impl FnOnce() -> S) -> usize {
         *self.index.entry(id).or_insert_with(|| {
-            self.all.push(Flow { packets: VecDeque::new(), bytes: 0, state: state() });
+            self.all.push(QueuedFlow { packets: VecDeque::new(), bytes: 0, state: state() });
             self.all.len() - 1
         })
     }

@@ -7,11 +7,11 @@
 //! | overflow | head drops from the queue with most bytes: half of it, at most 64 packets | the same |
 //! | memory limit | none, only `packets` | 32 MB of buffer memory |
 
-use super::codel::{Buffer, Law, State, times};
+use super::codel::{CoDelState, Law, TimedPackets, times};
 use super::drr::quantum;
-use super::{Discipline, Load, Queue, at_least_one};
+use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -69,10 +69,10 @@ impl Discipline for FqCoDel {
             quantum: self.quantum.max(1) as i64,
             perturbation: Stream::new(seed, name).bits(),
             law,
-            flows: (0..self.flows.max(1)).map(|_| Flow::default()).collect(),
+            flows: (0..self.flows.max(1)).map(|_| FqFlow::default()).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            load: Load::default(),
+            load: QueueLoad::default(),
         }
     }
 
@@ -88,16 +88,16 @@ impl Discipline for FqCoDel {
     }
 }
 
-struct Flow<B> {
-    buffer: Buffer<B>,
-    state: State,
+struct FqFlow<B> {
+    buffer: TimedPackets<B>,
+    state: CoDelState,
     deficit: i64,
     listed: bool,
 }
 
-impl<B> Default for Flow<B> {
+impl<B> Default for FqFlow<B> {
     fn default() -> Self {
-        Flow { buffer: Buffer::default(), state: State::default(), deficit: 0, listed: false }
+        FqFlow { buffer: TimedPackets::default(), state: CoDelState::default(), deficit: 0, listed: false }
     }
 }
 
@@ -106,10 +106,10 @@ pub(crate) struct FqCoDelQueue<B> {
     quantum: i64,
     perturbation: u64,
     law: Law,
-    flows: Vec<Flow<B>>,
+    flows: Vec<FqFlow<B>>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    load: Load,
+    load: QueueLoad,
 }
 
 impl<B> FqCoDelQueue<B> {
@@ -132,7 +132,7 @@ impl<B> FqCoDelQueue<B> {
             packets += 1;
             bytes += packet.size as u64;
             self.load.remove(packet.size);
-            account.lose(out, now, packet, Cause::Overflow);
+            account.lose(out, now, packet, DropCause::Overflow);
             if packets >= 64 || bytes >= half {
                 break;
             }
@@ -146,7 +146,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -201,7 +201,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
         }
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.load
     }
 }

@@ -22,9 +22,9 @@
 //! | numbers | real | 2^-56 of probability, ticks of 64 ns | 64-bit floating point, nanoseconds |
 //! | turning it off below a third of the buffer (5.3), probability by packet size | optional | no; an option that is off | no |
 
-use super::{Discipline, Load, Queue, at_least_one, mark};
+use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl Discipline for Pie {
             config: self.clone(),
             stream: Stream::new(seed, name),
             packets: VecDeque::new(),
-            load: Load::default(),
+            load: QueueLoad::default(),
             next_update: Time::ZERO + self.update,
             probability: 0.0,
             sum: 0.0,
@@ -136,7 +136,7 @@ pub(crate) struct PieQueue<B> {
     config: Pie,
     stream: Stream,
     packets: VecDeque<(Time, Packet<B>)>,
-    load: Load,
+    load: QueueLoad,
     next_update: Time,
     probability: f64,
     /// Probabilities of the packets since the last drop or mark.
@@ -211,19 +211,19 @@ impl<B: Send> Queue<B> for PieQueue<B> {
         &mut self,
         now: Time,
         mut packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
         self.catch_up(now);
         if self.load.packets + head.packets >= self.config.packets {
             self.sum = 0.0;
-            return account.lose(out, now, packet, Cause::Overflow);
+            return account.lose(out, now, packet, DropCause::Overflow);
         }
         if self.chooses() {
             let may_mark = self.config.ecn && self.probability <= HIGH;
             if !(may_mark && mark(&mut packet, account)) {
-                return account.lose(out, now, packet, Cause::Aqm);
+                return account.lose(out, now, packet, DropCause::Aqm);
             }
         }
         self.load.add(packet.size);
@@ -246,7 +246,7 @@ impl<B: Send> Queue<B> for PieQueue<B> {
         Some((since, packet))
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.load
     }
 }
@@ -336,7 +336,7 @@ mod tests {
     fn fill(q: &mut PieQueue<()>, now: Time, depth: u64, all: &mut (Account, Outbox<()>)) {
         while q.load.packets < depth && all.1.dropped.is_empty() {
             all.0.enter();
-            q.enqueue(now, packet(1, 1500), Load::default(), &mut all.0, &mut all.1);
+            q.enqueue(now, packet(1, 1500), QueueLoad::default(), &mut all.0, &mut all.1);
         }
     }
 
@@ -382,7 +382,7 @@ mod tests {
     fn gaps(p: f64, n: u64) -> Vec<u64> {
         let mut q = at(30, 30, p);
         q.burst = Span::ZERO;
-        q.load = Load { packets: 10, bytes: 15_000 };
+        q.load = QueueLoad { packets: 10, bytes: 15_000 };
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..n {
             gap += 1;
@@ -418,7 +418,7 @@ mod tests {
         ] {
             let mut q = at(wait, wait, p);
             (q.burst, q.sum) = (Span::ZERO, 8.5);
-            q.load = Load { packets: 10, bytes };
+            q.load = QueueLoad { packets: 10, bytes };
             assert_eq!(q.chooses(), may, "{wait} {p} {bytes}");
         }
     }
@@ -435,10 +435,16 @@ mod tests {
             let mut q = at(30, 30, p);
             q.config.ecn = true;
             (q.burst, q.sum) = (Span::ZERO, 8.5);
-            q.load = Load { packets: 10, bytes: 15_000 };
+            q.load = QueueLoad { packets: 10, bytes: 15_000 };
             let (mut account, mut out) = (Account::default(), Outbox::default());
             account.enter();
-            q.enqueue(Time::ZERO, Packet { ecn, ..packet(1, 1500) }, Load::default(), &mut account, &mut out);
+            q.enqueue(
+                Time::ZERO,
+                Packet { ecn, ..packet(1, 1500) },
+                QueueLoad::default(),
+                &mut account,
+                &mut out,
+            );
             assert_eq!((account.marked, account.dropped), (marked as u64, !marked as u64), "{p} {ecn:?}");
             assert_eq!(q.sum, 0.0);
         }
@@ -460,7 +466,7 @@ mod tests {
                 q.enqueue(
                     Time::from_nanos(arrival),
                     packet(1, 1500),
-                    Load::default(),
+                    QueueLoad::default(),
                     &mut account,
                     &mut out,
                 );

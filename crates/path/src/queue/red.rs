@@ -6,9 +6,9 @@
 //! section 7). Drops are spread evenly: p / (1 - count p) (section 7 of the paper). While the
 //! queue is idle the average decays as if small packets had passed at `bandwidth` (tc: the same).
 
-use super::{Discipline, Load, Queue, at_least_one, mark};
+use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::{Problem, probability};
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ impl Discipline for Red {
             config: self.clone(),
             stream: Stream::new(seed, name),
             packets: VecDeque::new(),
-            load: Load::default(),
+            load: QueueLoad::default(),
             average: 0.0,
             since_last: None,
             idle: Some(Time::ZERO),
@@ -97,7 +97,7 @@ pub(crate) struct RedQueue<B> {
     config: Red,
     stream: Stream,
     packets: VecDeque<(Time, Packet<B>)>,
-    load: Load,
+    load: QueueLoad,
     average: f64,
     /// Packets accepted since the last drop or mark, while the average is above `min`.
     since_last: Option<u64>,
@@ -155,7 +155,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
         &mut self,
         now: Time,
         mut packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -166,10 +166,10 @@ impl<B: Send> Queue<B> for RedQueue<B> {
             Fate::Drop => true,
         };
         if chosen {
-            return account.lose(out, now, packet, Cause::Aqm);
+            return account.lose(out, now, packet, DropCause::Aqm);
         }
         if self.load.packets + head.packets >= self.config.packets {
-            return account.lose(out, now, packet, Cause::Overflow);
+            return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.load.add(packet.size);
         self.packets.push_back((now, packet));
@@ -189,7 +189,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
         Some(next)
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.load
     }
 }
@@ -211,13 +211,13 @@ mod tests {
         q.idle = None;
         while q.load.packets < 40 {
             account.enter();
-            q.enqueue(Time::ZERO, packet(1, 1500), Load::default(), &mut account, &mut out);
+            q.enqueue(Time::ZERO, packet(1, 1500), QueueLoad::default(), &mut account, &mut out);
         }
         out.clear();
         let n = 100_000;
         for _ in 0..n {
             account.enter();
-            q.enqueue(Time::ZERO, packet(1, 1500), Load::default(), &mut account, &mut out);
+            q.enqueue(Time::ZERO, packet(1, 1500), QueueLoad::default(), &mut account, &mut out);
             while q.load.packets > 40 {
                 let (_, p) = q.dequeue(Time::ZERO, &mut account, &mut out).expect("full");
                 account.send(&mut out, Time::ZERO, Time::ZERO, p);

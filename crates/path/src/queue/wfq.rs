@@ -5,10 +5,10 @@
 //! hold-queue): the tail of the queue that is longest for its weight, perhaps the newcomer.
 //! Departure from Cisco: no congestive discard threshold per flow; weights are the user's.
 
-use super::flows::{Flows, Queued};
-use super::{Discipline, Load, Queue, at_least_one};
+use super::flows::{Queued, QueuedFlows};
+use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
-use crate::{Account, Cause, Outbox, Packet};
+use crate::{Account, DropCause, Outbox, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -58,7 +58,7 @@ impl Discipline for Wfq {
         WfqQueue {
             limit: self.packets,
             weights: self.weights.iter().map(|w| (w.flow, w.weight.max(1))).collect(),
-            flows: Flows::new(),
+            flows: QueuedFlows::new(),
             heads: BinaryHeap::new(),
             virtual_time: 0,
             serial: 0,
@@ -89,7 +89,7 @@ struct FlowState {
 pub(crate) struct WfqQueue<B> {
     limit: u64,
     weights: BTreeMap<u32, u16>,
-    flows: Flows<B, Tag, FlowState>,
+    flows: QueuedFlows<B, Tag, FlowState>,
     /// Tag and flow of every backlogged flow's head; entries of stolen heads are stale.
     heads: BinaryHeap<Reverse<(Tag, usize)>>,
     virtual_time: u128,
@@ -117,7 +117,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: Load,
+        head: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -136,7 +136,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
         if self.flows.load.packets + head.packets > self.limit
             && let Some(stolen) = self.steal()
         {
-            account.lose(out, now, stolen, Cause::Overflow);
+            account.lose(out, now, stolen, DropCause::Overflow);
         }
     }
 
@@ -160,7 +160,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
         None
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> QueueLoad {
         self.flows.load
     }
 }

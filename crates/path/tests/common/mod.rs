@@ -74,7 +74,7 @@ impl Rig {
     }
 
     /// Times in ns, ids and causes of what was dropped.
-    pub fn dropped(&self) -> Vec<(u64, u64, Cause)> {
+    pub fn dropped(&self) -> Vec<(u64, u64, DropCause)> {
         self.out.dropped.iter().map(|(at, p, why)| (at.as_nanos(), p.id, *why)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! A flow's packets as the page reads them (`crate::page::columns`).
 
-use super::rows::{Acked, Kept};
-use crate::page::columns::{Columns, MICRO, MILLI, Sheet, packed};
+use super::rows::{Acked, KeptRows};
+use crate::page::columns::{Columns, MICRO, MILLI, PageSheet, packed};
 use serde::Serialize;
 
 /// Where a flow's columns are in its blob.
@@ -13,11 +13,11 @@ pub(super) struct Packets {
     /// Inflated.
     bytes: usize,
     /// Data: `time_s`, `sent_bytes` (all up to here), `inflight_bytes`.
-    sent: Table,
+    sent: EncodedTable,
     /// ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`.
-    acked: Table,
+    acked: EncodedTable,
     /// Sent again, or late: `time_s`, `byte`, `len`, `kind` (index into `KINDS`).
-    again: Table,
+    again: EncodedTable,
     /// One of so many packets is here.
     every: u64,
     /// The same of what was sent again.
@@ -29,22 +29,22 @@ pub(super) struct Packets {
 /// Columns of one length.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Table {
+struct EncodedTable {
     /// By name.
     columns: Columns,
 }
 
 /// The columns of `kept`, times counted from `start` (ns since 1970), and the blob in base64.
-pub(super) fn encode(blob: &str, kept: &Kept, start: u64) -> (Packets, String) {
+pub(super) fn encode(blob: &str, kept: &KeptRows, start: u64) -> (Packets, String) {
     let mut bytes = Vec::new();
     let micros = |time: u64| Some(((time as i64).wrapping_sub(start as i64) + 500).div_euclid(1000));
-    let mut s = Sheet::new(&mut bytes);
+    let mut s = PageSheet::new(&mut bytes);
     let all = kept.sent.all();
     s.put("time_s", MICRO, 1, all.clone().map(|p| micros(p.time)));
     s.counts("sent_bytes", all.clone().map(|p| p.end));
     s.counts("inflight_bytes", all.map(|p| p.inflight.into()));
-    let sent = Table { columns: s.columns };
-    let mut s = Sheet::new(&mut bytes);
+    let sent = EncodedTable { columns: s.columns };
+    let mut s = PageSheet::new(&mut bytes);
     let all = kept.acked.all();
     let window = |a: &Acked| a.window.get().map(i64::from);
     s.put("time_s", MICRO, 1, all.clone().map(|a| micros(a.time)));
@@ -52,14 +52,14 @@ pub(super) fn encode(blob: &str, kept: &Kept, start: u64) -> (Packets, String) {
     s.put("edge_bytes", 1, 1, all.clone().map(|a| Some((a.end as i64).wrapping_add(window(a)?))));
     s.put("window_bytes", 1, 1, all.clone().map(window));
     s.put("rtt_ms", MILLI, 1, all.map(|a| Some(a.rtt.get()?.as_micros() as i64)));
-    let acked = Table { columns: s.columns };
-    let mut s = Sheet::new(&mut bytes);
+    let acked = EncodedTable { columns: s.columns };
+    let mut s = PageSheet::new(&mut bytes);
     let all = kept.again.all();
     s.put("time_s", MICRO, 1, all.clone().map(|a| micros(a.time)));
     s.counts("byte", all.clone().map(|a| a.byte));
     s.counts("len", all.clone().map(|a| a.len.into()));
     s.counts("kind", all.map(|a| a.kind as u64));
-    let again = Table { columns: s.columns };
+    let again = EncodedTable { columns: s.columns };
     let every = kept.sent.every.max(kept.acked.every);
     let packets = Packets {
         blob: blob.into(),

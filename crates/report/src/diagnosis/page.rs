@@ -29,7 +29,7 @@ const KINDS: [PacketKind; 6] = [
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CapturePage"))]
-pub(crate) struct Page<'a> {
+pub(crate) struct CapturePage<'a> {
     /// `longfat-diagnosis/1`.
     format: &'static str,
     /// Version of longfat.
@@ -45,11 +45,11 @@ pub(crate) struct Page<'a> {
     /// Causes, by number.
     causes: [CauseLook; Cause::ALL.len()],
     /// What is said of groups of flows.
-    told: Both<Vec<Told>>,
+    told: Both<Vec<PageTold>>,
     /// What should be known of the capture.
     notes: Both<Vec<String>>,
     /// Most bytes first.
-    flows: Vec<Flow>,
+    flows: Vec<PageFlow>,
     /// Flows that are not here.
     more: usize,
 }
@@ -94,7 +94,7 @@ struct Both<T> {
 /// What is said of a group of flows.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Told {
+struct PageTold {
     /// A sentence or two.
     text: String,
     /// The evidence, a short line each.
@@ -110,7 +110,7 @@ struct Told {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CaptureFlow"))]
-struct Flow {
+struct PageFlow {
     #[serde(flatten)]
     #[cfg_attr(test, schemars(with = "FlowDiagnosis"))]
     diagnosis: serde_json::Value,
@@ -146,10 +146,10 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
             packets
         });
         let figures = FlowFigures::of(f);
-        Flow { diagnosis: without_timeline(f), figures, ribbon: ribbon(&f.timeline), packets }
+        PageFlow { diagnosis: without_timeline(f), figures, ribbon: ribbon(&f.timeline), packets }
     };
     let flows = d.flows.iter().take(MOST_FLOWS).map(&mut flow).collect();
-    let page = Page {
+    let page = CapturePage {
         format: "longfat-diagnosis/1",
         longfat: env!("CARGO_PKG_VERSION"),
         lang,
@@ -176,11 +176,15 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
     ])
 }
 
-fn said(d: &Diagnosis, lang: Lang) -> Vec<Told> {
+fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
     let (told, rest) = told::told(d, lang);
-    let one =
-        |t: told::Told| Told { text: t.text, facts: t.facts, flows: t.flows, cause: Some(t.cause.name()) };
-    let rest = rest.map(|text| Told { text, facts: Vec::new(), flows: Vec::new(), cause: None });
+    let one = |t: told::Told| PageTold {
+        text: t.text,
+        facts: t.facts,
+        flows: t.flows,
+        cause: Some(t.cause.name()),
+    };
+    let rest = rest.map(|text| PageTold { text, facts: Vec::new(), flows: Vec::new(), cause: None });
     told.into_iter().map(one).chain(rest).collect()
 }
 

@@ -18,7 +18,7 @@ const ACK: u8 = 0x10;
 
 /// Data that left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct SentRow {
     pub time: u64,
     /// All up to here was sent.
     pub end: u64,
@@ -38,7 +38,7 @@ pub(super) struct Acked {
 
 /// What was sent again or came late.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Again {
+pub(super) struct ResentRow {
     pub time: u64,
     pub byte: u64,
     pub len: u32,
@@ -95,10 +95,10 @@ impl<T: Copy + PartialEq> Strand<T> {
 
 /// What is kept of a flow.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub sent: Strand<Sent>,
+pub(super) struct KeptRows {
+    pub sent: Strand<SentRow>,
     pub acked: Strand<Acked>,
-    pub again: Strand<Again>,
+    pub again: Strand<ResentRow>,
     /// Rows before the first of these were given up.
     pub late: bool,
     bytes: u64,
@@ -108,7 +108,7 @@ pub(super) struct Kept {
     ack: u64,
 }
 
-impl Kept {
+impl KeptRows {
     fn rows(&self) -> usize {
         self.sent.rows.len() + self.acked.rows.len() + self.again.rows.len()
     }
@@ -122,11 +122,12 @@ impl Kept {
         self.time = self.time.max(row.time.as_nanos());
         let time = self.time;
         self.end = self.end.max(row.seq.saturating_add(row.len.into()));
-        let mut taken = self.sent.push(Sent { time, end: self.end, inflight: row.inflight }) as usize;
+        let mut taken = self.sent.push(SentRow { time, end: self.end, inflight: row.inflight }) as usize;
         if row.kind == PacketKind::Data {
             self.bytes += u64::from(row.len);
         } else {
-            taken += self.again.push(Again { time, byte: row.seq, len: row.len, kind: row.kind }) as usize;
+            taken +=
+                self.again.push(ResentRow { time, byte: row.seq, len: row.len, kind: row.kind }) as usize;
         }
         taken
     }
@@ -143,7 +144,7 @@ impl Kept {
 /// The packets that a page shows, gathered while a capture is read.
 #[derive(Debug)]
 pub struct Rows {
-    flows: BTreeMap<u32, Kept>,
+    flows: BTreeMap<u32, KeptRows>,
     /// Only these, where some are named.
     wanted: Vec<u32>,
     /// So many flows are shown.
@@ -162,7 +163,7 @@ impl Rows {
     }
 
     /// What is kept of a flow.
-    pub(super) fn of(&self, flow: u32) -> Option<&Kept> {
+    pub(super) fn of(&self, flow: u32) -> Option<&KeptRows> {
         self.flows.get(&flow).filter(|kept| kept.rows() > 0)
     }
 
@@ -180,7 +181,7 @@ impl Rows {
             self.flows.retain(|_, kept| kept.rows() > 0);
             self.forgot = true;
         }
-        self.flows.insert(flow, Kept { late: self.forgot, ..Kept::default() });
+        self.flows.insert(flow, KeptRows { late: self.forgot, ..KeptRows::default() });
     }
 
     /// Of all but the `n` largest flows nothing is kept.
@@ -201,7 +202,7 @@ impl Rows {
         // No more than fit when each is thinned to the least.
         self.keep((CANDIDATES * self.shown).max(LEAST).min(self.most / (4 * LEAST)));
         while self.total > goal {
-            let of = |kept: &Kept| kept.sent.rows.len().max(kept.acked.rows.len());
+            let of = |kept: &KeptRows| kept.sent.rows.len().max(kept.acked.rows.len());
             let Some(largest) = self.flows.values_mut().max_by_key(|kept| of(kept)) else { break };
             let before = largest.rows();
             if largest.sent.rows.len() >= LEAST || largest.acked.rows.len() >= LEAST {
@@ -289,7 +290,7 @@ mod tests {
             (kept.sent.all().count(), kept.acked.all().count(), kept.again.all().count()),
             (100, 100, 10)
         );
-        assert_eq!(kept.sent.all().last(), Some(&Sent { time: 99_000_000, end: 100_000, inflight: 99 }));
+        assert_eq!(kept.sent.all().last(), Some(&SentRow { time: 99_000_000, end: 100_000, inflight: 99 }));
         assert!(rows.of(1).is_none(), "the other direction sends nothing");
         assert!(!kept.late && kept.sent.every == 1);
     }

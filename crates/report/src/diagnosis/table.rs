@@ -5,7 +5,7 @@ use super::words::{cause as cause_name, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, text};
 use crate::style::{Style, Tone};
-use crate::table::{Cell, Column, printable, render};
+use crate::table::{TableCell, TableColumn, printable, render};
 use result::{Diagnosis, FlowDiagnosis};
 
 /// Below this much of its time a second cause is not named.
@@ -18,9 +18,9 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
     };
     let flows = &d.flows[..rows.min(d.flows.len())];
     // Addresses matter least to one who reads the numbers, and numbers most.
-    let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [Cell; 2]| {
+    let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [TableCell; 2]| {
         let cells = flows.iter().flat_map(cells).collect();
-        Column { head, text, rank: 0, cells }
+        TableColumn { head, text, rank: 0, cells }
     };
     let columns = vec![
         column(["#", ""], false, &|f| [head_cell(f.id.to_string()), "".into()]),
@@ -37,8 +37,8 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
     render(columns, style)
 }
 
-fn head_cell(text: String) -> Cell {
-    Cell { text, tone: Tone::Head }
+fn head_cell(text: String) -> TableCell {
+    TableCell { text, tone: Tone::Head }
 }
 
 fn rtt(f: &FlowDiagnosis) -> String {

@@ -15,7 +15,7 @@ use std::io::Write;
 /// Where a column is in the inflated blob, and how to read it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Column {
+pub(crate) struct PageColumn {
     /// Its first byte.
     at: usize,
     /// How many values.
@@ -29,13 +29,13 @@ pub(crate) struct Column {
     nulls: bool,
 }
 
-pub(crate) type Columns = BTreeMap<&'static str, Column>;
+pub(crate) type Columns = BTreeMap<&'static str, PageColumn>;
 
 /// A flow's columns.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "FlowSeries"))]
-pub(crate) struct Flow {
+pub(crate) struct FlowColumns {
     /// The flow's name.
     name: String,
     /// Names of the states that the column `state` counts.
@@ -50,7 +50,7 @@ pub(crate) struct Flow {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "ElementSeries"))]
-pub(crate) struct Element {
+pub(crate) struct ElementColumns {
     /// The element's name.
     name: String,
     /// By name.
@@ -60,15 +60,15 @@ pub(crate) struct Element {
 /// The directory of one variant's series; the bytes are elsewhere, under `blob`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Series {
+pub(crate) struct SeriesDirectory {
     /// Id of the script element that holds the columns.
     blob: String,
     /// Inflated.
     bytes: usize,
     /// Of flows.
-    flows: Vec<Flow>,
+    flows: Vec<FlowColumns>,
     /// Of elements.
-    elements: Vec<Element>,
+    elements: Vec<ElementColumns>,
 }
 
 /// Decimals kept: a microsecond of time and of RTT, a kilobit per second, a thousandth of a gain.
@@ -80,14 +80,14 @@ pub(crate) fn encode(
     blob: &str,
     flows: &[FlowSeries],
     elements: &[ElementSeries],
-) -> Option<(Series, String)> {
+) -> Option<(SeriesDirectory, String)> {
     if flows.is_empty() && elements.is_empty() {
         return None;
     }
     let mut bytes = Vec::new();
     let flows = flows.iter().map(|s| flow(&mut bytes, s)).collect();
     let elements = elements.iter().map(|s| element(&mut bytes, s)).collect();
-    let series = Series { blob: blob.into(), bytes: bytes.len(), flows, elements };
+    let series = SeriesDirectory { blob: blob.into(), bytes: bytes.len(), flows, elements };
     Some((series, packed(&bytes)))
 }
 
@@ -99,22 +99,22 @@ pub(crate) fn packed(bytes: &[u8]) -> String {
     base64(&packed)
 }
 
-fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> Flow {
-    let mut c = Sheet::new(out);
+fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> FlowColumns {
+    let mut c = PageSheet::new(out);
     c.series(s);
     c.counts("state", s.state.iter().map(|&n| n as u64));
     let columns = c.columns;
-    let mut c = Sheet::new(out);
+    let mut c = PageSheet::new(out);
     c.reals("time_s", s.resent.iter().map(|r| Some(r.time_s)), MICRO, 1);
     c.counts("byte", s.resent.iter().map(|r| r.byte));
     c.counts("len", s.resent.iter().map(|r| r.len as u64));
-    Flow { name: s.name.clone(), states: s.states.clone(), columns, resent: c.columns }
+    FlowColumns { name: s.name.clone(), states: s.states.clone(), columns, resent: c.columns }
 }
 
-fn element(out: &mut Vec<u8>, s: &ElementSeries) -> Element {
-    let mut c = Sheet::new(out);
+fn element(out: &mut Vec<u8>, s: &ElementSeries) -> ElementColumns {
+    let mut c = PageSheet::new(out);
     c.series(s);
-    Element { name: s.name.clone(), columns: c.columns }
+    ElementColumns { name: s.name.clone(), columns: c.columns }
 }
 
 /// What is kept of a double of this unit: values are whole multiples of 1 / this.
@@ -127,15 +127,15 @@ fn per(unit: Option<Unit>) -> u32 {
 }
 
 /// Columns being written.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct PageSheet<'a> {
     out: &'a mut Vec<u8>,
     pub(crate) columns: Columns,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> PageSheet<'a> {
     /// Columns to be, whose values go behind what is in `out`.
-    pub(crate) fn new(out: &'a mut Vec<u8>) -> Sheet<'a> {
-        Sheet { out, columns: Columns::new() }
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> PageSheet<'a> {
+        PageSheet { out, columns: Columns::new() }
     }
 
     /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of datagrams.
@@ -200,7 +200,7 @@ impl<'a> Sheet<'a> {
             last = value;
             varint(self.out, zigzag(difference) + nulls as u64);
         }
-        self.columns.insert(name, Column { at, rows, per, order, nulls });
+        self.columns.insert(name, PageColumn { at, rows, per, order, nulls });
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// The values of a column, as the page reads them.
-    fn decode(blob: &[u8], c: &Column) -> Vec<f64> {
+    fn decode(blob: &[u8], c: &PageColumn) -> Vec<f64> {
         let mut at = c.at;
         let mut next = || {
             let (mut n, mut shift) = (0u64, 0);
@@ -337,7 +337,7 @@ mod tests {
     fn even_clocks_cost_a_byte_a_row_before_deflate() {
         let mut out = Vec::new();
         let times: Vec<f64> = (0..1000).map(|i| i as f64 * 0.01).collect();
-        Sheet::new(&mut out).reals("time_s", times.iter().map(|&t| Some(t)), MICRO, 2);
+        PageSheet::new(&mut out).reals("time_s", times.iter().map(|&t| Some(t)), MICRO, 2);
         assert!(out.len() < 1_010, "{}", out.len());
     }
 }

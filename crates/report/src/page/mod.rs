@@ -24,12 +24,12 @@ pub struct Shown<'a> {
     /// The summary.
     pub run: &'a Run,
     /// Series of each of the run's variants, in their order; may be shorter, or empty.
-    pub series: &'a [Series<'a>],
+    pub series: &'a [PlottedSeries<'a>],
 }
 
 /// One variant's series, those of its first repeat.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Series<'a> {
+pub struct PlottedSeries<'a> {
     /// Of flows.
     pub flows: &'a [FlowSeries],
     /// Of elements.
@@ -46,10 +46,10 @@ impl Shown<'_> {
     }
 }
 
-impl<'a> Series<'a> {
+impl<'a> PlottedSeries<'a> {
     /// An outcome's.
-    pub fn of(outcome: &'a Outcome) -> Series<'a> {
-        Series { flows: &outcome.flow_series, elements: &outcome.element_series }
+    pub fn of(outcome: &'a Outcome) -> PlottedSeries<'a> {
+        PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series }
     }
 }
 
@@ -57,7 +57,7 @@ impl<'a> Series<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Page"))]
-pub(crate) struct Page<'a> {
+pub(crate) struct ResultPage<'a> {
     /// `longfat-report/1`.
     format: &'static str,
     /// Version of longfat.
@@ -65,17 +65,17 @@ pub(crate) struct Page<'a> {
     /// The language to open in.
     lang: Lang,
     /// The sentence on top.
-    story: Story,
+    story: PageStory,
     /// How everything was run.
     facts: Facts,
     /// Results in the order they were given.
-    results: Vec<Entry<'a>>,
+    results: Vec<PageResult<'a>>,
 }
 
 /// The sentence on top.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Story {
+struct PageStory {
     /// English.
     en: String,
     /// Chinese.
@@ -134,7 +134,7 @@ impl Facts {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Result"))]
-struct Entry<'a> {
+struct PageResult<'a> {
     /// What to call it beside others.
     label: &'a str,
     /// The summary.
@@ -142,7 +142,7 @@ struct Entry<'a> {
     /// What tables say of each variant, in the order of `run.variants`.
     figures: Vec<VariantFigures>,
     /// Each variant's series, in that order; null where nothing was sampled.
-    series: Vec<Option<columns::Series>>,
+    series: Vec<Option<columns::SeriesDirectory>>,
 }
 
 /// The page as text, in `lang` when it is opened; the same results give the same bytes.
@@ -159,13 +159,13 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
             Some(directory)
         });
         let figures = shown.run.variants.iter().map(VariantFigures::of).collect();
-        Entry { label: shown.label, run: shown.run, figures, series: series.collect() }
+        PageResult { label: shown.label, run: shown.run, figures, series: series.collect() }
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
     let english = story(&runs, Lang::En);
-    let told = Story { en: english.text, zh: story(&runs, Lang::Zh).text, about: english.about };
-    let page = Page {
+    let told = PageStory { en: english.text, zh: story(&runs, Lang::Zh).text, about: english.about };
+    let page = ResultPage {
         format: "longfat-report/1",
         longfat: env!("CARGO_PKG_VERSION"),
         lang,
@@ -211,7 +211,7 @@ pub(crate) fn inert(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{Flow, SCHEMA, Variant};
+    use result::{FlowResult, SCHEMA, VariantResult};
 
     const NAMES: [&str; 5] = [
         "</script><script>window.pwned=1</script>",
@@ -222,9 +222,17 @@ mod tests {
     ];
 
     fn run() -> Run {
-        let flow = Flow { name: NAMES[1].into(), cc: NAMES[3].into(), goodput_mbps: 1.0, ..Flow::default() };
-        let variants =
-            NAMES.map(|n| Variant { name: n.into(), flows: vec![flow.clone()], ..Variant::default() });
+        let flow = FlowResult {
+            name: NAMES[1].into(),
+            cc: NAMES[3].into(),
+            goodput_mbps: 1.0,
+            ..FlowResult::default()
+        };
+        let variants = NAMES.map(|n| VariantResult {
+            name: n.into(),
+            flows: vec![flow.clone()],
+            ..VariantResult::default()
+        });
         Run {
             schema: SCHEMA.into(),
             scenario: NAMES[0].into(),

@@ -11,21 +11,21 @@ use std::collections::HashSet;
 
 /// Which axis a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum AxisSide {
     Left,
     Right,
 }
 
 /// A line of (seconds, value); values that are not finite part it.
-pub(super) struct Line {
+pub(super) struct CurveLine {
     pub points: Vec<Point>,
     pub pen: Pen,
-    pub side: Side,
+    pub side: AxisSide,
 }
 
-impl Line {
-    pub fn new(points: Vec<Point>, pen: Pen) -> Line {
-        Line { points, pen, side: Side::Left }
+impl CurveLine {
+    pub fn new(points: Vec<Point>, pen: Pen) -> CurveLine {
+        CurveLine { points, pen, side: AxisSide::Left }
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Marks {
 
 /// What the left axis counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) enum Values {
+pub(super) enum LeftAxis {
     /// From zero.
     #[default]
     Amounts,
@@ -73,8 +73,8 @@ pub(super) struct Chart {
     pub left: String,
     pub right: String,
     /// What its values are.
-    pub values: Values,
-    pub lines: Vec<Line>,
+    pub values: LeftAxis,
+    pub lines: Vec<CurveLine>,
     pub bars: Option<Bars>,
     pub marks: Vec<Marks>,
     pub legend: Vec<Item>,
@@ -91,11 +91,11 @@ pub(super) fn end(input: &Input) -> Option<f64> {
 
 impl Chart {
     /// The highest finite value on one side; marks and bars are on the left.
-    fn top(&self, side: Side) -> f64 {
+    fn top(&self, side: AxisSide) -> f64 {
         let lines = self.lines.iter().filter(|l| l.side == side).flat_map(|l| &l.points);
-        let marks = self.marks.iter().filter(|_| side == Side::Left).flat_map(|m| &m.points);
+        let marks = self.marks.iter().filter(|_| side == AxisSide::Left).flat_map(|m| &m.points);
         let values = lines.chain(marks).map(|p| p.1).filter(|v| v.is_finite());
-        let bars = self.bars.as_ref().filter(|_| side == Side::Left).map_or(0.0, Bars::top);
+        let bars = self.bars.as_ref().filter(|_| side == AxisSide::Left).map_or(0.0, Bars::top);
         values.fold(bars, f64::max)
     }
 
@@ -108,31 +108,31 @@ impl Chart {
     /// named, or the axis would show nothing but it.
     pub fn level(&mut self, value: f64, label: String, look: &Look) {
         let pen = Pen::dashed(look.colors().limit, 1.2);
-        let top = self.top(Side::Left);
+        let top = self.top(AxisSide::Left);
         if top > 0.0 && value > 4.0 * top {
             let label = look.fill("plot.beyond", &[("what", &label)]);
             self.legend.push(Item::new(super::frame::Swatch::None, label));
             return;
         }
         self.legend.push(Item::new(super::frame::Swatch::Line(pen), label));
-        self.lines.push(Line::new(vec![(0.0, value), (self.end, value)], pen));
+        self.lines.push(CurveLine::new(vec![(0.0, value), (self.end, value)], pen));
     }
 
     pub fn draw(self, title: &str, label: &str, look: &Look) -> Drawing {
         let (mut drawing, top) = frame(look, title, label, &self.legend);
         let height = (drawing.width * 0.28).clamp(170.0, 340.0);
         let bottom = top + height;
-        let high = self.top(Side::Left);
+        let high = self.top(AxisSide::Left);
         let wish = height / 45.0;
         let y = match self.values {
-            Values::Counts => Scale::counts(high, wish, (bottom, top)),
-            Values::Levels if self.bottom() > 0.6 * high => {
+            LeftAxis::Counts => Scale::counts(high, wish, (bottom, top)),
+            LeftAxis::Levels if self.bottom() > 0.6 * high => {
                 Scale::rounded(self.bottom(), high, wish, (bottom, top))
             }
             _ => Scale::rounded(0.0, high, wish, (bottom, top)),
         };
-        let right =
-            (!self.right.is_empty()).then(|| Scale::rounded(0.0, self.top(Side::Right), wish, (bottom, top)));
+        let right = (!self.right.is_empty())
+            .then(|| Scale::rounded(0.0, self.top(AxisSide::Right), wish, (bottom, top)));
         let room = |scale: &Scale| MARGIN + TEXT + 10.0 + widest(scale) * SLACK + 6.0;
         let sides = (room(&y), drawing.width - right.as_ref().map_or(MARGIN + 8.0, room));
         let x = time_axis(&mut drawing, self.end, sides, (top, bottom), look);
@@ -144,7 +144,7 @@ impl Chart {
             draw_bars(&mut drawing, bars, &x, &y);
         }
         for line in &self.lines {
-            let y = if line.side == Side::Right { right.as_ref().unwrap_or(&y) } else { &y };
+            let y = if line.side == AxisSide::Right { right.as_ref().unwrap_or(&y) } else { &y };
             let px = line.points.iter().map(|&(t, v)| (x.at(t), y.at(v)));
             drawing.lines(thin(px), line.pen);
         }

@@ -1,6 +1,6 @@
 //! Windows and packets in flight, beside the bandwidth-delay product.
 
-use super::chart::{Chart, Line, Values, end};
+use super::chart::{Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -15,14 +15,14 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         return None;
     }
     let left = look.text("plot.axis.window").into();
-    let mut chart = Chart { end, left, values: Values::Counts, ..Chart::default() };
+    let mut chart = Chart { end, left, values: LeftAxis::Counts, ..Chart::default() };
     for flow in &picked {
         let pen = Pen::new(flow.color.toward(colors.ground, 0.45), 0.9);
-        chart.lines.push(Line::new(points(flow.series, &flow.series.inflight), pen));
+        chart.lines.push(CurveLine::new(points(flow.series, &flow.series.inflight), pen));
     }
     for flow in &picked {
         let pen = Pen::new(flow.color, 1.7);
-        chart.lines.push(Line::new(points(flow.series, &flow.series.cwnd), pen));
+        chart.lines.push(CurveLine::new(points(flow.series, &flow.series.cwnd), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));

@@ -35,7 +35,7 @@ pub(super) enum Anchor {
 
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Label {
+pub(super) struct TextLine {
     pub text: String,
     /// Where the baseline begins, has its middle, or ends.
     pub at: Point,
@@ -48,12 +48,12 @@ pub(super) struct Label {
 
 /// One thing drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum DrawnShape {
     /// Points joined within each run, all with one pen.
     Lines(Vec<Vec<Point>>, Pen),
     /// Polygons filled with one colour.
     Areas(Vec<Vec<Point>>, Color),
-    Text(Label),
+    Text(TextLine),
 }
 
 /// A finished plot.
@@ -64,7 +64,7 @@ pub struct Drawing {
     pub(super) ground: Color,
     /// What a reader that cannot see is told.
     pub(super) title: String,
-    pub(super) shapes: Vec<Shape>,
+    pub(super) shapes: Vec<DrawnShape>,
 }
 
 impl Drawing {
@@ -83,29 +83,36 @@ impl Drawing {
 
     pub(super) fn lines(&mut self, runs: Vec<Vec<Point>>, pen: Pen) {
         if !runs.is_empty() {
-            self.shapes.push(Shape::Lines(runs, pen));
+            self.shapes.push(DrawnShape::Lines(runs, pen));
         }
     }
 
     pub(super) fn areas(&mut self, outlines: Vec<Vec<Point>>, color: Color) {
         if !outlines.is_empty() {
-            self.shapes.push(Shape::Areas(outlines, color));
+            self.shapes.push(DrawnShape::Areas(outlines, color));
         }
     }
 
     /// Text that is ours or made visible before.
     pub(super) fn text(&mut self, text: &str, at: Point, size: f64, color: Color, anchor: Anchor) {
-        self.shapes.push(Shape::Text(Label { text: text.into(), at, size, color, anchor, upright: false }));
+        self.shapes.push(DrawnShape::Text(TextLine {
+            text: text.into(),
+            at,
+            size,
+            color,
+            anchor,
+            upright: false,
+        }));
     }
 
     /// Text that runs up the page, its middle at `at`.
     pub(super) fn upright(&mut self, text: &str, at: Point, size: f64, color: Color) {
-        let label = Label { text: text.into(), at, size, color, anchor: Anchor::Middle, upright: true };
-        self.shapes.push(Shape::Text(label));
+        let label = TextLine { text: text.into(), at, size, color, anchor: Anchor::Middle, upright: true };
+        self.shapes.push(DrawnShape::Text(label));
     }
 }
 
-impl Label {
+impl TextLine {
     /// Where the baseline begins, by the embedded fonts' widths.
     pub fn start(&self) -> Point {
         let share = match self.anchor {

@@ -1,6 +1,6 @@
 //! Drops and marks, bin by bin.
 
-use super::chart::{Bars, Chart, Values, end};
+use super::chart::{Bars, Chart, LeftAxis, end};
 use super::drawing::Drawing;
 use super::frame::{Item, Swatch};
 use super::palette::Color;
@@ -43,7 +43,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     legend.extend(Item::more(rest, look));
     let any_marks = picked.iter().any(|(e, _)| last(&e.marked) > 0);
     let left = look.fill("plot.axis.per", &[("bin", &unit)]);
-    let chart = Chart { end, left, values: Values::Counts, bars: Some(bars), legend, ..Chart::default() };
+    let chart = Chart { end, left, values: LeftAxis::Counts, bars: Some(bars), legend, ..Chart::default() };
     let title = if any_marks { "plot.drops-marks" } else { "plot.drops" };
     Some(chart.draw(look.text(title), input.label, look))
 }

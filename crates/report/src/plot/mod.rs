@@ -28,13 +28,13 @@ pub use compare::compare;
 pub use drawing::Drawing;
 pub use palette::Theme;
 
-use result::{ElementSeries, FlowSeries, Variant};
+use result::{ElementSeries, FlowSeries, VariantResult};
 
 /// One variant with its series, as plots need it.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The summary.
-    pub variant: &'a Variant,
+    pub variant: &'a VariantResult,
     /// What to call it.
     pub label: &'a str,
     /// Series of its flows in the summary's order; empty where nothing was sampled.
@@ -80,7 +80,7 @@ impl Look {
 
 /// A plot of one variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlotKind {
     /// Goodput over time.
     Throughput,
     /// Round-trip times.
@@ -100,43 +100,43 @@ pub enum Kind {
 }
 
 /// All plots of a variant, in the order to show them.
-pub const KINDS: [Kind; 8] = [
-    Kind::Throughput,
-    Kind::Rtt,
-    Kind::Cwnd,
-    Kind::Queue,
-    Kind::Drops,
-    Kind::States,
-    Kind::Sequence,
-    Kind::Path,
+pub const KINDS: [PlotKind; 8] = [
+    PlotKind::Throughput,
+    PlotKind::Rtt,
+    PlotKind::Cwnd,
+    PlotKind::Queue,
+    PlotKind::Drops,
+    PlotKind::States,
+    PlotKind::Sequence,
+    PlotKind::Path,
 ];
 
-impl Kind {
+impl PlotKind {
     /// A short name, fit for a file's.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Throughput => "throughput",
-            Kind::Rtt => "rtt",
-            Kind::Cwnd => "cwnd",
-            Kind::Queue => "queue",
-            Kind::Drops => "drops",
-            Kind::States => "states",
-            Kind::Sequence => "sequence",
-            Kind::Path => "path",
+            PlotKind::Throughput => "throughput",
+            PlotKind::Rtt => "rtt",
+            PlotKind::Cwnd => "cwnd",
+            PlotKind::Queue => "queue",
+            PlotKind::Drops => "drops",
+            PlotKind::States => "states",
+            PlotKind::Sequence => "sequence",
+            PlotKind::Path => "path",
         }
     }
 }
 
 /// Draws one plot; `None` where the result has nothing to show for it: no series, no queue, no topology.
-pub fn draw(kind: Kind, input: &Input, look: &Look) -> Option<Drawing> {
+pub fn draw(kind: PlotKind, input: &Input, look: &Look) -> Option<Drawing> {
     match kind {
-        Kind::Throughput => throughput::draw(input, look),
-        Kind::Rtt => rtt::draw(input, look),
-        Kind::Cwnd => cwnd::draw(input, look),
-        Kind::Queue => queue::draw(input, look),
-        Kind::Drops => drops::draw(input, look),
-        Kind::States => states::draw(input, look),
-        Kind::Sequence => sequence::draw(input, look),
-        Kind::Path => path::draw(input, look),
+        PlotKind::Throughput => throughput::draw(input, look),
+        PlotKind::Rtt => rtt::draw(input, look),
+        PlotKind::Cwnd => cwnd::draw(input, look),
+        PlotKind::Queue => queue::draw(input, look),
+        PlotKind::Drops => drops::draw(input, look),
+        PlotKind::States => states::draw(input, look),
+        PlotKind::Sequence => sequence::draw(input, look),
+        PlotKind::Path => path::draw(input, look),
     }
 }

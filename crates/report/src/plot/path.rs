@@ -8,9 +8,9 @@ use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
 use super::frame::{MARGIN, SMALL, TEXT, frame};
 use super::{Input, Look};
-use order::{Hop, Row, rows};
+use order::{DrawnLink, DrawnRow, rows};
 use result::Topology;
-use stage::{Block, Counters};
+use stage::{Counters, StageBox};
 
 /// Least px between boxes, where the line and its arrow are seen, and most.
 const GAP: f64 = 20.0;
@@ -22,10 +22,10 @@ const ROWS: f64 = 26.0;
 const HOST: f64 = 120.0;
 
 /// One way of a hop: its stages from left to right.
-type Lane = Vec<Block>;
+type Lane = Vec<StageBox>;
 
 /// A hop laid out: both ways.
-struct Span {
+struct HopSpan {
     name: String,
     lanes: [Lane; 2],
 }
@@ -35,16 +35,16 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let counters = Counters::new(&input.variant.elements);
     let (mut drawing, mut y) = frame(look, look.text("plot.path"), input.label, &[]);
     y += 4.0;
-    let span = |hop: &Hop| span(hop, &counters, look);
+    let span = |hop: &DrawnLink| span(hop, &counters, look);
     let room = drawing.width - 2.0 * MARGIN;
     let rows = rows(topology, room, |hop| span(hop).width(), |host| host_width(host, topology, look));
     for row in &rows {
-        let spans: Vec<Span> = row.hops.iter().map(span).collect();
+        let spans: Vec<HopSpan> = row.hops.iter().map(span).collect();
         let hosts: f64 = row.hosts().map(|h| host_width(h, topology, look)).sum();
-        let least = hosts + spans.iter().map(Span::width).sum::<f64>();
+        let least = hosts + spans.iter().map(HopSpan::width).sum::<f64>();
         // A row that needs more than the page has makes the page wider.
         drawing.width = drawing.width.max(least + 2.0 * MARGIN);
-        let gaps: usize = spans.iter().map(Span::gaps).sum();
+        let gaps: usize = spans.iter().map(HopSpan::gaps).sum();
         let gap = (GAP + (drawing.width - 2.0 * MARGIN - least) / gaps as f64).clamp(GAP, WIDEST_GAP);
         y = draw_row(&mut drawing, row, &spans, (y, gap), topology, look) + ROWS;
     }
@@ -52,12 +52,12 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(drawing)
 }
 
-fn span(hop: &Hop, counters: &Counters, look: &Look) -> Span {
-    let lane = |stages: &[result::topology::Stage], way: &str, reverse: bool| {
+fn span(hop: &DrawnLink, counters: &Counters, look: &Look) -> HopSpan {
+    let lane = |stages: &[result::topology::PathStage], way: &str, reverse: bool| {
         let mut lane: Lane = stages
             .iter()
             .map(|stage| {
-                Block::new(stage, &format!("{}.{way}.{}", hop.link.name, stage.name), counters, look)
+                StageBox::new(stage, &format!("{}.{way}.{}", hop.link.name, stage.name), counters, look)
             })
             .collect();
         // Packets to the left meet the rightmost stage first.
@@ -72,10 +72,10 @@ fn span(hop: &Hop, counters: &Counters, look: &Look) -> Span {
     } else {
         [lane(forward, "forward", false), lane(backward, "backward", true)]
     };
-    Span { name: font::clip(&hop.link.name, SMALL, 200.0), lanes }
+    HopSpan { name: font::clip(&hop.link.name, SMALL, 200.0), lanes }
 }
 
-impl Span {
+impl HopSpan {
     /// Gaps of the way with most stages.
     fn gaps(&self) -> usize {
         self.lanes.iter().map(Vec::len).max().unwrap_or(0) + 1
@@ -114,14 +114,14 @@ fn host_width(host: &str, topology: &Topology, look: &Look) -> f64 {
 /// Draws a row from `y` with gaps of `gap`, and gives the y below it.
 fn draw_row(
     drawing: &mut Drawing,
-    row: &Row,
-    spans: &[Span],
+    row: &DrawnRow,
+    spans: &[HopSpan],
     (y, gap): (f64, f64),
     topology: &Topology,
     look: &Look,
 ) -> f64 {
     let height =
-        |way: usize| spans.iter().flat_map(|s| &s.lanes[way]).map(Block::height).fold(28.0, f64::max);
+        |way: usize| spans.iter().flat_map(|s| &s.lanes[way]).map(StageBox::height).fold(28.0, f64::max);
     let (above, below) = (height(0), height(1));
     let bottom = y + above + BETWEEN + below;
     let middles = [y + above / 2.0, bottom - below / 2.0];

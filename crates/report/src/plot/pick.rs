@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::palette::{Color, Palette};
-use result::{ElementSeries, Flow, FlowSeries};
+use result::{ElementSeries, FlowResult, FlowSeries};
 
 /// As many as the palette has colours.
 pub(super) const MOST: usize = 8;
@@ -35,7 +35,7 @@ pub(super) fn flows<'a>(
     shows: impl Fn(&FlowSeries) -> bool,
 ) -> (Vec<Picked<'a>>, usize) {
     let all = &input.variant.flows;
-    let shown: Vec<(usize, &Flow, &FlowSeries)> = all
+    let shown: Vec<(usize, &FlowResult, &FlowSeries)> = all
         .iter()
         .zip(input.flows)
         .enumerate()

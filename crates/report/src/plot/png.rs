@@ -1,6 +1,6 @@
 //! A drawing as PNG.
 
-use super::drawing::{Drawing, Point, Shape};
+use super::drawing::{Drawing, DrawnShape, Point};
 use super::font;
 use super::palette::Color;
 use tiny_skia::{FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
@@ -29,7 +29,7 @@ fn paint_color(Color([r, g, b]): Color) -> tiny_skia::Color {
     tiny_skia::Color::from_rgba8(r, g, b, 255)
 }
 
-fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
+fn draw(map: &mut Pixmap, shape: &DrawnShape, transform: Transform) {
     let mut paint = Paint { anti_alias: true, ..Paint::default() };
     let mut fill = |path: PathBuilder, color| {
         paint.set_color(paint_color(color));
@@ -38,13 +38,13 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
         }
     };
     match shape {
-        Shape::Areas(outlines, color) => fill(trace(outlines, true), *color),
-        Shape::Text(label) => {
+        DrawnShape::Areas(outlines, color) => fill(trace(outlines, true), *color),
+        DrawnShape::Text(label) => {
             let mut path = PathBuilder::new();
             font::outline(&label.text, label.size, label.start(), label.upright, &mut path);
             fill(path, label.color);
         }
-        Shape::Lines(runs, pen) => {
+        DrawnShape::Lines(runs, pen) => {
             paint.set_color(paint_color(pen.color));
             let dash = pen.dash.and_then(|[on, off]| StrokeDash::new(vec![on as f32, off as f32], 0.0));
             let stroke = Stroke {

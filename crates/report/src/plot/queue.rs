@@ -1,6 +1,6 @@
 //! Queues, and the tokens of buckets.
 
-use super::chart::{Chart, Line, Side, Values, end};
+use super::chart::{AxisSide, Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -26,17 +26,17 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let tokens = picked.iter().any(|(e, _)| has_tokens(e));
     let (queue_title, tokens_title) = (look.text("plot.axis.queue"), look.text("plot.axis.tokens"));
     // Buckets alone have the left axis.
-    let side = if queued { Side::Right } else { Side::Left };
+    let side = if queued { AxisSide::Right } else { AxisSide::Left };
     let left = if queued { queue_title } else { tokens_title };
     let right = if queued && tokens { tokens_title } else { "" };
-    let values = if queued { Values::Counts } else { Values::Amounts };
+    let values = if queued { LeftAxis::Counts } else { LeftAxis::Amounts };
     let mut chart = Chart { end, left: left.into(), right: right.into(), values, ..Chart::default() };
     // Buckets first: what is drawn later lies on top.
     for &(element, color) in picked.iter().filter(|(e, _)| has_tokens(e)) {
         let kilobytes = element.tokens_bytes.iter().map(|b| b.map_or(f64::NAN, |b| b / 1e3));
         let faint = Pen::dashed(color.toward(look.colors().ground, 0.4), 1.0);
         let pen = if queued { faint } else { Pen::new(color, 1.3) };
-        chart.lines.push(Line { points: over_time(element, kilobytes), pen, side });
+        chart.lines.push(CurveLine { points: over_time(element, kilobytes), pen, side });
         let name = &element.name;
         let label = if queued { look.fill("plot.tokens-of", &[("name", name)]) } else { name.clone() };
         chart.legend.push(Item::new(Swatch::Line(pen), label));
@@ -44,7 +44,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     for &(element, color) in picked.iter().filter(|(e, _)| longest(e) > 0) {
         let packets = element.queue_packets.iter().map(|&n| n as f64);
         let pen = Pen::new(color, 1.5);
-        chart.lines.push(Line::new(over_time(element, packets), pen));
+        chart.lines.push(CurveLine::new(over_time(element, packets), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &element.name));
     }
     chart.legend.extend(Item::more(rest, look));

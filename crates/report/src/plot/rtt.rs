@@ -1,6 +1,6 @@
 //! Round-trip times.
 
-use super::chart::{Chart, Line, Values, end};
+use super::chart::{Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen};
 use super::frame::{Item, Swatch};
 use super::{Input, Look, pick};
@@ -12,13 +12,13 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         return None;
     }
     let left = look.text("plot.axis.rtt").into();
-    let mut chart = Chart { end, left, values: Values::Levels, ..Chart::default() };
+    let mut chart = Chart { end, left, values: LeftAxis::Levels, ..Chart::default() };
     for flow in &picked {
         let s = flow.series;
         let pen = Pen::new(flow.color, 1.3);
         // NaN is a gap in a line.
         let rtts = s.rtt_ms.iter().map(|rtt| rtt.unwrap_or(f64::NAN));
-        chart.lines.push(Line::new(s.time_s.iter().copied().zip(rtts).collect(), pen));
+        chart.lines.push(CurveLine::new(s.time_s.iter().copied().zip(rtts).collect(), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));

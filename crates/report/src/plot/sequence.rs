@@ -1,6 +1,6 @@
 //! Bytes sent, acknowledged and sent again.
 
-use super::chart::{Chart, Line, Marks, end};
+use super::chart::{Chart, CurveLine, Marks, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Mark, Swatch};
 use super::pick::TIMEOUT;
@@ -19,8 +19,8 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         let s = flow.series;
         let pen = Pen::new(flow.color, 1.9);
         let sent = Pen::new(flow.color.toward(colors.ground, 0.35), 0.9);
-        chart.lines.push(Line::new(megabytes(s, &s.sent_bytes), sent));
-        chart.lines.push(Line::new(megabytes(s, &s.acked_bytes), pen));
+        chart.lines.push(CurveLine::new(megabytes(s, &s.sent_bytes), sent));
+        chart.lines.push(CurveLine::new(megabytes(s, &s.acked_bytes), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));

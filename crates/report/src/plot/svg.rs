@@ -1,6 +1,6 @@
 //! A drawing as SVG: paths in tenths of a px, relative, and text as text. No scripts, nothing from outside.
 
-use super::drawing::{Anchor, Drawing, Label, Point, Shape};
+use super::drawing::{Anchor, Drawing, DrawnShape, Point, TextLine};
 use super::font::{FAMILY, visible};
 use super::palette::Color;
 use crate::markup::escaped;
@@ -20,7 +20,7 @@ impl Drawing {
         );
         for shape in &self.shapes {
             match shape {
-                Shape::Lines(runs, pen) => {
+                DrawnShape::Lines(runs, pen) => {
                     let dash = pen
                         .dash
                         .map_or(String::new(), |[on, off]| format!(" stroke-dasharray=\"{on} {off}\""));
@@ -32,17 +32,17 @@ impl Drawing {
                         path(runs, "")
                     );
                 }
-                Shape::Areas(outlines, color) => {
+                DrawnShape::Areas(outlines, color) => {
                     let _ = writeln!(out, "<path fill=\"{}\" d=\"{}\"/>", hex(*color), path(outlines, "z"));
                 }
-                Shape::Text(label) => text(&mut out, label),
+                DrawnShape::Text(label) => text(&mut out, label),
             }
         }
         out + "</svg>\n"
     }
 }
 
-fn text(out: &mut String, label: &Label) {
+fn text(out: &mut String, label: &TextLine) {
     let (x, y) = (tenth(units(label.at.0)), tenth(units(label.at.1)));
     let anchor = match label.anchor {
         Anchor::Start => "",

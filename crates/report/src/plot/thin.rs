@@ -6,7 +6,7 @@ use super::drawing::Point;
 /// are in px already, x never falling.
 pub(super) fn thin(points: impl Iterator<Item = Point>) -> Vec<Vec<Point>> {
     let mut runs = Vec::new();
-    let mut run = Run::default();
+    let mut run = PixelRun::default();
     for point in points {
         if point.0.is_finite() && point.1.is_finite() {
             run.push(point);
@@ -19,13 +19,13 @@ pub(super) fn thin(points: impl Iterator<Item = Point>) -> Vec<Vec<Point>> {
 }
 
 #[derive(Default)]
-struct Run {
+struct PixelRun {
     done: Vec<Point>,
-    column: Option<Column>,
+    column: Option<PixelColumn>,
 }
 
 /// What one px column has seen.
-struct Column {
+struct PixelColumn {
     x: f64,
     first: Point,
     lowest: (u64, Point),
@@ -34,12 +34,12 @@ struct Column {
     seen: u64,
 }
 
-impl Run {
+impl PixelRun {
     fn push(&mut self, point: Point) {
         match &mut self.column {
             Some(column) if column.x == point.0.floor() => column.add(point),
             column => {
-                let new = Column {
+                let new = PixelColumn {
                     x: point.0.floor(),
                     first: point,
                     lowest: (0, point),
@@ -63,7 +63,7 @@ impl Run {
     }
 }
 
-impl Column {
+impl PixelColumn {
     fn add(&mut self, point: Point) {
         if point.1 < self.lowest.1.1 {
             self.lowest = (self.seen, point);

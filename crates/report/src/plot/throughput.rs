@@ -1,6 +1,6 @@
 //! Goodput over time.
 
-use super::chart::{Chart, Line, end};
+use super::chart::{Chart, CurveLine, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Swatch};
 use super::scale::{nice, round};
@@ -43,14 +43,14 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         let first = (0..s.time_s.len()).find(|&row| pick::begun(s, row)).map_or(end, |row| s.time_s[row]);
         let points = rates(s).into_iter().enumerate().filter(|(i, _)| (i + 1) as f64 * width > first);
         let pen = Pen::new(flow.color, 1.5);
-        chart.lines.push(Line::new(points.map(|(i, v)| (middle(i), v)).collect(), pen));
+        chart.lines.push(CurveLine::new(points.map(|(i, v)| (middle(i), v)).collect(), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));
     // Flows measured one at a time never shared the path.
     if input.flows.len() > 1 && !input.variant.one_at_a_time {
         let pen = Pen::new(colors.ink, 1.8);
-        chart.lines.push(Line::new(total(input.flows.iter().map(rates), count, middle), pen));
+        chart.lines.push(CurveLine::new(total(input.flows.iter().map(rates), count, middle), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), look.text("plot.total")));
     }
     if let Some(limit) = common_limit(input.variant) {

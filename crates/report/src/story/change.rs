@@ -6,8 +6,8 @@ use crate::figures::Row;
 use crate::story::called;
 use crate::strings::{Lang, fill};
 use crate::table::{clip, printable};
-use result::Variant;
-use result::topology::Stage;
+use result::VariantResult;
+use result::topology::PathStage;
 use std::collections::BTreeMap;
 
 /// The difference of two variants.
@@ -91,7 +91,7 @@ pub(crate) fn change(a: &Row, b: &Row) -> Change {
 }
 
 /// Stages by the direction of the link they are in.
-fn stages(v: &Variant) -> BTreeMap<String, &[Stage]> {
+fn stages(v: &VariantResult) -> BTreeMap<String, &[PathStage]> {
     let links = v.path.iter().flat_map(|p| &p.links);
     let ways = links.flat_map(|l| {
         [(format!("{}.forward", l.name), &l.forward[..]), (format!("{}.backward", l.name), &l.backward[..])]
@@ -100,7 +100,7 @@ fn stages(v: &Variant) -> BTreeMap<String, &[Stage]> {
 }
 
 /// The same change in several places (both directions of a link, say) counts once.
-fn path_changes(a: &Variant, b: &Variant) -> Vec<Change> {
+fn path_changes(a: &VariantResult, b: &VariantResult) -> Vec<Change> {
     let (before, after) = (stages(a), stages(b));
     let mut found: Vec<Change> = Vec::new();
     let mut add = |c: Change| {
@@ -112,17 +112,17 @@ fn path_changes(a: &Variant, b: &Variant) -> Vec<Change> {
         let is = after.get(way).copied().unwrap_or_default();
         way_changes(was, is).into_iter().for_each(&mut add);
     }
-    let relays = |v: &Variant| v.path.as_ref().map_or_else(Vec::new, |p| p.relays.clone());
+    let relays = |v: &VariantResult| v.path.as_ref().map_or_else(Vec::new, |p| p.relays.clone());
     let new = relays(b).into_iter().filter(|r| !relays(a).contains(r));
     new.for_each(|r| add(Change::Relay(r.host)));
     found
 }
 
 /// Stages are matched by name, then by place when as many are left over on both sides.
-fn way_changes(was: &[Stage], is: &[Stage]) -> Vec<Change> {
-    let missing = |from: &[Stage], of: &Stage| !from.iter().any(|s| s.name == of.name);
-    let gone: Vec<&Stage> = was.iter().filter(|s| missing(is, s)).collect();
-    let new: Vec<&Stage> = is.iter().filter(|s| missing(was, s)).collect();
+fn way_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
+    let missing = |from: &[PathStage], of: &PathStage| !from.iter().any(|s| s.name == of.name);
+    let gone: Vec<&PathStage> = was.iter().filter(|s| missing(is, s)).collect();
+    let new: Vec<&PathStage> = is.iter().filter(|s| missing(was, s)).collect();
     let mut list = Vec::new();
     for old in was {
         list.extend(is.iter().find(|s| s.name == old.name).and_then(|s| stage_change(old, s)));
@@ -136,7 +136,7 @@ fn way_changes(was: &[Stage], is: &[Stage]) -> Vec<Change> {
     list
 }
 
-fn stage_change(was: &Stage, is: &Stage) -> Option<Change> {
+fn stage_change(was: &PathStage, is: &PathStage) -> Option<Change> {
     if was.kind != is.kind {
         let same_rate = was.settings.get("rate").is_some_and(|r| is.settings.get("rate") == Some(r));
         return Some(Change::Replaced { was: was.kind.clone(), is: is.kind.clone(), same_rate });
@@ -152,7 +152,7 @@ fn stage_change(was: &Stage, is: &Stage) -> Option<Change> {
     match differ[..] {
         [] => None,
         [key] => {
-            let of = |s: &Stage| s.settings.get(key).cloned().unwrap_or_else(|| "–".into());
+            let of = |s: &PathStage| s.settings.get(key).cloned().unwrap_or_else(|| "–".into());
             Some(Change::Set { kind: was.kind.clone(), key: key.clone(), was: of(was), is: of(is) })
         }
         _ => Some(Change::Several),

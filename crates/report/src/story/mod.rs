@@ -13,7 +13,7 @@ use crate::number::{percent, short};
 use crate::strings::{Lang, fill, find};
 use crate::table::{clip, printable};
 use remedy::remedies;
-use result::{Clock, Flow, Run};
+use result::{Clock, FlowResult, Run};
 
 /// Goodputs nearer than this are the same.
 const ALIKE: f64 = 0.05;
@@ -21,7 +21,7 @@ const ALIKE: f64 = 0.05;
 const GAIN: f64 = 1.1;
 
 /// A variant under the name to tell of it; of flows measured one at a time each is one for itself.
-struct Named<'a> {
+struct NamedVariant<'a> {
     name: String,
     /// Which result's, and which of its variants.
     at: [usize; 2],
@@ -41,13 +41,13 @@ pub(crate) struct Story {
 pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> Story {
     let several = runs.len() > 1;
     let each = runs.iter().enumerate().flat_map(|(i, (label, run))| named(i, label, run, several));
-    let all: Vec<Named> = each.collect();
+    let all: Vec<NamedVariant> = each.collect();
     let Some(clock) = all.first().map(|n| n.row.variant.clock) else { return Story::default() };
-    let pool: Vec<&Named> = all.iter().filter(|n| n.row.variant.clock == clock).collect();
+    let pool: Vec<&NamedVariant> = all.iter().filter(|n| n.row.variant.clock == clock).collect();
     let group = comparable(&pool);
     let Some(&subject) = group.first() else { return Story::default() };
     let least = group.iter().min_by(|a, b| goodput(&a.row).total_cmp(&goodput(&b.row)));
-    let far = |n: &&&Named| goodput(&n.row) < (1.0 - ALIKE) * goodput(&subject.row);
+    let far = |n: &&&NamedVariant| goodput(&n.row) < (1.0 - ALIKE) * goodput(&subject.row);
     let subject = least.filter(far).copied().unwrap_or(subject);
     let mut clauses = facts(&subject.row, lang);
     let helps = remedies(subject, &group);
@@ -61,24 +61,24 @@ pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> Story {
     Story { text, about: about.collect() }
 }
 
-fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<Named<'a>> {
+fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<NamedVariant<'a>> {
     let before = if several { format!("{label}: ") } else { String::new() };
     let one = |row: Row<'a>| {
         let of = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
         let variant = run.variants.iter().position(|v| std::ptr::eq(v, row.variant)).unwrap_or(0);
-        Named { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
+        NamedVariant { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
     };
     rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(one).collect()
 }
 
 /// The largest set of variants with the same flows under the same limits; the first of equals.
-fn comparable<'a, 'b>(pool: &[&'b Named<'a>]) -> Vec<&'b Named<'a>> {
+fn comparable<'a, 'b>(pool: &[&'b NamedVariant<'a>]) -> Vec<&'b NamedVariant<'a>> {
     let limit = |x: Option<f64>| x.map(|l| (l * 1000.0).round() as i64);
     let key = |row: &Row| {
         let flows: Vec<_> = row.flows().iter().map(|f| (f.name.clone(), limit(f.limit_mbps))).collect();
         (limit(row.limit()), flows)
     };
-    let mut groups: Vec<(_, Vec<&Named>)> = Vec::new();
+    let mut groups: Vec<(_, Vec<&NamedVariant>)> = Vec::new();
     for &named in pool {
         let key = key(&named.row);
         match groups.iter_mut().find(|g| g.0 == key) {
@@ -102,7 +102,7 @@ fn rtt(row: &Row) -> f64 {
 
 /// The share of data packets that were lost where that is known, else of those sent again.
 fn lost(row: &Row) -> f64 {
-    let gone = |f: &&Flow| f.lost_packets.unwrap_or(f.retransmitted_packets);
+    let gone = |f: &&FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets);
     let sent: u64 = row.compared().iter().map(|f| f.sent_packets).sum();
     row.compared().iter().map(gone).sum::<u64>() as f64 / sent.max(1) as f64
 }
@@ -114,7 +114,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// The opening: what the subject carries, and of how much.
-fn carries(subject: &Named, lang: Lang) -> String {
+fn carries(subject: &NamedVariant, lang: Lang) -> String {
     let name = quoted(&subject.name);
     let carried = goodput(&subject.row);
     if carried <= 0.0 {
@@ -171,7 +171,7 @@ fn time_lost(row: &Row, lang: Lang) -> Option<String> {
     let mut ccs: Vec<&str> = flows.iter().map(|f| f.cc.as_str()).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    let worst = |share: &dyn Fn(&Flow) -> f64| {
+    let worst = |share: &dyn Fn(&FlowResult) -> f64| {
         let of = |cc: &str| {
             let shares: Vec<f64> = flows.iter().filter(|f| f.cc == cc).map(|f| share(f)).collect();
             shares.iter().sum::<f64>() / shares.len() as f64
@@ -184,7 +184,7 @@ fn time_lost(row: &Row, lang: Lang) -> Option<String> {
     if let Some(waiting) = worst(&|f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= 0.03) {
         return Some(say("story.waited", waiting));
     }
-    let repairing = |f: &Flow| {
+    let repairing = |f: &FlowResult| {
         let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
         states.map(|s| s.share).sum()
     };
@@ -192,8 +192,9 @@ fn time_lost(row: &Row, lang: Lang) -> Option<String> {
 }
 
 /// How far the second clock is from the first, at the variant where it is farthest.
-fn agreement(all: &[Named], clock: Clock, lang: Lang) -> Option<String> {
-    let (first, second): (Vec<&Named>, Vec<&Named>) = all.iter().partition(|n| n.row.variant.clock == clock);
+fn agreement(all: &[NamedVariant], clock: Clock, lang: Lang) -> Option<String> {
+    let (first, second): (Vec<&NamedVariant>, Vec<&NamedVariant>) =
+        all.iter().partition(|n| n.row.variant.clock == clock);
     let off = first.iter().filter_map(|a| {
         let b = second.iter().find(|b| b.name == a.name)?;
         let (x, y) = (goodput(&a.row), goodput(&b.row));

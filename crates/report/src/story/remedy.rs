@@ -1,27 +1,30 @@
 //! What helps: the variants that carry more than the subject, or as much more gently, and what each changes.
 
 use super::change::{Change, change};
-use super::{ALIKE, GAIN, Named, goodput, lost, quoted, rtt, times, whole};
+use super::{ALIKE, GAIN, NamedVariant, goodput, lost, quoted, rtt, times, whole};
 use crate::figures::Row;
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill};
 
 /// Another variant, and what it changes of the subject.
-pub(super) struct Remedy<'a, 'b> {
+pub(super) struct BetterVariant<'a, 'b> {
     change: Change,
-    pub other: &'b Named<'a>,
+    pub other: &'b NamedVariant<'a>,
 }
 
 /// The best change of the path, the best change of congestion control; both at once where that is better still.
 /// Two at most, what carries most first.
-pub(super) fn remedies<'a, 'b>(subject: &Named, group: &[&'b Named<'a>]) -> Vec<Remedy<'a, 'b>> {
+pub(super) fn remedies<'a, 'b>(
+    subject: &NamedVariant,
+    group: &[&'b NamedVariant<'a>],
+) -> Vec<BetterVariant<'a, 'b>> {
     let own = goodput(&subject.row);
     let others = group.iter().filter(|n| !std::ptr::eq(**n, subject));
-    let mut tried: Vec<Remedy> =
-        others.map(|&other| Remedy { change: change(&subject.row, &other.row), other }).collect();
+    let mut tried: Vec<BetterVariant> =
+        others.map(|&other| BetterVariant { change: change(&subject.row, &other.row), other }).collect();
     let best = |is: &dyn Fn(&Change) -> bool| {
-        let more = |r: &&Remedy| is(&r.change) && r.carries() > GAIN * own;
-        let top = tried.iter().filter(more).map(Remedy::carries).fold(0.0, f64::max);
+        let more = |r: &&BetterVariant| is(&r.change) && r.carries() > GAIN * own;
+        let top = tried.iter().filter(more).map(BetterVariant::carries).fold(0.0, f64::max);
         let near = (0..tried.len()).filter(|&i| more(&&tried[i]) && tried[i].carries() > 0.98 * top);
         near.min_by(|&i, &j| tried[i].waits().total_cmp(&tried[j].waits()))
     };
@@ -34,13 +37,13 @@ pub(super) fn remedies<'a, 'b>(subject: &Named, group: &[&'b Named<'a>]) -> Vec<
         chosen.extend(gentler(&subject.row, &tried));
     }
     chosen.truncate(2);
-    let mut kept: Vec<Option<Remedy>> = tried.drain(..).map(Some).collect();
+    let mut kept: Vec<Option<BetterVariant>> = tried.drain(..).map(Some).collect();
     chosen.into_iter().filter_map(|i| kept[i].take()).collect()
 }
 
 /// Where nothing carries more: what carries as much and loses far less, or waits far less.
-fn gentler(own: &Row, tried: &[Remedy]) -> Option<usize> {
-    let better = |r: &Remedy| {
+fn gentler(own: &Row, tried: &[BetterVariant]) -> Option<usize> {
+    let better = |r: &BetterVariant| {
         let less_lost = lost(own) >= 0.01 && lost(&r.other.row) < 0.5 * lost(own);
         let sooner = r.waits() < 0.75 * rtt(own) && lost(&r.other.row) <= lost(own) + 0.01;
         r.carries() > (1.0 - ALIKE) * goodput(own) && (less_lost || sooner)
@@ -49,7 +52,7 @@ fn gentler(own: &Row, tried: &[Remedy]) -> Option<usize> {
     gentle.min_by(|&i, &j| tried[i].waits().total_cmp(&tried[j].waits()))
 }
 
-impl Remedy<'_, '_> {
+impl BetterVariant<'_, '_> {
     fn carries(&self) -> f64 {
         goodput(&self.other.row)
     }
@@ -60,7 +63,7 @@ impl Remedy<'_, '_> {
 
     /// What a change gains and costs.
     pub fn say(&self, own: &Row, lang: Lang) -> String {
-        let Remedy { change, other } = self;
+        let BetterVariant { change, other } = self;
         let gain = goodput(&other.row) / goodput(own);
         let how = change.say(&quoted(&other.name), lang);
         let mut text = if goodput(own) <= 0.0 {

@@ -1,12 +1,12 @@
 use super::*;
-use result::topology::{Link, Stage, Topology};
-use result::{Element, RttSummary, SCHEMA, StateTime, Variant};
+use result::topology::{PathLink, PathStage, Topology};
+use result::{ElementResult, RttSummary, SCHEMA, StateTime, VariantResult};
 use std::collections::BTreeMap;
 
 /// A 20 Mbit/s limiter of `kind` and one flow through it.
-fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) -> Variant {
+fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) -> VariantResult {
     let rtt_ms = RttSummary { min: 30.0, mean: rtt, p50: rtt, p95: rtt, p99: rtt, max: rtt };
-    let flow = Flow {
+    let flow = FlowResult {
         name: "bulk".into(),
         cc: cc.into(),
         goodput_mbps: mbps,
@@ -15,21 +15,21 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         retransmitted_packets: drops,
         rtt_ms,
         limit_mbps: Some(20.0),
-        ..Flow::default()
+        ..FlowResult::default()
     };
-    let element = Element {
+    let element = ElementResult {
         name: "wan.forward.limiter".into(),
         kind: kind.into(),
         passed_packets: 10_000 - drops,
         dropped_packets: drops,
-        ..Element::default()
+        ..ElementResult::default()
     };
     let settings = BTreeMap::from([("rate".to_string(), "20Mbit/s".to_string())]);
-    let stage = Stage { name: "limiter".into(), kind: kind.into(), settings };
+    let stage = PathStage { name: "limiter".into(), kind: kind.into(), settings };
     let between = ["a".into(), "b".into()];
-    let link = Link { name: "wan".into(), between, forward: vec![stage], backward: vec![] };
+    let link = PathLink { name: "wan".into(), between, forward: vec![stage], backward: vec![] };
     let path = Topology { hosts: vec!["a".into(), "b".into()], links: vec![link], relays: vec![] };
-    Variant {
+    VariantResult {
         name: name.into(),
         flows: vec![flow],
         elements: vec![element],
@@ -37,18 +37,18 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         jain_index: 1.0,
         limit_mbps: Some(20.0),
         path: Some(path),
-        ..Variant::default()
+        ..VariantResult::default()
     }
 }
 
-fn tell(variants: Vec<Variant>, lang: Lang) -> String {
+fn tell(variants: Vec<VariantResult>, lang: Lang) -> String {
     let run =
         Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants };
     // Without the marks that keep a name's direction and a number's unit in place.
     story(&[("s", &run)], lang).text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ")
 }
 
-fn three() -> Vec<Variant> {
+fn three() -> Vec<VariantResult> {
     let mut policed = variant("policed", "policer", "cubic", 4.0, 31.0, 120);
     policed.flows[0].timeout_wait = Some(0.41);
     vec![
@@ -86,7 +86,7 @@ fn what_does_not_hold_is_not_said() {
     quiet.flows[0].goodput_mbps = 0.0;
     assert_eq!(tell(vec![quiet], Lang::En), "nothing arrived in “only”.");
     assert_eq!(tell(vec![], Lang::En), "");
-    assert_eq!(tell(vec![Variant::default()], Lang::En), "", "no flow at all");
+    assert_eq!(tell(vec![VariantResult::default()], Lang::En), "", "no flow at all");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn two_clocks_are_set_side_by_side() {
 fn repairing_queues_and_unfairness_are_seen() {
     let mut v = variant("v", "shaper", "cubic", 10.0, 130.0, 0);
     v.flows[0].states = vec![StateTime { state: "recovery".into(), share: 0.4, entered: 3 }];
-    v.flows.push(Flow { goodput_mbps: 2.0, name: "small".into(), ..v.flows[0].clone() });
+    v.flows.push(FlowResult { goodput_mbps: 2.0, name: "small".into(), ..v.flows[0].clone() });
     v.jain_index = 0.6;
     let told = tell(vec![v], Lang::En);
     for part in [
@@ -142,7 +142,7 @@ fn repairing_queues_and_unfairness_are_seen() {
 fn settings_and_relays_are_told_as_such() {
     let a = variant("a", "policer", "cubic", 4.0, 31.0, 120);
     let mut b = variant("b", "policer", "cubic", 8.0, 31.0, 20);
-    let setting = |v: &mut Variant| {
+    let setting = |v: &mut VariantResult| {
         let path = v.path.as_mut().unwrap();
         path.links[0].forward[0].settings.insert("burst".into(), "60kB".into());
     };
@@ -152,7 +152,7 @@ fn settings_and_relays_are_told_as_such() {
         told.contains("a policer with burst 60kB instead of – (“b”) carries 2.0 times as much"),
         "{told}"
     );
-    let queue = |v: &Variant, settings: &[(&str, &str)]| {
+    let queue = |v: &VariantResult, settings: &[(&str, &str)]| {
         let mut v = v.clone();
         let stage = &mut v.path.as_mut().unwrap().links[0].forward[0];
         stage.settings.extend(settings.iter().map(|(k, v)| (k.to_string(), v.to_string())));
@@ -163,7 +163,8 @@ fn settings_and_relays_are_told_as_such() {
     let told = tell(vec![fifo, fair], Lang::En);
     assert!(told.contains("a policer whose queue is FQ-CoDel instead of FIFO (“f”)"), "{told}");
     let mut c = variant("c", "policer", "cubic", 8.0, 31.0, 20);
-    c.path.as_mut().unwrap().relays = vec![result::topology::Relay { name: "r".into(), host: "edge".into() }];
+    c.path.as_mut().unwrap().relays =
+        vec![result::topology::PathRelay { name: "r".into(), host: "edge".into() }];
     assert!(tell(vec![a, c], Lang::En).contains("a relay at edge (“c”) carries 2.0 times"), "relay");
 }
 

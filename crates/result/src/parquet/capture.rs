@@ -1,8 +1,8 @@
 //! What `longfat diagnose --out` writes: every packet while the capture is read, and a row for each flow at its end.
 
-use super::columns::{Column, File, Kind, column};
-use super::sheet::{Block, Sheet, text};
-use crate::diagnosis::{Cause, LimiterKind, Place};
+use super::columns::{Column, ColumnKind, File, column};
+use super::sheet::{ParquetSheet, RowBlock, text};
+use crate::diagnosis::{Cause, LimiterKind, VantagePlace};
 use crate::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 use parquet::data_type::ByteArray;
 use std::io::{self, Write};
@@ -46,39 +46,47 @@ pub const PACKETS: File = File {
     columns: &[
         column(
             "flow",
-            Kind::Int,
+            ColumnKind::Int,
             "the flow its payload is of, as in `flows.parquet`; what it acknowledges is of the flow whose number \
              differs in the last bit",
         ),
-        column("time_ns", Kind::Int, "when it was captured, nanoseconds since 1970"),
+        column("time_ns", ColumnKind::Int, "when it was captured, nanoseconds since 1970"),
         column(
             "seq",
-            Kind::Int,
+            ColumnKind::Int,
             "its first payload byte; the flow's first is 0, and no wrap-around is left in it",
         ),
-        column("len", Kind::Int, "payload bytes"),
-        column("ip_bytes", Kind::Int, "IP bytes on the wire"),
-        column("ack", Kind::Int, "what it acknowledges, counted as `seq` of the other flow"),
-        column("flags", Kind::Int, "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128"),
+        column("len", ColumnKind::Int, "payload bytes"),
+        column("ip_bytes", ColumnKind::Int, "IP bytes on the wire"),
+        column("ack", ColumnKind::Int, "what it acknowledges, counted as `seq` of the other flow"),
+        column(
+            "flags",
+            ColumnKind::Int,
+            "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128",
+        ),
         column(
             "kind",
-            Kind::Text,
+            ColumnKind::Text,
             "`ack` without payload, `data` sent first; sent again: `fast` in fast recovery, `timeout` after one, \
              `probe` for a lost tail; `reordered` came late, but once",
         ),
-        column("inflight", Kind::Int, "payload bytes of its flow in flight after it, as the sender sees it"),
+        column(
+            "inflight",
+            ColumnKind::Int,
+            "payload bytes of its flow in flight after it, as the sender sees it",
+        ),
         column(
             "window",
-            Kind::IntOrNull,
+            ColumnKind::IntOrNull,
             "receive window it announces, bytes, scaled; null where the scale is not known",
         ),
-        column("rtt_us", Kind::IntOrNull, "round-trip time of what it acknowledges, µs; null for none"),
+        column("rtt_us", ColumnKind::IntOrNull, "round-trip time of what it acknowledges, µs; null for none"),
     ],
 };
 
 /// Writes packets as they come.
 pub struct PacketWriter<W: Write + Send> {
-    sheet: Sheet<W>,
+    sheet: ParquetSheet<W>,
     batch: Vec<PacketRecord>,
     /// Kinds' names met so far: bytes that rows share.
     kinds: Vec<(&'static str, ByteArray)>,
@@ -90,7 +98,7 @@ impl<W: Write + Send> PacketWriter<W> {
     /// # Errors
     /// As `out`'s.
     pub fn create(out: W, capture: &str) -> io::Result<PacketWriter<W>> {
-        let sheet = Sheet::create(out, PACKETS, &meta(capture), GROUP_ROWS)?;
+        let sheet = ParquetSheet::create(out, PACKETS, &meta(capture), GROUP_ROWS)?;
         Ok(PacketWriter { sheet, batch: Vec::with_capacity(BATCH), kinds: Vec::new() })
     }
 
@@ -145,7 +153,7 @@ fn meta(capture: &str) -> [(&'static str, &str); 2] {
 }
 
 /// A value of a flow's row.
-enum Value {
+enum RowValue {
     Text(Option<String>),
     Int(Option<u64>),
     Real(Option<f64>),
@@ -162,11 +170,11 @@ struct Field {
 #[derive(Clone, Copy)]
 enum FieldSource {
     Share(Cause),
-    Value(fn(&FlowDiagnosis, &Diagnosis) -> Value),
+    Value(fn(&FlowDiagnosis, &Diagnosis) -> RowValue),
 }
 
 impl FieldSource {
-    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> Value {
+    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> RowValue {
         match self {
             FieldSource::Share(cause) => Real(Some(flow.share(cause))),
             FieldSource::Value(of) => of(flow, diagnosis),
@@ -177,34 +185,38 @@ impl FieldSource {
 const fn texts(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
 ) -> Field {
-    Field { column: column(name, Kind::Text, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Text, about), of: FieldSource::Value(of) }
 }
 
-const fn ints(name: &'static str, about: &'static str, of: fn(&FlowDiagnosis, &Diagnosis) -> Value) -> Field {
-    Field { column: column(name, Kind::Int, about), of: FieldSource::Value(of) }
+const fn ints(
+    name: &'static str,
+    about: &'static str,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
+) -> Field {
+    Field { column: column(name, ColumnKind::Int, about), of: FieldSource::Value(of) }
 }
 
 const fn reals(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
 ) -> Field {
-    Field { column: column(name, Kind::Real, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Value(of) }
 }
 
 /// The same column, but it may be null.
 const fn or_null(field: Field) -> Field {
     let kind = match field.column.kind {
-        Kind::Text | Kind::TextOrNull => Kind::TextOrNull,
-        Kind::Int | Kind::IntOrNull => Kind::IntOrNull,
-        Kind::Real | Kind::RealOrNull => Kind::RealOrNull,
+        ColumnKind::Text | ColumnKind::TextOrNull => ColumnKind::TextOrNull,
+        ColumnKind::Int | ColumnKind::IntOrNull => ColumnKind::IntOrNull,
+        ColumnKind::Real | ColumnKind::RealOrNull => ColumnKind::RealOrNull,
     };
     Field { column: Column { kind, ..field.column }, of: field.of }
 }
 
-use Value::{Int, Real, Text};
+use RowValue::{Int, Real, Text};
 
 /// What goes before the causes' shares.
 const HEAD: [Field; 8] = [
@@ -315,7 +327,8 @@ const SHARES: [Field; Cause::ALL.len()] = {
     let mut i = 0;
     while i < all.len() {
         let (name, about) = Cause::ALL[i].share_column();
-        all[i] = Field { column: column(name, Kind::Real, about), of: FieldSource::Share(Cause::ALL[i]) };
+        all[i] =
+            Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Share(Cause::ALL[i]) };
         i += 1;
     }
     all
@@ -367,12 +380,12 @@ fn kind(kind: LimiterKind) -> &'static str {
     }
 }
 
-fn place(place: Place) -> &'static str {
+fn place(place: VantagePlace) -> &'static str {
     match place {
-        Place::Sender => "sender",
-        Place::Receiver => "receiver",
-        Place::Middle => "middle",
-        Place::Unknown => "unknown",
+        VantagePlace::Sender => "sender",
+        VantagePlace::Receiver => "receiver",
+        VantagePlace::Middle => "middle",
+        VantagePlace::Unknown => "unknown",
     }
 }
 
@@ -381,25 +394,25 @@ fn place(place: Place) -> &'static str {
 /// # Errors
 /// As `out`'s.
 pub fn write_flow_diagnoses<W: Write + Send>(out: W, diagnosis: &Diagnosis) -> io::Result<()> {
-    let mut sheet = Sheet::create(out, FLOW_DIAGNOSES, &meta(&diagnosis.capture.file), GROUP_ROWS)?;
+    let mut sheet = ParquetSheet::create(out, FLOW_DIAGNOSES, &meta(&diagnosis.capture.file), GROUP_ROWS)?;
     for flows in diagnosis.flows.chunks(GROUP_ROWS) {
         sheet.add(flows.len(), |b| FIELDS.iter().for_each(|field| fill(b, field, flows, diagnosis)))?;
     }
     sheet.close()
 }
 
-fn fill(b: &mut Block, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
+fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
     let values = flows.iter().map(|f| field.of.value(f, d));
     match field.column.kind {
-        Kind::Text | Kind::TextOrNull => b.texts(values.map(|v| match v {
+        ColumnKind::Text | ColumnKind::TextOrNull => b.texts(values.map(|v| match v {
             Text(v) => v.as_deref().map(text),
             _ => None,
         })),
-        Kind::Int | Kind::IntOrNull => b.ints(values.map(|v| match v {
+        ColumnKind::Int | ColumnKind::IntOrNull => b.ints(values.map(|v| match v {
             Int(v) => v.map(|n| n as i64),
             _ => None,
         })),
-        Kind::Real | Kind::RealOrNull => {
+        ColumnKind::Real | ColumnKind::RealOrNull => {
             let real = |v| match v {
                 Real(v) => v.unwrap_or(f64::NAN),
                 _ => f64::NAN,

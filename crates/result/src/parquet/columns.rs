@@ -2,7 +2,7 @@
 //! declared with the series (`crate::series`).
 
 use crate::column::{Clocks, Columns, Growth};
-pub use crate::column::{Column, Kind};
+pub use crate::column::{Column, ColumnKind};
 use crate::{ElementSeries, FlowSeries};
 
 /// A file of a result's folder.
@@ -16,15 +16,15 @@ pub struct File {
     pub columns: &'static [Column],
 }
 
-pub(super) const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
+pub(super) const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
     Column { name, kind, unit: None, growth: Growth::Gauge, clocks: Clocks::Both, about }
 }
 
-const VARIANT: Column = column("variant", Kind::Text, "the variant's name");
-const CLOCK: Column = column("clock", Kind::Text, "`sim` or `kernel`");
+const VARIANT: Column = column("variant", ColumnKind::Text, "the variant's name");
+const CLOCK: Column = column("clock", ColumnKind::Text, "`sim` or `kernel`");
 const REPEAT: Column =
-    column("repeat", Kind::Int, "1, 2 …; repeat r ran with the r-th of the variant's seeds");
-const FLOW: Column = column("name", Kind::Text, "the flow's name");
+    column("repeat", ColumnKind::Int, "1, 2 …; repeat r ran with the r-th of the variant's seeds");
+const FLOW: Column = column("name", ColumnKind::Text, "the flow's name");
 
 /// The columns of all of `parts`, in order.
 const fn join<const N: usize>(parts: &[&[Column]]) -> [Column; N] {
@@ -51,7 +51,7 @@ pub const FLOWS: File = File {
         FlowSeries::COLUMNS,
         &[column(
             "state",
-            Kind::TextOrNull,
+            ColumnKind::TextOrNull,
             "the congestion control's state; null for datagrams and before the flow begins",
         )],
     ]),
@@ -66,9 +66,9 @@ pub const STATES: File = File {
         CLOCK,
         REPEAT,
         FLOW,
-        column("state", Kind::Text, "the state, as in `flows.parquet`"),
-        column("start_s", Kind::Real, "the first sample in it, seconds since the run began"),
-        column("end_s", Kind::Real, "the first sample in the next state, or the last of the series"),
+        column("state", ColumnKind::Text, "the state, as in `flows.parquet`"),
+        column("start_s", ColumnKind::Real, "the first sample in it, seconds since the run began"),
+        column("end_s", ColumnKind::Real, "the first sample in the next state, or the last of the series"),
     ],
 };
 
@@ -77,7 +77,12 @@ pub const ELEMENTS: File = File {
     name: "elements.parquet",
     about: "a path element at one moment",
     columns: &join::<{ 4 + ElementSeries::COLUMNS.len() }>(&[
-        &[VARIANT, CLOCK, REPEAT, column("name", Kind::Text, "the element's name, as in `result.json`")],
+        &[
+            VARIANT,
+            CLOCK,
+            REPEAT,
+            column("name", ColumnKind::Text, "the element's name, as in `result.json`"),
+        ],
         ElementSeries::COLUMNS,
     ]),
 };
@@ -91,9 +96,9 @@ pub const RETRANSMISSIONS: File = File {
         CLOCK,
         REPEAT,
         FLOW,
-        column("time_s", Kind::Real, "when it left the sender, seconds since the run began"),
-        column("byte", Kind::Int, "its first payload byte; the connection's first is 0"),
-        column("bytes", Kind::Int, "payload bytes"),
+        column("time_s", ColumnKind::Real, "when it left the sender, seconds since the run began"),
+        column("byte", ColumnKind::Int, "its first payload byte; the connection's first is 0"),
+        column("bytes", ColumnKind::Int, "payload bytes"),
     ],
 };
 

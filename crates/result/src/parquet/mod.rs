@@ -18,7 +18,7 @@ mod table;
 mod write;
 
 pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
-pub use columns::{Column, ELEMENTS, FILES, FLOWS, File, Kind, RETRANSMISSIONS, STATES};
-pub use read::{Series, read_series};
+pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RETRANSMISSIONS, STATES};
+pub use read::{VariantSeries, read_series};
 pub use table::SeriesError;
-pub use write::{Origin, Sampled, write_elements, write_flows, write_retransmissions, write_states};
+pub use write::{FileOrigin, Sampled, write_elements, write_flows, write_retransmissions, write_states};

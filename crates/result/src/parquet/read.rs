@@ -1,14 +1,14 @@
 //! Series read back from a result's folder.
 
-use super::columns::{Column, ELEMENTS, FLOWS, Kind, RETRANSMISSIONS};
-use super::table::{SeriesError, Table};
-use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Run, Variant};
+use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, RETRANSMISSIONS};
+use super::table::{ParquetTable, SeriesError};
+use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Run, VariantResult};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// One variant's series.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Series {
+pub struct VariantSeries {
     /// Flows' series, in the summary's order; empty when sampling was off.
     pub flows: Vec<FlowSeries>,
     /// Elements' series, in the summary's order; empty when sampling was off.
@@ -31,19 +31,19 @@ pub fn read_series(
     elements: &[u8],
     retransmissions: Option<&[u8]>,
     run: &Run,
-) -> Result<Vec<Series>, SeriesError> {
+) -> Result<Vec<VariantSeries>, SeriesError> {
     let mut of_flows =
         Slots::new(run, |v| v.flows.iter().map(|f| f.name.as_str()).collect(), FlowSeries::new);
-    read_flows(&Table::open(FLOWS, flows)?, &mut of_flows)?;
+    read_flows(&ParquetTable::open(FLOWS, flows)?, &mut of_flows)?;
     if let Some(bytes) = retransmissions {
-        read_resent(&Table::open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
+        read_resent(&ParquetTable::open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
     }
     let named = |name: &str| ElementSeries { name: name.into(), ..ElementSeries::default() };
     let mut of_elements = Slots::new(run, |v| v.elements.iter().map(|e| e.name.as_str()).collect(), named);
-    read_elements(&Table::open(ELEMENTS, elements)?, &mut of_elements)?;
+    read_elements(&ParquetTable::open(ELEMENTS, elements)?, &mut of_elements)?;
     let flows = of_flows.finish(|s| s.time_s.is_empty());
     let elements = of_elements.finish(|s| s.time_s.is_empty());
-    Ok(flows.into_iter().zip(elements).map(|(flows, elements)| Series { flows, elements }).collect())
+    Ok(flows.into_iter().zip(elements).map(|(flows, elements)| VariantSeries { flows, elements }).collect())
 }
 
 /// Series to be filled, of all variants.
@@ -58,7 +58,7 @@ struct Slots<'a, S> {
 impl<'a, S> Slots<'a, S> {
     fn new(
         run: &'a Run,
-        names: impl Fn(&'a Variant) -> Vec<&'a str>,
+        names: impl Fn(&'a VariantResult) -> Vec<&'a str>,
         make: impl Fn(&str) -> S,
     ) -> Slots<'a, S> {
         let mut slots = Slots { all: Vec::new(), counts: Vec::new(), index: BTreeMap::new() };
@@ -83,7 +83,7 @@ impl<'a, S> Slots<'a, S> {
 }
 
 /// Rows of a group that belong to one series.
-struct Stretch {
+struct RowStretch {
     rows: Range<usize>,
     /// The series' slot.
     of: usize,
@@ -91,13 +91,13 @@ struct Stretch {
 
 /// A row group and whose its rows are.
 struct Group<'a> {
-    table: &'a Table,
+    table: &'a ParquetTable,
     group: usize,
-    stretches: Vec<Stretch>,
+    stretches: Vec<RowStretch>,
 }
 
 impl<'a> Group<'a> {
-    fn new<S>(table: &'a Table, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
+    fn new<S>(table: &'a ParquetTable, group: usize, slots: &Slots<S>) -> Result<Group<'a>, SeriesError> {
         let texts = |name| table.texts(group, table.column(name));
         let [variants, clocks, names] = [texts("variant")?, texts("clock")?, texts("name")?];
         let repeats: Vec<u64> = table.known(group, table.column("repeat"))?;
@@ -112,7 +112,7 @@ impl<'a> Group<'a> {
             if repeat == 1
                 && let Some(&of) = slots.index.get(&name)
             {
-                stretches.push(Stretch { rows: begin..row, of });
+                stretches.push(RowStretch { rows: begin..row, of });
             }
             begin = row;
         }
@@ -137,7 +137,7 @@ impl<'a> Group<'a> {
     fn read(&self, column: &Column) -> Result<Read, SeriesError> {
         Ok(match column.kind {
             _ if !self.table.has(column) => Read::Absent,
-            Kind::Real | Kind::RealOrNull => Read::Reals(self.table.reals(self.group, column)?),
+            ColumnKind::Real | ColumnKind::RealOrNull => Read::Reals(self.table.reals(self.group, column)?),
             _ => Read::Ints(self.table.counts(self.group, column)?),
         })
     }
@@ -188,7 +188,7 @@ fn last(times: &[f64]) -> f64 {
     times.last().copied().unwrap_or(f64::NEG_INFINITY)
 }
 
-fn read_flows(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+fn read_flows(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
@@ -231,7 +231,7 @@ fn read_states(g: &Group, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesErr
     Ok(())
 }
 
-fn read_elements(table: &Table, slots: &mut Slots<ElementSeries>) -> Result<(), SeriesError> {
+fn read_elements(table: &ParquetTable, slots: &mut Slots<ElementSeries>) -> Result<(), SeriesError> {
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
@@ -243,7 +243,7 @@ fn read_elements(table: &Table, slots: &mut Slots<ElementSeries>) -> Result<(), 
     Ok(())
 }
 
-fn read_resent(table: &Table, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+fn read_resent(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| slots.all[of].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;

@@ -1,6 +1,6 @@
 //! A Parquet file being written, row group by row group.
 
-use super::columns::{Column as Spec, File, Kind};
+use super::columns::{Column as Spec, ColumnKind, File};
 use crate::column::Cells;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// A column's entry in the schema.
 fn field(column: &Spec) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.kind {
-        Kind::Text | Kind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Int | Kind::IntOrNull => (Physical::INT64, None),
-        Kind::Real | Kind::RealOrNull => (Physical::DOUBLE, None),
+        ColumnKind::Text | ColumnKind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnKind::Int | ColumnKind::IntOrNull => (Physical::INT64, None),
+        ColumnKind::Real | ColumnKind::RealOrNull => (Physical::DOUBLE, None),
     };
     let repetition = if column.kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     Type::primitive_type_builder(column.name, physical)
@@ -26,24 +26,24 @@ fn field(column: &Spec) -> Result<Type, ParquetError> {
         .build()
 }
 
-fn empty(kind: Kind) -> Values {
+fn empty(kind: ColumnKind) -> ColumnValues {
     match kind {
-        Kind::Text | Kind::TextOrNull => Values::Text(Vec::new()),
-        Kind::Int | Kind::IntOrNull => Values::Int(Vec::new()),
-        Kind::Real | Kind::RealOrNull => Values::Real(Vec::new()),
+        ColumnKind::Text | ColumnKind::TextOrNull => ColumnValues::Text(Vec::new()),
+        ColumnKind::Int | ColumnKind::IntOrNull => ColumnValues::Int(Vec::new()),
+        ColumnKind::Real | ColumnKind::RealOrNull => ColumnValues::Real(Vec::new()),
     }
 }
 
-enum Values {
+enum ColumnValues {
     Text(Vec<ByteArray>),
     Int(Vec<i64>),
     Real(Vec<f64>),
 }
 
 /// A column's rows of the row group being gathered.
-struct Column {
-    kind: Kind,
-    values: Values,
+struct GatheredColumn {
+    kind: ColumnKind,
+    values: ColumnValues,
     /// A level per row: 1 = present, 0 = null. Only of nullable columns.
     levels: Vec<i16>,
     rows: usize,
@@ -71,16 +71,21 @@ fn gather<T: Clone>(
 }
 
 /// A file being written, row group by row group.
-pub(super) struct Sheet<W: Write + Send> {
+pub(super) struct ParquetSheet<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    columns: Vec<Column>,
+    columns: Vec<GatheredColumn>,
     rows: usize,
     group_rows: usize,
 }
 
-impl<W: Write + Send> Sheet<W> {
+impl<W: Write + Send> ParquetSheet<W> {
     /// `meta` goes into the footer; every `group_rows` rows are written as a row group.
-    pub fn create(out: W, file: File, meta: &[(&str, &str)], group_rows: usize) -> io::Result<Sheet<W>> {
+    pub fn create(
+        out: W,
+        file: File,
+        meta: &[(&str, &str)],
+        group_rows: usize,
+    ) -> io::Result<ParquetSheet<W>> {
         let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
         let schema =
             Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
@@ -92,15 +97,16 @@ impl<W: Write + Send> Sheet<W> {
             .set_key_value_metadata(Some(meta))
             .build();
         let schema = Arc::new(schema.map_err(io::Error::other)?);
-        let column = |c: &Spec| Column { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
+        let column =
+            |c: &Spec| GatheredColumn { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
         let columns = file.columns.iter().map(column).collect();
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
-        Ok(Sheet { file, columns, rows: 0, group_rows })
+        Ok(ParquetSheet { file, columns, rows: 0, group_rows })
     }
 
     /// Adds `rows` rows; `fill` gives each column its values, in order.
-    pub fn add(&mut self, rows: usize, fill: impl FnOnce(&mut Block)) -> io::Result<()> {
-        let mut block = Block { columns: self.columns.iter_mut(), rows };
+    pub fn add(&mut self, rows: usize, fill: impl FnOnce(&mut RowBlock)) -> io::Result<()> {
+        let mut block = RowBlock { columns: self.columns.iter_mut(), rows };
         fill(&mut block);
         self.rows += rows;
         if self.columns.iter().any(|c| c.rows != self.rows) {
@@ -123,9 +129,9 @@ impl<W: Write + Send> Sheet<W> {
             let Some(mut writer) = group.next_column()? else { break };
             let levels = column.kind.nullable().then_some(column.levels.as_slice());
             match &mut column.values {
-                Values::Text(v) => writer.typed::<ByteArrayType>().write_batch(v, levels, None)?,
-                Values::Int(v) => writer.typed::<Int64Type>().write_batch(v, levels, None)?,
-                Values::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
+                ColumnValues::Text(v) => writer.typed::<ByteArrayType>().write_batch(v, levels, None)?,
+                ColumnValues::Int(v) => writer.typed::<Int64Type>().write_batch(v, levels, None)?,
+                ColumnValues::Real(v) => writer.typed::<DoubleType>().write_batch(v, levels, None)?,
             };
             writer.close()?;
             column.values = empty(column.kind);
@@ -144,8 +150,8 @@ impl<W: Write + Send> Sheet<W> {
 }
 
 /// Rows being added; each call fills the next column.
-pub(super) struct Block<'a> {
-    columns: std::slice::IterMut<'a, Column>,
+pub(super) struct RowBlock<'a> {
+    columns: std::slice::IterMut<'a, GatheredColumn>,
     rows: usize,
 }
 
@@ -154,15 +160,19 @@ pub(super) fn text(s: &str) -> ByteArray {
 }
 
 // A value of another kind than the column's adds no row, which `Sheet::add` then reports.
-impl Block<'_> {
+impl RowBlock<'_> {
     pub fn texts(&mut self, rows: impl Iterator<Item = Option<ByteArray>>) {
-        if let Some(Column { kind, values: Values::Text(values), levels, rows: n }) = self.columns.next() {
+        if let Some(GatheredColumn { kind, values: ColumnValues::Text(values), levels, rows: n }) =
+            self.columns.next()
+        {
             *n += gather(values, kind.nullable().then_some(levels), rows, text(""));
         }
     }
 
     pub fn ints(&mut self, rows: impl Iterator<Item = Option<i64>>) {
-        if let Some(Column { kind, values: Values::Int(values), levels, rows: n }) = self.columns.next() {
+        if let Some(GatheredColumn { kind, values: ColumnValues::Int(values), levels, rows: n }) =
+            self.columns.next()
+        {
             *n += gather(values, kind.nullable().then_some(levels), rows, 0);
         }
     }
@@ -173,7 +183,9 @@ impl Block<'_> {
 
     /// NaN becomes null where null may be.
     fn options(&mut self, rows: impl Iterator<Item = Option<f64>>) {
-        if let Some(Column { kind, values: Values::Real(values), levels, rows: n }) = self.columns.next() {
+        if let Some(GatheredColumn { kind, values: ColumnValues::Real(values), levels, rows: n }) =
+            self.columns.next()
+        {
             let rows = rows.map(|x| x.filter(|x| !x.is_nan()));
             *n += gather(values, kind.nullable().then_some(levels), rows, f64::NAN);
         }

@@ -52,12 +52,12 @@ pub struct Text(u32);
 
 /// Different texts, in order of appearance.
 #[derive(Debug, Default)]
-pub struct Texts {
+pub struct Dictionary {
     list: Vec<String>,
     numbers: BTreeMap<String, u32>,
 }
 
-impl Texts {
+impl Dictionary {
     /// The text's number, a new one if need be; `None` when it is no UTF-8.
     fn number(&mut self, text: &[u8]) -> Option<Text> {
         let text = std::str::from_utf8(text).ok()?;
@@ -71,7 +71,7 @@ impl Texts {
     }
 }
 
-impl std::ops::Index<Text> for Texts {
+impl std::ops::Index<Text> for Dictionary {
     type Output = String;
     fn index(&self, text: Text) -> &String {
         &self.list[text.0 as usize]
@@ -79,7 +79,7 @@ impl std::ops::Index<Text> for Texts {
 }
 
 /// An opened file.
-pub struct Table {
+pub struct ParquetTable {
     file: File,
     pages: Arc<Pages>,
     meta: ParquetMetaData,
@@ -87,10 +87,10 @@ pub struct Table {
     rows: Vec<usize>,
 }
 
-impl Table {
+impl ParquetTable {
     /// # Errors
     /// What is no Parquet file, lacks what all have, or has more rows than its size can hold.
-    pub fn open(file: File, bytes: &[u8]) -> Result<Table, SeriesError> {
+    pub fn open(file: File, bytes: &[u8]) -> Result<ParquetTable, SeriesError> {
         let wrong = |what| SeriesError { file: file.name, column: None, what };
         if !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
             return Err(wrong("is no Parquet file, or was cut".into()));
@@ -108,7 +108,7 @@ impl Table {
         if usize::try_from(said) != Ok(all) {
             return Err(wrong(format!("has {all} rows, though it says {said}")));
         }
-        let table = Table { file, pages, meta, rows };
+        let table = ParquetTable { file, pages, meta, rows };
         match file.columns.iter().take(ALWAYS).find(|c| !table.has(c)) {
             Some(column) => Err(table.wrong(column, "is missing")),
             None => Ok(table),
@@ -197,8 +197,8 @@ impl Table {
     }
 
     /// A group's texts of a column: their numbers in the second; null is the empty text.
-    pub fn texts(&self, group: usize, column: &Column) -> Result<(Vec<Text>, Texts), SeriesError> {
-        let (mut out, mut texts) = (Vec::new(), Texts::default());
+    pub fn texts(&self, group: usize, column: &Column) -> Result<(Vec<Text>, Dictionary), SeriesError> {
+        let (mut out, mut texts) = (Vec::new(), Dictionary::default());
         // Most are what the row before has.
         let (mut last, mut number) = (Vec::new(), texts.number(b"").expect("the empty text"));
         self.cells::<ByteArrayType>(group, column, "texts", |text| {

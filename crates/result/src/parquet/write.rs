@@ -1,7 +1,7 @@
 //! The files, written row group by row group.
 
 use super::columns::{ELEMENTS, FLOWS, File, RETRANSMISSIONS, STATES};
-use super::sheet::{Block, Sheet, text};
+use super::sheet::{ParquetSheet, RowBlock, text};
 use crate::{Columns, FlowSeries, Outcome, SCHEMA};
 use parquet::data_type::ByteArray;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub struct Sampled<'a> {
 
 /// What a file says of its origin.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct FileOrigin<'a> {
     /// The scenario's name.
     pub scenario: &'a str,
     /// The first repeat's seed.
@@ -28,7 +28,7 @@ pub struct Origin<'a> {
 }
 
 /// Writes all flows' series to `out` ([`FLOWS`]).
-pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_flows<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, FLOWS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -38,7 +38,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) ->
     sheet.close()
 }
 
-fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
+fn flow_block(b: &mut RowBlock, run: &Sampled, s: &FlowSeries) {
     let states: Vec<ByteArray> = s.states.iter().map(|name| text(name)).collect();
     series_block(b, run, &s.name, s);
     let state = |i: u8| states.get(i as usize).filter(|name| !name.is_empty()).cloned();
@@ -46,7 +46,7 @@ fn flow_block(b: &mut Block, run: &Sampled, s: &FlowSeries) {
 }
 
 /// Writes all flows' timelines of states to `out` ([`STATES`]).
-pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_states<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, STATES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -63,7 +63,7 @@ pub fn write_states<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -
 }
 
 /// Writes all elements' series to `out` ([`ELEMENTS`]).
-pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_elements<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, ELEMENTS, origin)?;
     for run in runs {
         for series in &run.outcome.element_series {
@@ -74,7 +74,11 @@ pub fn write_elements<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled])
 }
 
 /// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
-pub fn write_retransmissions<W: Write + Send>(out: W, origin: Origin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_retransmissions<W: Write + Send>(
+    out: W,
+    origin: FileOrigin,
+    runs: &[Sampled],
+) -> io::Result<()> {
     let mut sheet = sheet(out, RETRANSMISSIONS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -90,21 +94,21 @@ pub fn write_retransmissions<W: Write + Send>(out: W, origin: Origin, runs: &[Sa
     sheet.close()
 }
 
-fn sheet<W: Write + Send>(out: W, file: File, origin: Origin) -> io::Result<Sheet<W>> {
+fn sheet<W: Write + Send>(out: W, file: File, origin: FileOrigin) -> io::Result<ParquetSheet<W>> {
     let seed = origin.seed.to_string();
     let meta =
         [("longfat.schema", SCHEMA), ("longfat.scenario", origin.scenario), ("longfat.seed", seed.as_str())];
-    Sheet::create(out, file, &meta, GROUP_ROWS)
+    ParquetSheet::create(out, file, &meta, GROUP_ROWS)
 }
 
 /// Whose it is, then its columns.
-fn series_block(b: &mut Block, run: &Sampled, name: &str, series: &impl Columns) {
+fn series_block(b: &mut RowBlock, run: &Sampled, name: &str, series: &impl Columns) {
     whose(b, run, name);
     series.cells().for_each(|(_, cells)| b.cells(cells));
 }
 
 /// The first four columns, the same in every row.
-fn whose(b: &mut Block, run: &Sampled, name: &str) {
+fn whose(b: &mut RowBlock, run: &Sampled, name: &str) {
     b.same_text(&run.outcome.variant.name);
     b.same_text(run.outcome.variant.clock.name());
     b.same_int(run.repeat as i64);
@@ -114,7 +118,7 @@ fn whose(b: &mut Block, run: &Sampled, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementPoint, ElementSeries, FlowPoint, Resent, Variant};
+    use crate::{ElementPoint, ElementSeries, FlowPoint, Resent, VariantResult};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
@@ -154,11 +158,11 @@ mod tests {
         }
         flow.resent =
             (0..n / 2).map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448 }).collect();
-        let variant = Variant { name: "v".into(), ..Default::default() };
+        let variant = VariantResult { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
     }
 
-    const ORIGIN: Origin = Origin { scenario: "test", seed: 7 };
+    const ORIGIN: FileOrigin = FileOrigin { scenario: "test", seed: 7 };
 
     fn flows(runs: &[Sampled]) -> Vec<u8> {
         let mut bytes = Vec::new();

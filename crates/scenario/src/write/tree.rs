@@ -2,7 +2,7 @@
 
 use super::lean::{lean, prune};
 use super::value::{Table, Written};
-use crate::{Flow, Link, NamedStage, Relay, Scenario, Tool, stage};
+use crate::{DuplexLink, Flow, NamedStage, Relay, Scenario, Tool, stage};
 use congestion::Control;
 use transport::{App, Stack};
 use units::Bytes;
@@ -53,7 +53,7 @@ fn host(s: &Scenario, i: usize) -> Written {
     Written::text(&s.hosts[i].name)
 }
 
-fn link(s: &Scenario, link: &Link) -> Table {
+fn link(s: &Scenario, link: &DuplexLink) -> Table {
     let mut table = vec![entry("between", Written::List(link.between.map(|h| host(s, h)).into()))];
     for (way, stages) in [("forward", &link.forward), ("backward", &link.backward)] {
         if !stages.is_empty() {

@@ -1,7 +1,7 @@
 //! Runs scenario texts and finds things in what they yield.
 #![allow(dead_code)]
 
-use result::{Element, ElementSeries, Flow, FlowSeries, Outcome};
+use result::{ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome};
 use scenario::{Experiment, Scenario};
 
 /// The scenario of a text.
@@ -13,7 +13,7 @@ pub fn parse(text: &str) -> Scenario {
 }
 
 pub fn run_seed(text: &str, seed: u64) -> Outcome {
-    sim::run("test", &parse(text), sim::Options { seed, ..sim::Options::default() })
+    sim::run("test", &parse(text), sim::SimOptions { seed, ..sim::SimOptions::default() })
 }
 
 pub fn run(text: &str) -> Outcome {
@@ -40,12 +40,12 @@ pub fn bulk(cc: &str) -> String {
     format!("[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"{cc}\"\n")
 }
 
-pub fn flow<'a>(o: &'a Outcome, name: &str) -> &'a Flow {
+pub fn flow<'a>(o: &'a Outcome, name: &str) -> &'a FlowResult {
     o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name")
 }
 
 /// An element by the end of its name.
-pub fn element<'a>(o: &'a Outcome, name: &str) -> &'a Element {
+pub fn element<'a>(o: &'a Outcome, name: &str) -> &'a ElementResult {
     o.variant.elements.iter().find(|e| e.name.ends_with(name)).expect("an element of that name")
 }
 

@@ -2,7 +2,7 @@
 
 use capture::TcpPacket;
 use path::Packet as Simulated;
-use result::{Flow, Outcome};
+use result::{FlowResult, Outcome};
 use scenario::Experiment;
 use sim::Tap;
 use track::{Track, Tracker, TrackerOptions};
@@ -59,13 +59,13 @@ pub fn run(head: &str, up: &str, down: &str, back_down: &str, back_up: &str, flo
     let outcome = sim::run(
         "test",
         &scenario,
-        sim::Options { seed, tap: Some(&mut captures), ..sim::Options::default() },
+        sim::SimOptions { seed, tap: Some(&mut captures), ..sim::SimOptions::default() },
     );
     Run { captures, outcome }
 }
 
 impl Run {
-    pub fn flow(&self) -> &Flow {
+    pub fn flow(&self) -> &FlowResult {
         &self.outcome.variant.flows[0]
     }
 

@@ -135,7 +135,7 @@ fn run() -> Result<u64, String> {
     let why = |e: io::Error| format!("{file}: {e}");
     let mut out =
         Out::new(File::create(file).map_err(why)?, Encoder::new(&variant.scenario), full).map_err(why)?;
-    let options = sim::Options { seed: 1, tap: Some(&mut out), ..Default::default() };
+    let options = sim::SimOptions { seed: 1, tap: Some(&mut out), ..Default::default() };
     sim::run(&variant.name, &variant.scenario, options);
     match out.failed {
         Some(e) => Err(why(e)),

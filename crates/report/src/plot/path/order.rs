@@ -1,18 +1,18 @@
 //! In which rows links are drawn: chains of links side by side as far as they fit.
 
 use result::Topology;
-use result::topology::Link;
+use result::topology::PathLink;
 use std::collections::BTreeSet;
 
 /// A link as it is passed from left to right.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hop<'a> {
-    pub link: &'a Link,
+pub(super) struct DrawnLink<'a> {
+    pub link: &'a PathLink,
     /// From its second host to its first.
     pub flipped: bool,
 }
 
-impl<'a> Hop<'a> {
+impl<'a> DrawnLink<'a> {
     fn left(&self) -> &'a str {
         &self.link.between[usize::from(self.flipped)]
     }
@@ -24,14 +24,14 @@ impl<'a> Hop<'a> {
 
 /// Links drawn side by side, one at least, each beginning where the one before ends.
 #[derive(Clone, Debug)]
-pub(super) struct Row<'a> {
-    pub hops: Vec<Hop<'a>>,
+pub(super) struct DrawnRow<'a> {
+    pub hops: Vec<DrawnLink<'a>>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> DrawnRow<'a> {
     /// From left to right.
     pub fn hosts(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.hops.first().map(Hop::left).into_iter().chain(self.hops.iter().map(Hop::right))
+        self.hops.first().map(DrawnLink::left).into_iter().chain(self.hops.iter().map(DrawnLink::right))
     }
 }
 
@@ -40,11 +40,11 @@ impl<'a> Row<'a> {
 pub(super) fn rows<'a>(
     topology: &'a Topology,
     room: f64,
-    hop_width: impl Fn(&Hop) -> f64,
+    hop_width: impl Fn(&DrawnLink) -> f64,
     host_width: impl Fn(&str) -> f64,
-) -> Vec<Row<'a>> {
-    let mut left: Vec<&Link> = topology.links.iter().collect();
-    let mut rows: Vec<Row> = Vec::new();
+) -> Vec<DrawnRow<'a>> {
+    let mut left: Vec<&PathLink> = topology.links.iter().collect();
+    let mut rows: Vec<DrawnRow> = Vec::new();
     while !left.is_empty() {
         let trail = trail(&left, &topology.hosts);
         left.retain(|link| !trail.iter().any(|hop| std::ptr::eq(hop.link, *link)));
@@ -59,7 +59,7 @@ pub(super) fn rows<'a>(
                 // The host that ends a row begins the next.
                 _ => {
                     used = host_width(hop.left()) + wide;
-                    rows.push(Row { hops: vec![hop] });
+                    rows.push(DrawnRow { hops: vec![hop] });
                 }
             }
         }
@@ -69,9 +69,9 @@ pub(super) fn rows<'a>(
 
 /// A longest shortest way through the first link's part of the network, beginning at the end that the
 /// scenario names first. In a tree, as most networks are, it is the longest there is. At least one hop.
-fn trail<'a>(links: &[&'a Link], hosts: &[String]) -> Vec<Hop<'a>> {
+fn trail<'a>(links: &[&'a PathLink], hosts: &[String]) -> Vec<DrawnLink<'a>> {
     let first = links[0];
-    let far = |from: &str| -> Vec<Hop<'a>> {
+    let far = |from: &str| -> Vec<DrawnLink<'a>> {
         let ways = ways(links, from);
         let longest = ways.last().map_or(0, Vec::len);
         // Of equals the one that the scenario names first.
@@ -84,7 +84,7 @@ fn trail<'a>(links: &[&'a Link], hosts: &[String]) -> Vec<Hop<'a>> {
     let mut trail = far(start);
     let (Some(head), Some(tail)) = (trail.first(), trail.last()) else {
         // A link from a host to itself.
-        return vec![Hop { link: first, flipped: false }];
+        return vec![DrawnLink { link: first, flipped: false }];
     };
     let named = |host: &str| hosts.iter().position(|h| h == host);
     if named(tail.right()) < named(head.left()) {
@@ -95,16 +95,16 @@ fn trail<'a>(links: &[&'a Link], hosts: &[String]) -> Vec<Hop<'a>> {
 }
 
 /// A shortest way from a host to each other one, shortest first.
-fn ways<'a>(links: &[&'a Link], from: &str) -> Vec<Vec<Hop<'a>>> {
+fn ways<'a>(links: &[&'a PathLink], from: &str) -> Vec<Vec<DrawnLink<'a>>> {
     let mut seen = BTreeSet::from([from]);
-    let mut ways: Vec<Vec<Hop<'a>>> = Vec::new();
+    let mut ways: Vec<Vec<DrawnLink<'a>>> = Vec::new();
     let mut next = 0;
-    let mut at: Vec<Hop<'a>> = Vec::new();
+    let mut at: Vec<DrawnLink<'a>> = Vec::new();
     loop {
-        let host = at.last().map_or(from, Hop::right);
+        let host = at.last().map_or(from, DrawnLink::right);
         for &link in links {
             for flipped in [false, true] {
-                let hop = Hop { link, flipped };
+                let hop = DrawnLink { link, flipped };
                 if hop.left() == host && seen.insert(hop.right()) {
                     ways.push(at.iter().copied().chain([hop]).collect());
                 }
@@ -121,10 +121,10 @@ mod tests {
     use super::*;
 
     fn topology(links: &[(&str, &str)]) -> Topology {
-        let link = |(i, (a, b)): (usize, &(&str, &str))| Link {
+        let link = |(i, (a, b)): (usize, &(&str, &str))| PathLink {
             name: format!("l{i}"),
             between: [a.to_string(), b.to_string()],
-            ..Link::default()
+            ..PathLink::default()
         };
         let hosts = ["a", "b", "r", "c", "d"].map(String::from).to_vec();
         Topology { hosts, links: links.iter().enumerate().map(link).collect(), ..Topology::default() }

@@ -5,8 +5,8 @@ use crate::plot::Look;
 use crate::plot::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use crate::plot::font;
 use crate::plot::palette::Color;
-use result::Element;
-use result::topology::Stage;
+use result::ElementResult;
+use result::topology::PathStage;
 use std::collections::BTreeMap;
 
 /// Font size, line height, px.
@@ -42,7 +42,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Of flows measured one at a time (`element@flow`) the sum of drops and the longest queue of all.
-    pub fn new(elements: &[Element]) -> Counters {
+    pub fn new(elements: &[ElementResult]) -> Counters {
         let mut of: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for e in elements {
             let name = e.name.split_once('@').map_or(e.name.as_str(), |(name, _)| name);
@@ -56,41 +56,41 @@ impl Counters {
 
 /// What a line of a box says, which decides its colour.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tone {
+enum BoxTone {
     Kind,
     Plain,
     Drops,
 }
 
 /// A stage ready to draw.
-pub(super) struct Block {
-    lines: Vec<(String, Tone)>,
+pub(super) struct StageBox {
+    lines: Vec<(String, BoxTone)>,
     /// Px.
     pub width: f64,
     /// It dropped most of all.
     worst: bool,
 }
 
-impl Block {
+impl StageBox {
     /// `element` is the stage's `link.direction.stage`.
-    pub fn new(stage: &Stage, element: &str, counters: &Counters, look: &Look) -> Block {
+    pub fn new(stage: &PathStage, element: &str, counters: &Counters, look: &Look) -> StageBox {
         let (drops, queue) = counters.of.get(element).copied().unwrap_or_default();
-        let mut lines = vec![(stage.kind.clone(), Tone::Kind)];
+        let mut lines = vec![(stage.kind.clone(), BoxTone::Kind)];
         if stage.name != stage.kind {
-            lines.push((stage.name.clone(), Tone::Plain));
+            lines.push((stage.name.clone(), BoxTone::Plain));
         }
-        lines.extend(settings(stage).into_iter().map(|line| (line, Tone::Plain)));
+        lines.extend(settings(stage).into_iter().map(|line| (line, BoxTone::Plain)));
         if drops > 0 {
-            lines.push((look.fill("plot.path.drops", &[("n", &count(drops))]), Tone::Drops));
+            lines.push((look.fill("plot.path.drops", &[("n", &count(drops))]), BoxTone::Drops));
         }
         if queue > 0 {
-            lines.push((look.fill("plot.path.queue", &[("n", &count(queue))]), Tone::Kind));
+            lines.push((look.fill("plot.path.queue", &[("n", &count(queue))]), BoxTone::Kind));
         }
         for (text, _) in &mut lines {
             *text = font::clip(text, SIZE, TEXT.0);
         }
         let text = lines.iter().map(|(l, _)| font::width(l, SIZE)).fold(TEXT.1, f64::max);
-        Block { lines, width: text + 16.0, worst: drops > 0 && drops == counters.most }
+        StageBox { lines, width: text + 16.0, worst: drops > 0 && drops == counters.most }
     }
 
     /// Px.
@@ -112,9 +112,9 @@ impl Block {
         drawing.lines(vec![super::closed(outline)], pen);
         let color = |tone| -> Color {
             match tone {
-                Tone::Kind => colors.ink,
-                Tone::Plain => colors.muted,
-                Tone::Drops => colors.drop.toward(colors.ink, 0.25),
+                BoxTone::Kind => colors.ink,
+                BoxTone::Plain => colors.muted,
+                BoxTone::Drops => colors.drop.toward(colors.ink, 0.25),
             }
         };
         for (i, (text, tone)) in self.lines.iter().enumerate() {
@@ -125,7 +125,7 @@ impl Block {
 }
 
 /// The main settings, `key value` each.
-fn settings(stage: &Stage) -> Vec<String> {
+fn settings(stage: &PathStage) -> Vec<String> {
     let told = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
     told.take(SETTINGS).map(|(key, value)| format!("{key} {value}")).collect()
 }
@@ -139,17 +139,17 @@ mod tests {
         let pairs =
             [("nat_traversal", "false"), ("queue.packets", "200"), ("burst", "10kB"), ("rate", "8.6Mbit/s")];
         let settings_map = pairs.map(|(k, v)| (k.to_string(), v.to_string())).into();
-        let stage = Stage { settings: settings_map, ..Stage::default() };
+        let stage = PathStage { settings: settings_map, ..PathStage::default() };
         assert_eq!(settings(&stage), ["rate 8.6Mbit/s", "burst 10kB", "queue.packets 200"]);
     }
 
     #[test]
     fn runs_of_single_flows_add_up() {
-        let element = |name: &str, dropped_packets, max_queue_packets| Element {
+        let element = |name: &str, dropped_packets, max_queue_packets| ElementResult {
             name: name.into(),
             dropped_packets,
             max_queue_packets,
-            ..Element::default()
+            ..ElementResult::default()
         };
         let all = [element("wan.forward.p@up", 3, 9), element("wan.forward.p@down", 4, 5)];
         let counters = Counters::new(&all);
