@@ -1,4 +1,5 @@
-//! Whatever a scenario file and a `--set` hold: an experiment or an error with a place, no panic.
+//! Whatever a scenario file and a `--set` hold: an experiment, which comes back when it is written and read, or an
+//! error with a place; no panic.
 //! The text up to the first NUL is the file, each further piece one `--set`.
 #![no_main]
 
@@ -21,6 +22,12 @@ fuzz_target!(|data: &str| {
                 for flow in &scenario.flows {
                     assert!(scenario.route(flow.from, flow.to).is_some());
                 }
+            }
+            // What a list holds beside a file cannot be told from what the file holds.
+            let written = experiment.to_toml();
+            if !data.contains("file") && written.len() <= scenario::MAX_BYTES {
+                let read = Experiment::parse_with("fuzz.toml", &written, &[], &mut trace);
+                assert_eq!(read.as_ref(), Ok(&experiment), "{written}");
             }
         }
         Err(error) => {

@@ -1,46 +1,30 @@
 //! From a simulated packet to its headers.
 
-use crate::announced;
 use capture::{Frame, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
 use scenario::{Scenario, address};
-use std::collections::BTreeMap;
-use transport::Segment;
+use transport::{Segment, Stack};
 use units::Time;
 
 /// Port of the end that answers.
 const SERVER_PORT: u16 = 5201;
 /// Port of the end that opens connection 0; the others have their number on top.
 const CLIENT_PORT: u16 = 40_000;
-/// Of hosts that no flow connects.
-const USUAL_MSS: u16 = 1460;
+const MTU: u32 = 1500;
 
 /// Knows what a packet of one scenario looks like.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    /// The window scale that each host announces.
+    /// By how many bits the windows of each host are shifted, as its SYN tells.
     scale: Vec<u8>,
-    /// The maximum segment size that a host announces to another, of all that connect.
-    mss: BTreeMap<(usize, usize), u16>,
 }
 
 impl Encoder {
     /// Of a scenario.
     pub fn new(scenario: &Scenario) -> Encoder {
-        let mut mss = BTreeMap::new();
-        for flow in &scenario.flows {
-            let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
-            let hosts: Vec<usize> = [flow.from].into_iter().chain(relays).chain([flow.to]).collect();
-            for leg in hosts.windows(2) {
-                for (here, there) in [(leg[0], leg[1]), (leg[1], leg[0])] {
-                    // As the simulator has it: both ends know the path that the opening one sees.
-                    let mtu = scenario.mtu(leg[0], leg[1]);
-                    let stack = &scenario.hosts[here].stack;
-                    mss.entry((here, there)).or_insert_with(|| announced::mss(stack, mtu));
-                }
-            }
-        }
-        Encoder { scale: scenario.hosts.iter().map(|h| announced::scale(&h.stack)).collect(), mss }
+        // The same for every path.
+        let scale = |stack: &Stack| stack.own_limits(MTU, None).offer.scale.unwrap_or(0);
+        Encoder { scale: scenario.hosts.iter().map(|h| scale(&h.stack)).collect() }
     }
 
     /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`sim::Tap`]), as
@@ -58,8 +42,7 @@ impl Encoder {
         let payload = if udp {
             Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
         } else {
-            let mss = || self.mss.get(&(from, to)).copied().unwrap_or(USUAL_MSS);
-            Payload::Tcp(tcp(segment, sport, dport, mss, self.scale[from]))
+            Payload::Tcp(tcp(segment, sport, dport, self.scale[from]))
         };
         Some(Frame {
             time: now,
@@ -83,13 +66,14 @@ pub fn ports(number: u32, udp: bool) -> (u16, u16) {
 }
 
 /// Stream offsets become sequence numbers modulo 2^32, one up for the SYN (RFC 9293 section 3.4).
-fn tcp(segment: &Segment, sport: u16, dport: u16, mss: impl Fn() -> u16, scale: u8) -> TcpFrame {
+fn tcp(segment: &Segment, sport: u16, dport: u16, scale: u8) -> TcpFrame {
     let syn = segment.flags.has(transport::Flags::SYN);
     let ack = segment.flags.has(transport::Flags::ACK);
     let number = |offset: u64| (offset as u32).wrapping_add(1);
+    let told = segment.syn_options();
     let options = TcpOptions {
-        mss: syn.then(mss),
-        wscale: syn.then_some(scale),
+        mss: told.mss,
+        wscale: told.scale,
         sack_ok: syn && segment.sack_ok,
         timestamps: (segment.ts_val != 0).then_some((segment.ts_val, segment.ts_ecr)),
         sack: segment.sack_ranges().map(|(start, end)| (number(start), number(end))).collect(),

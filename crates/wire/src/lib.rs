@@ -9,12 +9,10 @@
 //! | port | 5201 of the end that answers, 40000 + c of the one that opens connection or datagram flow c |
 //! | sequence number | relative: a SYN has 0, the first byte of data 1 |
 //! | IP identification | the packet's number in the run, modulo 2^16 |
-//! | MSS, window scale | what follows from the host's stack and the path, as the simulator has it |
 //! | window | the packet's, shifted by the scale: exact to 2^scale bytes |
-//! | SACK permitted, timestamps, SACK blocks, flags, ECN, DSCP | of the packet |
+//! | MSS, window scale, SACK permitted, timestamps, SACK blocks, flags, ECN, DSCP | of the packet |
 //! | headers of tunnels, fragments | none: the packet is shown as its ends know it, once |
 
-mod announced;
 mod encoder;
 
 pub use encoder::{Encoder, ports};

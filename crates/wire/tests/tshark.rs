@@ -251,7 +251,7 @@ fn windows_above_eight_mebibytes_are_whole() {
     assert_eq!(b.1, 9);
     let s = scenario(["profile = \"windows\"", "profile = \"windows\""], "", "");
     let Some(both) = compared("windows", &s) else { return };
-    assert_eq!(both, [(1460, 8, true, false); 2]);
+    assert_eq!(both, [(1460, 9, true, false); 2]);
     // And small ones are told to the byte, or nearly.
     let s = scenario(["", "receive_window = \"30001B\""], "", "");
     let Some([_, b]) = compared("small-window", &s) else { return };
