@@ -358,7 +358,8 @@ impl Replay {
                 continue;
             }
             let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
-            if !ticks(due) && (due + PACED_LATE_MOST < stamp || k.ts == 0 && due + DOUBTED < seen) {
+            let before = due + PACED_LATE_MOST < stamp || k.ts == 0 && due + DOUBTED < seen;
+            if !ticks(due) && before && !self.guesses(What::Slow) {
                 self.wake(due + PACED_LATE);
                 continue;
             }
@@ -368,7 +369,7 @@ impl Replay {
                 true => stamp,
                 false => stamp.max(due + PACED_LATE).min(seen),
             };
-            let at = due.max(self.left[self.number].unwrap_or(usual));
+            let at = due.max(self.left[self.number].map_or(usual, |left| left.max(stamp)));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
         }
