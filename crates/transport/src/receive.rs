@@ -222,10 +222,10 @@ impl Receiver {
                     (self.acks.unread, self.acks.unread_since) = (0, now);
                 }
                 self.acks.unread += seg.len as u64;
-                self.copied = self.data_end();
+                self.copied = self.rcv_nxt - self.is_finished() as u64;
                 self.right_size(now);
             }
-            if self.is_finished() {
+            if self.fin_at.is_some() && self.is_finished() {
                 // Not at once: this end may close, too, and its FIN carry the ACK (`tcp_fin`).
                 (self.acks.pingpong, self.acks.quick) = (true, 0);
                 self.acks.now |= self.acks.closed;

@@ -27,6 +27,8 @@ pub(super) struct Stream {
     pushed: u64,
     /// A write is under way.
     writing: bool,
+    /// The block that is being sent, from where it was looked up to its end; nothing if that is not known.
+    head: (u64, u64),
 }
 
 impl Stream {
@@ -38,6 +40,7 @@ impl Stream {
 
     /// A write begins; all to `nxt` is sent. The last block keeps its PSH only if it is full, at `size` bytes.
     pub(super) fn begin(&mut self, nxt: u64, size: u64) {
+        self.head = (0, 0);
         self.forget(nxt);
         let tail = self.tail(nxt);
         if tail < self.end && self.end - tail >= size {
@@ -61,6 +64,7 @@ impl Stream {
 
     /// `n` bytes more: they fill the last block up, then others.
     pub(super) fn append(&mut self, nxt: u64, n: u64, size: u64) {
+        self.head = (0, 0);
         let old = self.end;
         let tail = self.tail(nxt);
         let begin = if old - tail < size { tail } else { old };
@@ -101,6 +105,7 @@ impl Stream {
 
     /// Takes back what was not sent.
     pub(super) fn truncate(&mut self, nxt: u64) {
+        self.head = (0, 0);
         self.end = nxt;
         self.closed = true;
         self.runs.clear();
@@ -130,7 +135,17 @@ impl Stream {
 
     /// Bytes of the block that is to be sent next, from `nxt` on. One that is shorter than `least` takes from the next
     /// for good (`tcp_grow_skb`).
+    #[inline]
     pub(super) fn block(&mut self, nxt: u64, least: u64) -> u64 {
+        let (from, to) = self.head;
+        if nxt < from || nxt >= to || (nxt + least > to && to < self.end) {
+            self.head = (nxt, nxt + self.find_block(nxt, least));
+        }
+        self.head.1 - nxt
+    }
+
+    #[inline(never)]
+    fn find_block(&mut self, nxt: u64, least: u64) -> u64 {
         let end = self.block_end(nxt);
         if end - nxt >= least || end >= self.end {
             return end - nxt;
@@ -160,7 +175,14 @@ impl Stream {
     }
 
     /// What lies before `nxt` is sent. A block that says PSH goes on saying so with what is left of it.
+    #[inline]
     pub(super) fn forget(&mut self, nxt: u64) {
+        if !self.pushes.is_empty() || self.runs.len() > 1 {
+            self.forget_some(nxt);
+        }
+    }
+
+    fn forget_some(&mut self, nxt: u64) {
         while let Some(&place) = self.pushes.front().filter(|&&p| p <= nxt) {
             let left = self.block_end(place - 1) > nxt;
             self.pushes.pop_front();

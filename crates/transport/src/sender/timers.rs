@@ -52,7 +52,7 @@ impl Sender {
     #[inline]
     pub(super) fn rto(&self) -> Span {
         let rto = self.rtt.rto();
-        let rto = if self.rules.linux { round_up(rto) } else { rto };
+        let rto = if self.rules.linux { round_up(Span::from_micros(rto.as_micros())) } else { rto };
         (rto * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
     }
 

@@ -352,13 +352,14 @@ impl Replay {
                     format!("the model sends less, its timer is due in {early} us: {k:?}"),
                 ));
             }
+            // A timer fired long before, and found nothing to send.
             if ticks(due) && due + LATE < seen {
-                let late = seen.since(due).as_micros();
-                return Some(("timer", format!("the kernel's fired {late} us after the model's was due")));
+                self.wake(due);
+                continue;
             }
-            // The pacing timer fired before, and found nothing to send.
             let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
-            if !ticks(due) && (due + PACED_LATE_MOST < stamp || k.ts == 0 && due + DOUBTED < seen) {
+            let before = due + PACED_LATE_MOST < stamp || k.ts == 0 && due + DOUBTED < seen;
+            if !ticks(due) && before && !self.guesses(What::Slow) {
                 self.wake(due + PACED_LATE);
                 continue;
             }
@@ -368,7 +369,7 @@ impl Replay {
                 true => stamp,
                 false => stamp.max(due + PACED_LATE).min(seen),
             };
-            let at = due.max(self.left[self.number].unwrap_or(usual));
+            let at = due.max(self.left[self.number].map_or(usual, |left| left.max(stamp)));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
         }

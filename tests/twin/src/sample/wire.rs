@@ -117,7 +117,7 @@ pub fn frame(ack: &Ack, mss: u32, sack: bool, port: u16, first: u32, clock: u32)
     f.extend(port.to_be_bytes());
     f.extend(if syn { ISN } else { ISN + 1 }.to_be_bytes());
     f.extend(first.wrapping_add(ack.ack as u32).to_be_bytes());
-    f.extend([((HEADER + options.len()) / 4 << 4) as u8, ack.flags]);
+    f.extend([(((HEADER + options.len()) / 4) << 4) as u8, ack.flags]);
     f.extend((window as u16).to_be_bytes());
     f.extend([0, 0, 0, 0]);
     f.extend(options);
