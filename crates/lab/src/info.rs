@@ -147,7 +147,7 @@ mod tests {
 
     /// `struct tcp_info` (include/uapi/linux/tcp.h), names without their `tcpi_`.
     #[repr(C)]
-    struct TcpInfo {
+    struct Header {
         state_to_options: [u8; 6],
         wscales: u8,
         /// Bit 0: `delivery_rate_app_limited`.
@@ -168,16 +168,16 @@ mod tests {
 
     #[test]
     fn rates_are_read_where_the_header_has_them() {
-        let mut bytes = [0; size_of::<TcpInfo>()];
+        let mut bytes = [0; size_of::<Header>()];
         assert_eq!(TcpInfo::parse(&bytes).delivery_rate, None, "no sample yet");
         let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
-        put(offset_of!(TcpInfo, pacing_rate), u64::MAX);
-        put(offset_of!(TcpInfo, bytes_acked), 1448);
-        put(offset_of!(TcpInfo, delivery_rate), 2_500_000);
+        put(offset_of!(Header, pacing_rate), u64::MAX);
+        put(offset_of!(Header, bytes_acked), 1448);
+        put(offset_of!(Header, delivery_rate), 2_500_000);
         let info = TcpInfo::parse(&bytes);
         assert_eq!((info.delivery_rate, info.pacing_rate, info.bytes_acked), (Some(2_500_000), None, 1448));
         assert_eq!(
-            TcpInfo::parse(&bytes[..offset_of!(TcpInfo, delivery_rate)]).delivery_rate,
+            TcpInfo::parse(&bytes[..offset_of!(Header, delivery_rate)]).delivery_rate,
             None,
             "Linux 4.8"
         );
