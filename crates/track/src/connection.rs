@@ -177,7 +177,7 @@ impl TrackedConnection {
     fn delay(&mut self, side: usize, p: &TcpPacket, now: Time) -> PackedSpan {
         match p.options.timestamps {
             Some((value, _)) if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0 => {
-                self.halves[side].clock.delay(now, value).into()
+                self.halves[side].clock.delay(now, value)
             }
             _ => PackedSpan::UNKNOWN,
         }
@@ -260,7 +260,7 @@ impl TrackedConnection {
         let mix = |sign: u64, n: u64| (sign ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         sign = mix(sign, (p.id as u64) << 48 | (p.flags.0 as u64) << 40 | p.len as u64);
         sign = mix(sign, (tsval as u64) << 32 | tsecr as u64);
-        sign = mix(sign, p.window as u64);
+        sign ^= p.window as u64;
         for &(from, to) in p.options.sack_blocks() {
             sign = mix(sign, (from as u64) << 32 | to as u64);
         }
@@ -268,12 +268,13 @@ impl TrackedConnection {
         // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
         let alike = without_id && p.len == 0;
         let within = if without_id { DOUBLE_WITHOUT_ID } else { DOUBLE_WITHIN };
-        if !alike && half.recent.iter().any(|&(s, time)| s == sign && now.since(time) < within) {
+        let since = now - within;
+        if !alike && half.recent.iter().any(|&(s, time)| s == sign && time > since) {
             return true;
         }
         // In a burst the double may stand far behind.
         let sent = self.data[side].as_ref();
-        if p.len > 0 && !without_id && sent.is_some_and(|d| d.was_sent(p, now - DOUBLE_WITHIN)) {
+        if p.len > 0 && !without_id && sent.is_some_and(|d| d.was_sent(p, since)) {
             return true;
         }
         half.recent[half.next as usize] = (sign, now);

@@ -4,6 +4,7 @@
 //! the one-way delay plus a constant, the offset between the two clocks. The least seen stands for the empty path.
 //! What is above it is queueing on this part of the path alone, which a round-trip time cannot show.
 
+use crate::PackedSpan;
 use units::{Span, Time};
 
 /// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
@@ -46,7 +47,12 @@ impl TimestampClock {
     }
 
     /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known.
-    pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
+    pub fn delay(&mut self, at: Time, value: u32) -> PackedSpan {
+        self.above_least(at, value).into()
+    }
+
+    #[inline(always)]
+    fn above_least(&mut self, at: Time, value: u32) -> Option<Span> {
         let (time, origin) = *self.first.get_or_insert((at, value));
         let ticks = value.wrapping_sub(origin) as i32 as f64;
         let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
@@ -134,7 +140,7 @@ mod tests {
         // 80 ms of queue for 5 s, then none.
         let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
         let said: Vec<Option<Span>> =
-            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32)).collect();
+            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32).get()).collect();
         let early = said[3000].unwrap() + s.correction(time(3080));
         assert!((Span::from_millis(79)..=Span::from_millis(80)).contains(&early), "{early}");
         assert_eq!(s.correction(time(7000)), Span::ZERO);
@@ -151,7 +157,7 @@ mod tests {
                 Time::from_nanos(1_700_000_000_000_000_000 + sent + queued),
                 77 + (sent / 4_000_000) as u32,
             );
-            if let Some(d) = seen {
+            if let Some(d) = seen.get() {
                 let wrong = (d.as_nanos() as i64 - queued as i64).unsigned_abs();
                 worst = worst.max(wrong);
             }

@@ -151,12 +151,11 @@ impl Direction {
             if samples.oldest.is_none_or(|(time, _)| s.time < time) {
                 samples.oldest = Some((s.time, s.up));
             }
-            samples.newest = Some(samples.newest.map_or(s.time, |newest| newest.max(s.time)));
+            samples.newest = samples.newest.max(Some(s.time));
             rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
         }
         if !s.is_unseen() {
-            let largest = &mut self.sizes.largest_acked;
-            *largest = Some(largest.map_or(s.len, |known| known.max(s.len)));
+            self.sizes.largest_acked = self.sizes.largest_acked.max(Some(s.len));
         }
         samples.acked += s.len as u64;
         self.counts.acked_bytes += s.len as u64;

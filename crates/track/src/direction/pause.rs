@@ -141,14 +141,10 @@ impl Direction {
     /// Notes when so much was acknowledged that no window is that small.
     #[inline]
     fn watch_low(&mut self, now: Time) {
-        let low = match &self.app.last_write {
-            Some(LastWrite { low, low_from: None, .. }) if *low > self.sizes.or_one() => *low,
-            _ => return,
-        };
-        if self.inflight(now) < low
-            && let Some(write) = &mut self.app.last_write
-        {
-            write.low_from = Some(now);
+        let Some(write) = self.app.last_write else { return };
+        let watched = write.low_from.is_none() && write.low > self.sizes.or_one();
+        if watched && self.inflight(now) < write.low {
+            self.app.last_write = Some(LastWrite { low_from: Some(now), ..write });
         }
     }
 

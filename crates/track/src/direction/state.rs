@@ -183,7 +183,7 @@ impl SegmentSizes {
     /// The MSS; one byte while it is not known.
     #[inline]
     pub fn or_one(&self) -> u32 {
-        self.mss.unwrap_or(1)
+        self.mss.unwrap_or(1).max(1)
     }
 }
 
