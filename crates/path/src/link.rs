@@ -82,7 +82,7 @@ impl Config for Link {
     }
 }
 
-struct Slot<B> {
+struct LinkSlot<B> {
     /// When it arrived.
     since: Time,
     /// When it has been transmitted and has travelled; in one piece, as it goes to the outbox.
@@ -99,7 +99,7 @@ struct FifoLink<B> {
     /// What has not begun transmission.
     queued: QueueLoad,
     /// Everything held, in order.
-    ring: VecDeque<Slot<B>>,
+    ring: VecDeque<LinkSlot<B>>,
     /// How many of the ring have begun transmission.
     begun: usize,
     /// When `ring[begun]` begins, if there is one.
@@ -176,7 +176,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
             self.begun -= 1;
             return self.account.send(out, now, due, packet);
         }
-        self.ring.push_back(Slot { since: now, sent: (due, packet) });
+        self.ring.push_back(LinkSlot { since: now, sent: (due, packet) });
     }
 
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {

@@ -33,7 +33,7 @@ use peer::Peer;
 use rack::Rack;
 use recovery::{Prr, Recovery, Undo};
 use sack::Sacks;
-use stream::Stream;
+use stream::WriteStream;
 use timers::{Timers, Tlp};
 use usage::Usage;
 
@@ -156,7 +156,7 @@ pub struct Sender {
     cc: Box<dyn Controller>,
     board: Scoreboard,
     count: Count,
-    stream: Stream,
+    stream: WriteStream,
     peer: Peer,
     /// Payload of a full segment by what was agreed and what the path carries.
     full_mss: u32,
@@ -201,7 +201,7 @@ impl Sender {
             cc,
             board: Scoreboard::new(limits.mss),
             count: Count::default(),
-            stream: Stream::default(),
+            stream: WriteStream::default(),
             peer: Peer::default(),
             full_mss: limits.mss,
             sacks: Sacks::default(),
@@ -288,7 +288,7 @@ impl Sender {
         self.count = Count::default();
         self.recovery.hint = None;
         while self.board.pop() {}
-        self.stream = Stream::default();
+        self.stream = WriteStream::default();
         self.s.snd_una = self.s.snd_nxt;
         self.stream.truncate(self.s.snd_nxt);
     }

@@ -9,7 +9,7 @@ const MOST_MARKED: u64 = 64 << 20;
 
 /// What the application wrote.
 #[derive(Default)]
-pub(super) struct Stream {
+pub(super) struct WriteStream {
     /// One past its last byte (`write_seq`).
     pub(super) end: u64,
     /// Nothing will follow.
@@ -31,7 +31,7 @@ pub(super) struct Stream {
     head: (u64, u64),
 }
 
-impl Stream {
+impl WriteStream {
     /// One past all that is to be sent, FIN included.
     #[inline]
     pub(super) fn all(&self) -> u64 {
@@ -200,14 +200,14 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn write(s: &mut Stream, nxt: u64, n: u64, size: u64, half: u64) {
+    fn write(s: &mut WriteStream, nxt: u64, n: u64, size: u64, half: u64) {
         s.begin(nxt, size);
         s.finish(nxt, n, size, half);
     }
 
     #[test]
     fn writes_fill_the_last_block_up() {
-        let mut s = Stream::default();
+        let mut s = WriteStream::default();
         write(&mut s, 0, 250, 100, 1000);
         assert_eq!((s.block(0, 1), s.block(100, 1), s.block(200, 1)), (100, 100, 50));
         write(&mut s, 0, 30, 100, 1000);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_block_is_filled_up_from_where_it_begins() {
-        let mut s = Stream::default();
+        let mut s = WriteStream::default();
         write(&mut s, 0, 90, 100, 1000);
         assert!(s.is_one_block(0));
         write(&mut s, 40, 200, 100, 1000);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_full_block_that_ended_a_write_keeps_its_push() {
-        let mut s = Stream::default();
+        let mut s = WriteStream::default();
         for n in [100, 50, 20] {
             write(&mut s, 0, n, 100, 1000);
         }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_block_says_push_wherever_it_ends() {
-        let mut s = Stream::default();
+        let mut s = WriteStream::default();
         write(&mut s, 0, 300, 100, 100); // pushed at 200
         s.forget(190);
         // It grows by twenty bytes of the next.
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn half_a_window_is_pushed_at_a_time() {
-        let mut s = Stream::default();
+        let mut s = WriteStream::default();
         write(&mut s, 0, 1000, 100, 250);
         let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e - 1, e)).collect();
         assert_eq!(pushed, [300, 600, 900, 1000]);
