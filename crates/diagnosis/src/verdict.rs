@@ -20,8 +20,8 @@ use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::Certainty;
 use result::diagnosis::{
-    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Place,
-    Vantage,
+    CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
+    LimiterKind, Vantage,
 };
 use round_trips::{RoundTrip, rounds};
 use std::collections::BTreeMap;
@@ -551,10 +551,10 @@ fn vantage(t: &Track) -> Vantage {
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {
-        (Some(up), Some(down)) if up < 0.1 * (up + down) => Place::Sender,
-        (Some(up), Some(down)) if down < 0.1 * (up + down) => Place::Receiver,
-        (Some(_), Some(_)) => Place::Middle,
-        _ => Place::Unknown,
+        (Some(up), Some(down)) if up < 0.1 * (up + down) => CapturePlace::Sender,
+        (Some(up), Some(down)) if down < 0.1 * (up + down) => CapturePlace::Receiver,
+        (Some(_), Some(_)) => CapturePlace::Middle,
+        _ => CapturePlace::Unknown,
     };
     Vantage { place, to_sender_ms, to_receiver_ms }
 }

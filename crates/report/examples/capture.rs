@@ -41,7 +41,11 @@ impl Maker {
             cause,
             confidence: 0.9,
             cc: Guess { name: "cubic".into(), confidence: 0.8 },
-            vantage: Vantage { place: Place::Sender, to_sender_ms: Some(0.1), to_receiver_ms: Some(29.9) },
+            vantage: Vantage {
+                place: CapturePlace::Sender,
+                to_sender_ms: Some(0.1),
+                to_receiver_ms: Some(29.9),
+            },
             ..FlowDiagnosis::default()
         };
         Maker {

@@ -7,21 +7,21 @@ use crate::strings::{Lang, fill};
 use crate::summary::Row;
 
 /// Another variant, and what it changes of the subject.
-pub(super) struct Remedy<'a, 'b> {
+pub(super) struct StoryRemedy<'a, 'b> {
     change: Change,
     pub other: &'b Named<'a>,
 }
 
 /// The best change of the path, the best change of congestion control; both at once where that is better still.
 /// Two at most, what carries most first.
-pub(super) fn remedies<'a, 'b>(subject: &Named, group: &[&'b Named<'a>]) -> Vec<Remedy<'a, 'b>> {
+pub(super) fn remedies<'a, 'b>(subject: &Named, group: &[&'b Named<'a>]) -> Vec<StoryRemedy<'a, 'b>> {
     let own = goodput(&subject.row);
     let others = group.iter().filter(|n| !std::ptr::eq(**n, subject));
-    let mut tried: Vec<Remedy> =
-        others.map(|&other| Remedy { change: change(&subject.row, &other.row), other }).collect();
+    let mut tried: Vec<StoryRemedy> =
+        others.map(|&other| StoryRemedy { change: change(&subject.row, &other.row), other }).collect();
     let best = |is: &dyn Fn(&Change) -> bool| {
-        let more = |r: &&Remedy| is(&r.change) && r.carries() > GAIN * own;
-        let top = tried.iter().filter(more).map(Remedy::carries).fold(0.0, f64::max);
+        let more = |r: &&StoryRemedy| is(&r.change) && r.carries() > GAIN * own;
+        let top = tried.iter().filter(more).map(StoryRemedy::carries).fold(0.0, f64::max);
         let near = (0..tried.len()).filter(|&i| more(&&tried[i]) && tried[i].carries() > 0.98 * top);
         near.min_by(|&i, &j| tried[i].waits().total_cmp(&tried[j].waits()))
     };
@@ -34,13 +34,13 @@ pub(super) fn remedies<'a, 'b>(subject: &Named, group: &[&'b Named<'a>]) -> Vec<
         chosen.extend(gentler(&subject.row, &tried));
     }
     chosen.truncate(2);
-    let mut kept: Vec<Option<Remedy>> = tried.drain(..).map(Some).collect();
+    let mut kept: Vec<Option<StoryRemedy>> = tried.drain(..).map(Some).collect();
     chosen.into_iter().filter_map(|i| kept[i].take()).collect()
 }
 
 /// Where nothing carries more: what carries as much and loses far less, or waits far less.
-fn gentler(own: &Row, tried: &[Remedy]) -> Option<usize> {
-    let better = |r: &Remedy| {
+fn gentler(own: &Row, tried: &[StoryRemedy]) -> Option<usize> {
+    let better = |r: &StoryRemedy| {
         let less_lost = lost(own) >= 0.01 && lost(&r.other.row) < 0.5 * lost(own);
         let sooner = r.waits() < 0.75 * rtt(own) && lost(&r.other.row) <= lost(own) + 0.01;
         r.carries() > (1.0 - ALIKE) * goodput(own) && (less_lost || sooner)
@@ -49,7 +49,7 @@ fn gentler(own: &Row, tried: &[Remedy]) -> Option<usize> {
     gentle.min_by(|&i, &j| tried[i].waits().total_cmp(&tried[j].waits()))
 }
 
-impl Remedy<'_, '_> {
+impl StoryRemedy<'_, '_> {
     fn carries(&self) -> f64 {
         goodput(&self.other.row)
     }
@@ -60,7 +60,7 @@ impl Remedy<'_, '_> {
 
     /// What a change gains and costs.
     pub fn say(&self, own: &Row, lang: Lang) -> String {
-        let Remedy { change, other } = self;
+        let StoryRemedy { change, other } = self;
         let gain = goodput(&other.row) / goodput(own);
         let how = change.say(&quoted(&other.name), lang);
         let mut text = if goodput(own) <= 0.0 {

@@ -2,7 +2,7 @@
 
 use super::columns::{Column, File, Kind, column};
 use super::sheet::{Block, Sheet, text};
-use crate::diagnosis::{Cause, LimiterKind, Place};
+use crate::diagnosis::{CapturePlace, Cause, LimiterKind};
 use crate::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 use parquet::data_type::ByteArray;
 use std::io::{self, Write};
@@ -145,7 +145,7 @@ fn meta(capture: &str) -> [(&'static str, &str); 2] {
 }
 
 /// A value of a flow's row.
-enum Value {
+enum FieldValue {
     Text(Option<String>),
     Int(Option<u64>),
     Real(Option<f64>),
@@ -162,11 +162,11 @@ struct Field {
 #[derive(Clone, Copy)]
 enum FieldSource {
     Share(Cause),
-    Value(fn(&FlowDiagnosis, &Diagnosis) -> Value),
+    Value(fn(&FlowDiagnosis, &Diagnosis) -> FieldValue),
 }
 
 impl FieldSource {
-    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> Value {
+    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> FieldValue {
         match self {
             FieldSource::Share(cause) => Real(Some(flow.share(cause))),
             FieldSource::Value(of) => of(flow, diagnosis),
@@ -177,19 +177,23 @@ impl FieldSource {
 const fn texts(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
     Field { column: column(name, Kind::Text, about), of: FieldSource::Value(of) }
 }
 
-const fn ints(name: &'static str, about: &'static str, of: fn(&FlowDiagnosis, &Diagnosis) -> Value) -> Field {
+const fn ints(
+    name: &'static str,
+    about: &'static str,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+) -> Field {
     Field { column: column(name, Kind::Int, about), of: FieldSource::Value(of) }
 }
 
 const fn reals(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> Value,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
     Field { column: column(name, Kind::Real, about), of: FieldSource::Value(of) }
 }
@@ -204,7 +208,7 @@ const fn or_null(field: Field) -> Field {
     Field { column: Column { kind, ..field.column }, of: field.of }
 }
 
-use Value::{Int, Real, Text};
+use FieldValue::{Int, Real, Text};
 
 /// What goes before the causes' shares.
 const HEAD: [Field; 8] = [
@@ -367,12 +371,12 @@ fn kind(kind: LimiterKind) -> &'static str {
     }
 }
 
-fn place(place: Place) -> &'static str {
+fn place(place: CapturePlace) -> &'static str {
     match place {
-        Place::Sender => "sender",
-        Place::Receiver => "receiver",
-        Place::Middle => "middle",
-        Place::Unknown => "unknown",
+        CapturePlace::Sender => "sender",
+        CapturePlace::Receiver => "receiver",
+        CapturePlace::Middle => "middle",
+        CapturePlace::Unknown => "unknown",
     }
 }
 
