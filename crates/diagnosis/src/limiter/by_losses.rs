@@ -110,10 +110,10 @@ fn classify<'a>(
         // limit, and some wait.
         Some(d)
             if gain_without_times < CHANCE.max(NOT_ALIKE * b.gain)
-                && d.median > noise
-                && d.median * b.rate > LEAST_WAITING * size =>
+                && d.near_p50 > noise
+                && d.near_p50 * b.rate > LEAST_WAITING * size =>
         {
-            Some(WaitPattern::BehindBucket(d.median))
+            Some(WaitPattern::BehindBucket(d.near_p50))
         }
         // No clock tells who waited before the capture.
         None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::BehindBucket(0.0)),
