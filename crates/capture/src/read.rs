@@ -62,8 +62,8 @@ pub struct TooBig {
     pub from: Endpoint,
     /// Where it was to go.
     pub to: Endpoint,
-    /// What the link would take, bytes of IP; 0 from routers older than RFC 1191.
-    pub mtu: u32,
+    /// What the link would take, bytes of IP; routers older than RFC 1191 do not say.
+    pub mtu: Option<u32>,
 }
 
 /// Reads a capture from beginning to end.

@@ -59,7 +59,7 @@ fn read(
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Diagnosis, Problem> {
     let reader = CaptureReader::open(path).map_err(|e| Problem::Usage(e.to_string()))?;
-    let (tracks, file, totals) = track::track(reader, TrackerOptions::default(), recorder, progress);
+    let (tracks, file, totals) = track::track_capture(reader, TrackerOptions::default(), recorder, progress);
     Ok(diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals)))
 }
 

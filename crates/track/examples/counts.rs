@@ -4,7 +4,7 @@
 use capture::CaptureReader;
 use std::path::Path;
 use std::process::ExitCode;
-use track::{SpanHistogram, TrackerOptions, track};
+use track::{SpanHistogram, TrackerOptions, track_capture};
 
 const COLUMNS: &str = "file\tsender\treceiver\tdata_packets\tunique_bytes\tretransmitted\tretransmitted_bytes\tfast\t\
     rto\ttlp\tspurious\ttimeouts\tlost_up\tlost_down\treordered\tsacks\tdup_acks\tmissed\tacked\trtt_ms\tup_ms\tmss\t\
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        let (tracks, ..) = track(reader, TrackerOptions::default(), None, &mut |_, _| {});
+        let (tracks, ..) = track_capture(reader, TrackerOptions::default(), None, &mut |_, _| {});
         for t in tracks {
             let c = &t.counts;
             let lost = t.log.iter().filter(|s| s.fate != track::PacketFate::Passed);

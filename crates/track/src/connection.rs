@@ -32,7 +32,7 @@ struct EndpointState {
     sack: bool,
     timestamps: bool,
     ecn: bool,
-    /// The first byte of its data, as the other end's first ACK tells.
+    /// The first byte of its data, by the other end's first ACK.
     first_acked: Option<u32>,
     packets: u64,
     ip_bytes: u64,
@@ -45,12 +45,12 @@ struct EndpointState {
 }
 
 impl EndpointState {
-    /// The first byte of its stream, as its SYN tells.
+    /// The first byte of its stream, by its SYN.
     fn first_byte(&self) -> Option<u32> {
         self.syn.map(|(isn, _)| isn.wrapping_add(1))
     }
 
-    /// When its SYN passed; of several no one knows which is answered.
+    /// When its SYN passed, if there was one only: of several it is not known which was answered.
     fn only_syn(&self) -> Option<Time> {
         self.syn.filter(|_| self.syns == 1).map(|(_, time)| time)
     }
@@ -262,14 +262,13 @@ impl TrackedConnection {
         for &(from, to) in p.options.sack_blocks() {
             sign = mix(sign, (from as u64) << 32 | to as u64);
         }
-        let within = match (p.id, p.len) {
+        let within = match p.id {
             // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
-            (0, 0) => None,
-            (0, _) => Some(DOUBLE_WITHOUT_ID),
-            _ => Some(DOUBLE_WITHIN),
+            0 if p.len == 0 => Span::ZERO,
+            0 => DOUBLE_WITHOUT_ID,
+            _ => DOUBLE_WITHIN,
         };
-        let same = |&(s, time): &(u64, Time)| s == sign && within.is_some_and(|w| now.since(time) < w);
-        if half.recent.iter().any(same) {
+        if half.recent.iter().any(|&(s, time)| s == sign && now.since(time) < within) {
             return true;
         }
         // In a burst the double may stand far behind.

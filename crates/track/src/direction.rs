@@ -8,6 +8,8 @@ mod pause;
 mod retransmit;
 mod state;
 
+pub use state::AgreedMss;
+
 use crate::bins::Bins;
 use crate::log::{LogEntry, PacketLog, SettledLoss};
 use crate::retransmissions::Retransmissions;
@@ -92,18 +94,9 @@ pub struct TrackLimits {
     pub packets: usize,
 }
 
-/// The likely and the greatest payload of a segment, as the SYNs said.
-#[derive(Clone, Copy, Debug)]
-pub struct AgreedMss {
-    /// No more than either end offered.
-    pub likely: u32,
-    /// What the receiver takes.
-    pub most: u32,
-}
-
 impl Direction {
     /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`; `mss` is
-    /// `None` where no SYN told.
+    /// `None` where no SYN was seen.
     pub fn new(
         seq: u32,
         first: Time,

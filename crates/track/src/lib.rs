@@ -21,7 +21,7 @@ mod tracker;
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
-pub use pipeline::track;
+pub use pipeline::track_capture;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use track::{
     Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, Track,

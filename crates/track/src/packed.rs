@@ -6,7 +6,7 @@ use units::Span;
 /// Stands for "unknown" in both.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A span in whole microseconds, or unknown. Longer ones than 71 minutes are told as that.
+/// A span in whole microseconds, or unknown. Spans above 71 minutes become 71 minutes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PackedSpan(u32);
 

@@ -8,9 +8,9 @@ use std::thread;
 /// Batches on their way: the reader may be so far ahead.
 const AHEAD: usize = 8;
 
-/// Reads all of `reader` and follows its connections. Tracks come in the order of connections, the opener's
-/// first; with them what was read of the file, and the totals. `progress` is told the bytes read and the file's length if it is known.
-pub fn track(
+/// Reads all of `reader` and follows its connections. Returns the tracks in the order of connections, the opener's
+/// first, what was read of the file, and the totals. `progress` gets the bytes read, and the file's length if known.
+pub fn track_capture(
     mut reader: CaptureReader,
     options: TrackerOptions,
     recorder: Option<Box<dyn PacketRecorder>>,

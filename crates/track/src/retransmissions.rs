@@ -1,4 +1,4 @@
-//! Recent retransmissions. A D-SACK, a timestamp or an ACK that comes too soon may tell that one was needless.
+//! Recent retransmissions. A D-SACK, a timestamp or an ACK that comes too soon may show that one was needless.
 
 use std::collections::VecDeque;
 
@@ -54,7 +54,7 @@ impl Retransmissions {
                 found(a.entry, common as u32);
             }
             if common < a.end - a.seq {
-                // Part of a super-packet: its other part is told of later.
+                // Part of a super-packet: the ACK of the other part comes later.
                 (a.seq, a.end) = if a.seq < seq { (a.seq, seq) } else { (end, a.end) };
             } else {
                 a.needless = true;

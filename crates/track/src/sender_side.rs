@@ -23,7 +23,7 @@ const NEAR: Span = Span::from_micros(50);
 /// A timestamp is waited for at least this long.
 const ECHO_WAIT: Span = Span::from_secs(1);
 
-/// What an ACK told the sender.
+/// What an ACK lets the sender know.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckState {
     /// When it passed the capture.
@@ -71,7 +71,7 @@ pub struct SenderSide {
 }
 
 impl SenderSide {
-    /// The handshake told an RTT.
+    /// The handshake gave an RTT.
     pub fn begin(&mut self, rtt: Span) {
         if self.samples == 0 {
             self.rtt = Some(rtt.min(LONGEST_RTT));

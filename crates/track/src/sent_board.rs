@@ -25,7 +25,7 @@ pub struct SentSegment {
     pub tsval: Option<NonZeroU32>,
     /// IP identification, likewise.
     pub id: u16,
-    /// Without SACK: so many entries before `entry` stands its first transmission, whose fate the ACK will tell.
+    /// Without SACK: its first transmission stands so many entries before `entry`, and its fate is open until the ACK.
     pub first: Option<NonZeroU32>,
     /// How often it was seen.
     pub sent: u8,

@@ -131,7 +131,7 @@ impl ConnectionTable {
         slot as usize
     }
 
-    /// The connection in `slot`, as [`ConnectionTable::find`] and [`ConnectionTable::insert`] tell it.
+    /// The connection in `slot`, as [`ConnectionTable::find`] and [`ConnectionTable::insert`] return it.
     #[inline]
     pub fn get(&mut self, slot: usize) -> Option<&mut TrackedConnection> {
         self.slots.get_mut(slot)?.as_deref_mut()

@@ -2,14 +2,14 @@
 //!
 //! RFC 7323 section 5.4: a sender's timestamp clock ticks every 1 ms to 1 s, evenly. Arrival less TSval in ticks is
 //! the one-way delay plus a constant, the offset between the two clocks. The least seen stands for the empty path.
-//! What is above it is queueing on this part of the path alone, which no round-trip time can tell.
+//! What is above it is queueing on this part of the path alone, which a round-trip time cannot show.
 
 use units::{Span, Time};
 
 /// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
 /// Linux may tick in microseconds.
 const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
-/// How long the clock is watched before its tick is believed, seconds.
+/// How long the clock is watched before its tick is taken as known, seconds.
 const WATCHED: f64 = 0.3;
 /// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
 const AHEAD: i64 = 50_000_000;
@@ -45,22 +45,22 @@ impl TimestampClock {
         self.until as u64
     }
 
-    /// Takes a packet's TSval; how much it was delayed, once that can be told.
+    /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known.
     pub fn delay(&mut self, at: Time, value: u32) -> Option<Span> {
         let (time, origin) = *self.first.get_or_insert((at, value));
         let ticks = value.wrapping_sub(origin) as i32 as f64;
         let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
-        let mut tick = match self.tick_ns {
+        let tick = match self.tick_ns {
             Some(tick) => tick,
             None => self.learn(ticks, elapsed)?,
         };
+        let mut offset = elapsed - (ticks * tick) as i64;
         // A queue that grew while the clock was watched made it look slow.
-        if elapsed - ((ticks * tick) as i64) < -(AHEAD + elapsed / 8) {
+        if offset < -(AHEAD + elapsed / 8) {
             (self.tick_ns, self.least) = (None, [0, 0]);
             self.steps.clear();
-            tick = self.learn(ticks, elapsed)?;
+            offset = elapsed - (ticks * self.learn(ticks, elapsed)?) as i64;
         }
-        let offset = elapsed - (ticks * tick) as i64;
         // A clock that jumped (another host behind the same address) begins anew.
         if (offset - self.least[0]).abs() > JUMP {
             *self = TimestampClock::default();
@@ -109,7 +109,7 @@ impl TimestampClock {
         Span::from_micros((more - drift).max(0) as u64 / 1000)
     }
 
-    /// Nanoseconds a tick, where `ticks` in so many nanoseconds tell.
+    /// Nanoseconds a tick, after `ticks` in `elapsed` nanoseconds; `None` while it is too early to say.
     fn learn(&mut self, ticks: f64, elapsed: i64) -> Option<f64> {
         let seconds = elapsed as f64 * 1e-9;
         if seconds < WATCHED || ticks < 3.0 {

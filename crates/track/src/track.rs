@@ -60,7 +60,7 @@ pub struct Track {
     pub bins: Vec<Bin>,
     /// The log: packets in the order they passed (of those lost `up`: would have passed).
     pub log: Vec<LoggedPacket>,
-    /// Samples within this time of each other were merged.
+    /// Packets of one fate within this time of each other were merged; zero: none were.
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
     pub waits: Vec<LongWait>,

@@ -142,7 +142,8 @@ pub(super) fn too_big(time: Time, net: &Net, w: &Walk) -> Option<TooBig> {
         return None;
     }
     let [src, dst] = [w.u16(at).ok()?, w.u16(at + 2).ok()?];
-    Some(TooBig { time, from: Endpoint { addr: from, port: src }, to: Endpoint { addr: to, port: dst }, mtu })
+    let (from, to) = (Endpoint { addr: from, port: src }, Endpoint { addr: to, port: dst });
+    Some(TooBig { time, from, to, mtu: (mtu > 0).then_some(mtu) })
 }
 
 /// The header of the packet that an ICMP message quotes, which is cut short as a rule.

@@ -168,8 +168,8 @@ fn icmp_says_that_a_packet_was_too_big() {
     let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
     let all = frames(101, vec![v4, v6, about_udp, unreachable]);
     let [v4, v6] = all.too_big[..] else { panic!("{:?}", all.too_big) };
-    assert_eq!((v4.mtu, v4.from.addr, v4.from.port), (1_300, Addr::v4(CLIENT), 40_000));
-    assert_eq!((v6.mtu, v6.to.addr, v6.to.port), (1_280, Addr::v6(v6_address(2)), 5_201));
+    assert_eq!((v4.mtu, v4.from.addr, v4.from.port), (Some(1_300), Addr::v4(CLIENT), 40_000));
+    assert_eq!((v6.mtu, v6.to.addr, v6.to.port), (Some(1_280), Addr::v6(v6_address(2)), 5_201));
     assert_eq!((count(&all.info, "icmp"), count(&all.info, "icmpv6")), (3, 1));
 }
 

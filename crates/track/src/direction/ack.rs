@@ -10,11 +10,11 @@ use capture::{TcpFlags, TcpPacket};
 use std::num::{NonZeroU32, NonZeroU64};
 use units::{Span, Time};
 
-/// Captures tell microseconds: no RTT is shorter.
+/// Most captures count microseconds: no RTT is shorter.
 const LEAST_RTT: Span = Span::from_micros(1);
 
 impl Direction {
-    /// A packet of the receiver passes. Returns the RTT it tells.
+    /// A packet of the receiver passes. Returns the RTT of what it acknowledges.
     #[inline]
     pub fn ack(&mut self, p: &TcpPacket, now: Time) -> Option<Span> {
         let ack = unwrap(self.stream.una, p.ack);
@@ -131,7 +131,7 @@ impl Direction {
                 self.acks.beyond = self.acks.beyond.saturating_sub(self.sizes.segments(len));
             }
             front = false;
-            // What waited for a retransmission at the receiver tells no RTT, nor does what was before it
+            // What waited at the receiver for a retransmission gives no RTT, nor does what was before it
             // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
             let sent = if resent { part.sent.max(2) } else { part.sent };
             self.arrived(&SentSegment { len, sent, ..part }, now, samples);
@@ -141,22 +141,23 @@ impl Direction {
         }
     }
 
-    /// A segment has arrived, as an ACK or a SACK tells.
+    /// A segment has arrived: an ACK or a SACK block covers it.
     #[inline]
     fn arrived(&mut self, s: &SentSegment, now: Time, samples: &mut AckSamples) {
         let mut rtt = PackedSpan::UNKNOWN;
         if s.is_unseen() {
             self.counts.missed_bytes += s.len as u64;
         } else if s.sent == 1 {
-            // Karn: of what was sent twice no one knows which was acknowledged.
+            // Karn's algorithm (RFC 6298 section 3): of what was sent twice it is not known which arrived.
             if samples.oldest.is_none_or(|(time, _)| s.time < time) {
                 samples.oldest = Some((s.time, s.up));
             }
-            samples.newest = samples.newest.max(Some(s.time));
+            samples.newest = Some(samples.newest.map_or(s.time, |newest| newest.max(s.time)));
             rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
         }
         if !s.is_unseen() {
-            self.sizes.largest_acked = self.sizes.largest_acked.max(Some(s.len));
+            let largest = &mut self.sizes.largest_acked;
+            *largest = Some(largest.map_or(s.len, |known| known.max(s.len)));
         }
         samples.acked += s.len as u64;
         self.counts.acked_bytes += s.len as u64;
@@ -179,7 +180,7 @@ impl Direction {
         self.log.passed(first, len, PackedSpan::UNKNOWN);
     }
 
-    /// Neither SACK nor D-SACK tells what arrived.
+    /// The receiver sends no SACK: only cumulative ACKs say what arrived.
     #[inline]
     pub(super) fn is_without_sack(&self) -> bool {
         self.counts.sacks == 0 && !self.handshake.sack
@@ -204,7 +205,7 @@ impl Direction {
         self.rtt.least_down.is_some_and(|least| now.since(s.time) < least / 8 * 7)
     }
 
-    /// What was sent again between `seq` and `end` need not have been, as a D-SACK tells or an ACK.
+    /// What was sent again between `seq` and `end` had arrived before: a D-SACK shows it, or else an ACK.
     fn needless(&mut self, seq: u64, end: u64, by_dsack: bool) {
         let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.or_one());
         self.retransmissions.needless(seq, end, by_dsack, |entry, bytes| {
@@ -240,7 +241,7 @@ impl Direction {
         self.acks.blocks = blocks;
     }
 
-    /// Marks what lies between `from` and `to`, except what the last ACK told already.
+    /// Marks what lies between `from` and `to` as sacked, but for what the last ACK sacked already.
     fn mark_sacked(&mut self, mut from: u64, mut to: u64, now: Time, samples: &mut AckSamples) {
         for &(a, b) in &self.acks.blocks {
             if a <= from && from < b {
@@ -313,7 +314,7 @@ impl Direction {
         Some(total.max(LEAST_RTT))
     }
 
-    /// The ACK that passes came so much later than ever.
+    /// The ACK that passes was delayed by so much above the least.
     #[inline]
     pub fn ack_delayed(&mut self, now: Time, delay: PackedSpan) {
         if delay.is_known() {

@@ -55,7 +55,9 @@ impl Direction {
             self.bins.spread(last.max(self.times.first.unwrap_or(Time::ZERO)), now, PauseKind::Timeout);
             self.waited(last, now, why);
             self.pauses.explain(now);
-        } else if self.pauses.unexplained.is_some_and(|pause| pause.alone) && self.explain_by_silence(now) {
+        } else if matches!(&self.pauses.unexplained, Some(pause) if pause.alone)
+            && self.explain_by_silence(now)
+        {
             // It was a timeout, and has been counted.
         } else if let Some(idle) = self.pauses.idle_from.filter(|idle| now > *idle) {
             self.end_full_window(now);
@@ -135,19 +137,23 @@ impl Direction {
     /// Notes when so much was acknowledged that no window is that small.
     #[inline]
     fn watch_low(&mut self, now: Time) {
-        let Some(write) = self.app.last_write else { return };
-        let watched = write.low_from.is_none() && write.low > self.sizes.mss.unwrap_or(0);
-        if watched && self.inflight(now) < write.low {
-            self.app.last_write = Some(LastWrite { low_from: Some(now), ..write });
+        let low = match &self.app.last_write {
+            Some(LastWrite { low, low_from: None, .. }) if *low > self.sizes.or_one() => *low,
+            _ => return,
+        };
+        if self.inflight(now) < low
+            && let Some(write) = &mut self.app.last_write
+        {
+            write.low_from = Some(now);
         }
     }
 
-    /// What a sender may take to answer an ACK, as the capture can tell.
+    /// What a sender may take to answer an ACK, at most; a longer RTT is measured less exactly.
     fn answer_time(&self) -> Span {
         (self.rtt.estimate.or_zero() / 8).max(ANSWERS_WITHIN)
     }
 
-    /// The data that passes ended a long pause: what for is told by what follows.
+    /// The data that passes ended a long pause. Whether that was idleness or a timeout, only what follows can show.
     #[cold]
     fn leave_unexplained(&mut self, now: Time, last: Time, end: u64, idle_from: Time) {
         self.explain_as_idle();

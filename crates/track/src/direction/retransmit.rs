@@ -10,7 +10,7 @@ use capture::TcpPacket;
 use std::num::NonZeroU32;
 use units::{Span, Time};
 
-/// Reordering is not later than this where the RTT does not tell.
+/// Without an RTT, what comes later than this was sent again, not reordered.
 const REORDERED_WITHIN: Span = Span::from_millis(3);
 
 /// The packet that is taken apart.
@@ -108,7 +108,7 @@ impl Direction {
             self.counts.reordered_by = self.counts.reordered_by.max(old.time.since(s.time));
             return first;
         }
-        // A packet lost time and again while smaller ones passed.
+        // Lost more than once while smaller packets passed: too big for the path, perhaps.
         let large = self.sizes.largest_acked.is_some_and(|largest| s.len > largest)
             && self.sizes.mss.is_some_and(|mss| s.len <= mss);
         self.counts.too_big += (s.sent >= 2 && large) as u64;
@@ -154,7 +154,7 @@ impl Direction {
         }
         let waited = now.since(unseen.time);
         match self.rtt.estimate.smoothed() {
-            // Until the sender can know that it is missing a round trip passes.
+            // The sender learns that it is missing after a round trip, not sooner.
             Some(rtt) => waited < REORDERED_WITHIN.max(rtt / 2) && waited < rtt / 10 * 9,
             None if p.id != 0 && unseen.id != 0 => (p.id.wrapping_sub(unseen.id) as i16) < 0,
             None => waited < REORDERED_WITHIN,

@@ -1,6 +1,5 @@
 //! What a direction remembers, by what it is about.
 
-use super::AgreedMss;
 use crate::rtt::RttEstimate;
 use crate::{Bursts, LongWait, PackedSpan, SpanHistogram};
 use capture::TcpPacket;
@@ -44,7 +43,7 @@ pub struct AckTrail {
     pub blocks: [(u64, u64); 4],
     /// Duplicate ACKs in a row.
     pub duplicates: u32,
-    /// Segments that the receiver may have beyond what is missing, as duplicate ACKs tell.
+    /// Segments that the receiver may have beyond what is missing: each sends a duplicate ACK.
     pub beyond: u32,
 }
 
@@ -72,7 +71,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Whether it tells how much may be sent.
+    /// Whether it says how much may be sent.
     #[inline]
     pub fn is_known(&self) -> bool {
         self.scale.is_some() || self.field == Some(0)
@@ -119,10 +118,19 @@ pub struct RttState {
     pub total: SpanHistogram,
 }
 
+/// The likely and the greatest payload of a segment, as the SYNs said.
+#[derive(Clone, Copy, Debug)]
+pub struct AgreedMss {
+    /// No more than either end offered.
+    pub likely: u32,
+    /// What the receiver takes.
+    pub most: u32,
+}
+
 /// Sizes of segments.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentSizes {
-    /// The largest payload of a packet on the wire, as far as is known.
+    /// The largest payload of a packet on the wire, as far as is known; not zero.
     pub mss: Option<u32>,
     /// No segment has more, by the SYNs.
     most: Option<u32>,
@@ -175,7 +183,7 @@ impl SegmentSizes {
     /// The MSS; one byte while it is not known.
     #[inline]
     pub fn or_one(&self) -> u32 {
-        self.mss.unwrap_or(1).max(1)
+        self.mss.unwrap_or(1)
     }
 }
 
@@ -207,7 +215,7 @@ impl DataTimes {
     }
 }
 
-/// What the application wrote, as new data tells.
+/// What new data says of the application's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppState {
     /// When new data was sent last, and when before that.
@@ -223,7 +231,7 @@ pub struct AppState {
 /// What the sender sent last of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct LastWrite {
-    /// When it left the sender, as far as its clock tells.
+    /// When it left the sender: when it passed, less its one-way delay above the least.
     pub sent: Time,
     /// The application had written no more.
     pub ended: bool,
