@@ -143,11 +143,11 @@ impl TrackedConnection {
         }
         let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
         let was_out = [out(&self.data[0]), out(&self.data[1])];
-        let mut row = PacketRow::default();
+        let mut row = wanted.then(PacketRow::default);
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
-            self.acknowledge(1 - side, p, now, delay, limits, wanted.then_some(&mut row));
+            self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
-        let (timer, segments) = self.payload(side, p, now, last, delay, limits, &mut row);
+        let (timer, segments) = self.payload(side, p, now, last, delay, limits, row.as_mut());
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] {
@@ -159,9 +159,7 @@ impl TrackedConnection {
         let half = &mut self.halves[side];
         half.packets += segments as u64;
         half.ip_bytes += p.len as u64 + headers as u64;
-        if !wanted {
-            return None;
-        }
+        let mut row = row?;
         row.connection = self.number;
         row.from_opener = side == self.opener;
         row.time = now;
@@ -221,7 +219,7 @@ impl TrackedConnection {
         last: Time,
         delay: PackedSpan,
         limits: TrackLimits,
-        row: &mut PacketRow,
+        row: Option<&mut PacketRow>,
     ) -> (bool, u32) {
         let (mut timer, mut segments) = (false, 1);
         if p.len > 0 && !p.flags.has(TcpFlags::RST) {
@@ -231,14 +229,18 @@ impl TrackedConnection {
             if let Some(d) = &mut self.data[side] {
                 d.delay = delay;
                 if let Some(seen) = d.data(p, now, last) {
-                    (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
+                    if let Some(row) = row {
+                        (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
+                    }
                     (timer, segments) = (seen.timer.is_some(), seen.segments);
                 }
             }
         } else if let Some(d) = &mut self.data[side] {
             d.note_empty(p);
-            row.seq = unwrap(d.stream.nxt, p.seq).saturating_sub(d.stream.start);
-            row.inflight = d.inflight(now);
+            if let Some(row) = row {
+                row.seq = unwrap(d.stream.nxt, p.seq).saturating_sub(d.stream.start);
+                row.inflight = d.inflight(now);
+            }
         }
         if p.flags.has(TcpFlags::FIN)
             && let Some(d) = &mut self.data[side]
@@ -262,18 +264,16 @@ impl TrackedConnection {
         for &(from, to) in p.options.sack_blocks() {
             sign = mix(sign, (from as u64) << 32 | to as u64);
         }
-        let within = match p.id {
-            // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
-            0 if p.len == 0 => Span::ZERO,
-            0 => DOUBLE_WITHOUT_ID,
-            _ => DOUBLE_WITHIN,
-        };
-        if half.recent.iter().any(|&(s, time)| s == sign && now.since(time) < within) {
+        let without_id = p.id == 0;
+        // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
+        let alike = without_id && p.len == 0;
+        let within = if without_id { DOUBLE_WITHOUT_ID } else { DOUBLE_WITHIN };
+        if !alike && half.recent.iter().any(|&(s, time)| s == sign && now.since(time) < within) {
             return true;
         }
         // In a burst the double may stand far behind.
         let sent = self.data[side].as_ref();
-        if p.len > 0 && p.id != 0 && sent.is_some_and(|d| d.was_sent(p, now - DOUBLE_WITHIN)) {
+        if p.len > 0 && !without_id && sent.is_some_and(|d| d.was_sent(p, now - DOUBLE_WITHIN)) {
             return true;
         }
         half.recent[half.next as usize] = (sign, now);

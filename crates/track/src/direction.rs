@@ -247,7 +247,7 @@ impl Direction {
             seq: self.stream.nxt,
             time: now,
             len,
-            up: PackedSpan::from(self.side.rtt()),
+            up: self.side.rtt(),
             entry,
             tsval: timestamp(p),
             id: p.id,
@@ -373,7 +373,7 @@ impl Direction {
         self.log.finish(|loss| count_loss(counts, bins, loss));
         DirectionEnd {
             first_data: self.times.first,
-            last_data: self.times.first.and(self.times.last),
+            last_data: self.times.first.and(self.times.last_sent.max(self.recovery.progress)),
             handshake: self.handshake,
             mss: self.sizes.mss,
             header: self.sizes.header as u32,

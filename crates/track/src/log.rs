@@ -158,13 +158,23 @@ impl PacketLog {
         }
     }
 
-    /// Moves what is decided from `pending` to `done`; tells of losses.
-    #[inline]
-    pub fn settle(&mut self, now: Time, mut lose: impl FnMut(SettledLoss)) {
-        while let Some(e) = self.pending.front() {
-            if (e.open > 0 || e.hold > now) && self.pending.len() <= MOST_PENDING {
-                return;
-            }
+    /// Moves what is decided from `pending` to `done`; tells of losses. Mostly nothing is.
+    #[inline(always)]
+    pub fn settle(&mut self, now: Time, lose: impl FnMut(SettledLoss)) {
+        if self.is_front_decided(now) {
+            self.settle_decided(now, lose);
+        }
+    }
+
+    #[inline(always)]
+    fn is_front_decided(&self, now: Time) -> bool {
+        let decided = |e: &LogEntry| e.open == 0 && e.hold <= now || self.pending.len() > MOST_PENDING;
+        self.pending.front().is_some_and(decided)
+    }
+
+    #[inline(never)]
+    fn settle_decided(&mut self, now: Time, mut lose: impl FnMut(SettledLoss)) {
+        while self.is_front_decided(now) {
             self.settle_front(&mut lose);
         }
     }

@@ -5,6 +5,7 @@
 //! that packet at most. So a sample bounds the RTT from both sides: it is not above the sample, and not below the
 //! sample less the pause.
 
+use crate::PackedSpan;
 use crate::rtt::LONGEST_RTT;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -66,6 +67,8 @@ pub struct SenderSide {
     /// The RTT is at least this.
     least: Option<Span>,
     rtt: Option<Span>,
+    /// The same, as segments keep it.
+    packed: PackedSpan,
     /// ACKs that the sender does not have yet; the first is the last that it has.
     ring: VecDeque<AckState>,
 }
@@ -74,8 +77,8 @@ impl SenderSide {
     /// The handshake gave an RTT.
     pub fn begin(&mut self, rtt: Span) {
         if self.samples == 0 {
-            self.rtt = Some(rtt.min(LONGEST_RTT));
-            self.least = self.rtt;
+            self.least = Some(rtt.min(LONGEST_RTT));
+            self.set_rtt(self.least);
         }
     }
 
@@ -99,8 +102,8 @@ impl SenderSide {
 
     /// RTT between capture and sender in force.
     #[inline]
-    pub fn rtt(&self) -> Option<Span> {
-        self.rtt
+    pub fn rtt(&self) -> PackedSpan {
+        self.packed
     }
 
     /// The same; zero where it is unknown, as if the capture were at the sender.
@@ -173,8 +176,12 @@ impl SenderSide {
         known.sort_unstable();
         let low = known[known.len() / 4];
         // A sender takes its time to answer, and mostly the capture is taken at the sender.
-        self.rtt = self.least.map(|least| if low <= least + BUSY { least } else { low });
+        self.set_rtt(self.least.map(|least| if low <= least + BUSY { least } else { low }));
         sample
+    }
+
+    fn set_rtt(&mut self, rtt: Option<Span>) {
+        (self.rtt, self.packed) = (rtt, rtt.into());
     }
 
     /// An ACK passes.
@@ -238,7 +245,7 @@ mod tests {
             assert!(sample.is_some(), "{i}");
             last = echo;
         }
-        assert_eq!(side.rtt(), Some(Span::from_millis(10)));
+        assert_eq!(side.rtt().get(), Some(Span::from_millis(10)));
     }
 
     #[test]

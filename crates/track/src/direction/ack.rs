@@ -86,7 +86,6 @@ impl Direction {
             self.acks.beyond = 0;
         }
         self.recovery.progress = Some(now);
-        self.times.last = Some(now);
     }
 
     /// Takes what is below `ack` off the board.

@@ -89,10 +89,13 @@ impl Direction {
     /// That is since its last data, if it sent later than the last ACK would have let it, and pushed that data.
     fn nothing_to_send_from(&self, now: Time, idle: Time) -> Time {
         let late = now - self.delay.or_zero() > idle + self.answer_time();
-        if late && self.app.last_new == Some(now) && self.app.pushed_before {
-            return self.app.new_before.max(self.pauses.explained_until).unwrap_or(idle);
+        let new = self.app.last_new.is_some_and(|new| new.time == now);
+        match self.app.new_before {
+            Some(before) if late && new && before.pushed => {
+                self.pauses.explained_until.map_or(before.time, |until| before.time.max(until))
+            }
+            _ => idle,
         }
-        idle
     }
 
     /// New data passes. Had the application written nothing since the last? It had not if that ended in a pushed packet
@@ -103,7 +106,8 @@ impl Direction {
         let sent = now - self.delay.or_zero();
         if let Some(before) = self.app.last_write {
             let late = before.low_from.is_some_and(|from| sent > from + self.answer_time());
-            let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= self.app.new_before;
+            let new_before = self.app.new_before.map(|new| new.time);
+            let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= new_before;
             if before.ended || late && free {
                 self.bins.spread(before.sent, sent, PauseKind::AppLimited);
                 let span = sent.since(before.sent);

@@ -52,7 +52,7 @@ impl Direction {
             late,
             entry: self.log.push(LogEntry { again: !late, ..entry }),
             time: now,
-            up: PackedSpan::from(self.side.rtt()),
+            up: self.side.rtt(),
             tsval: timestamp(p),
             id: p.id,
             hold: now + self.rtt.estimate.or_zero().min(RTO_INITIAL) * 2 + RTO_MIN / 2,

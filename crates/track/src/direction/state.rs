@@ -192,8 +192,6 @@ impl SegmentSizes {
 pub struct DataTimes {
     /// The first.
     pub first: Option<Time>,
-    /// The last, or its ACK if that is later.
-    pub last: Option<Time>,
     /// The last.
     pub last_sent: Option<Time>,
     /// Between the last two.
@@ -211,21 +209,27 @@ impl DataTimes {
     #[inline]
     pub fn sent(&mut self, now: Time, gap: Span) {
         self.first.get_or_insert(now);
-        (self.last, self.last_sent, self.spacing) = (Some(now), Some(now), gap);
+        (self.last_sent, self.spacing) = (Some(now), gap);
     }
 }
 
 /// What new data says of the application's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppState {
-    /// When new data was sent last, and when before that.
-    pub last_new: Option<Time>,
-    pub new_before: Option<Time>,
-    /// That data ended in PSH.
-    pub pushed: bool,
-    pub pushed_before: bool,
+    /// The last packet of new data, and the one before.
+    pub last_new: Option<NewData>,
+    pub new_before: Option<NewData>,
     /// The last of the stream.
     pub last_write: Option<LastWrite>,
+}
+
+/// A packet of new data.
+#[derive(Clone, Copy, Debug)]
+pub struct NewData {
+    /// When it passed.
+    pub time: Time,
+    /// It ended in PSH.
+    pub pushed: bool,
 }
 
 /// What the sender sent last of the stream.
@@ -245,8 +249,7 @@ impl AppState {
     /// New data passes; `pushed`: it ends in PSH.
     #[inline]
     pub fn sent_new(&mut self, now: Time, pushed: bool) {
-        self.new_before = self.last_new.replace(now);
-        self.pushed_before = std::mem::replace(&mut self.pushed, pushed);
+        self.new_before = self.last_new.replace(NewData { time: now, pushed });
     }
 
     /// So many bytes are in flight with the last write.
