@@ -101,8 +101,11 @@ export interface CapturePage {
   /** What should be known of the capture. */
   notes: { en: string[]; zh: string[]; };
   /** What is said of groups of flows. */
-  told: { en: Told[]; zh: Told[]; };
+  told: { en: PageTold[]; zh: PageTold[]; };
 }
+
+/** Where the capture was taken. */
+export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "ack-path" | "unknown";
@@ -141,20 +144,6 @@ export interface CauseSpan {
 
 /** Which clock drove the run. */
 export type Clock = "sim" | "kernel";
-
-/** Where a column is in the inflated blob, and how to read it. */
-export interface Column {
-  /** Its first byte. */
-  at: number;
-  /** Some values are null. */
-  nulls?: boolean;
-  /** What is stored: differences (1), or differences of differences (2). */
-  order: number;
-  /** A value is an integer divided by this. */
-  per: number;
-  /** How many values. */
-  rows: number;
-}
 
 /** A name and how many. */
 export interface Counted {
@@ -199,7 +188,7 @@ export type EffectBound = "at-most" | "about";
 export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-windows";
 
 /** A path element's summary. */
-export interface Element {
+export interface ElementResult {
   /** Time inside. */
   delay_ms: DelaySummary;
   /** Packets dropped. */
@@ -219,9 +208,15 @@ export interface Element {
 /** An element's columns. */
 export interface ElementSeries {
   /** By name. */
-  columns: Record<string, Column>;
+  columns: Record<string, PageColumn>;
   /** The element's name. */
   name: string;
+}
+
+/** Columns of one length. */
+export interface EncodedTable {
+  /** By name. */
+  columns: Record<string, PageColumn>;
 }
 
 /** A mean over repeats with its uncertainty. */
@@ -284,44 +279,6 @@ export interface Figures {
   timeouts: number;
 }
 
-/** A flow's summary. */
-export interface Flow {
-  /** Congestion control; `udp` for datagrams. */
-  cc: string;
-  /** Exchanges completed, for `request` flows. */
-  completed?: number;
-  /** Payload bytes delivered. */
-  delivered_bytes: number;
-  /** Sending host. */
-  from: string;
-  /** Payload delivered to the receiving application, Mbit/s, over the flow's own time. */
-  goodput_mbps: number;
-  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `Variant::limit_mbps`. */
-  limit_mbps?: number;
-  /** Data packets the path dropped, where that is known. */
-  lost_packets?: number;
-  /** Payload bytes of a full segment; absent for datagrams and where it is not known. */
-  mss_bytes?: number;
-  /** Its name. */
-  name: string;
-  /** Means and intervals, when the variant was run more than once. */
-  repeats?: FlowRepeats;
-  /** Retransmissions among `sent_packets`. */
-  retransmitted_packets: number;
-  /** Round-trip times, one sample an ACK (for `udp`: one-way delay). */
-  rtt_ms: RttSummary;
-  /** Data packets sent, retransmissions included. */
-  sent_packets: number;
-  /** How long it was in each state, longest first; of the first connection where there are relays, as the time series show it. Absent without time series and for datagrams. */
-  states?: StateTime[];
-  /** Share of the flow's time, 0 to 1, in which nothing moved until a retransmission timeout fired; absent as `states`. */
-  timeout_wait?: number;
-  /** Retransmission timeouts. */
-  timeouts: number;
-  /** Receiving host. */
-  to: string;
-}
-
 /** One direction of one connection. */
 export interface FlowDiagnosis {
   /** Main cause: the one with the greatest share. */
@@ -376,14 +333,52 @@ export interface FlowRepeats {
   rtt_mean_ms: Estimate;
 }
 
+/** A flow's summary. */
+export interface FlowResult {
+  /** Congestion control; `udp` for datagrams. */
+  cc: string;
+  /** Exchanges completed, for `request` flows. */
+  completed?: number;
+  /** Payload bytes delivered. */
+  delivered_bytes: number;
+  /** Sending host. */
+  from: string;
+  /** Payload delivered to the receiving application, Mbit/s, over the flow's own time. */
+  goodput_mbps: number;
+  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `Variant::limit_mbps`. */
+  limit_mbps?: number;
+  /** Data packets the path dropped, where that is known. */
+  lost_packets?: number;
+  /** Payload bytes of a full segment; absent for datagrams and where it is not known. */
+  mss_bytes?: number;
+  /** Its name. */
+  name: string;
+  /** Means and intervals, when the variant was run more than once. */
+  repeats?: FlowRepeats;
+  /** Retransmissions among `sent_packets`. */
+  retransmitted_packets: number;
+  /** Round-trip times, one sample an ACK (for `udp`: one-way delay). */
+  rtt_ms: RttSummary;
+  /** Data packets sent, retransmissions included. */
+  sent_packets: number;
+  /** How long it was in each state, longest first; of the first connection where there are relays, as the time series show it. Absent without time series and for datagrams. */
+  states?: StateTime[];
+  /** Share of the flow's time, 0 to 1, in which nothing moved until a retransmission timeout fired; absent as `states`. */
+  timeout_wait?: number;
+  /** Retransmission timeouts. */
+  timeouts: number;
+  /** Receiving host. */
+  to: string;
+}
+
 /** A flow's columns. */
 export interface FlowSeries {
   /** By name. */
-  columns: Record<string, Column>;
+  columns: Record<string, PageColumn>;
   /** The flow's name. */
   name: string;
   /** What was sent again: `time_s`, `byte`, `len`. */
-  resent: Record<string, Column>;
+  resent: Record<string, PageColumn>;
   /** Names of the states that the column `state` counts. */
   states: string[];
 }
@@ -423,18 +418,6 @@ export interface Limiter {
 
 /** What kind of limiter. */
 export type LimiterKind = "policer" | "shaper" | "bottleneck";
-
-/** A link: two hosts and what packets meet between them. */
-export interface Link {
-  /** From the second to the first, in the order packets meet them. */
-  backward: Stage[];
-  /** Two hosts' names. */
-  between: [string, string];
-  /** From the first to the second, in the order packets meet them. */
-  forward: Stage[];
-  /** Its name; `name.forward.stage` is an element's. */
-  name: string;
-}
 
 /** What was measured of a flow. */
 export interface Measures {
@@ -507,9 +490,9 @@ export interface Measures {
 /** Where a flow's columns are in its blob. */
 export interface Packets {
   /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`. */
-  acked: Table;
+  acked: EncodedTable;
   /** Sent again, or late: `time_s`, `byte`, `len`, `kind` (index into `KINDS`). */
-  again: Table;
+  again: EncodedTable;
   /** Id of the script element. */
   blob: string;
   /** Inflated. */
@@ -521,7 +504,7 @@ export interface Packets {
   /** The first ones are not. */
   late: boolean;
   /** Data: `time_s`, `sent_bytes` (all up to here), `inflight_bytes`. */
-  sent: Table;
+  sent: EncodedTable;
 }
 
 /** The data of the page of results. */
@@ -537,18 +520,73 @@ export interface Page {
   /** Results in the order they were given. */
   results: Result[];
   /** The sentence on top. */
-  story: Story;
+  story: PageStory;
 }
 
-/** Where the capture was taken. */
-export type Place = "sender" | "receiver" | "middle" | "unknown";
+/** Where a column is in the inflated blob, and how to read it. */
+export interface PageColumn {
+  /** Its first byte. */
+  at: number;
+  /** Some values are null. */
+  nulls?: boolean;
+  /** What is stored: differences (1), or differences of differences (2). */
+  order: number;
+  /** A value is an integer divided by this. */
+  per: number;
+  /** How many values. */
+  rows: number;
+}
+
+/** The sentence on top. */
+export interface PageStory {
+  /** The variants it is about, the subject first, as result and variant. */
+  about: ([number, number])[];
+  /** English. */
+  en: string;
+  /** Chinese. */
+  zh: string;
+}
+
+/** What is said of a group of flows. */
+export interface PageTold {
+  /** Their main cause. */
+  cause?: string;
+  /** The evidence, a short line each. */
+  facts: string[];
+  /** Numbers of the flows it is about; none of the sentence on the rest. */
+  flows: number[];
+  /** A sentence or two. */
+  text: string;
+}
+
+/** A link: two hosts and what packets meet between them. */
+export interface PathLink {
+  /** From the second to the first, in the order packets meet them. */
+  backward: PathStage[];
+  /** Two hosts' names. */
+  between: [string, string];
+  /** From the first to the second, in the order packets meet them. */
+  forward: PathStage[];
+  /** Its name; `name.forward.stage` is an element's. */
+  name: string;
+}
 
 /** A split-TCP relay and where it runs. */
-export interface Relay {
+export interface PathRelay {
   /** A host's name. */
   host: string;
   /** Its name. */
   name: string;
+}
+
+/** What packets meet at one place of a link. */
+export interface PathStage {
+  /** `policer`, `shaper`, `link` …. */
+  kind: string;
+  /** Unique in its direction of its link. */
+  name: string;
+  /** What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
+  settings?: Record<string, string>;
 }
 
 /** A change that would help. */
@@ -627,7 +665,7 @@ export interface Result {
   /** The summary. */
   run: Run;
   /** Each variant's series, in that order; null where nothing was sampled. */
-  series: (Series | null)[];
+  series: (SeriesDirectory | null)[];
 }
 
 /** The timeline: from each moment on a cause holds; the last moment is the end. */
@@ -665,11 +703,11 @@ export interface Run {
   /** The first repeat's seed. */
   seed: number;
   /** Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the simulator's first. */
-  variants: Variant[];
+  variants: VariantResult[];
 }
 
 /** The directory of one variant's series; the bytes are elsewhere, under `blob`. */
-export interface Series {
+export interface SeriesDirectory {
   /** Id of the script element that holds the columns. */
   blob: string;
   /** Inflated. */
@@ -678,16 +716,6 @@ export interface Series {
   elements: ElementSeries[];
   /** Of flows. */
   flows: FlowSeries[];
-}
-
-/** What packets meet at one place of a link. */
-export interface Stage {
-  /** `policer`, `shaper`, `link` …. */
-  kind: string;
-  /** Unique in its direction of its link. */
-  name: string;
-  /** What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
-  settings?: Record<string, string>;
 }
 
 /** What one stage of the path did, over all runs of a variant. */
@@ -712,64 +740,46 @@ export interface StateTime {
   state: string;
 }
 
-/** The sentence on top. */
-export interface Story {
-  /** The variants it is about, the subject first, as result and variant. */
-  about: ([number, number])[];
-  /** English. */
-  en: string;
-  /** Chinese. */
-  zh: string;
-}
-
-/** Columns of one length. */
-export interface Table {
-  /** By name. */
-  columns: Record<string, Column>;
-}
-
-/** What is said of a group of flows. */
-export interface Told {
-  /** Their main cause. */
-  cause?: string;
-  /** The evidence, a short line each. */
-  facts: string[];
-  /** Numbers of the flows it is about; none of the sentence on the rest. */
-  flows: number[];
-  /** A sentence or two. */
-  text: string;
-}
-
 /** Hosts and the links between them. */
 export interface Topology {
   /** Hosts' names, in the scenario's order. */
   hosts: string[];
   /** Links, in the scenario's order. */
-  links: Link[];
+  links: PathLink[];
   /** Split-TCP relays. */
-  relays?: Relay[];
+  relays?: PathRelay[];
 }
 
 /** Where in the round trip the capture sits. */
 export interface Vantage {
   /** Where. */
-  place: Place;
+  place: CapturePlace;
   /** Least time from the capture to the receiver and back, ms. */
   to_receiver_ms?: number;
   /** Least time from the capture to the sender and back, ms. */
   to_sender_ms?: number;
 }
 
+/** A variant's figures. */
+export interface VariantFigures {
+  /** Of all flows. */
+  all: Figures;
+  /** Of each, in the variant's order. */
+  flows: Figures[];
+  /** Of each stage, by `link.direction.stage`. */
+  stages: Record<string, StageFigures>;
+}
+
 /** One variant's outcome. */
-export interface Variant {
+export interface VariantResult {
   /** Which clock drove it. */
   clock: Clock;
   /** Seconds simulated or measured. */
   duration_s: number;
   /** Path elements in the order packets pass them. */
-  elements: Element[];
+  elements: ElementResult[];
   /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
-  flows: Flow[];
+  flows: FlowResult[];
   /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any). */
   jain_index: number;
   /** The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none, or where it changes. */
@@ -784,14 +794,4 @@ export interface Variant {
   repeats?: Repeats;
   /** Sum of the flows' goodputs, Mbit/s. */
   total_goodput_mbps: number;
-}
-
-/** A variant's figures. */
-export interface VariantFigures {
-  /** Of all flows. */
-  all: Figures;
-  /** Of each, in the variant's order. */
-  flows: Figures[];
-  /** Of each stage, by `link.direction.stage`. */
-  stages: Record<string, StageFigures>;
 }

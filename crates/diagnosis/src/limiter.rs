@@ -46,7 +46,7 @@ pub(crate) struct FoundLimiter {
     pub queue: f64,
     /// Longest delay, seconds.
     pub delay: f64,
-    /// It is behind the capture.
+    /// Between capture and receiver.
     pub behind: bool,
     /// Share of packets lost.
     pub lost: f64,
@@ -79,16 +79,16 @@ pub(crate) struct PathFacts {
 
 /// The entry of what stands in no log.
 const ACK_ENTRY: u32 = u32::MAX;
-/// Share of the losses explained that leaves none to others.
-const NEARLY_ALL: f64 = 0.85;
-/// Bytes that may pass at once anyway.
-const SLACK: f64 = 64e3;
-/// A policer behind a queue is this much slower.
-const BEHIND: f64 = 0.85;
-/// Share of packets that is nearly all, and by how much rates differ that are one.
-const WAIT: f64 = 0.9;
-const STEADY: f64 = 0.03;
-/// Delay by timestamps below this is the ticks', seconds.
+/// Where a bucket explains this share of the losses, the others are its own too.
+const EXPLAINS_NEARLY_ALL: f64 = 0.85;
+/// Bytes that may pass beyond rate and bucket without saying that the limiter is none.
+const ALLOWED_BURST: f64 = 64e3;
+/// A policer behind a queue has at most this share of the queue's rate.
+const POLICER_BELOW_QUEUE: f64 = 0.85;
+/// Share of the packets that is nearly all; and by which share rates may differ that are the same.
+const NEARLY_ALL_WAIT: f64 = 0.9;
+const SAME_RATE: f64 = 0.03;
+/// Delays by timestamps below this, seconds, may be the clock's granularity.
 const CLOCK: f64 = 0.0025;
 
 /// ACKs of what the other way brings, which pass where the data does.
@@ -107,7 +107,7 @@ pub(crate) struct LimiterPackets<'a> {
     pub tracks: &'a [&'a Track],
     /// While the path was gone, of each track, seconds since its connection's first packet: what was lost then is left out.
     pub gone: &'a [Vec<(f64, f64)>],
-    /// They take room on the same way.
+    /// ACKs that share the way.
     pub ack_load: &'a [AckLoad],
 }
 
@@ -243,7 +243,7 @@ fn limiter(
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
     let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
     let queue = by_clock.or_else(by_rtt);
-    // Its queue overflows at no backlog of a bucket that is filled all the time.
+    // The virtual queue's model is of a bucket that is filled all the time.
     if queue.is_some_and(|q| q.interval.is_some()) {
         return queue;
     }
@@ -260,12 +260,12 @@ fn limiter(
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
         (Some(q), Some(p))
-            if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && is_one(&q, &p) =>
+            if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && same_rate(&q, &p) =>
         {
             Some(FoundLimiter { kind: p.kind, burst: p.burst, ..q })
         }
         (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.delay_fit.is_some() => Some(q),
-        (Some(q), Some(p)) if queue_explains(&q, &p) || !p.sure && is_same(&q, &p) => Some(q),
+        (Some(q), Some(p)) if queue_explains(&q, &p) || !p.sure && same_delay(&q, &p) => Some(q),
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
@@ -275,38 +275,40 @@ fn limiter(
 fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
-    let bucket = found.burst.unwrap_or(0.0) + found.queue + SLACK;
-    passed > 1.0 / BEHIND * found.rate * (last.at - first.at) + bucket
+    let bucket = found.burst.unwrap_or(0.0) + found.queue + ALLOWED_BURST;
+    passed > 1.0 / POLICER_BELOW_QUEUE * found.rate * (last.at - first.at) + bucket
 }
 
-/// Behind a bucket nearly all packets wait, and leave at the rate at which the other would have to drop: a policer keeps
-/// nobody waiting.
+/// Nearly all packets wait behind a bucket and leave at the policer's rate. Behind a policer nobody waits, so the queue
+/// explains its losses.
 fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
-    let nearly_all = queue.drain.is_some_and(|d| d.busy > WAIT && d.spread < STEADY);
+    let nearly_all = queue.drain.is_some_and(|d| d.busy > NEARLY_ALL_WAIT && d.spread < SAME_RATE);
     queue.burst.is_some()
         && nearly_all
         && queue.delay_fit.is_some_and(|a| a.left < 1.0)
-        && is_one(policer, queue)
+        && same_rate(policer, queue)
 }
 
-fn is_one(a: &FoundLimiter, b: &FoundLimiter) -> bool {
-    (a.rate / b.rate - 1.0).abs() < STEADY
+fn same_rate(a: &FoundLimiter, b: &FoundLimiter) -> bool {
+    (a.rate / b.rate - 1.0).abs() < SAME_RATE
 }
 
-/// The queue delays as long as it takes to fill the bucket, at the same rate.
-fn is_same(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
-    let alike = policer.rate > BEHIND * queue.rate && policer.rate * BEHIND < queue.rate;
+/// The queue has the policer's rate, and delays for the time in which the bucket drains: they are the same thing.
+fn same_delay(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
+    let alike =
+        policer.rate > POLICER_BELOW_QUEUE * queue.rate && policer.rate * POLICER_BELOW_QUEUE < queue.rate;
     let drains = policer.burst.unwrap_or(0.0) / policer.rate;
     alike && queue.delay_fit.is_some() && queue.delay > 0.6 * drains
 }
 
-/// The flow, and the place in its log, of each packet that the bucket dropped. Where it explains nearly all losses, the
-/// few others with the bucket more than half empty are more likely its own, at times not known well enough, than
-/// another's, and of those lost before the capture all; so are those within `width` (seconds, about half a round trip)
-/// of one that it explains.
+/// The flow, and the place in its log, of each packet that the bucket dropped.
+///
+/// Where the bucket explains nearly all losses, those with the virtual queue at least half full are counted as its own,
+/// and of those lost before the capture all: that their times are not known well is likelier than another reason. So are
+/// losses within `width` (seconds, about half a round trip) of one that it explains.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
-    let least = (bucket.explained > NEARLY_ALL).then_some(least_depth);
+    let least = (bucket.explained > EXPLAINS_NEARLY_ALL).then_some(least_depth);
     let theirs = virtual_queue::explained(arrivals, bucket, least);
     let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
     let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();

@@ -20,8 +20,8 @@ use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::Certainty;
 use result::diagnosis::{
-    CaptureInfo, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind,
-    Vantage, VantagePlace,
+    CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
+    LimiterKind, Vantage,
 };
 use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
@@ -34,28 +34,29 @@ const MOST_SPANS: usize = 400;
 /// Payload of the other direction that is more than its ACKs' load: as a share.
 const BOTH_WAYS: f64 = 0.02;
 
-/// A link is full where it carries this share of its rate, over so many seconds and so many bytes.
-const FULL: f64 = 0.95;
-const FULL_OVER: (f64, f64) = (0.1, 60_000.0);
-/// Of the time in which all that was written had left, ACKs end so much where the writer waits for room; and so much
-/// idleness beside it, as a share, is none.
-const BY_ACK: (f64, f64) = (0.7, 0.2);
-/// The share of one that is refilled at intervals, whose bucket runs over when the queue is short.
-const NEARLY_FULL: f64 = 0.85;
+/// A link is full where it carries this share of its rate, measured over at least so many seconds and bytes.
+const FULL_SHARE: f64 = 0.95;
+const FULL_WINDOW: (f64, f64) = (0.1, 60_000.0);
+/// The send buffer is full where ACKs end at least this share of the times in which all written data was sent, and the
+/// sender is idle for less than that share of it.
+const ENDED_BY_ACK: (f64, f64) = (0.7, 0.2);
+/// The same share of a shaper that is refilled at intervals: its bucket runs over when the queue is short.
+const FULL_SHARE_REFILLED: f64 = 0.85;
 
-/// A link is a group's where that fills it for this share of the time, and the flow that shows it for no more than
-/// this share of that.
-const SHARED: (f64, f64) = (0.3, 0.5);
+/// A link belongs to all flows of a group if they fill it for the first share of the time together, and the flow whose
+/// delays show it for less than the second share of that alone.
+const SHARED_LINK: (f64, f64) = (0.3, 0.5);
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
 
-/// A policer of all flows with fewer errors is one for all; else one for each explains more if it has this share of them.
-const CLEAN: f64 = 0.3;
-const MUCH: f64 = 0.5;
+/// A common policer with fewer misclassified packets than the first is right. Else one for each flow is, if it has less
+/// than the second share of the common one's.
+const CLEAN_POLICER: f64 = 0.3;
+const FEWER_ERRORS: f64 = 0.5;
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
-const PROBE: usize = 6;
+const ASKED_FIRST: usize = 6;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
@@ -133,10 +134,10 @@ fn full<'a>(
     members: impl Iterator<Item = &'a Track>,
     ack_load: &[AckLoad],
 ) -> Vec<(f64, f64)> {
-    let width = FULL_OVER.0.max(FULL_OVER.1 / found.rate);
+    let width = FULL_WINDOW.0.max(FULL_WINDOW.1 / found.rate);
     // Whole intervals of one that is refilled at once.
     let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
-    let least = if found.interval.is_some() { NEARLY_FULL } else { FULL };
+    let least = if found.interval.is_some() { FULL_SHARE_REFILLED } else { FULL_SHARE };
     let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
     ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
@@ -158,11 +159,13 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
     of.into_values().collect()
 }
 
-/// Whether what is written waits for room in the sender's buffer: what comes to its end goes on with an ACK, and at once.
+/// Whether the application waits for room in the send buffer: when all written data was sent, the next follows an ACK at
+/// once.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
-    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > BY_ACK.0 * ended && idle < BY_ACK.1 * ended
+    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > ENDED_BY_ACK.0 * ended
+        && idle < ENDED_BY_ACK.1 * ended
 }
 
 /// When no ACK passed between each two hosts.
@@ -332,14 +335,15 @@ fn limiters_of(
     let misclassified = |found: &FoundLimiter| found.bucket.map_or(1.0, |b| b.misclassified);
     let policer = |found: &FoundLimiter| found.kind == LimiterKind::Policer;
     let mut each: Vec<usize> = match &joint {
-        Some(j) if policer(&j.found) && misclassified(&j.found) < CLEAN => Vec::new(),
+        Some(j) if policer(&j.found) && misclassified(&j.found) < CLEAN_POLICER => Vec::new(),
         // A bucket for each would make no sense of all together, or look like the queue before it.
         Some(_) => group.iter().filter(lossy).copied().collect(),
         None => group.to_vec(),
     };
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
     each.truncate(MOST_ALONE);
-    let probe: Vec<usize> = each.iter().copied().take(if joint.is_some() { PROBE } else { 0 }).collect();
+    let probe: Vec<usize> =
+        each.iter().copied().take(if joint.is_some() { ASKED_FIRST } else { 0 }).collect();
     let ask_each = |members: &[usize]| -> Vec<(LimiterAnswer, Vec<usize>)> {
         members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
     };
@@ -347,7 +351,7 @@ fn limiters_of(
     let most = joint
         .as_ref()
         .filter(|j| policer(&j.found))
-        .map_or(f64::INFINITY, |j| MUCH * misclassified(&j.found));
+        .map_or(f64::INFINITY, |j| FEWER_ERRORS * misclassified(&j.found));
     let policed = |asked: &[(LimiterAnswer, Vec<usize>)]| {
         asked.iter().filter(|(a, _)| policer(&a.found) && misclassified(&a.found) < most).count()
     };
@@ -359,8 +363,8 @@ fn limiters_of(
     }
 }
 
-/// Limiters found of flows alone. A link whose rate one flow's delays show while all of the group together, and not
-/// that flow alone, take all of it is everybody's: queues of their own keep the others' delays from telling.
+/// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays
+/// may show the link. If the group together takes all of its rate, and that flow alone does not, it is everybody's.
 fn shared(
     tracks: &[Track],
     group: &[usize],
@@ -371,13 +375,13 @@ fn shared(
         let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), ack_load);
         spans.iter().map(|s| s.1 - s.0).sum()
     };
-    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(PROBE);
+    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(ASKED_FIRST);
     let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((all, best)) = by_all else { return found };
     let whole = spans(tracks, group);
     let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
     let fits = carried < best.0.found.rate * whole;
-    if fits && all > SHARED.0 * whole && seconds(&best.0, &best.1) < SHARED.1 * all {
+    if fits && all > SHARED_LINK.0 * whole && seconds(&best.0, &best.1) < SHARED_LINK.1 * all {
         return vec![(best.0.clone(), group.to_vec())];
     }
     found
@@ -551,10 +555,10 @@ fn vantage(t: &Track) -> Vantage {
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {
-        (Some(up), Some(down)) if up < 0.1 * (up + down) => VantagePlace::Sender,
-        (Some(up), Some(down)) if down < 0.1 * (up + down) => VantagePlace::Receiver,
-        (Some(_), Some(_)) => VantagePlace::Middle,
-        _ => VantagePlace::Unknown,
+        (Some(up), Some(down)) if up < 0.1 * (up + down) => CapturePlace::Sender,
+        (Some(up), Some(down)) if down < 0.1 * (up + down) => CapturePlace::Receiver,
+        (Some(_), Some(_)) => CapturePlace::Middle,
+        _ => CapturePlace::Unknown,
     };
     Vantage { place, to_sender_ms, to_receiver_ms }
 }

@@ -42,7 +42,7 @@ impl Maker {
             confidence: 0.9,
             cc: Guess { name: "cubic".into(), confidence: 0.8 },
             vantage: Vantage {
-                place: VantagePlace::Sender,
+                place: CapturePlace::Sender,
                 to_sender_ms: Some(0.1),
                 to_receiver_ms: Some(29.9),
             },

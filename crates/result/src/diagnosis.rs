@@ -156,7 +156,7 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum VantagePlace {
+pub enum CapturePlace {
     /// At the sender of the data.
     Sender,
     /// At the receiver.
@@ -173,7 +173,7 @@ pub enum VantagePlace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vantage {
     /// Where.
-    pub place: VantagePlace,
+    pub place: CapturePlace,
     /// Least time from the capture to the sender and back, ms.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_sender_ms: Option<f64>,

@@ -13,39 +13,39 @@ use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
-const EXPLAINED: f64 = 0.35;
-/// RTTs differ by so much for no reason that concerns us, seconds.
-const NOISE: f64 = 0.0002;
-/// Packets in a bucket to which it matters where within a burst a packet was lost.
-const PLACED: f64 = 20.0;
-/// Packets of a bucket that may be off by one.
-const MANY: f64 = 10.0;
-/// The largest bucket, bytes: ten seconds at 25 Mbit/s. What does not empty one within that drops by something else.
-const LARGEST: f64 = 32e6;
-/// Share of the gain that is left where lost packets and others come near the limit alike.
-const ALIKE: f64 = 0.1;
-/// Share of the gain that is left where it matters not where losses are placed.
-const UNMOVED: f64 = 0.8;
+const LEAST_EXPLAINED: f64 = 0.35;
+/// Noise of RTTs, seconds: hosts take that long now and then.
+const RTT_NOISE: f64 = 0.0002;
+/// A bucket of fewer packets depends on where within a burst a packet was lost.
+const FEW_PACKETS: f64 = 20.0;
+/// In a bucket of more packets, an error of one does not matter.
+const MANY_PACKETS: f64 = 10.0;
+/// The largest bucket, bytes: ten seconds at 25 Mbit/s. What takes longer to fill one drops for another reason.
+const LARGEST_BUCKET: f64 = 32e6;
+/// Less than this share of the gain is left without times where lost and passed packets alike come near the limit.
+const NOT_ALIKE: f64 = 0.1;
+/// At least this share of the gain is left without times where it does not matter how losses are placed.
+const NOT_PLACED: f64 = 0.8;
 /// Packets that wait at a shaper, at least.
-const WAIT: f64 = 3.0;
-/// A link this many times faster than a bucket is not what the bucket stands for.
-const FAR: f64 = 4.0;
-/// A gain below which no line of the sender's makes a bucket of it.
-const SOME: f64 = 4.0;
+const LEAST_WAITING: f64 = 3.0;
+/// A link this many times faster than the bucket's rate is another thing.
+const FAR_FASTER: f64 = 4.0;
+/// Below this gain the sender's line is not asked for.
+const LEAST_GAIN: f64 = 4.0;
 /// At the line's end a bucket's score must be so many times as high, where that is certain and where not; have fewer errors
 /// than this; and be slower than this share of the line, whose own queue loses at its rate.
-const CLEARER: (f64, f64) = (0.95, 1.05);
-const CLEAR: f64 = 0.5;
-const SLOWER: f64 = 0.85;
+const HIGHER_SCORE: (f64, f64) = (0.95, 1.05);
+const FEW_ERRORS: f64 = 0.5;
+const BELOW_LINE: f64 = 0.85;
 /// Packets that pass far beyond the limit to each that is lost, at most.
 const PASSED_BEYOND: f64 = 1.2;
-/// Bytes by which a queue's end is not mistaken where it overflowed so many times.
-const PASSES: f64 = 15e3;
-const OFTEN: usize = 15;
+/// A queue's size is known to so many bytes where it overflowed so many times.
+const QUEUE_ERROR: f64 = 15e3;
+const OFTEN_FULL: usize = 15;
 /// A bucket is exact below so many errors, with more than this explained, and its burst known to this share.
 const EXACT: (f64, f64, f64) = (0.1, 0.95, 0.02);
-/// Rates this close are one.
-const SAME: f64 = 0.15;
+/// Rates that differ by less than this share are the same.
+const SAME_RATE: f64 = 0.15;
 
 /// Finds it; `clocked` are the same packets with their delays to the capture, where timestamps tell them. Behind the capture
 /// the sender's own line may be between it and a policer: then `arrivals` become those at its end.
@@ -58,15 +58,16 @@ pub(super) fn limiter_by_losses<'a>(
     let width = (path.rtt / 2.0).max(0.005);
     let bucket = fit(arrivals, width, path.behind)?;
     let mut best = classify(bucket, arrivals, clocked, path, found);
-    if !path.behind || bucket.gain < SOME {
+    if !path.behind || bucket.gain < LEAST_GAIN {
         return best;
     }
     let (mut score, mut kept) = (bucket.score(), None);
     for (rate, certain) in sender_line::rates(arrivals) {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
-        let clearer = score * if certain { CLEARER.0 } else { CLEARER.1 };
-        let is =
-            |b: &TokenBucketFit| b.score() > clearer && b.misclassified < CLEAR && b.rate < SLOWER * rate;
+        let clearer = score * if certain { HIGHER_SCORE.0 } else { HIGHER_SCORE.1 };
+        let is = |b: &TokenBucketFit| {
+            b.score() > clearer && b.misclassified < FEW_ERRORS && b.rate < BELOW_LINE * rate
+        };
         let Some(b) = fit(&after, width, true).filter(is) else { continue };
         let at_its_end = classify(b, &after, || None, path, found);
         if at_its_end.is_some_and(|f| f.kind == LimiterKind::Policer) {
@@ -88,7 +89,7 @@ fn classify<'a>(
     let width = (path.rtt / 2.0).max(0.005);
     found.bucket = Some(b);
     let b = Some(b).filter(|b| {
-        b.gain > CHANCE && b.explained > EXPLAINED && b.burst < LARGEST && is_sharp(b, arrivals)
+        b.gain > CHANCE && b.explained > LEAST_EXPLAINED && b.burst < LARGEST_BUCKET && is_sharp(b, arrivals)
     })?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let gain_without_times = match path.behind {
@@ -97,22 +98,22 @@ fn classify<'a>(
             virtual_queue::gain_without_times(arrivals, &b, virtual_queue::episodes(arrivals, width) as f64)
         }
     };
-    let placed = gain_without_times < CHANCE.min(UNMOVED * b.gain)
-        && (b.burst < PLACED * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
+    let placed = gain_without_times < CHANCE.min(NOT_PLACED * b.gain)
+        && (b.burst < FEW_PACKETS * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
     if placed || !path.behind && is_queue_of_a_link(arrivals, &b) {
         return None;
     }
     // Delay to the capture alone where timestamps tell it; else the RTT's.
-    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, RTT_NOISE), |c| (c, 0.0, CLOCK));
     let kind = match drain_delay::delays_near_limit(delayed, &b, base) {
         // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
         // limit, and some wait.
         Some(d)
-            if gain_without_times < CHANCE.max(ALIKE * b.gain)
-                && d.median > noise
-                && d.median * b.rate > WAIT * size =>
+            if gain_without_times < CHANCE.max(NOT_ALIKE * b.gain)
+                && d.near_p50 > noise
+                && d.near_p50 * b.rate > LEAST_WAITING * size =>
         {
-            Some(WaitPattern::BehindBucket(d.median))
+            Some(WaitPattern::BehindBucket(d.near_p50))
         }
         // No clock tells who waited before the capture.
         None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::BehindBucket(0.0)),
@@ -121,14 +122,14 @@ fn classify<'a>(
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
-    let often = virtual_queue::episodes(arrivals, width) >= OFTEN;
+    let often = virtual_queue::episodes(arrivals, width) >= OFTEN_FULL;
     let mut queue = |kind, burst, delay| {
         (found.kind, found.burst) = (kind, burst);
         (found.queue, found.delay) = (delay * b.rate, delay);
     };
     match kind {
         // What passed before anything waits is not in the queue.
-        Some(WaitPattern::DrainTime(delay)) if often && b.burst - delay * b.rate > PASSES => {
+        Some(WaitPattern::DrainTime(delay)) if often && b.burst - delay * b.rate > QUEUE_ERROR => {
             queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
         }
         Some(WaitPattern::DrainTime(delay)) => queue(LimiterKind::Bottleneck, None, delay),
@@ -152,7 +153,8 @@ fn classify<'a>(
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
 /// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
 fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
-    let at = |link: f64| b.rate > link / FAR && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME;
+    let at =
+        |link: f64| b.rate > link / FAR_FASTER && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME_RATE;
     loss_gaps::link_rate(arrivals).is_some_and(at)
 }
 
@@ -178,7 +180,8 @@ fn is_sharp(b: &TokenBucketFit, arrivals: &[PacketArrival]) -> bool {
     let sharp = |misclassified: f64| misclassified < 0.4 && b.gain * (1.0 - misclassified).powi(2) > 8.5;
     // Of a bucket of few packets, one is much.
     let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
-    let nearly = || b.burst > MANY * size && sharp(virtual_queue::misclassified_beyond_a_packet(arrivals, b));
+    let nearly =
+        || b.burst > MANY_PACKETS * size && sharp(virtual_queue::misclassified_beyond_a_packet(arrivals, b));
     b.spread < b.burst && (sharp(b.misclassified) || nearly())
         || near(0.003) && b.gain > 10.0
         || near(0.012) && b.gain > 15.0

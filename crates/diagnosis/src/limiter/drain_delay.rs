@@ -8,18 +8,18 @@
 use super::virtual_queue::depths_of;
 use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
 
-/// Delay of packets that just got through.
+/// Delays of packets that passed when the virtual queue was nearly full (near) and less than half full (low), seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DelayNearLimit {
-    /// A tenth of them waited less, seconds.
-    pub least: f64,
+    /// A tenth of those near the limit waited less.
+    pub near_p10: f64,
     /// Half of them did.
-    pub median: f64,
-    /// A tenth of the packets that found the bucket more than half full waited less.
-    pub before: f64,
+    pub near_p50: f64,
+    /// A tenth of those at a low backlog waited less.
+    pub low_p10: f64,
     /// Half of those did.
-    pub usual: f64,
-    /// By so much these differ for reasons that do not concern us, seconds.
+    pub low_p50: f64,
+    /// By so much delays differ at a low backlog, for other reasons than this queue.
     pub noise: f64,
 }
 
@@ -40,33 +40,33 @@ pub(crate) enum WaitPattern {
     Unclear,
 }
 
-/// Packets from the burst at which the bucket is all but empty.
+/// So many packets below its limit the virtual queue is nearly full.
 const NEAR: f64 = 4.0;
 /// Packets near the limit that say enough.
 const FEWEST: usize = 6;
-/// Packets with the bucket more than half full that tell how much delays differ, and the least that they can.
+/// Packets at a low backlog that tell how much delays differ; and the least that they do, seconds.
 const STEADY_FROM: usize = 30;
 const LEAST_NOISE: f64 = 10e-6;
-/// A queue holds more packets than this.
+/// Fewer packets than this are no queue.
 const QUEUED: f64 = 8.0;
-/// Share of the bucket that waits behind a queue, least and most; and most behind a policer.
+/// Behind a queue packets wait for this share of the drain time, least and most.
 const QUEUE: (f64, f64) = (0.5, 1.25);
-/// Behind a shaper all that get through wait alike: the least delay is this much of the common one.
+/// Behind a shaper all that get through wait alike: the least wait is at least this share of the common one.
 const STEADY: f64 = 0.6;
+/// Behind a policer the delay near the limit is above that at a low backlog by less than this share of the drain time.
 const POLICER: f64 = 0.35;
-/// At a queue's end all wait alike: nobody less than this share of the half of them.
+/// At a full queue all wait alike: the tenth that waits least waits at least this share of the median.
 const ALIKE: f64 = 0.5;
 /// A gain that makes a bucket certain.
 const CERTAIN: f64 = 100.0;
-/// Share of the time that a bucket takes to drain which is as long as that.
+/// A wait of this share of the drain time hides the queue in question.
 const HIDDEN: f64 = 0.75;
 /// Misclassified packets of a bucket whose backlog is known well.
 const KNOWN: f64 = 0.2;
 /// Below this share of the drain time a wait is none, for certain.
 const SURE: f64 = 0.1;
 
-/// Delays of `arrivals`, above `base` (seconds), where the bucket leaves a few packets' room.
-/// `None` where too few of these have a delay.
+/// Delays above `base`, seconds, near the limit and at a low backlog. `None` where too few packets near the limit have one.
 pub(crate) fn delays_near_limit(
     arrivals: &[PacketArrival],
     bucket: &TokenBucketFit,
@@ -86,10 +86,10 @@ pub(crate) fn delays_near_limit(
         }
     }
     (at.len() >= FEWEST).then(|| DelayNearLimit {
-        least: quantile(&mut at, 0.1) as f64,
-        median: quantile(&mut at, 0.5) as f64,
-        before: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
-        usual: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.5) as f64 },
+        near_p10: quantile(&mut at, 0.1) as f64,
+        near_p50: quantile(&mut at, 0.5) as f64,
+        low_p10: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.1) as f64 },
+        low_p50: if low.len() < FEWEST { 0.0 } else { quantile(&mut low, 0.5) as f64 },
         noise: if low.len() < STEADY_FROM { f64::INFINITY } else { spread(&mut low).max(LEAST_NOISE) },
     })
 }
@@ -99,8 +99,8 @@ fn spread(delays: &mut [f32]) -> f64 {
     (quantile(delays, 0.75) - quantile(delays, 0.1)) as f64
 }
 
-/// Says who waits near the limit of `bucket`, from the delays there; `noise` (seconds) is the most that delays differ by anyway,
-/// `size` bytes of a packet. `None` where delays do not tell: the bucket drains within the noise.
+/// Says who waits near the limit of `bucket`, from the delays there. `noise`, seconds, is the most that delays differ for
+/// other reasons; `size` the bytes of a packet. `None` where the drain time is within the noise: delays do not tell.
 pub(crate) fn who_waits(
     d: &DelayNearLimit,
     bucket: &TokenBucketFit,
@@ -108,30 +108,31 @@ pub(crate) fn who_waits(
     noise: f64,
 ) -> Option<WaitPattern> {
     let drains = bucket.burst / bucket.rate;
-    // The rate of a bucket of few packets, and so how long it drains, is too uncertain for less than that.
+    // Of a bucket of few packets the drain time is too uncertain for a smaller noise.
     let noise = if bucket.burst > QUEUED * size { noise.min(d.noise) } else { noise };
     if drains <= 2.0 * noise {
         return None;
     }
-    let (more, least) = (d.median - d.before, d.least - d.before);
-    // Jitter makes the half of them wait, whatever the backlog.
-    let risen = d.median - d.usual;
-    let share = d.median / drains;
-    let queued = least > STEADY * more && more * bucket.rate > QUEUED * size;
+    // What packets near the limit wait above those at a low backlog: the half of them, and the tenth that waits least.
+    let (half, least) = (d.near_p50 - d.low_p10, d.near_p10 - d.low_p10);
+    // Jitter makes half of the packets wait, whatever the backlog.
+    let risen = d.near_p50 - d.low_p50;
+    let share = d.near_p50 / drains;
+    let queued = least > STEADY * half && half * bucket.rate > QUEUED * size;
     // One in ten that did not wait at all is enough where the backlog is known well.
     let little = noise.max(SURE * drains);
     let none =
-        least < little && (risen < POLICER * drains || bucket.misclassified < KNOWN && d.least < little);
-    let passes = more < noise || none && !queued;
-    let alike = d.least > ALIKE * d.median;
+        least < little && (risen < POLICER * drains || bucket.misclassified < KNOWN && d.near_p10 < little);
+    let passes = half < noise || none && !queued;
+    let alike = d.near_p10 > ALIKE * d.near_p50;
     Some(match () {
         // Packets wait for the drain time even when the virtual queue is less than half full: another queue hides this one.
-        () if passes && d.before > HIDDEN * drains => WaitPattern::Unclear,
-        () if passes => WaitPattern::Nobody(more < SURE * drains),
+        () if passes && d.low_p10 > HIDDEN * drains => WaitPattern::Unclear,
+        () if passes => WaitPattern::Nobody(half < SURE * drains),
         () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => {
-            WaitPattern::DrainTime(d.median)
+            WaitPattern::DrainTime(d.near_p50)
         }
-        () if share < QUEUE.0 && queued => WaitPattern::Less(d.median),
+        () if share < QUEUE.0 && queued => WaitPattern::Less(d.near_p50),
         () if least > QUEUE.0 * drains => WaitPattern::Longer,
         // Some waited for so much less that none waits there, and others elsewhere; the losses make the bucket certain.
         () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Nobody(false),
@@ -179,8 +180,12 @@ mod tests {
     fn where_all_wait_for_another_queue_nobody_knows() {
         let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
         let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets near the limit");
-        let elsewhere =
-            |s: f64| DelayNearLimit { least: d.least + s, median: d.median + s, before: d.before + s, ..d };
+        let elsewhere = |s: f64| DelayNearLimit {
+            near_p10: d.near_p10 + s,
+            near_p50: d.near_p50 + s,
+            low_p10: d.low_p10 + s,
+            ..d
+        };
         assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Nobody(true)));
         assert_eq!(who_waits(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(WaitPattern::Unclear));
     }
@@ -207,8 +212,8 @@ mod tests {
             misclassified: 0.3,
             ..TokenBucketFit::default()
         };
-        let of = |least, median| {
-            let d = DelayNearLimit { least, median, before: 0.01, usual: 0.02, noise: 0.001 };
+        let of = |near_p10, near_p50| {
+            let d = DelayNearLimit { near_p10, near_p50, low_p10: 0.01, low_p50: 0.02, noise: 0.001 };
             move |gain| who_waits(&d, &bucket(gain), 1500.0, 0.0002)
         };
         assert_eq!(of(0.05, 0.055)(200.0), Some(WaitPattern::DrainTime(0.055)));

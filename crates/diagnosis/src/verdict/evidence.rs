@@ -21,9 +21,9 @@ pub(crate) struct FlowFacts {
     pub mss: f64,
     /// Its limiter.
     pub limiter: Option<FoundLimiter>,
-    /// When that was full, seconds since the connection's first packet.
+    /// When all of its rate was used, seconds since the connection's first packet.
     pub full: Vec<(f64, f64)>,
-    /// When one of the other way was, likewise.
+    /// When all of the rate of one in the other direction was, likewise.
     pub reverse_full: Vec<(f64, f64)>,
     /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
     pub share: f64,
@@ -31,17 +31,17 @@ pub(crate) struct FlowFacts {
     pub losses: Vec<(f64, Cause)>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
-    /// When a window at once ended a pause, likewise: that was the application's.
+    /// When a whole window sent at once ended a pause, likewise: that pause was the application's.
     pub bursts: Vec<f64>,
     /// The capture is at the receiver.
     pub near_receiver: bool,
-    /// What the round trip takes too long, it takes mostly between sender and capture.
+    /// Packets wait mostly between sender and capture.
     pub waits_before_capture: bool,
     /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
     pub inflight_unknown: bool,
-    /// The other way data goes too, whose queue the ACKs must pass.
+    /// Data goes the other way too, through whose queue the ACKs must pass.
     pub both_ways: bool,
-    /// What comes to its end goes on with an ACK: who writes waits for room in the sender's buffer.
+    /// The application waits for room in the send buffer.
     pub send_buffer_full: bool,
 }
 
@@ -93,13 +93,13 @@ fn evidence(
     let r = &rounds[i];
     let limiter_full = limiter_is_full(r, facts);
     RoundEvidence {
-        writes_little: application(rounds, i),
+        writes_little: writes_little(rounds, i),
         small_writes: small_writes(rounds, i),
         paused: paused(rounds, i),
         send_buffer_full: facts.send_buffer_full,
         flat: flat(rounds, i, facts),
         grows: grows(rounds, i),
-        window_full: window(r, facts),
+        window_full: window_is_full(r, facts),
         repairs_slowly: repairs_slowly(rounds, i),
         last_loss,
         before_loss: i < first_loss,
@@ -109,7 +109,7 @@ fn evidence(
         limiter: facts.limiter.map(|l| l.kind),
         limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some()),
         limiter_full,
-        share_taken: full(rounds, i, facts) || waits_for_refill(r, facts),
+        share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
         waits: waits(rounds, i, facts),
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
@@ -123,7 +123,7 @@ fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
     let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
     facts.near_receiver
         && r.idle > 0.0
-        && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst(r.from, n, facts))
+        && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst_ends_pause(r.from, n, facts))
 }
 
 /// The cause that most of them have.
@@ -141,18 +141,18 @@ fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 }
 
 /// Delay that counts as a queue, seconds.
-fn floor(facts: &FlowFacts) -> f64 {
+fn least_queue_delay(facts: &FlowFacts) -> f64 {
     (0.08 * facts.base).clamp(0.001, 0.02)
 }
 
-/// Of what the round trip takes too long, the ACKs' way is most.
+/// Most of what the round trip takes above its least is the ACKs' way.
 fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     // Where both wait, the data's way is full.
     if data_waits(r, facts) || link_full(r, facts) {
         return false;
     }
     let over = if facts.waits_before_capture { r.rtt_min } else { r.rtt } - facts.least;
-    if over.is_nan() || over <= floor(facts).max(0.004) {
+    if over.is_nan() || over <= least_queue_delay(facts).max(0.004) {
         return false;
     }
     // No timestamps tell which way; but one is full, and the other is not.
@@ -182,7 +182,7 @@ fn waits_for_refill(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 }
 
 /// A window at once ended a pause between `from` and the end of `r`.
-fn burst(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+fn burst_ends_pause(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let next = facts.bursts.partition_point(|b| *b < from);
     facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
 }
@@ -202,22 +202,22 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
 /// All packets of the round waited on the data's way, as timestamps tell.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
-    wait > floor(facts).max(0.002)
+    wait > least_queue_delay(facts).max(0.002)
 }
 
-/// The sender had no more at hand: what it sent ended in small pieces with PSH, a good part of its packets.
-fn application(rounds: &[RoundTripSpan], i: usize) -> bool {
+/// The sender had no more to send: a twelfth of its packets at least are small and pushed.
+fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
     let r = &rounds[i];
     r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
 /// The window was full for a good part of the round, and what moved was what it let out.
-fn window(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
 }
 
-/// Holes are repaired one by one, and the window stays full because nothing moves past them: without SACK congestion
-/// control lets one segment go a round trip (RFC 6582 section 3.2).
+/// Lost packets are repaired one by one, and the window stays full until they are: without SACK congestion control sends
+/// one segment again a round trip (RFC 6582 section 3.2).
 fn repairs_slowly(rounds: &[RoundTripSpan], i: usize) -> bool {
     let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
     near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
@@ -229,8 +229,8 @@ fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTrip
     rounds[from..to].iter().filter(|r| r.packets > 0)
 }
 
-/// Round after round has small pieces with PSH: what the application wrote came to its end each time. Who fills
-/// a buffer or a window has none.
+/// Half of the round trips around have small pushed packets: each time all that the application wrote was sent. Who fills
+/// a buffer or a window sends none.
 fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
     let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
     with >= 2 && with * 2 >= around(rounds, i).count()
@@ -243,20 +243,21 @@ fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
 
 /// Packets waited in this round.
 fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
-    let waits = |r: &RoundTripSpan| r.rtt_min > facts.base + floor(facts);
+    let waits = |r: &RoundTripSpan| r.rtt_min > facts.base + least_queue_delay(facts);
     // A round without a sample is as the one before.
     waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
 }
 
-/// The flow had its whole share of the limiter. One that neither delay nor drops tell of is but the rate that packets come
-/// at, and that may be a window's: then the amount in flight does not change.
-fn full(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+/// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
+/// at which packets come, and that may be a window's: then the amount in flight does not change.
+fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
         let flat = flat(rounds, i, facts);
         r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
             && (l.delay_fit.is_some() || facts.inflight_unknown || !flat)
-            || limiter_is_full(r, facts) && (l.delay > floor(facts) || l.bucket.is_some() || !flat)
+            || limiter_is_full(r, facts)
+                && (l.delay > least_queue_delay(facts) || l.bucket.is_some() || !flat)
     })
 }
 

@@ -8,17 +8,17 @@ use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
 
-/// A queue is long when the delay is this share of that of losses usually.
+/// A queue is full when the delay is at least this share of what it usually is at losses.
 const LONG: f32 = 0.3;
-/// Share of the losses.
+/// Share of the losses that is nearly all.
 const NEARLY_ALL: f64 = 0.75;
-/// Delay is that of now for this share of a round trip.
+/// A delay measured this share of a round trip ago still holds.
 const FRESH: f64 = 0.25;
-/// Flows of a way that are asked what goes before losses, those that lost most.
+/// Flows of a direction that are asked for the delay before losses, those that lost most.
 const MOST: usize = 32;
-/// More are not put together to look at gaps.
+/// Gaps are looked at among so many flows at most.
 const MOST_SEEN: usize = 256;
-/// Of a delay by clock, the share that counts for the mean; and how long it does, seconds.
+/// The weight of a new delay in the moving mean of delays by timestamps; and how long that mean holds, seconds.
 const SHARE: f32 = 0.25;
 const TICKS: f64 = 0.003;
 

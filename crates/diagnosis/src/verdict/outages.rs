@@ -9,7 +9,7 @@ use crate::limiter::{micros, seconds};
 use std::ops::Range;
 use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
 
-/// Shorter silences, seconds, are none: delayed ACKs make such.
+/// Shorter times without ACKs, seconds, are no silence: delayed ACKs make such.
 const LEAST: f64 = 0.15;
 /// The longest silences kept.
 const MOST: usize = 4096;
@@ -22,13 +22,13 @@ pub(crate) struct AckSilence {
     /// The path was gone, as one of their flows shows.
     gone: bool,
 }
-/// Silences this long, seconds, or this many RTTs, that one timeout ends may still be a lost tail.
+/// A silence that one timeout ends may be a lost tail, unless it lasts this long, seconds, and this many RTTs.
 const TAIL: (f64, f64) = (0.9, 6.0);
-/// A timeout takes at least 200 ms; this long, seconds, and it was not the first.
+/// A timeout takes at least 200 ms; after this long, seconds, it was not the first.
 const AGAIN: f64 = 0.4;
-/// So many segments at once are no timeout's.
+/// A timeout sends fewer segments at once than this.
 const AT_ONCE: usize = 3;
-/// So many packets without an answer are no tail.
+/// A tail is fewer packets without an ACK than this.
 const UNANSWERED: usize = 5;
 
 /// Times without any ACK of these tracks.

@@ -18,7 +18,7 @@ const IN_BURSTS: f64 = 1.3;
 const MATHIS: f64 = 1.2247;
 
 /// Names and how they are told.
-pub(super) type Values = Vec<(String, String)>;
+pub(super) type SentenceValues = Vec<(String, String)>;
 
 /// In this language.
 pub(super) fn of(text: Bilingual, lang: Lang) -> &'static str {
@@ -26,7 +26,7 @@ pub(super) fn of(text: Bilingual, lang: Lang) -> &'static str {
 }
 
 /// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
-pub(super) fn first_known(texts: &[&'static str], values: &Values) -> String {
+pub(super) fn first_known(texts: &[&'static str], values: &SentenceValues) -> String {
     let known = |text: &str| placeholders(text).all(|name| values.iter().any(|(n, _)| n == name));
     let text = texts.iter().find(|t| known(t)).or(texts.last()).copied().unwrap_or_default();
     let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -34,54 +34,77 @@ pub(super) fn first_known(texts: &[&'static str], values: &Values) -> String {
 }
 
 /// What was measured of the group.
-pub(super) fn of_group(g: &FlowGroup) -> Values {
-    let affected = g.affected();
-    let (m, rtt) = (&g.lead().measures, g.lead().measures.rtt_ms);
-    let mut values: Values = Vec::new();
-    let mut add = |name: &str, value: Option<String>| values.extend(value.map(|v| (name.to_string(), v)));
-    let always = |text: String| Some(text);
-    // Payload that came through, Mbit/s; share of the packets lost, per cent.
-    add("got", always(short(g.carried())));
-    add("lost", always(percent(lost(g))));
-    // RTT of the largest flow, ms.
-    add("min", always(millis(rtt.min)));
-    add("p50", always(millis(rtt.p50)));
-    add("p95", always(millis(rtt.p95)));
-    // The limiter's rate, Mbit/s, and bucket; its queue in bytes and ms.
-    add("rate", affected.rate_mbps().map(short));
-    add("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes));
-    add("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes));
-    add("queue_ms", affected.queue_ms().map(millis));
-    // What CUBIC and Reno carry at this loss, Mbit/s.
-    add("mathis", mathis(m, g.lost()).map(short));
-    // The receive window, and what it carries, Mbit/s.
-    add("window", m.max_window_bytes.map(|w| bytes(w as f64)));
-    add("window_rate", m.max_window_bytes.and_then(|w| affected.window_rate_mbps(w)).map(short));
-    // The most in flight, and what that carries, Mbit/s; the most in flight where a buffer is filled in bursts.
-    let flight_rate = affected.window_rate_mbps(m.max_inflight_bytes).unwrap_or(m.goodput_mbps);
+pub(super) fn of_group(g: &FlowGroup) -> SentenceValues {
+    let all = [always(g), limiter(g), windows(g), counts(g)];
+    all.into_iter().flatten().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+}
+
+/// Names and values, those that are known.
+type Named = Vec<(&'static str, Option<String>)>;
+
+/// What every group has.
+fn always(g: &FlowGroup) -> Named {
+    let rtt = g.lead().measures.rtt_ms;
+    let fastest = g.flows.iter().map(|f| f.measures.max_delivery_mbps).fold(0.0, f64::max);
+    vec![
+        // Payload that came through, Mbit/s; share of the packets lost, per cent.
+        ("got", Some(short(g.carried()))),
+        ("lost", Some(percent(lost(g)))),
+        // RTT of the largest flow, ms.
+        ("min", Some(millis(rtt.min))),
+        ("p50", Some(millis(rtt.p50))),
+        ("p95", Some(millis(rtt.p95))),
+        // Seconds that the cause held all flows, and the largest one; the greatest delivery rate of any, Mbit/s.
+        ("held", Some(seconds(g.sum(|f| held(f, g.cause))))),
+        ("held_lead", Some(seconds(held(g.lead(), g.cause)))),
+        ("fastest", Some(short(fastest))),
+    ]
+}
+
+/// The limiter's rate, Mbit/s, and bucket; its queue in bytes and ms.
+fn limiter(g: &FlowGroup) -> Named {
+    vec![
+        ("rate", g.affected().rate_mbps().map(short)),
+        ("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes)),
+        ("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes)),
+        ("queue_ms", g.affected().queue_ms().map(millis)),
+    ]
+}
+
+/// Windows of the largest flow, and what they carry a round trip, Mbit/s.
+fn windows(g: &FlowGroup) -> Named {
+    let (m, carries) = (&g.lead().measures, |bytes| g.affected().window_rate_mbps(bytes));
+    let flight_rate = carries(m.max_inflight_bytes).unwrap_or(m.goodput_mbps);
     let flight = bytes(m.max_inflight_bytes as f64);
     let in_bursts = flight_rate > IN_BURSTS * m.max_delivery_mbps;
-    add("burst_flight", in_bursts.then(|| flight.clone()));
-    add("flight", always(flight));
-    add("flight_rate", always(short(flight_rate)));
-    // Seconds that the cause held all flows, and the largest one; the greatest delivery rate of any, Mbit/s.
-    add("held", always(seconds(g.sum(|f| held(f, g.cause)))));
-    add("held_lead", always(seconds(held(g.lead(), g.cause))));
-    let fastest = g.flows.iter().map(|f| f.measures.max_delivery_mbps).fold(0.0, f64::max);
-    add("fastest", always(short(fastest)));
-    // Bytes of the largest flow, and its round trips.
-    add("bytes", always(bytes(m.bytes as f64)));
-    let rounds = || format!("{:.0}", (g.lead().duration_s * 1e3 / rtt.min).ceil());
-    add("rounds", (rtt.min > 0.0).then(rounds));
-    // Data packets to each ACK; the largest burst back to back.
+    vec![
+        ("window", m.max_window_bytes.map(|w| bytes(w as f64))),
+        ("window_rate", m.max_window_bytes.and_then(carries).map(short)),
+        // The most in flight, if a buffer is filled in bursts; and anyway.
+        ("burst_flight", in_bursts.then(|| flight.clone())),
+        ("flight", Some(flight)),
+        ("flight_rate", Some(short(flight_rate))),
+        // What CUBIC and Reno carry at this loss.
+        ("mathis", mathis(m, g.lost()).map(short)),
+    ]
+}
+
+fn counts(g: &FlowGroup) -> Named {
+    let (lead, m) = (g.lead(), &g.lead().measures);
+    let rounds = || format!("{:.0}", (lead.duration_s * 1e3 / m.rtt_ms.min).ceil());
     let acks = g.sum(|f| f.measures.acks as f64).max(1.0);
-    add("data_per_ack", always(short(g.sum(|f| f.measures.data_packets as f64) / acks)));
-    add("largest_burst", always(bytes(m.largest_burst_bytes as f64)));
-    values
+    vec![
+        // Bytes of the largest flow, and its round trips.
+        ("bytes", Some(bytes(m.bytes as f64))),
+        ("rounds", (m.rtt_ms.min > 0.0).then(rounds)),
+        // Data packets to each ACK; the largest burst back to back.
+        ("data_per_ack", Some(short(g.sum(|f| f.measures.data_packets as f64) / acks))),
+        ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),
+    ]
 }
 
 /// What remedies set, change and are applied to; as [`result::cause::AdviceTemplate`] names it.
-pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> Values {
+pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> SentenceValues {
     let mut values = Vec::new();
     for r in remedies {
         let kind = r.kind.name();

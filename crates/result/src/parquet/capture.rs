@@ -2,7 +2,7 @@
 
 use super::columns::{Column, ColumnKind, File, column};
 use super::sheet::{ParquetSheet, RowBlock, text};
-use crate::diagnosis::{Cause, LimiterKind, VantagePlace};
+use crate::diagnosis::{CapturePlace, Cause, LimiterKind};
 use crate::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 use parquet::data_type::ByteArray;
 use std::io::{self, Write};
@@ -153,7 +153,7 @@ fn meta(capture: &str) -> [(&'static str, &str); 2] {
 }
 
 /// A value of a flow's row.
-enum RowValue {
+enum FieldValue {
     Text(Option<String>),
     Int(Option<u64>),
     Real(Option<f64>),
@@ -170,11 +170,11 @@ struct Field {
 #[derive(Clone, Copy)]
 enum FieldSource {
     Share(Cause),
-    Value(fn(&FlowDiagnosis, &Diagnosis) -> RowValue),
+    Value(fn(&FlowDiagnosis, &Diagnosis) -> FieldValue),
 }
 
 impl FieldSource {
-    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> RowValue {
+    fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> FieldValue {
         match self {
             FieldSource::Share(cause) => Real(Some(flow.share(cause))),
             FieldSource::Value(of) => of(flow, diagnosis),
@@ -185,7 +185,7 @@ impl FieldSource {
 const fn texts(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
     Field { column: column(name, ColumnKind::Text, about), of: FieldSource::Value(of) }
 }
@@ -193,7 +193,7 @@ const fn texts(
 const fn ints(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
     Field { column: column(name, ColumnKind::Int, about), of: FieldSource::Value(of) }
 }
@@ -201,7 +201,7 @@ const fn ints(
 const fn reals(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> RowValue,
+    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
     Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Value(of) }
 }
@@ -216,7 +216,7 @@ const fn or_null(field: Field) -> Field {
     Field { column: Column { kind, ..field.column }, of: field.of }
 }
 
-use RowValue::{Int, Real, Text};
+use FieldValue::{Int, Real, Text};
 
 /// What goes before the causes' shares.
 const HEAD: [Field; 8] = [
@@ -380,12 +380,12 @@ fn kind(kind: LimiterKind) -> &'static str {
     }
 }
 
-fn place(place: VantagePlace) -> &'static str {
+fn place(place: CapturePlace) -> &'static str {
     match place {
-        VantagePlace::Sender => "sender",
-        VantagePlace::Receiver => "receiver",
-        VantagePlace::Middle => "middle",
-        VantagePlace::Unknown => "unknown",
+        CapturePlace::Sender => "sender",
+        CapturePlace::Receiver => "receiver",
+        CapturePlace::Middle => "middle",
+        CapturePlace::Unknown => "unknown",
     }
 }
 
