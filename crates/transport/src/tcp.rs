@@ -144,7 +144,9 @@ impl Tcp {
             timestamps = self.offer(seg);
         }
         if timestamps {
-            seg.ts_val = timestamp(now);
+            // An ACK between two paced bursts tells the time of the second (`tcp_wstamp_ns`).
+            let departure = if len == 0 { self.tx.s.next_departure } else { now };
+            seg.ts_val = timestamp(now.max(departure));
         }
         seg.ect = ect;
         let room = if len == 0 { MOST_OPTIONS } else { self.tx.s.mss.saturating_sub(len) };

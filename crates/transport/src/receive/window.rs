@@ -110,7 +110,8 @@ impl Receiver {
         }
         if seg.ts_ecr != self.rtt.last_ecr && seg.len as u64 >= self.sizes.mss {
             self.rtt.last_ecr = seg.ts_ecr;
-            let ms = timestamp(now).wrapping_sub(seg.ts_ecr).max(1) as u64;
+            // Of a time to come, which an ACK between paced bursts tells, nothing follows.
+            let ms = (timestamp(now).wrapping_sub(seg.ts_ecr) as i32).max(1) as u64;
             let sample = Span::from_millis(ms);
             self.rtt.value = Some(match self.rtt.value {
                 Some(old) => Span::from_nanos(old.as_nanos() - old.as_nanos() / 8 + sample.as_nanos() / 8),

@@ -240,7 +240,7 @@ impl Replay {
                 }
                 let departure = self.tcp.tx.s.next_departure;
                 if self.guesses(What::Between) && departure <= event.at + Span::from_nanos(event.took) {
-                    self.now = Time::from_nanos(departure.as_nanos() - 1).max(self.now);
+                    self.now = Time::from_nanos(departure.as_nanos().saturating_sub(1)).max(self.now);
                     self.give(&event.input);
                     self.tcp.write(departure.max(self.now), 0, false, &mut self.out);
                 } else {
