@@ -161,8 +161,8 @@ impl Algorithm for Compound {
     }
 
     /// The delay window may go, and grows by the 3/4th power over eight.
-    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
-        let reno = cwnd.saturating_add(acked).saturating_add(1);
+    fn reach(before: &Window, acked: u32) -> (u32, u32) {
+        let reno = before.cwnd.saturating_add(acked).saturating_add(1);
         let power = (reno as u128).pow(3).isqrt().isqrt() as u32;
         (1, reno.saturating_add(power / 8))
     }

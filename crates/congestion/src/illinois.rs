@@ -148,10 +148,11 @@ impl Algorithm for Illinois {
         Box::new(Illinois::new())
     }
 
-    /// What was counted under an alpha of 0.3 may be worth 34 packets under one of 10.
-    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
-        let fast = 10 * acked as u64 / cwnd.max(1) as u64 + 35;
-        (cwnd, cwnd.saturating_add(fast.max(acked as u64 + 1).min(u32::MAX as u64) as u32))
+    /// What was counted under a small alpha may be worth much under one of 10.
+    fn reach(before: &Window, acked: u32) -> (u32, u32) {
+        let counted = before.cwnd_cnt as u64 + acked as u64;
+        let fast = (10 * counted / before.cwnd.max(1) as u64).max(acked as u64 + 1);
+        (before.cwnd, before.cwnd.saturating_add(fast.min(u32::MAX as u64) as u32))
     }
 }
 

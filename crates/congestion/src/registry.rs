@@ -5,7 +5,7 @@
 //! the tests over all controls, which want its vectors in `vectors/`. (`cargo fmt` does not see modules that a
 //! macro declares; `make lint` formats them by name.)
 
-use crate::Controller;
+use crate::{Controller, Window};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,10 @@ pub trait Algorithm {
     /// A controller for a new connection; its random choices come from `random`.
     fn controller(parameters: &Self::Parameters, random: Stream) -> Box<dyn Controller>;
 
-    /// From where to where an ACK of `acked` packets may take a window of `cwnd`, where the control does not
+    /// From where to where an ACK of `acked` packets may take the window `before` it, where the control does not
     /// own the window. By default it opens it by what was delivered, and one for saved-up credit.
-    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
-        (cwnd, cwnd.saturating_add(acked).saturating_add(1))
+    fn reach(before: &Window, acked: u32) -> (u32, u32) {
+        (before.cwnd, before.cwnd.saturating_add(acked).saturating_add(1))
     }
 }
 
@@ -166,8 +166,8 @@ macro_rules! controls {
             }
 
             /// From where to where an ACK may take the window: [`Algorithm::reach`].
-            pub fn reach(&self, cwnd: u32, acked: u32) -> (u32, u32) {
-                match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::reach(cwnd, acked),)* }
+            pub fn reach(&self, before: &Window, acked: u32) -> (u32, u32) {
+                match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::reach(before, acked),)* }
             }
 
             /// JSON Schemas of the tables that have parameters: name, and schema of the other keys.

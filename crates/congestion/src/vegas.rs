@@ -115,8 +115,8 @@ impl Algorithm for Vegas {
     }
 
     /// It shrinks when too much waits in the queue.
-    fn reach(cwnd: u32, acked: u32) -> (u32, u32) {
-        (1, cwnd.saturating_add(acked).saturating_add(1))
+    fn reach(before: &Window, acked: u32) -> (u32, u32) {
+        (1, before.cwnd.saturating_add(acked).saturating_add(1))
     }
 }
 

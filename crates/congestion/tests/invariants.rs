@@ -118,15 +118,15 @@ fn run_with(c: Box<dyn Controller>, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u6
     flow.s.max_pacing_rate = 1 << 40;
     ops.iter()
         .map(|op| {
-            let before = flow.w.cwnd;
+            let before = flow.w.clone();
             apply(&mut flow, op);
             let (s, w) = (&flow.s, &flow.w);
             assert!(w.cwnd >= 1 && w.cwnd <= clamp, "{name}: {op:?} made the window {}", w.cwnd);
             if !flow.c.owns_window() {
                 assert!(w.ssthresh >= 2, "{name}: {op:?} made ssthresh {}", w.ssthresh);
                 if let Op::Ack { acked, .. } = *op {
-                    let (least, most) = control.reach(before, acked);
-                    assert!(w.cwnd >= least && w.cwnd <= most, "{name}: {before} to {}", w.cwnd);
+                    let (least, most) = control.reach(&before, acked);
+                    assert!(w.cwnd >= least && w.cwnd <= most, "{name}: {before:?} to {}", w.cwnd);
                 }
             } else {
                 assert!(w.pacing && w.pacing_rate <= s.max_pacing_rate);

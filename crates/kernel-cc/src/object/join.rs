@@ -16,7 +16,7 @@ pub struct JoinedProgram {
 }
 
 /// A function in its place in the program.
-struct Placed<'o, 'a> {
+struct PlacedSection<'o, 'a> {
     function: &'o Symbol<'a>,
     /// Bytes from the start of the program.
     start: usize,
@@ -30,11 +30,11 @@ const LONGEST: usize = 1_000_000 * SIZE;
 /// # Errors
 /// [`Error::Object`].
 pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram, ControlError> {
-    let mut placed = vec![Placed { function: function(object, first)?, start: 0 }];
+    let mut placed = vec![PlacedSection { function: function(object, first)?, start: 0 }];
     let mut program = JoinedProgram { code: Vec::new(), lines: Vec::new() };
     let mut next = 0;
     while next < placed.len() {
-        let Placed { function, start } = placed[next];
+        let PlacedSection { function, start } = placed[next];
         let (from, to) = (function.start, function.start.wrapping_add(function.size));
         let piece = code.sections.get(function.section).and_then(|s| s.get(from..to));
         let piece = piece.ok_or_else(|| ControlError::object("a function is not where its symbol says"))?;
@@ -47,7 +47,7 @@ pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram
         for (_, &target) in code.calls.range((function.section, from)..(function.section, to)) {
             if !placed.iter().any(|p| (p.function.section, p.function.start) == target) {
                 // Where it will be is known when all before it are there.
-                placed.push(Placed { function: self::function(object, target)?, start: usize::MAX });
+                placed.push(PlacedSection { function: self::function(object, target)?, start: usize::MAX });
             }
         }
         next += 1;
@@ -79,8 +79,8 @@ impl JoinedProgram {
     }
 
     /// Calls count instructions from the one behind them.
-    fn fill_calls(&mut self, code: &Code, placed: &[Placed<'_, '_>]) -> Result<(), ControlError> {
-        for Placed { function, start } in placed {
+    fn fill_calls(&mut self, code: &Code, placed: &[PlacedSection<'_, '_>]) -> Result<(), ControlError> {
+        for PlacedSection { function, start } in placed {
             let section = function.section;
             let calls =
                 code.calls.range((section, function.start)..(section, function.start + function.size));
