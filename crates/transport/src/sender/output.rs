@@ -331,8 +331,8 @@ impl Sender {
                     break;
                 }
                 rearm |= n == self.board.first();
-                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 self.retransmit(n, out);
+                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 n = n.wrapping_add(1);
             }
             if burst == most {
@@ -351,6 +351,7 @@ impl Sender {
 
     /// Sends packet `n` again, a retransmission of recovery.
     pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        self.collapse(n);
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {
             p.flags |= flag::RETRANS;
@@ -359,6 +360,30 @@ impl Sender {
         self.resend(n, out);
         self.undo.retrans_stamp.get_or_insert(timestamp(self.s.now));
         self.undo.retrans = self.undo.retrans.max(0) + 1;
+    }
+
+    /// A packet that is not full takes in what follows, as much as fits a segment and the window
+    /// (`tcp_retrans_try_collapse`).
+    fn collapse(&mut self, n: u32) {
+        let (mss, next) = (self.s.mss, n.wrapping_add(1));
+        if !self.rules.linux || self.board.get(n).len >= mss || !self.board.is_alone(n) {
+            return;
+        }
+        while next != self.board.end() && self.board.is_alone(next) {
+            let (p, q) = (self.board.get(n), self.board.get(next));
+            let end = self.s.snd_una + self.peer.window;
+            if q.is(flag::SACKED) || p.len + q.len > mss || q.end() > end {
+                return;
+            }
+            self.count.lost -= q.is(flag::LOST) as u32;
+            self.count.retrans -= q.is(flag::RETRANS) as u32;
+            if !self.rules.sack {
+                self.count.sacked = self.count.sacked.saturating_sub(1);
+            }
+            self.board.merge(n);
+            let beyond = |m: u32| m.wrapping_sub(n) as i32 > 0;
+            self.recovery.hint = self.recovery.hint.map(|m| if beyond(m) { m.wrapping_sub(1) } else { m });
+        }
     }
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
