@@ -57,6 +57,8 @@ pub struct Receiver {
     pub auto_read: bool,
     /// Where the peer's FIN stands in the stream, once it came.
     fin_at: Option<u64>,
+    /// It came, and everything before it.
+    finished: bool,
     /// Timestamp to echo.
     ts_recent: u32,
     /// Echo "congestion experienced" until the sender says CWR (RFC 3168 section 6.1.3).
@@ -84,6 +86,7 @@ impl Receiver {
             copied: 0,
             auto_read: true,
             fin_at: None,
+            finished: false,
             ts_recent: 0,
             echo: false,
             sizes: Sizes { mss, full: mss, last: 0 },
@@ -121,13 +124,13 @@ impl Receiver {
     /// One past the last byte in order that is data.
     #[inline]
     fn data_end(&self) -> u64 {
-        self.rcv_nxt - self.is_finished() as u64
+        self.rcv_nxt - self.finished as u64
     }
 
     /// Whether the peer's FIN came, and everything before it.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        self.fin_at.is_some_and(|at| self.rcv_nxt > at)
+        self.finished
     }
 
     /// This end has closed: the peer's FIN, being the last thing, will be acknowledged at once (`tcp_fin`).
@@ -217,18 +220,16 @@ impl Receiver {
             if was_open && self.held.ranges.is_empty() {
                 self.acks.now = true;
             }
+            if self.fin_at.is_some() {
+                self.finish();
+            }
             if self.auto_read {
                 if now >= self.acks.unread_since + READER_WAKES {
                     (self.acks.unread, self.acks.unread_since) = (0, now);
                 }
                 self.acks.unread += seg.len as u64;
-                self.copied = self.rcv_nxt - self.is_finished() as u64;
+                self.copied = self.data_end();
                 self.right_size(now);
-            }
-            if self.fin_at.is_some() && self.is_finished() {
-                // Not at once: this end may close, too, and its FIN carry the ACK (`tcp_fin`).
-                (self.acks.pingpong, self.acks.quick) = (true, 0);
-                self.acks.now |= self.acks.closed;
             }
         } else {
             self.insert(seg.seq, end);
@@ -241,6 +242,17 @@ impl Receiver {
             self.grow(seg.len as u64);
         }
         self.decide(now, srtt)
+    }
+
+    /// The FIN is known: is it next? It is not acknowledged at once: this end may close, too, and its FIN carry
+    /// the ACK (`tcp_fin`).
+    #[cold]
+    fn finish(&mut self) {
+        if !self.finished && self.fin_at.is_some_and(|at| self.rcv_nxt > at) {
+            self.finished = true;
+            (self.acks.pingpong, self.acks.quick) = (true, 0);
+            self.acks.now |= self.acks.closed;
+        }
     }
 
     /// Whether a segment without data is from before the last ACK: a window probe.

@@ -197,17 +197,8 @@ impl Tcp {
 
     /// A segment arrives.
     pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
-        if seg.flags.has(Flags::RST) || self.state == State::Reset {
-            self.handle_reset(now, seg, out);
-            return;
-        }
-        if self.state != State::Established {
-            self.handle_handshake(now, seg, out);
-            if self.state != State::Established || seg.room() == 0 {
-                return;
-            }
-        } else if seg.flags.has(Flags::SYN) {
-            self.send_ack(now, out); // our handshake ACK was lost
+        let odd = seg.flags.0 & (Flags::RST.0 | Flags::SYN.0) != 0;
+        if (odd || self.state != State::Established) && !self.handle_odd(now, seg, out) {
             return;
         }
         if self.rx.reject_old(seg) {
@@ -237,9 +228,23 @@ impl Tcp {
         }
     }
 
+    /// What does not belong to a connection under way. Whether data of it is to be taken.
+    #[cold]
+    fn handle_odd(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) -> bool {
+        if seg.flags.has(Flags::RST) || self.state == State::Reset {
+            self.handle_reset(now, seg, out);
+            return false;
+        }
+        if self.state == State::Established {
+            self.send_ack(now, out); // our handshake ACK was lost
+            return false;
+        }
+        self.handle_handshake(now, seg, out);
+        self.state == State::Established && seg.room() > 0
+    }
+
     /// A RST ends the connection if it is what is expected next; elsewhere in the window it is asked for again,
     /// so that it cannot be guessed (RFC 5961 section 3.2). Of a connection that is no more nothing is wanted.
-    #[cold]
     fn handle_reset(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         if !seg.flags.has(Flags::RST) {
             self.append(now, seg.ack, 0, Flags::RST, false, out);

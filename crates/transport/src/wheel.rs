@@ -40,9 +40,10 @@ impl Slot {
     /// Sets the timer to go off `after`, and tells when it fires. One that waits already for that very tick stays in its
     /// bucket, which may be a coarser one (`__mod_timer`).
     pub(crate) fn set(&mut self, now: Time, after: Span) -> Time {
-        let tick = now.as_nanos() / TICK + after.as_nanos().div_ceil(TICK);
+        let away = after.as_nanos().div_ceil(TICK);
+        let tick = now.as_nanos() / TICK + away;
         if tick != self.tick || self.fires <= now {
-            *self = Slot { tick, fires: expiry(now, after) };
+            *self = Slot { tick, fires: bucket(tick, away) };
         }
         self.fires
     }
@@ -51,7 +52,12 @@ impl Slot {
 /// When a timer set `now` to go off `after` fires.
 pub(crate) fn expiry(now: Time, after: Span) -> Time {
     let away = after.as_nanos().div_ceil(TICK);
-    let at = now.as_nanos() / TICK + away;
+    bucket(now.as_nanos() / TICK + away, away)
+}
+
+/// When the bucket fires that holds the tick `at`, `away` ticks from now.
+#[inline]
+fn bucket(at: u64, away: u64) -> Time {
     let bits = match away {
         0..63 => 0,
         63..504 => 3,

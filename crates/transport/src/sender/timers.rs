@@ -71,8 +71,11 @@ impl Sender {
     /// As [`Sender::arm`], and later by the whole ticks for which pacing lets nothing leave (`tcp_pacing_delay`).
     #[inline]
     pub(super) fn arm_paced(&mut self, timer: Timer, after: Span) {
+        if self.s.next_departure <= self.s.now || !self.rules.linux {
+            return self.arm(timer, after);
+        }
         let held = between(Time::ZERO, Time::ZERO + self.s.next_departure.since(self.s.now));
-        self.arm(timer, if self.rules.linux { after + held } else { after });
+        self.arm(timer, after + held);
     }
 
     /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
