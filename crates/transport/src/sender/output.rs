@@ -130,42 +130,10 @@ impl Sender {
         }
         self.refresh();
         let max_segs = self.tso_segs();
-        let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
         while self.s.snd_nxt < self.stream.all() {
-            if self.pacing_blocks() {
-                break;
-            }
-            let mut quota = self.quota();
-            if quota == 0 {
-                if !probe {
-                    break;
-                }
-                quota = 1;
-            }
-            let most = quota.min(max_segs) as u64 * mss;
-            let outstanding = self.s.snd_nxt - self.s.snd_una;
-            if outstanding >= self.rules.send_buffer {
-                break;
-            }
-            let window = self.peer.window.saturating_sub(outstanding);
-            let block = self.stream.block(self.s.snd_nxt, most);
-            let last = self.s.snd_nxt + block == self.stream.end;
-            // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
-            let fin = self.stream.fin && last && block <= mss;
-            if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
-                break;
-            }
-            let mut burst = block.min(window);
-            if block > mss {
-                if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
-                    break;
-                }
-                burst = self.split_point(burst, most, how);
-            } else if last && self.nagle_holds(block, how) {
-                break;
-            }
+            let Some(burst) = self.next_burst(how, max_segs, &mut cwnd_limited) else { break };
             sent += self.send_burst(burst, out);
             if one {
                 break;
@@ -184,6 +152,41 @@ impl Sender {
             }
         }
         sent > 0
+    }
+
+    /// Bytes of the next burst of at most `max_segs` packets; `None`: nothing may leave now.
+    #[inline]
+    fn next_burst(&mut self, how: Write, max_segs: u32, cwnd_limited: &mut bool) -> Option<u64> {
+        if self.pacing_blocks() {
+            return None;
+        }
+        let probe = how == Write::Probe;
+        let quota = match self.quota() {
+            0 if !probe => return None,
+            quota => quota.max(1),
+        };
+        let mss = self.s.mss as u64;
+        let most = quota.min(max_segs) as u64 * mss;
+        let outstanding = self.s.snd_nxt - self.s.snd_una;
+        if outstanding >= self.rules.send_buffer {
+            return None;
+        }
+        let window = self.peer.window.saturating_sub(outstanding);
+        let block = self.stream.block(self.s.snd_nxt, most);
+        let last = self.s.snd_nxt + block == self.stream.end;
+        // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
+        let fin = self.stream.fin && last && block <= mss;
+        if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
+            return None;
+        }
+        let burst = block.min(window);
+        if block <= mss {
+            return (!(last && self.nagle_holds(block, how))).then_some(burst);
+        }
+        if !(probe || how == Write::One) && self.defers(block, last, window, max_segs, cwnd_limited) {
+            return None;
+        }
+        Some(self.split_point(burst, most, how))
     }
 
     /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
