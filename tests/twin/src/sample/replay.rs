@@ -367,9 +367,11 @@ impl Replay {
             let usual = match ticks(due) {
                 true if k.ts == 0 => seen,
                 true => stamp,
+                false if self.guesses(What::Early) => due,
                 false => stamp.max(due + PACED_LATE).min(seen),
             };
-            let at = due.max(self.left[self.number].map_or(usual, |left| left.max(stamp)));
+            let left = self.left[self.number].filter(|_| !self.guesses(What::Early));
+            let at = due.max(left.map_or(usual, |left| left.max(stamp)));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
         }
