@@ -199,6 +199,37 @@ impl Scoreboard {
         self.blocks
     }
 
+    /// Whether packet `n` is a block of its own.
+    pub fn is_alone(&self, n: u32) -> bool {
+        let block = self.get(n).block;
+        let other =
+            |m: u32| m.wrapping_sub(self.base) as usize >= self.ring.len() || self.get(m).block != block;
+        other(n.wrapping_add(1)) && (n == self.base || other(n.wrapping_sub(1)))
+    }
+
+    /// Packet `n` takes in the one after it, which must be there: numbers beyond fall by one.
+    pub fn merge(&mut self, n: u32) {
+        let next = n.wrapping_add(1);
+        self.unlink(next);
+        let at = next.wrapping_sub(self.base);
+        let Some(taken) = self.ring.remove(at as usize) else { return };
+        let base = self.base;
+        let shift = |m: &mut u32| {
+            if *m != NONE && m.wrapping_sub(base) > at {
+                *m = m.wrapping_sub(1);
+            }
+        };
+        for p in &mut self.ring {
+            shift(&mut p.prev);
+            shift(&mut p.next);
+        }
+        shift(&mut self.head);
+        shift(&mut self.tail);
+        let p = self.get_mut(n);
+        p.len += taken.len;
+        p.flags |= taken.flags & (flag::EVER_RETRANS | flag::PUSHED);
+    }
+
     /// The block of packet `n` ends with it: what follows is a block of its own (`tcp_fragment`).
     pub fn cut_after(&mut self, n: u32) {
         let block = self.get(n).block;
@@ -424,6 +455,24 @@ mod tests {
         assert_eq!((cuts, b.len()), (6, 7));
         let listed: Vec<u64> = order(&b).iter().map(|&n| b.get(n).seq).collect();
         assert_eq!(listed, [200, 260, 0, 60, 300]);
+    }
+
+    #[test]
+    fn a_packet_that_takes_the_next_in_keeps_the_send_order() {
+        let mut b = filled(4);
+        for n in 0..4 {
+            let block = b.next_block();
+            b.get_mut(n).block = block;
+        }
+        assert!((0..4).all(|n| b.is_alone(n)));
+        b.link(1); // sent again: 0, 2, 3, 1
+        b.merge(2);
+        b.check();
+        assert_eq!((b.len(), order(&b)), (3, vec![0, 2, 1]));
+        assert_eq!((b.get(2).seq, b.get(2).len), (200, 200));
+        b.merge(0);
+        b.check();
+        assert_eq!(order(&b), [0, 1]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
 use crate::segment::{Flags, Segment, SynOptions};
 use crate::sender::{Info, Outgoing, Sender};
+use crate::wheel::between;
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
@@ -279,7 +280,7 @@ impl Tcp {
     /// It is answered, but at most every half a second (`tcp_oow_rate_limited`), and not where it repeats what was
     /// acknowledged long ago.
     fn answer_late(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
-        let limited = self.answered.is_some_and(|last| now.since(last) < ANSWER_INTERVAL);
+        let limited = self.answered.is_some_and(|last| between(last, now) < ANSWER_INTERVAL);
         if seg.seq >= self.rx.rcv_nxt && !limited {
             self.answered = Some(now);
             self.send_ack(now, out);

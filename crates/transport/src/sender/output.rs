@@ -130,42 +130,10 @@ impl Sender {
         }
         self.refresh();
         let max_segs = self.tso_segs();
-        let mss = self.s.mss as u64;
         let mut sent = 0u32;
         let mut cwnd_limited = false;
         while self.s.snd_nxt < self.stream.all() {
-            if self.pacing_blocks() {
-                break;
-            }
-            let mut quota = self.quota();
-            if quota == 0 {
-                if !probe {
-                    break;
-                }
-                quota = 1;
-            }
-            let most = quota.min(max_segs) as u64 * mss;
-            let outstanding = self.s.snd_nxt - self.s.snd_una;
-            if outstanding >= self.rules.send_buffer {
-                break;
-            }
-            let window = self.peer.window.saturating_sub(outstanding);
-            let block = self.stream.block(self.s.snd_nxt, most);
-            let last = self.s.snd_nxt + block == self.stream.end;
-            // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
-            let fin = self.stream.fin && last && block <= mss;
-            if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
-                break;
-            }
-            let mut burst = block.min(window);
-            if block > mss {
-                if !one && self.defers(block, last, window, max_segs, &mut cwnd_limited) {
-                    break;
-                }
-                burst = self.split_point(burst, most, how);
-            } else if last && self.nagle_holds(block, how) {
-                break;
-            }
+            let Some(burst) = self.next_burst(how, max_segs, &mut cwnd_limited) else { break };
             sent += self.send_burst(burst, out);
             if one {
                 break;
@@ -184,6 +152,41 @@ impl Sender {
             }
         }
         sent > 0
+    }
+
+    /// Bytes of the next burst of at most `max_segs` packets; `None`: nothing may leave now.
+    #[inline]
+    fn next_burst(&mut self, how: Write, max_segs: u32, cwnd_limited: &mut bool) -> Option<u64> {
+        if self.pacing_blocks() {
+            return None;
+        }
+        let probe = how == Write::Probe;
+        let quota = match self.quota() {
+            0 if !probe => return None,
+            quota => quota.max(1),
+        };
+        let mss = self.s.mss as u64;
+        let most = quota.min(max_segs) as u64 * mss;
+        let outstanding = self.s.snd_nxt - self.s.snd_una;
+        if outstanding >= self.rules.send_buffer {
+            return None;
+        }
+        let window = self.peer.window.saturating_sub(outstanding);
+        let block = self.stream.block(self.s.snd_nxt, most);
+        let last = self.s.snd_nxt + block == self.stream.end;
+        // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
+        let fin = self.stream.fin && last && block <= mss;
+        if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
+            return None;
+        }
+        let burst = block.min(window);
+        if block <= mss {
+            return (!(last && self.nagle_holds(block, how))).then_some(burst);
+        }
+        if !(probe || how == Write::One) && self.defers(block, last, window, max_segs, cwnd_limited) {
+            return None;
+        }
+        Some(self.split_point(burst, most, how))
     }
 
     /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
@@ -331,8 +334,8 @@ impl Sender {
                     break;
                 }
                 rearm |= n == self.board.first();
-                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 self.retransmit(n, out);
+                (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 n = n.wrapping_add(1);
             }
             if burst == most {
@@ -351,6 +354,7 @@ impl Sender {
 
     /// Sends packet `n` again, a retransmission of recovery.
     pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        self.collapse(n);
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {
             p.flags |= flag::RETRANS;
@@ -359,6 +363,30 @@ impl Sender {
         self.resend(n, out);
         self.undo.retrans_stamp.get_or_insert(timestamp(self.s.now));
         self.undo.retrans = self.undo.retrans.max(0) + 1;
+    }
+
+    /// A packet that is not full takes in what follows, as much as fits a segment and the window
+    /// (`tcp_retrans_try_collapse`).
+    fn collapse(&mut self, n: u32) {
+        let (mss, next) = (self.s.mss, n.wrapping_add(1));
+        if !self.rules.linux || self.board.get(n).len >= mss || !self.board.is_alone(n) {
+            return;
+        }
+        while next != self.board.end() && self.board.is_alone(next) {
+            let (p, q) = (self.board.get(n), self.board.get(next));
+            let end = self.s.snd_una + self.peer.window;
+            if q.is(flag::SACKED) || p.len + q.len > mss || q.end() > end {
+                return;
+            }
+            self.count.lost -= q.is(flag::LOST) as u32;
+            self.count.retrans -= q.is(flag::RETRANS) as u32;
+            if !self.rules.sack {
+                self.count.sacked = self.count.sacked.saturating_sub(1);
+            }
+            self.board.merge(n);
+            let beyond = |m: u32| m.wrapping_sub(n) as i32 > 0;
+            self.recovery.hint = self.recovery.hint.map(|m| if beyond(m) { m.wrapping_sub(1) } else { m });
+        }
     }
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).

@@ -161,17 +161,28 @@ impl<'a> Run<'a> {
 
     /// Writes down an input that began at `at` and took so long, with all that came of it.
     fn note(&mut self, at: Time, took: Span, input: Input) -> Result<(), Error> {
-        self.drain();
-        let mut info = [0; 256];
-        let n = self.socket.info(&mut info).map_err(|e| Error::System("TCP_INFO", e))?;
-        let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
-        let look = Look::of_kernel(&info[..n]).ok_or_else(short)?;
+        // A timer may fire between packets and look: then it is looked again.
+        let look = loop {
+            self.drain();
+            let (look, sent) = (self.look()?, self.sent.len());
+            self.drain();
+            if self.sent.len() == sent {
+                break look;
+            }
+        };
         let mut out = Vec::new();
         for s in std::mem::take(&mut self.sent) {
             out.push(self.carry(at + took, s));
         }
         self.log.events.push(Event { at, took: took.as_nanos(), input, out, look });
         Ok(())
+    }
+
+    fn look(&self) -> Result<Look, Error> {
+        let mut info = [0; 256];
+        let n = self.socket.info(&mut info).map_err(|e| Error::System("TCP_INFO", e))?;
+        let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
+        Look::of_kernel(&info[..n]).ok_or_else(short)
     }
 
     /// Gives a burst to the path, segment by segment.

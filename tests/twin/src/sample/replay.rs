@@ -26,6 +26,8 @@ const STAMP: Span = Span::from_micros(1);
 const PACED_LATE: Span = Span::from_micros(20);
 /// And at most.
 const PACED_LATE_MOST: Span = Span::from_micros(100);
+/// So much earlier the model may let a paced burst go: the kernel stamps one in the midst of a call.
+const PACED_EDGE: Span = Span::from_micros(15);
 /// The kernel's ticks come so late, as a rule, at most.
 const TICK_LATE: Span = Span::from_micros(200);
 /// The order of a segment and the pacing timer may be doubted if they are as close as this; of a segment and
@@ -216,10 +218,17 @@ impl Replay {
         let at = told.unwrap_or(if from > usual && from <= most { from } else { usual });
         let at = match () {
             () if self.guesses(What::Late) => most,
-            () if self.guesses(What::Early) => event.at,
+            () if self.guesses(What::Early) => self.held(event.at),
             () => at,
         };
         at.max(self.now)
+    }
+
+    /// What pacing lets go since a moment may be held in the kernel, where the burst before left a moment later.
+    fn held(&self, at: Time) -> Time {
+        let departure = self.tcp.tx.s.next_departure;
+        let close = departure <= at && departure + PACED_EDGE > at;
+        if close { Time::from_nanos(departure.as_nanos().saturating_sub(1)) } else { at }
     }
 
     fn guesses(&self, what: What) -> bool {
@@ -367,9 +376,11 @@ impl Replay {
             let usual = match ticks(due) {
                 true if k.ts == 0 => seen,
                 true => stamp,
+                false if self.guesses(What::Early) => due,
                 false => stamp.max(due + PACED_LATE).min(seen),
             };
-            let at = due.max(self.left[self.number].map_or(usual, |left| left.max(stamp)));
+            let left = self.left[self.number].filter(|_| !self.guesses(What::Early));
+            let at = due.max(left.map_or(usual, |left| left.max(stamp)));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
         }
