@@ -53,8 +53,9 @@ pub struct Sent {
     next: u32,
     /// Its last transmission's place among all, modulo 2^16: which of two sent at one moment came first.
     pub order: u16,
-    /// Number of the block (skb) that it left in, modulo 2^16: only the packets of one are sent again together.
-    pub block: u16,
+    /// Number of the block (skb) that it left in, another than its neighbours': only the packets of one are sent again
+    /// together.
+    pub block: u8,
     /// [`flag`] bits.
     pub flags: u8,
 }
@@ -131,8 +132,8 @@ pub struct Scoreboard {
     tail: u32,
     /// Transmissions so far, modulo 2^16.
     sent: u16,
-    /// Blocks so far, modulo 2^16.
-    blocks: u16,
+    /// The last number given to a block.
+    blocks: u8,
     mss: u64,
 }
 
@@ -193,10 +194,20 @@ impl Scoreboard {
         self.sent(n);
     }
 
-    /// The number of a new block.
-    pub fn next_block(&mut self) -> u16 {
-        self.blocks = self.blocks.wrapping_add(1);
-        self.blocks
+    /// The number of a new block at the end.
+    pub fn next_block(&mut self) -> u8 {
+        let last = self.ring.back().map(|p| p.block);
+        self.number_block(last, None)
+    }
+
+    /// A number that neither neighbour has.
+    fn number_block(&mut self, before: Option<u8>, after: Option<u8>) -> u8 {
+        loop {
+            self.blocks = self.blocks.wrapping_add(1);
+            if Some(self.blocks) != before && Some(self.blocks) != after {
+                return self.blocks;
+            }
+        }
     }
 
     /// Whether packet `n` is a block of its own.
@@ -233,10 +244,14 @@ impl Scoreboard {
     /// The block of packet `n` ends with it: what follows is a block of its own (`tcp_fragment`).
     pub fn cut_after(&mut self, n: u32) {
         let block = self.get(n).block;
+        let mut end = n.wrapping_add(1);
+        while end != self.end() && self.get(end).block == block {
+            end = end.wrapping_add(1);
+        }
+        let after = (end != self.end()).then(|| self.get(end).block);
+        let number = self.number_block(Some(block), after);
         let mut next = n.wrapping_add(1);
-        let mut new = None;
-        while next != self.end() && self.get(next).block == block {
-            let number = *new.get_or_insert_with(|| self.next_block());
+        while next != end {
             self.get_mut(next).block = number;
             next = next.wrapping_add(1);
         }
@@ -410,6 +425,9 @@ impl Scoreboard {
         (0..self.ring.len() as u32).map(move |i| base.wrapping_add(i))
     }
 }
+
+/// One to a cache line.
+const _: () = assert!(size_of::<Sent>() == 64);
 
 #[cfg(test)]
 mod tests {
