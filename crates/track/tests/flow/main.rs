@@ -236,10 +236,11 @@ fn without_sack_losses_are_told_by_the_acks() {
                     t.counts
                 );
                 assert!(found > 10, "{name}: nothing was lost");
-                // Of what was lost time and again no timestamp tells which transmission arrived: their number is right.
-                let within = if stack.contains("timestamps") { 10.0 } else { 1.0 };
+                // Without SACK what arrives behind a hole is sent again needlessly once the hole is repaired, and no ACK
+                // tells which transmission was the first to arrive: of what a policer drops a few are mistaken.
+                let within = if stack.contains("timestamps") { 10.0 } else { 2.0 };
                 close("losses", (found + wrong) as f64, (found + missed) as f64, within);
-                let most = if stack.contains("timestamps") { found / 4 } else { found / 100 };
+                let most = if stack.contains("timestamps") { found / 4 } else { found / 20 };
                 assert!(missed <= most && wrong <= most, "{name} {stack} {seed}: {missed} {wrong}");
                 close("rtt", mean_ms(&t), r.flow().rtt_ms.mean, 2.0);
             }
