@@ -2,7 +2,9 @@
 //!
 //! A control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), the same compiled by clang and committed,
 //! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` reads such files and fits them to the
-//! running kernel, `load.rs` gives them to it; no library of the system is needed. Two ways into the kernel:
+//! running kernel, `load.rs` gives them to it; no library of the system is needed. One C source, two compilers:
+//! `bpf/kernel.h` stands for the kernel's types, and a host build of the same file replays `vectors/` and random lists
+//! beside the Rust model (`tests/vectors.rs`), so what the verifier loads is what was tested. Two ways into the kernel:
 //!
 //! * [`Loaded::load`]: an instance of this process's own, under a name of its own, with its own
 //!   parameters; as many at once as wanted. Nothing of it outlives the process.

@@ -1,4 +1,7 @@
 //! Time series of flows and elements: their columns, declared once, and the timeline of a flow's states.
+//!
+//! States come from the samples, not from events: simulator and kernel alike know what a sample shows, and what comes
+//! and goes within one (10 ms) is in neither.
 
 use crate::StateTime;
 use crate::column::columns;

@@ -1,5 +1,6 @@
-//! What stands between the crate `parquet` and files that came by mail: it trusts what a file claims, reserves
-//! memory by it and panics at some of what cannot be.
+//! What stands between the crate `parquet` and files that came by mail, for reports are made of others' files: it
+//! trusts what a file claims, reserves memory by it and panics at some of what cannot be. One damaged file in some
+//! 10,000 still makes it panic, which ends a release build; to unwind instead costs the simulator 4 %.
 
 use bytes::{Bytes, buf::Reader};
 use parquet::basic::Encoding;
