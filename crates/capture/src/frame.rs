@@ -204,7 +204,7 @@ fn checksum(mut sum: u32) -> u16 {
 }
 
 impl Frame {
-    /// What a reader makes of a TCP segment's headers, as [`Reader`](crate::Reader) does of their bytes; `None` of
+    /// What a reader makes of a TCP segment's headers, as [`CaptureReader`](crate::CaptureReader) does of their bytes; `None` of
     /// a datagram.
     pub fn seen(&self) -> Option<TcpPacket> {
         let Payload::Tcp(tcp) = &self.payload else { return None };

@@ -6,9 +6,9 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 #[derive(Debug)]
-pub struct Error;
+pub struct LabError;
 
-impl fmt::Display for Error {
+impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "this needs Linux: it runs on the kernel's own TCP, in network namespaces; --on sim works here",
@@ -16,7 +16,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl Error {
+impl LabError {
     pub fn command_code(&self) -> Option<i32> {
         None
     }
@@ -36,8 +36,8 @@ pub struct ShellOptions<'a> {
     pub notice: Option<&'a mut dyn FnMut(&str)>,
 }
 
-pub fn shell(_: &Scenario, _: ShellOptions) -> Result<i32, Error> {
-    Err(Error)
+pub fn shell(_: &Scenario, _: ShellOptions) -> Result<i32, LabError> {
+    Err(LabError)
 }
 
 pub fn sockets_by_control() -> std::io::Result<std::collections::BTreeMap<String, usize>> {

@@ -26,7 +26,7 @@ to = "b"
 
 /// `None`, said aloud, where this machine does not let us.
 fn allowed(outcomes: Outcomes) -> Option<Outcomes> {
-    let denied = |f: &Failure| matches!(f, Failure::Lab(lab::Error::Permission { .. }));
+    let denied = |f: &Failure| matches!(f, Failure::Lab(lab::LabError::Permission { .. }));
     match outcomes.failed.iter().find(|f| denied(&f.failure)) {
         Some(failed) => {
             eprintln!("SKIPPED, this needs root: {failed}");

@@ -1,6 +1,6 @@
 //! What stands for the loader on other systems than Linux on little-endian machines: it says so.
 
-use crate::{Done, Error, Parameter};
+use crate::{ControlError, Done, Parameter};
 
 /// A control of this process's own; here there is none.
 #[derive(Debug)]
@@ -8,9 +8,9 @@ pub enum Loaded {}
 
 impl Loaded {
     /// # Errors
-    /// Always [`Error::NotBuiltIn`].
-    pub fn load(_: &str, _: &[(&str, u64)]) -> Result<Loaded, Error> {
-        Err(Error::NotBuiltIn)
+    /// Always [`ControlError::NotBuiltIn`].
+    pub fn load(_: &str, _: &[(&str, u64)]) -> Result<Loaded, ControlError> {
+        Err(ControlError::NotBuiltIn)
     }
 
     /// What `TCP_CONGESTION` knows it by.
@@ -20,15 +20,15 @@ impl Loaded {
 }
 
 /// # Errors
-/// Always [`Error::NotBuiltIn`].
-pub fn load_for_all(_: &str, _: &[(&str, u64)]) -> Result<Done, Error> {
-    Err(Error::NotBuiltIn)
+/// Always [`ControlError::NotBuiltIn`].
+pub fn load_for_all(_: &str, _: &[(&str, u64)]) -> Result<Done, ControlError> {
+    Err(ControlError::NotBuiltIn)
 }
 
 /// # Errors
-/// Always [`Error::NotBuiltIn`].
-pub fn parameters(_: &str) -> Result<Vec<Parameter>, Error> {
-    Err(Error::NotBuiltIn)
+/// Always [`ControlError::NotBuiltIn`].
+pub fn parameters(_: &str) -> Result<Vec<Parameter>, ControlError> {
+    Err(ControlError::NotBuiltIn)
 }
 
 /// What cannot be read here: `None`.

@@ -23,7 +23,7 @@ pub fn missing(status: &str) -> Vec<&'static str> {
 /// capabilities in the first user namespace.
 ///
 /// # Errors
-/// [`Error::Capability`] with what is missing.
+/// [`ControlError::Capability`] with what is missing.
 pub fn check() -> Result<(), ControlError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let missing = missing(&status);

@@ -128,7 +128,7 @@ impl Ready {
     /// Enters it into the kernel's list.
     ///
     /// # Errors
-    /// [`Error::Taken`] when the list has that name.
+    /// [`ControlError::Taken`] when the list has that name.
     pub fn register(self) -> Result<Registered, ControlError> {
         let link = bpf::register(self.value.as_fd());
         let link = link.map_err(|e| taken_or(e, &self.name, &self.kernel_name))?;

@@ -52,7 +52,7 @@ pub fn mount() -> Result<bool, ControlError> {
 /// Takes a control out of the kernel's list. Sockets that use it keep it until they close.
 ///
 /// # Errors
-/// [`Error::NotLoaded`], or what the kernel says.
+/// [`ControlError::NotLoaded`], or what the kernel says.
 pub fn unpin(kernel_name: &str) -> Result<(), ControlError> {
     if !is_pinned(kernel_name) {
         return Err(ControlError::NotLoaded { name: kernel_name.into() });

@@ -71,7 +71,7 @@ fn pin(registered: Registered, kernel_name: &str) -> Result<(), ControlError> {
 /// The parameters of a built-in program, with their defaults. Needs no privileges.
 ///
 /// # Errors
-/// [`Error::Unknown`].
+/// [`ControlError::Unknown`].
 pub fn parameters(name: &str) -> Result<Vec<Parameter>, ControlError> {
     Ok(Opened::new(name, object_of(name)?)?.parameters())
 }

@@ -43,7 +43,7 @@ impl Controls {
     /// Loads what the kernel lacks, before anything else is made.
     ///
     /// # Errors
-    /// [`Error::Congestion`] with the first wish that cannot be had.
+    /// [`LabError::Congestion`] with the first wish that cannot be had.
     pub fn load(wishes: &[Wish]) -> Result<Controls, LabError> {
         let mut this = Controls::default();
         let kernel = Kernel::now();

@@ -75,7 +75,7 @@ impl Launch<'_> {
     /// Starts it. Any thread may call this, and may end before the command does.
     ///
     /// # Errors
-    /// [`Error::Command`] where the program is not found or cannot be run.
+    /// [`LabError::Command`] where the program is not found or cannot be run.
     pub(crate) fn start(self) -> Result<Running, LabError> {
         let user = User::own();
         let env = self.environment(&user);

@@ -33,7 +33,7 @@ pub struct LabOptions<'a> {
     pub notice: Option<&'a mut dyn FnMut(&str)>,
     /// Files for what passes.
     pub pcap: Option<Captures>,
-    /// Ends the run with [`Error::Stopped`] when set.
+    /// Ends the run with [`LabError::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
 

@@ -72,7 +72,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// for the command. Without privileges it tries a user namespace, in a process of its own.
 ///
 /// # Errors
-/// Missing permissions, failed system calls, [`Error::Command`] when the command does not start;
+/// Missing permissions, failed system calls, [`LabError::Command`] when the command does not start;
 /// with `flows` also what the kernel cannot do.
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError> {
     let mut scenario = scenario.clone();

@@ -119,7 +119,7 @@ impl Cell for Option<f64> {
     const KIND: ColumnKind = ColumnKind::RealOrNull;
 }
 
-/// A column's cells, as [`Kind`] has them.
+/// A column's cells, as [`ColumnKind`] has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells<'a> {
     /// Integers.

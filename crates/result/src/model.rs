@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "longfat-result/1";
 /// With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the
 /// repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`,
 /// `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in
-/// [`Variant::repeats`] and [`Flow::repeats`].
+/// [`VariantResult::repeats`] and [`FlowResult::repeats`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
@@ -170,7 +170,7 @@ pub struct FlowResult {
     /// Payload bytes of a full segment; absent for datagrams and where it is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mss_bytes: Option<u32>,
-    /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`Variant::limit_mbps`].
+    /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`VariantResult::limit_mbps`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
     /// Means and intervals, when the variant was run more than once.

@@ -100,7 +100,7 @@ pub(crate) struct SimRun<'a> {
     options: SimOptions<'a>,
 }
 
-/// Runs one variant of a scenario in virtual time. The outcome of a run that [`Options::progress`] ended is that
+/// Runs one variant of a scenario in virtual time. The outcome of a run that [`SimOptions::progress`] ended is that
 /// of the time played, which its `duration_s` tells.
 pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     let cabled = crate::cable::lay(scenario);

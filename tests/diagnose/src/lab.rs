@@ -23,7 +23,7 @@ pub fn case(set: u64, number: u64) -> Option<Case> {
 /// Runs a case and diagnoses its capture; the hosts' captures stay in `folder`, as `<host>.pcap`.
 ///
 /// # Errors
-/// The lab says why it cannot; missing privileges as [`lab::Error::Permission`].
+/// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
 pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabError> {
     let unsupported = |why: String| lab::LabError::Unsupported { key: format!("case {}", case.number), why };
     let scenario = variant(case).map_err(unsupported)?.scenario;

@@ -77,7 +77,7 @@ impl Cell {
     /// Runs the cell once on this machine's kernel. The loss pattern is the simulator's of this seed.
     ///
     /// # Errors
-    /// The lab says why it cannot; missing privileges as [`lab::Error::Permission`].
+    /// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
     pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::LabError> {
         let unsupported = |why| lab::LabError::Unsupported { key: self.line(), why };
         let scenario = self.checked().map_err(unsupported)?;

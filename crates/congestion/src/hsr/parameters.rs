@@ -141,7 +141,7 @@ impl Default for HsrParameters {
     }
 }
 
-/// What is wrong with [`Parameters`].
+/// What is wrong with [`HsrParameters`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HsrProblem {
     /// `alpha` is not from 1/1024 to 1.

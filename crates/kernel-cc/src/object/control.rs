@@ -53,7 +53,7 @@ struct There {
 /// Holds the object's control against the kernel's.
 ///
 /// # Errors
-/// [`Error::Object`]; [`Error::Kernel`] where the kernel lacks what the control has.
+/// [`ControlError::Object`]; [`Error::Kernel`] where the kernel lacks what the control has.
 pub fn plan(object: &Opened<'_>, kernel: &Btf<'_>, kernel_name: &str) -> Result<StructOpsPlan, ControlError> {
     let lacks = |what: &str| ControlError::Kernel {
         why: format!("this kernel has no {what}, which {} needs", object.name),

@@ -28,7 +28,7 @@ const LONGEST: usize = 1_000_000 * SIZE;
 /// Joins the function at this place with those that it calls, in the order of their calls.
 ///
 /// # Errors
-/// [`Error::Object`].
+/// [`ControlError::Object`].
 pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram, ControlError> {
     let mut placed = vec![PlacedSection { function: function(object, first)?, start: 0 }];
     let mut program = JoinedProgram { code: Vec::new(), lines: Vec::new() };

@@ -47,7 +47,7 @@ impl<'a> Opened<'a> {
     /// Reads an object file. `name` is for messages.
     ///
     /// # Errors
-    /// [`Error::Object`].
+    /// [`ControlError::Object`].
     pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, ControlError> {
         let elf =
             Elf::read(bytes).ok_or_else(|| ControlError::object("it is no eBPF object, or it is damaged"))?;
@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
     /// Sets parameters by name.
     ///
     /// # Errors
-    /// [`Error::Parameter`].
+    /// [`ControlError::Parameter`].
     pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), ControlError> {
         let all = self.parameters();
         let wrong = |why: String| ControlError::Parameter { why };

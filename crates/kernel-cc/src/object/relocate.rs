@@ -32,7 +32,7 @@ impl Code {
     /// Fills in all instructions. `constants` is the map's descriptor.
     ///
     /// # Errors
-    /// [`Error::Object`]; [`Error::Kernel`] where a function is missing.
+    /// [`ControlError::Object`]; [`Error::Kernel`] where a function is missing.
     pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
