@@ -345,7 +345,7 @@ export interface FlowResult {
   from: string;
   /** Payload delivered to the receiving application, Mbit/s, over the flow's own time. */
   goodput_mbps: number;
-  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `Variant::limit_mbps`. */
+  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `VariantResult::limit_mbps`. */
   limit_mbps?: number;
   /** Data packets the path dropped, where that is known. */
   lost_packets?: number;
@@ -692,7 +692,7 @@ export interface RttSummary {
   p99: number;
 }
 
-/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `Variant::repeats` and `Flow::repeats`. */
+/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
 export interface Run {
   /** What the scenario says it is about. */
   description?: string;
