@@ -53,7 +53,7 @@ export async function visit(dir, options, body) {
 }
 
 /** High enough that every plot is near the window and thus drawn. */
-export const TALL = { viewport: { width: 1400, height: 7000 } };
+export const TALL = { viewport: { width: 1400, height: 9000 } };
 export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 /** Until every plot that the window shows is drawn for the range that the page is at. */

@@ -52,6 +52,8 @@ for (const [name, dir] of Object.entries(reports)) {
         const wanted = await expected(dir, variant);
         const list = Object.keys(wanted).filter((k) => wanted[k]);
         assert.deepEqual(await kinds(page), list, variant.name);
+        // A plot is drawn when the window first shows it, which a busy machine may do a frame later.
+        await page.waitForFunction(() => [...document.querySelectorAll(".plot")].every((p) => p.querySelector("canvas")));
         for (const { kind, hits } of await page.evaluate(colours)) {
           const where = `${variant.name} ${variant.clock} ${kind}: ${hits}`;
           assert.ok(hits.length > 0 && Math.max(...hits) > 100, where);
