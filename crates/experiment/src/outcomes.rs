@@ -1,8 +1,9 @@
 //! What came of an experiment.
 
 use crate::{FailedRun, Order, RunJob};
-use result::{Clock, Outcome, Run, SCHEMA, combine, concat};
+use result::{Clock, Outcome, Run, combine, concat};
 use scenario::Experiment;
+use units::Goal;
 
 /// Everything that an experiment yielded, be it whole or not.
 #[derive(Debug)]
@@ -11,6 +12,10 @@ pub struct Outcomes {
     pub scenario: String,
     /// What it says it is about.
     pub description: String,
+    /// What its variants are judged by.
+    pub goals: Vec<Goal>,
+    /// The variant that the others are compared with.
+    pub baseline: Option<String>,
     /// The first variant's first seed; 0 of an experiment without variants.
     pub seed: u64,
     /// Each variant once for each clock: variant by variant, in it clock by clock, as ordered. Also those without
@@ -62,11 +67,14 @@ impl Outcomes {
         let finished = self.variants.iter().filter(|v| !v.outcomes.is_empty());
         let summaries = finished.map(|v| combine(&v.outcomes, &v.seeds));
         Run {
-            schema: SCHEMA.into(),
             scenario: self.scenario.clone(),
             description: self.description.clone(),
             seed: self.seed,
+            goals: self.goals.clone(),
+            baseline: self.baseline.clone(),
+            partial: !self.is_complete(),
             variants: summaries.collect(),
+            ..Run::default()
         }
     }
 
@@ -85,6 +93,8 @@ impl Outcomes {
         Outcomes {
             scenario: experiment.name.clone(),
             description: experiment.description.clone(),
+            goals: experiment.goals(),
+            baseline: experiment.baseline().map(str::to_string),
             seed: experiment.variants.first().map_or(0, |v| order.seeds(v)[0]),
             variants: experiment.variants.iter().flat_map(|v| clocks(&v.name)).collect(),
             apart: Vec::new(),

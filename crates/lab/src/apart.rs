@@ -7,9 +7,7 @@
 use crate::LabError;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{
-    Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, SCHEMA, read_json, to_json,
-};
+use result::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, read_json, to_json};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -274,13 +272,7 @@ fn get_error(p: &mut Parts) -> Option<LabError> {
 
 fn put_outcome(b: &mut ByteReader, o: &Outcome) {
     let variants = vec![o.variant.clone()];
-    b.text(&to_json(&Run {
-        schema: SCHEMA.into(),
-        scenario: String::new(),
-        description: String::new(),
-        seed: 0,
-        variants,
-    }));
+    b.text(&to_json(&Run { seed: 0, variants, ..Run::default() }));
     b.numbers(&[o.flow_series.len() as u64], u64::to_ne_bytes);
     for s in &o.flow_series {
         b.text(&s.name);

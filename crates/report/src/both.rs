@@ -77,7 +77,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{FlowResult, RttSummary, SCHEMA};
+    use result::{FlowResult, RttSummary};
 
     #[test]
     fn each_variant_has_a_row_with_both_clocks_and_their_ratio() {
@@ -100,13 +100,7 @@ mod tests {
             variant("shaper", Clock::Kernel, 0.0, 0.0),
             variant("alone", Clock::Sim, 1.0, 1.0),
         ];
-        let run = Run {
-            schema: SCHEMA.into(),
-            scenario: "s".into(),
-            description: String::new(),
-            seed: 1,
-            variants,
-        };
+        let run = Run { scenario: "s".into(), seed: 1, variants, ..Run::default() };
         assert!(has_both(&run));
         let text = table(&run, Style::default());
         let cells = |name: &str| -> Vec<&str> {

@@ -3,7 +3,7 @@
 
 use report::{Style, text};
 use result::{
-    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, Repeats, RttSummary, Run, SCHEMA,
+    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, Repeats, RttSummary, Run,
     VariantResult,
 };
 
@@ -67,8 +67,7 @@ fn outcome(name: &str, flows: Vec<(FlowResult, FlowSeries)>, elements: Vec<Eleme
 
 fn print(outcomes: &[Outcome], style: Style) -> String {
     let variants = outcomes.iter().map(|o| o.variant.clone()).collect();
-    let run =
-        Run { schema: SCHEMA.into(), scenario: "test".into(), description: String::new(), seed: 1, variants };
+    let run = Run { scenario: "test".into(), seed: 1, variants, ..Run::default() };
     let series: Vec<&[FlowSeries]> = outcomes.iter().map(|o| o.flow_series.as_slice()).collect();
     text(&run, &series, style)
 }

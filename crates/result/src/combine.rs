@@ -1,8 +1,8 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, Repeats, RttSummary, StateTime,
-    VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, Repeats, RttSummary,
+    StateTime, TimesSummary, VariantResult,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -65,8 +65,9 @@ fn largest<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
 }
 
 /// Minimum and maximum over all, means of the rest, of those summaries that had samples.
-fn rtt(flows: &[&FlowResult]) -> RttSummary {
-    let all: Vec<&RttSummary> = flows.iter().map(|f| &f.rtt_ms).filter(|r| r.max > 0.0).collect();
+fn rtt<T>(items: &[&T], f: impl Fn(&T) -> RttSummary) -> RttSummary {
+    let all: Vec<RttSummary> = items.iter().map(|x| f(x)).filter(|r| r.max > 0.0).collect();
+    let all: Vec<&RttSummary> = all.iter().collect();
     if all.is_empty() {
         return RttSummary::default();
     }
@@ -78,6 +79,40 @@ fn rtt(flows: &[&FlowResult]) -> RttSummary {
         p99: mean(&all, |r| r.p99),
         max: largest(&all, |r| r.max),
     }
+}
+
+/// Longest over all, means of the rest; unknown as soon as one is.
+fn times<T>(items: &[&T], f: impl Fn(&T) -> Option<TimesSummary>) -> Option<TimesSummary> {
+    let all: Vec<TimesSummary> = items.iter().filter_map(|x| f(x)).collect();
+    let each: Vec<&TimesSummary> = all.iter().collect();
+    // What no transfer came to the end of has no times.
+    let ended: Vec<&TimesSummary> = all.iter().filter(|t| t.count > 0).collect();
+    let of = |f: fn(&TimesSummary) -> f64| if ended.is_empty() { 0.0 } else { mean(&ended, f) };
+    (all.len() == items.len() && !all.is_empty()).then(|| TimesSummary {
+        count: count(&each, |t| t.count),
+        unfinished: count(&each, |t| t.unfinished),
+        mean: of(|t| t.mean),
+        p50: of(|t| t.p50),
+        p95: of(|t| t.p95),
+        p99: of(|t| t.p99),
+        max: largest(&each, |t| t.max),
+    })
+}
+
+/// Extremes over all, means of the rest; unknown as soon as one is.
+fn real_time(flows: &[&FlowResult]) -> Option<RealTime> {
+    let all: Vec<RealTime> = flows.iter().filter_map(|f| f.real_time).collect();
+    let each: Vec<&RealTime> = all.iter().collect();
+    (all.len() == flows.len() && !all.is_empty()).then(|| RealTime {
+        delay_ms: rtt(&each, |r| r.delay_ms),
+        jitter_ms: mean(&each, |r| r.jitter_ms),
+        lost: mean(&each, |r| r.lost),
+        loss_bursts: count(&each, |r| r.loss_bursts),
+        loss_burst_mean: mean(&each, |r| r.loss_burst_mean),
+        loss_burst_max: all.iter().map(|r| r.loss_burst_max).max().unwrap_or(0),
+        r_factor: mean_known(&each, |r| r.r_factor),
+        mos: mean_known(&each, |r| r.mos),
+    })
 }
 
 /// Mean and interval of what `f` takes from each.
@@ -110,12 +145,18 @@ fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
 fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
     FlowResult {
         goodput_mbps: mean(repeats, |f| f.goodput_mbps),
+        active_s: mean(repeats, |f| f.active_s),
         sent_packets: count(repeats, |f| f.sent_packets),
         retransmitted_packets: count(repeats, |f| f.retransmitted_packets),
-        rtt_ms: rtt(repeats),
+        rtt_ms: rtt(repeats, |f| f.rtt_ms),
         timeouts: count(repeats, |f| f.timeouts),
         delivered_bytes: count(repeats, |f| f.delivered_bytes),
         completed: known(repeats, |f| f.completed),
+        completion_s: mean_known(repeats, |f| f.completion_s),
+        unfinished: repeats.iter().any(|f| f.unfinished),
+        response_s: times(repeats, |f| f.response_s),
+        page_s: times(repeats, |f| f.page_s),
+        real_time: real_time(repeats),
         states: states(repeats),
         timeout_wait: mean_known(repeats, |f| f.timeout_wait),
         lost_packets: known(repeats, |f| f.lost_packets),
@@ -171,7 +212,13 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
     VariantResult {
         flows: flows.collect(),
         elements: elements.collect(),
+        measured_s: [mean(&all, |v| v.measured_s[0]), mean(&all, |v| v.measured_s[1])],
         total_goodput_mbps: mean(&all, |v| v.total_goodput_mbps),
+        tcp_goodput_mbps: mean_known(&all, |v| v.tcp_goodput_mbps),
+        udp_goodput_mbps: mean_known(&all, |v| v.udp_goodput_mbps),
+        completion_s: times(&all, |v| v.completion_s),
+        response_s: times(&all, |v| v.response_s),
+        page_s: times(&all, |v| v.page_s),
         jain_index: mean(&all, |v| v.jain_index),
         repeats: Some(Repeats {
             n: all.len(),

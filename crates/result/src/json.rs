@@ -82,13 +82,7 @@ mod tests {
             }],
             ..Default::default()
         };
-        Run {
-            schema: SCHEMA.into(),
-            scenario: "test".into(),
-            description: String::new(),
-            seed: 7,
-            variants: vec![variant],
-        }
+        Run { scenario: "test".into(), seed: 7, variants: vec![variant], ..Run::default() }
     }
 
     #[test]

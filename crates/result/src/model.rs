@@ -2,6 +2,7 @@
 
 use crate::{ElementSeries, FlowSeries, Topology};
 use serde::{Deserialize, Serialize};
+use units::Goal;
 
 /// The schema's name and version, first key of every result.
 pub const SCHEMA: &str = "longfat-result/1";
@@ -25,9 +26,41 @@ pub struct Run {
     pub description: String,
     /// The first repeat's seed.
     pub seed: u64,
+    /// What the variants are judged by, the most important first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub goals: Vec<Goal>,
+    /// The variant that the others are compared with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub baseline: Option<String>,
+    /// What happened and what helps, in English; absent where there is no flow.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub headline: Option<String>,
+    /// What of the scenario is probably not meant, and what makes numbers of this run doubtful.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<String>,
+    /// Not all that was asked for was run: a run failed or was ended.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub partial: bool,
     /// Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the
     /// simulator's first.
     pub variants: Vec<VariantResult>,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            schema: SCHEMA.into(),
+            scenario: String::new(),
+            description: String::new(),
+            seed: 0,
+            goals: Vec::new(),
+            baseline: None,
+            headline: None,
+            warnings: Vec::new(),
+            partial: false,
+            variants: Vec::new(),
+        }
+    }
 }
 
 /// Which clock drove the run.
@@ -62,12 +95,31 @@ pub struct VariantResult {
     pub clock: Clock,
     /// Seconds simulated or measured.
     pub duration_s: f64,
+    /// The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`,
+    /// else from the first start of a flow to the moment when all flows were done, or to the end of the run.
+    #[serde(default)]
+    pub measured_s: [f64; 2],
     /// Flows in the scenario's order; a flow with a count is `name-1`, `name-2` ….
     pub flows: Vec<FlowResult>,
     /// Path elements in the order packets pass them.
     pub elements: Vec<ElementResult>,
     /// Sum of the flows' goodputs, Mbit/s.
     pub total_goodput_mbps: f64,
+    /// The part of it that TCP flows carried; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp_goodput_mbps: Option<f64>,
+    /// The part of it that datagrams carried; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub udp_goodput_mbps: Option<f64>,
+    /// Times from start to last byte of those flows that have an end and came to it; absent where none has an end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completion_s: Option<TimesSummary>,
+    /// Times from request to last byte of the answer, of all flows; absent where none asks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_s: Option<TimesSummary>,
+    /// Times of whole pages, of all flows; absent where none loads pages.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page_s: Option<TimesSummary>,
     /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
     pub jain_index: f64,
     /// The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none,
@@ -141,8 +193,13 @@ pub struct FlowResult {
     pub to: String,
     /// Congestion control; `udp` for datagrams.
     pub cc: String,
-    /// Payload delivered to the receiving application, Mbit/s, over the flow's own time.
+    /// Payload delivered to the receiving application in the measured interval of the variant
+    /// ([`VariantResult::measured_s`]), Mbit/s.
     pub goodput_mbps: f64,
+    /// The flow's own time, seconds: from when its connection stood, or its first datagram was due, to when it was done or
+    /// the run ended.
+    #[serde(default)]
+    pub active_s: f64,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
     /// Retransmissions among `sent_packets`.
@@ -153,9 +210,25 @@ pub struct FlowResult {
     pub timeouts: u64,
     /// Payload bytes delivered.
     pub delivered_bytes: u64,
-    /// Exchanges completed, for `request` flows.
+    /// Exchanges completed, for `request` flows; pages, for `page` flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completed: Option<u64>,
+    /// Seconds from the flow's start to its last byte at the receiving application; absent where it has no end, or did not
+    /// come to it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completion_s: Option<f64>,
+    /// It has an end and did not come to it.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub unfinished: bool,
+    /// Times from request to last byte of the answer, for `request` and `page` flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_s: Option<TimesSummary>,
+    /// Times of whole pages, for `page` flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page_s: Option<TimesSummary>,
+    /// What a call would hear, for datagram flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub real_time: Option<RealTime>,
     /// Data packets the path dropped, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
@@ -206,7 +279,12 @@ impl VariantResult {
 
     /// Works out total goodput and Jain's index from the flows.
     pub(crate) fn sum_up(&mut self) {
-        self.total_goodput_mbps = self.flows.iter().map(|f| f.goodput_mbps).sum();
+        let of = |udp: bool| {
+            let flows = || self.flows.iter().filter(move |f| f.is_udp() == udp);
+            flows().next().is_some().then(|| flows().map(|f| f.goodput_mbps).sum())
+        };
+        (self.tcp_goodput_mbps, self.udp_goodput_mbps) = (of(false), of(true));
+        self.total_goodput_mbps = self.tcp_goodput_mbps.unwrap_or(0.0) + self.udp_goodput_mbps.unwrap_or(0.0);
         let shares: Vec<f64> = self.compared_flows().map(|f| f.goodput_mbps).collect();
         self.jain_index = jain(&shares);
     }
@@ -228,6 +306,50 @@ pub struct RttSummary {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+}
+
+/// Durations of several transfers, exchanges or pages, seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimesSummary {
+    /// How many came to their end.
+    pub count: u64,
+    /// How many had begun and did not come to their end.
+    pub unfinished: u64,
+    /// Mean of those that did, as all that follows.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// What datagrams met on their way, as a receiver that plays them out sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RealTime {
+    /// One-way delay; for probes there and back.
+    pub delay_ms: RttSummary,
+    /// Interarrival jitter (RFC 3550 section 6.4.1), its mean over all packets, ms.
+    pub jitter_ms: f64,
+    /// Share of packets that did not arrive, 0 to 1.
+    pub lost: f64,
+    /// Runs of lost packets.
+    pub loss_bursts: u64,
+    /// Packets in such a run, mean.
+    pub loss_burst_mean: f64,
+    /// Packets in such a run, most.
+    pub loss_burst_max: u64,
+    /// Transmission rating R of the E-model (ITU-T G.107), for `voice` flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub r_factor: Option<f64>,
+    /// Mean opinion score that follows from it (G.107 annex B), 1 to 4.5.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mos: Option<f64>,
 }
 
 /// A path element's summary.

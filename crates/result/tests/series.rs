@@ -6,7 +6,7 @@ use result::parquet::{
 };
 use result::{
     CellsMut, Clock, Columns, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Outcome,
-    Resent, Run, SCHEMA, VariantResult,
+    Resent, Run, VariantResult,
 };
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -94,7 +94,7 @@ fn outcome(name: &str, clock: Clock, rows: [u64; 3], seed: u64) -> Outcome {
 
 fn run(outcomes: &[Outcome]) -> Run {
     let variants = outcomes.iter().map(|o| o.variant.clone()).collect();
-    Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants }
+    Run { scenario: "s".into(), seed: 1, variants, ..Run::default() }
 }
 
 /// The three files of these runs.

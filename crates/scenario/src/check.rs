@@ -4,6 +4,7 @@ use crate::address::{check_name, check_names};
 use crate::de::{Entries, Fault, place_in, read_tagged};
 use crate::error::RefusalCause;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
+use crate::judged;
 use crate::route::islands;
 use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
@@ -13,7 +14,7 @@ use congestion::Control;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use transport::{App, Stack};
-use units::{Rate, Span};
+use units::{Goal, Rate, Span};
 
 const LONGEST: Span = Span::from_secs(24 * 3600);
 const MOST_SAMPLES: u64 = 10_000_000;
@@ -32,12 +33,18 @@ fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<St
     fault(root, path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
 }
 
-/// Reads and checks the tree of one variant. Returns the description too.
-pub(crate) fn scenario(
-    root: &Node,
-    default_name: &str,
-    files: &mut Files<'_>,
-) -> Result<(Scenario, String), Fault> {
+/// What the tree of one variant says.
+#[derive(PartialEq)]
+pub(crate) struct Checked {
+    pub scenario: Scenario,
+    /// Of the experiment.
+    pub description: String,
+    /// Of the experiment.
+    pub goal: Vec<Goal>,
+}
+
+/// Reads and checks the tree of one variant.
+pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -> Result<Checked, Fault> {
     for table in ["hosts", "links", "relays", "flows"] {
         let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
         check_names(table)?;
@@ -86,12 +93,14 @@ pub(crate) fn scenario(
         seed: file.seed,
         sample: file.sample,
         one_at_a_time: file.one_at_a_time,
+        measure: judged::measure(root, file.duration, file.sample)?,
+        unrest: file.unrest,
         hosts: hosts.list,
         links,
         relays,
         flows,
     };
-    Ok((scenario, file.description))
+    Ok(Checked { scenario, description: file.description, goal: judged::goals(root)? })
 }
 
 fn times(root: &Node, file: &ScenarioFile) -> Result<(), Fault> {

@@ -1,12 +1,13 @@
 //! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
 
+use crate::Unrest;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use transport::{App, Stack};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Goal, Rate, Span};
 
 /// A longfat scenario: hosts, the links between them with what limits them, the flows, and the
 /// variants to compare.
@@ -32,6 +33,25 @@ pub(crate) struct ScenarioFile {
     /// Each flow is measured in a run of its own, without the others.
     #[serde(default)]
     pub one_at_a_time: bool,
+    /// The interval over which rates count, as "2s..18s"; "all" (default): from the first start of a flow until all are
+    /// done, or to the end of the run.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub measure: Option<IgnoredAny>,
+    /// When hosts are as restless as real ones, in starts and wake-ups. Default: when a variant is run more than once.
+    #[serde(default)]
+    pub unrest: Unrest,
+    /// What variants are judged by, the most important first. Default: what suits the applications.
+    #[serde(default)]
+    #[schemars(schema_with = "goal_schema")]
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub goal: Option<IgnoredAny>,
+    /// The variant that the others are compared with. Default: the first.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    #[expect(dead_code, reason = "shape only: it is read from the tree")]
+    pub baseline: Option<IgnoredAny>,
     /// Hosts by name. One that only forwards, or takes every default, may be left out: links name it.
     #[serde(default)]
     pub hosts: Named<HostTable>,
@@ -59,6 +79,10 @@ impl ScenarioFile {
         "seed",
         "sample",
         "one_at_a_time",
+        "measure",
+        "unrest",
+        "goal",
+        "baseline",
         "hosts",
         "links",
         "relays",
@@ -182,6 +206,11 @@ fn single() -> u32 {
 }
 fn yes() -> bool {
     true
+}
+
+fn goal_schema(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<Goal>();
+    schemars::json_schema!({ "anyOf": [one, { "type": "array", "items": one, "uniqueItems": true }] })
 }
 
 fn cc_schema(generator: &mut SchemaGenerator) -> Schema {

@@ -14,6 +14,7 @@ mod check;
 mod de;
 mod error;
 mod file;
+mod judged;
 mod limits;
 mod overrides;
 mod parse;
@@ -33,8 +34,10 @@ pub use tool::{Tool, Values, fill};
 
 use congestion::Control;
 use path::Stage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use transport::{App, Stack};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Goal, Rate, Span};
 
 /// A scenario file: one scenario per variant, parsed and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +46,10 @@ pub struct Experiment {
     pub name: String,
     /// What it is about; may be empty.
     pub description: String,
+    /// What its variants are judged by, as the file states it; may be empty: see [`Experiment::goals`].
+    pub goal: Vec<Goal>,
+    /// The variant that the others are compared with, as the file states it: see [`Experiment::baseline`].
+    pub baseline: Option<String>,
     /// In the order of the file; at least one. Without `[variants]` there is one called `default`.
     pub variants: Vec<Variant>,
 }
@@ -69,6 +76,10 @@ pub struct Scenario {
     pub sample: Span,
     /// Each flow is measured in a run of its own.
     pub one_at_a_time: bool,
+    /// The interval over which rates count; `None` for all of the run.
+    pub measure: Option<[Span; 2]>,
+    /// When hosts are as restless as real ones.
+    pub unrest: Unrest,
     /// Those that links name, in order of first mention.
     pub hosts: Vec<Host>,
     /// In the order of the file; at least one.
@@ -77,6 +88,19 @@ pub struct Scenario {
     pub relays: Vec<Relay>,
     /// In the order of the file, without those that are not enabled; may be empty.
     pub flows: Vec<Flow>,
+}
+
+/// When hosts are as restless as real ones: starts are not to the nanosecond, programs and interrupts wait their turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unrest {
+    /// When a variant is run more than once, so that repeats differ.
+    #[default]
+    Repeats,
+    /// In every run.
+    Always,
+    /// In none: repeats differ only by what the path draws at random.
+    Never,
 }
 
 /// An end or a branching point of the topology.

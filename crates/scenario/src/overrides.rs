@@ -13,6 +13,9 @@ use toml::de::DeValue;
 const NAMED: [(&str, &str); 4] =
     [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow")];
 
+/// What holds for all variants together.
+const OF_ALL: [&str; 2] = ["goal", "baseline"];
+
 /// Applies what a variant says, in its order. Quoted and bare paths mean the same.
 pub(crate) fn apply_variant(root: &mut TomlTable, overrides: &TomlTable) -> Result<(), Fault> {
     apply_nested(root, overrides, &mut Vec::new())
@@ -26,6 +29,10 @@ fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<KeySte
             // `flows.udp.count = 1` and `[variants.x.flows.udp]` are paths that go on;
             // `{ … }` is a value.
             Value::Table(inner) if !inner.inline => apply_nested(root, inner, prefix)?,
+            _ if prefix.first().is_some_and(|first| OF_ALL.contains(&first.name.as_str())) => {
+                let message = "is the same for all variants: set it at the top of the file".into();
+                return Err(keyed(Fault::new(RefusalCause::BadPath { message }, key.at), prefix));
+            }
             _ => set(root, prefix, node.clone()).map_err(|f| keyed(f, prefix))?,
         }
         prefix.truncate(depth);

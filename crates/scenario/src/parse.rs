@@ -1,13 +1,14 @@
 //! From text to [`Experiment`]: TOML, overrides, one checked scenario per variant.
 
 use crate::address::check_name;
-use crate::check;
+use crate::check::{self, Checked};
 use crate::de::Fault;
 use crate::error::{Detail, RefusalCause, ScenarioError, unseen};
+use crate::judged;
 use crate::overrides::{apply_set, apply_variant};
 use crate::stage::Files;
 use crate::tree::{Node, Origin, Reader, TomlTable, Value};
-use crate::{Experiment, Scenario, Variant};
+use crate::{Experiment, Variant};
 use toml::de::DeTable;
 
 /// The largest file that is read.
@@ -47,18 +48,26 @@ impl Texts<'_> {
     fn experiment(&self, files: &mut Files<'_>) -> Result<Experiment, ScenarioError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;
-        let mut experiment =
-            Experiment { name: String::new(), description: String::new(), variants: Vec::new() };
+        let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
+        let mut experiment = Experiment {
+            name: String::new(),
+            description: String::new(),
+            goal: Vec::new(),
+            baseline: self.baseline(&root, &names)?,
+            variants: Vec::new(),
+        };
         for (name, overrides) in &variants {
-            let (scenario, description) = self.variant(&root, overrides, files).map_err(|error| {
-                // A fault of the file itself is none of the variant's.
-                let alone = overrides.entries.is_empty()
-                    || self.variant(&root, &TomlTable::default(), files).as_ref() == Err(&error);
-                if alone { error } else { error.in_variant(name) }
-            })?;
+            let Checked { scenario, description, goal } =
+                self.variant(&root, overrides, files).map_err(|error| {
+                    // A fault of the file itself is none of the variant's.
+                    let alone = overrides.entries.is_empty()
+                        || self.variant(&root, &TomlTable::default(), files).err().as_ref() == Some(&error);
+                    if alone { error } else { error.in_variant(name) }
+                })?;
             if experiment.variants.is_empty() {
                 experiment.name = scenario.name.clone();
                 experiment.description = description;
+                experiment.goal = goal;
             }
             experiment.variants.push(Variant { name: name.clone(), scenario });
         }
@@ -114,19 +123,30 @@ impl Texts<'_> {
         Ok(variants)
     }
 
-    /// The tree with a variant's overrides and every `--set`, read; and its description.
+    /// The variant that a file or a `--set` names as the baseline.
+    fn baseline(&self, root: &TomlTable, names: &[&str]) -> Result<Option<String>, ScenarioError> {
+        let tree = self.overridden(root, &TomlTable::default()).map_err(|f| self.error(f, None))?;
+        judged::baseline(&tree, names).map_err(|f| self.error(f, Some(&tree)))
+    }
+
+    /// The tree with a variant's overrides and every `--set`.
+    fn overridden(&self, root: &TomlTable, overrides: &TomlTable) -> Result<Node, Fault> {
+        let mut table = root.clone();
+        apply_variant(&mut table, overrides)?;
+        for (set, source) in self.sets.iter().zip(1..) {
+            apply_set(&mut table, set, source)?;
+        }
+        Ok(Node { value: Value::Table(table), at: Origin::default() })
+    }
+
+    /// The same, read.
     fn variant(
         &self,
         root: &TomlTable,
         overrides: &TomlTable,
         files: &mut Files<'_>,
-    ) -> Result<(Scenario, String), ScenarioError> {
-        let mut table = root.clone();
-        apply_variant(&mut table, overrides).map_err(|f| self.error(f, None))?;
-        for (set, source) in self.sets.iter().zip(1..) {
-            apply_set(&mut table, set, source).map_err(|f| self.error(f, None))?;
-        }
-        let tree = Node { value: Value::Table(table), at: Origin::default() };
+    ) -> Result<Checked, ScenarioError> {
+        let tree = self.overridden(root, overrides).map_err(|f| self.error(f, None))?;
         let checked = check::scenario(&tree, &stem(self.file), files);
         checked.map_err(|f| self.error(f, Some(&tree)))
     }

@@ -20,7 +20,7 @@ impl Scenario {
     /// The scenario as the text of a file without variants.
     pub fn to_toml(&self) -> String {
         let mut document = Document::default();
-        document.scenario(&tree::of(self), "");
+        document.scenario(&tree::of(self), &Vec::new());
         document.text
     }
 }
@@ -31,7 +31,7 @@ impl Experiment {
         let mut document = Document::default();
         let trees: Vec<_> = self.variants.iter().map(|v| tree::of(&v.scenario)).collect();
         let Some(base) = trees.first() else { return document.text };
-        document.scenario(base, &self.description);
+        document.scenario(base, &tree::of_all(self));
         if self.variants.len() > 1 || self.variants[0].name != "default" {
             for (variant, tree) in self.variants.iter().zip(&trees) {
                 document.variant(&variant.name, &variants::overrides(base, tree));

@@ -171,7 +171,18 @@ fn the_hand_written_half_names_every_key() {
             assert!(hand.contains(&format!("| `{key}` |")), "{key}");
         }
     }
-    let run = ["name", "description", "duration", "seed", "sample", "one_at_a_time"];
+    let run = [
+        "name",
+        "description",
+        "duration",
+        "seed",
+        "sample",
+        "one_at_a_time",
+        "measure",
+        "unrest",
+        "goal",
+        "baseline",
+    ];
     for key in properties(&docs.schema).keys() {
         let named = if run.contains(&key.as_str()) { "| `{}` |" } else { "## `[{}.NAME]`" };
         assert!(hand.contains(&named.replace("{}", key)), "{key}");

@@ -5,7 +5,7 @@ mod common;
 mod schema;
 
 use common::{parse, run_seed};
-use result::{Run, SCHEMA, combine, concat, to_json};
+use result::{Run, combine, concat, to_json};
 use serde_json::{Value, json};
 
 fn file(name: &str) -> scenario::Experiment {
@@ -18,11 +18,11 @@ fn file(name: &str) -> scenario::Experiment {
 fn results() -> Vec<Value> {
     let text = |description: &str, variants| {
         let run = Run {
-            schema: SCHEMA.into(),
             scenario: "s".into(),
             description: description.into(),
             seed: 1,
             variants,
+            ..Run::default()
         };
         serde_json::from_str(&to_json(&run)).unwrap()
     };

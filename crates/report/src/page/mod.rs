@@ -211,7 +211,7 @@ pub(crate) fn inert(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{FlowResult, SCHEMA, VariantResult};
+    use result::{FlowResult, VariantResult};
 
     const NAMES: [&str; 5] = [
         "</script><script>window.pwned=1</script>",
@@ -234,11 +234,11 @@ mod tests {
             ..VariantResult::default()
         });
         Run {
-            schema: SCHEMA.into(),
             scenario: NAMES[0].into(),
             description: NAMES[2].into(),
             seed: 1,
             variants: variants.into(),
+            ..Run::default()
         }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use result::topology::{PathLink, PathStage, Topology};
-use result::{ElementResult, RttSummary, SCHEMA, StateTime, VariantResult};
+use result::{ElementResult, RttSummary, StateTime, VariantResult};
 use std::collections::BTreeMap;
 
 /// A 20 Mbit/s limiter of `kind` and one flow through it.
@@ -42,8 +42,7 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
 }
 
 fn tell(variants: Vec<VariantResult>, lang: Lang) -> String {
-    let run =
-        Run { schema: SCHEMA.into(), scenario: "s".into(), description: String::new(), seed: 1, variants };
+    let run = Run { scenario: "s".into(), seed: 1, variants, ..Run::default() };
     // Without the marks that keep a name's direction and a number's unit in place.
     story(&[("s", &run)], lang).text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ")
 }
@@ -177,13 +176,7 @@ fn a_name_is_text_of_bounded_length() {
 
 #[test]
 fn the_story_names_the_variants_it_is_about() {
-    let run = |variants| Run {
-        schema: SCHEMA.into(),
-        scenario: "s".into(),
-        description: String::new(),
-        seed: 1,
-        variants,
-    };
+    let run = |variants| Run { scenario: "s".into(), seed: 1, variants, ..Run::default() };
     assert_eq!(story(&[("s", &run(three()))], Lang::En).about, [[0, 0], [0, 2], [0, 1]]);
     let (a, b) = (run(vec![three().remove(1)]), run(vec![three().remove(0)]));
     let told = story(&[("first", &a), ("second", &b)], Lang::En);

@@ -3,6 +3,7 @@
 use super::docs;
 use super::tree::Tree;
 use super::value::{Table, Written, get, spell_key};
+use crate::Unrest;
 
 /// The widest comment.
 const WIDTH: usize = 100;
@@ -17,19 +18,19 @@ pub(crate) struct Document {
 
 impl Document {
     /// The file but for its variants.
-    pub fn scenario(&mut self, tree: &Tree, description: &str) {
+    pub fn scenario(&mut self, tree: &Tree, of_all: &Table) {
         self.comment("", &docs::file());
         self.comment("", "Every key: docs/scenario.md.");
         self.text += "\n";
         for (key, value) in &tree.run {
-            if *value == Written::Bool(false) {
-                continue; // the default of all switches
+            if !is_default(key, value) {
+                self.told(key, value);
             }
-            self.entry(key, value);
-            self.text.pop();
-            self.text += &format!("  # {}\n", docs::key(key));
-            if key == "name" && !description.is_empty() {
-                self.entry("description", &Written::text(description));
+            if key == "name" {
+                for (key, value) in of_all {
+                    // A description speaks for itself.
+                    if key == "description" { self.entry(key, value) } else { self.told(key, value) }
+                }
             }
         }
         for (section, definition, table) in [
@@ -45,6 +46,13 @@ impl Document {
                 value.as_table().into_iter().flatten().for_each(|(key, value)| self.entry(key, value));
             }
         }
+    }
+
+    /// A key of the run with what it means.
+    fn told(&mut self, key: &str, value: &Written) {
+        self.entry(key, value);
+        self.text.pop();
+        self.text += &format!("  # {}\n", docs::key(key));
     }
 
     /// A variant and what it changes, by path.
@@ -105,6 +113,16 @@ impl Document {
         if !line.is_empty() {
             self.text += &format!("{indent}#{line}\n");
         }
+    }
+}
+
+/// Whether a key of the run says what holds without it, and is of the kind that is mostly left out.
+fn is_default(key: &str, value: &Written) -> bool {
+    match key {
+        "one_at_a_time" => *value == Written::Bool(false),
+        "measure" => *value == Written::text("all"),
+        "unrest" => *value == Written::of(&Unrest::default()),
+        _ => false,
     }
 }
 

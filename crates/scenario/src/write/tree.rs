@@ -2,14 +2,15 @@
 
 use super::lean::{lean, prune};
 use super::value::{Table, Written};
-use crate::{DuplexLink, Flow, NamedStage, Relay, Scenario, Tool, stage};
+use crate::judged::spell_measure;
+use crate::{DuplexLink, Experiment, Flow, NamedStage, Relay, Scenario, Tool, stage};
 use congestion::Control;
 use transport::{App, Stack};
 use units::Bytes;
 
 /// The file's tables. Keys of the run are always there, so that variants may differ in them.
 pub(crate) struct Tree {
-    /// `name` to `one_at_a_time`.
+    /// `name` to `unrest`.
     pub run: Table,
     /// By name, those whose stack is not the default.
     pub hosts: Table,
@@ -31,6 +32,8 @@ pub(crate) fn of(s: &Scenario) -> Tree {
         entry("seed", Written::of(&s.seed)),
         entry("sample", Written::of(&s.sample)),
         entry("one_at_a_time", Written::Bool(s.one_at_a_time)),
+        entry("measure", Written::text(&spell_measure(s.measure))),
+        entry("unrest", Written::of(&s.unrest)),
     ];
     let own = s.hosts.iter().filter(|h| h.stack != Stack::default());
     let hosts =
@@ -43,6 +46,18 @@ pub(crate) fn of(s: &Scenario) -> Tree {
         relays: s.relays.iter().map(|r| (r.name.clone(), Written::Table(relay(s, r)))).collect(),
         flows: s.flows.iter().map(|f| (f.name.clone(), Written::Table(flow(s, f)))).collect(),
     }
+}
+
+/// What an experiment says of all its variants.
+pub(crate) fn of_all(experiment: &Experiment) -> Table {
+    let description = Some(&experiment.description).filter(|d| !d.is_empty());
+    let goal = Some(&experiment.goal).filter(|g| !g.is_empty());
+    let said = [
+        ("description", description.map(|d| Written::text(d))),
+        ("goal", goal.map(Written::of)),
+        ("baseline", experiment.baseline.as_deref().map(Written::text)),
+    ];
+    said.into_iter().filter_map(|(key, value)| Some(entry(key, value?))).collect()
 }
 
 fn entry(key: &str, value: Written) -> (String, Written) {

@@ -209,8 +209,12 @@ impl Draw {
             ("seed", &["0", "7", "18446744073709551615"]),
             ("sample", &["\"0s\"", "\"1ms\"", "\"333us\""]),
             ("one_at_a_time", &["true", "false"]),
+            ("measure", &["\"1s..3s\"", "\"all\""]),
+            ("unrest", &["\"repeats\"", "\"always\"", "\"never\""]),
+            ("goal", &["\"goodput\"", "[\"p95 delay\", \"fairness\"]", "[]"]),
         ] {
-            if self.one_in(2) {
+            // Without time series there is nothing to cut an interval from.
+            if self.one_in(2) && !(key == "measure" && text.contains("sample = \"0s\"")) {
                 text += &format!("{key} = {}\n", self.of(values));
             }
         }

@@ -1,0 +1,111 @@
+//! The keys that say what is measured and what it is judged by: `measure`, `goal`, `baseline`.
+
+use crate::de::Fault;
+use crate::error::RefusalCause;
+use crate::tree::Node;
+use crate::{Experiment, Flow, Scenario};
+use serde::Deserialize;
+use transport::App;
+use units::{Goal, Span};
+
+/// What stands between the two times of `measure`.
+const TO: &str = "..";
+
+/// `measure`: two times within the run, or `None` for all of it.
+pub(crate) fn measure(root: &Node, duration: Span, sample: Span) -> Result<Option<[Span; 2]>, Fault> {
+    let Some(node) = root.get("measure") else { return Ok(None) };
+    let text = String::deserialize(node).map_err(|f| f.or_at(node.at))?;
+    if text == "all" {
+        return Ok(None);
+    }
+    let wrong = |cause| Fault::new(cause, node.at);
+    let example = "two times, as in \"2s..18s\", or \"all\"";
+    let bad = |message: String| wrong(RefusalCause::BadValue { message });
+    let (from, to) = text.split_once(TO).ok_or_else(|| bad(format!("must be {example}")))?;
+    let time = |text: &str| text.trim().parse::<Span>().map_err(|e| bad(format!("{e}: must be {example}")));
+    let [from, to] = [time(from)?, time(to)?];
+    if from >= to || to > duration {
+        let allowed =
+            format!("the first time before the second, that one up to the end of the run at {duration}");
+        return Err(wrong(RefusalCause::OutOfRange { found: text, allowed }));
+    }
+    if sample.is_zero() {
+        let message = "`measure` needs time series, and `sample = \"0s\"` records none".into();
+        return Err(wrong(RefusalCause::Conflict { message }));
+    }
+    Ok(Some([from, to]))
+}
+
+/// As the file has it.
+pub(crate) fn spell_measure(measure: Option<[Span; 2]>) -> String {
+    measure.map_or_else(|| "all".into(), |[from, to]| format!("{from}{TO}{to}"))
+}
+
+/// `goal`: one or a list; none where the key is not there.
+pub(crate) fn goals(root: &Node) -> Result<Vec<Goal>, Fault> {
+    let Some(node) = root.get("goal") else { return Ok(Vec::new()) };
+    let mut goals = Vec::new();
+    for node in node.as_array().unwrap_or(std::slice::from_ref(node)) {
+        let word = String::deserialize(node).map_err(|f| f.or_at(node.at))?;
+        let known = || Goal::ALL.iter().map(|g| g.name().into()).collect();
+        let unknown =
+            |word| Fault::new(RefusalCause::UnknownWord { what: "goal", word, known: known() }, node.at);
+        let goal = Goal::named(&word).ok_or_else(|| unknown(word))?;
+        if goals.contains(&goal) {
+            let name = goal.name().into();
+            return Err(Fault::new(RefusalCause::DuplicateName { what: "goal", name }, node.at));
+        }
+        goals.push(goal);
+    }
+    Ok(goals)
+}
+
+/// `baseline`: the name of a variant.
+pub(crate) fn baseline(root: &Node, variants: &[&str]) -> Result<Option<String>, Fault> {
+    let Some(node) = root.get("baseline") else { return Ok(None) };
+    let name = String::deserialize(node).map_err(|f| f.or_at(node.at))?;
+    if variants.contains(&name.as_str()) {
+        return Ok(Some(name));
+    }
+    let known = variants.iter().map(|v| v.to_string()).collect();
+    Err(Fault::new(RefusalCause::UnknownName { what: "variant", name, known }, node.at))
+}
+
+impl Experiment {
+    /// What its variants are judged by, the most important first: `goal`, or what follows from the first variant's
+    /// applications.
+    pub fn goals(&self) -> Vec<Goal> {
+        match (&self.goal[..], self.variants.first()) {
+            ([], Some(first)) => first.scenario.usual_goals(),
+            (stated, _) => stated.to_vec(),
+        }
+    }
+
+    /// The variant that the others are compared with: `baseline`, or the first.
+    pub fn baseline(&self) -> Option<&str> {
+        let first = || self.variants.first().map(|v| v.name.as_str());
+        self.baseline.as_deref().or_else(first)
+    }
+}
+
+impl Scenario {
+    /// What matters to those who use its applications. Who waits for pages or answers looks at times, who has a call at
+    /// delays; what only moves data is judged by how much it moves.
+    pub fn usual_goals(&self) -> Vec<Goal> {
+        let mut goals: Vec<Goal> = self.flows.iter().map(usual).collect();
+        // Traffic without an end is the background of whoever waits.
+        if goals.iter().any(|&g| g != Goal::Goodput) {
+            goals.retain(|&g| g != Goal::Goodput);
+        }
+        goals.sort_unstable();
+        goals.dedup();
+        if goals.is_empty() { vec![Goal::Goodput] } else { goals }
+    }
+}
+
+fn usual(flow: &Flow) -> Goal {
+    match flow.app {
+        App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
+        App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
+    }
+}
