@@ -151,19 +151,20 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     if data_waits(r, facts) || link_full(r, facts) {
         return false;
     }
-    let over = if facts.waits_before_capture { r.rtt_min } else { r.rtt } - facts.least;
-    if over.is_nan() || over <= least_queue_delay(facts).max(0.004) {
+    let Some(rtt) = (if facts.waits_before_capture { r.rtt_min } else { r.rtt }) else { return false };
+    let over = rtt - facts.least;
+    if over <= least_queue_delay(facts).max(0.004) {
         return false;
     }
     // No timestamps tell which way; but one is full, and the other is not.
-    if r.ack_delay.is_nan() && r.data_wait.is_nan() && r.data_delay.is_nan() {
+    if r.ack_delay.or(r.data_wait).or(r.data_delay).is_none() {
         return mostly_full(&facts.reverse_full, r) && !limiter_is_full(r, facts);
     }
     let back = match facts.waits_before_capture {
         false => r.ack_delay,
-        true => over - r.data_delay,
+        true => r.data_delay.map(|delay| over - delay),
     };
-    back > 0.6 * over
+    back.is_some_and(|back| back > 0.6 * over)
 }
 
 /// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
@@ -202,7 +203,7 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
 /// All packets of the round waited on the data's way, as timestamps tell.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
-    wait > least_queue_delay(facts).max(0.002)
+    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(0.002))
 }
 
 /// The sender had no more to send: a twelfth of its packets at least are small and pushed.
@@ -213,7 +214,7 @@ fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
 
 /// The window was full for a good part of the round, and what moved was what it let out.
 fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
-    r.window.is_finite() && r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > r.window
+    r.window.is_some_and(|window| r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > window)
 }
 
 /// Lost packets are repaired one by one, and the window stays full until they are: without SACK congestion control sends
@@ -243,9 +244,10 @@ fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
 
 /// Packets waited in this round.
 fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
-    let waits = |r: &RoundTripSpan| r.rtt_min > facts.base + least_queue_delay(facts);
+    let waits = |rtt: f64| rtt > facts.base + least_queue_delay(facts);
     // A round without a sample is as the one before.
-    waits(&rounds[i]) || i > 0 && !rounds[i].rtt_min.is_finite() && waits(&rounds[i - 1])
+    let before = || i.checked_sub(1).and_then(|i| rounds[i].rtt_min);
+    rounds[i].rtt_min.or_else(before).is_some_and(waits)
 }
 
 /// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
@@ -293,7 +295,7 @@ mod tests {
             resent: resent * MSS,
             acked: acked * MSS,
             inflight: 1000.0 * MSS,
-            window: 1000.0 * MSS,
+            window: Some(1000.0 * MSS),
             window_full: 0.1,
             ..RoundTripSpan::default()
         };

@@ -15,11 +15,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
     let delivery = fastest(rounds, bytes as f64 / seconds.max(1e-9));
     let sending = || rounds.iter().filter(|r| r.packets > 0);
     let inflight: f64 = sending().map(|r| r.inflight).sum::<f64>() / sending().count().max(1) as f64;
-    let window = rounds
-        .iter()
-        .map(|r| r.window)
-        .filter(|w| w.is_finite())
-        .fold(None, |m: Option<f64>, w| Some(m.map_or(w, |m| m.max(w))));
+    let window = rounds.iter().filter_map(|r| r.window).max_by(f64::total_cmp);
     Measures {
         goodput_mbps: mbps(bytes as f64, seconds),
         max_delivery_mbps: delivery * 8e-6,

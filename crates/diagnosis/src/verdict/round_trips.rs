@@ -26,19 +26,19 @@ pub(crate) struct RoundTripSpan {
     pub short: u32,
     /// Most bytes in flight.
     pub inflight: f64,
-    /// Least receive window; infinite where unknown.
-    pub window: f64,
-    /// Least RTT, seconds; NaN where there was no sample.
-    pub rtt_min: f64,
-    /// Mean RTT, seconds; NaN likewise.
-    pub rtt: f64,
-    /// Least delay of data on its way to the capture, seconds; NaN where unknown.
-    pub data_delay: f64,
-    /// Least delay of ACKs on their way to the capture; NaN where unknown.
-    pub ack_delay: f64,
+    /// Least receive window, bytes; `None` where unknown.
+    pub window: Option<f64>,
+    /// Least RTT, seconds; `None` where there was no sample.
+    pub rtt_min: Option<f64>,
+    /// Mean RTT, seconds; `None` likewise.
+    pub rtt: Option<f64>,
+    /// Least delay of data on its way to the capture, seconds; `None` where unknown.
+    pub data_delay: Option<f64>,
+    /// Least delay of ACKs on their way to the capture, seconds; `None` where unknown.
+    pub ack_delay: Option<f64>,
     /// Least that a packet took too long from sender to receiver, seconds: its RTT less what its ACK took too long;
-    /// NaN where timestamps do not tell.
-    pub data_wait: f64,
+    /// `None` where timestamps do not tell.
+    pub data_wait: Option<f64>,
     /// Seconds with nothing outstanding.
     pub idle: f64,
     /// Seconds more in which all that the application wrote had left.
@@ -76,17 +76,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         .map(|i| {
             let from = first + i as f64 * width;
             let (low, high) = (from.max(begin), (from + width).min(end));
-            RoundTripSpan {
-                from: low,
-                width: (high - low).max(0.0),
-                window: f64::INFINITY,
-                rtt_min: f64::NAN,
-                rtt: f64::NAN,
-                data_delay: f64::NAN,
-                ack_delay: f64::NAN,
-                data_wait: f64::NAN,
-                ..RoundTripSpan::default()
-            }
+            RoundTripSpan { from: low, width: (high - low).max(0.0), ..RoundTripSpan::default() }
         })
         .collect();
     let mut rtts = vec![(0.0f64, 0.0f64); count];
@@ -104,18 +94,10 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         r.acks += b.acks;
         r.short += b.short;
         r.inflight = r.inflight.max(b.inflight as f64);
-        if let Some(window) = b.window.get() {
-            r.window = r.window.min(window as f64);
-        }
-        if let Some(rtt) = b.rtts.least.get() {
-            r.rtt_min = r.rtt_min.min(micros(rtt));
-        }
-        if let Some(delay) = b.data_delay.get() {
-            r.data_delay = r.data_delay.min(micros(delay));
-        }
-        if let Some(delay) = b.ack_delay.get() {
-            r.ack_delay = r.ack_delay.min(micros(delay));
-        }
+        r.window = least(r.window, b.window.get().map(|w| w as f64));
+        r.rtt_min = least(r.rtt_min, b.rtts.least.get().map(micros));
+        r.data_delay = least(r.data_delay, b.data_delay.get().map(micros));
+        r.ack_delay = least(r.ack_delay, b.ack_delay.get().map(micros));
         *sum = (sum.0 + micros(b.rtts.sum()), sum.1 + b.rtts.count as f64);
         let idle = b.paused(PauseKind::Idle);
         r.idle += micros(idle);
@@ -128,12 +110,12 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         let at = ((at - first) / width).floor();
         if at >= 0.0 && at < count as f64 {
             let r = &mut out[at as usize];
-            r.data_wait = r.data_wait.min(wait);
+            r.data_wait = least(r.data_wait, Some(wait));
         }
     }
     for (r, (sum, n)) in out.iter_mut().zip(rtts) {
         if n > 0.0 {
-            r.rtt = sum / n;
+            r.rtt = Some(sum / n);
         }
         // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
         r.idle = r.idle.min(r.width);
@@ -146,6 +128,14 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         }
     }
     out
+}
+
+/// The less of two that may be unknown.
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (known, None) | (None, known) => known,
+    }
 }
 
 /// When the ACK of each packet came, seconds since the connection's first packet, and what the packet took too long.
