@@ -6,6 +6,7 @@
 //! timeouts, queues), and the best change of path and of congestion control, each with what it costs in delay.
 
 mod change;
+mod mtu;
 mod remedy;
 
 use crate::figures::{Row, rows};
@@ -132,7 +133,7 @@ fn carries(subject: &NamedVariant, lang: Lang) -> String {
 
 /// What the path did to a variant.
 fn facts(row: &Row, lang: Lang) -> Vec<String> {
-    let mut list = Vec::new();
+    let mut list = mtu::facts(row, lang);
     if let Some((kind, share)) = dropper(row).filter(|d| d.1 >= 0.0005) {
         let what = called("dropper", kind, lang);
         list.push(fill("story.dropped", lang, &[("what", &what), ("share", &percent(share))]));
