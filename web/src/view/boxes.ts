@@ -50,7 +50,7 @@ function table(entries: Entry[], { key, of, spell }: (typeof KINDS)[number]): HT
       h("th", { scope: "row", class: "text" }, name(entry.name), " ", h("span", { class: "dim" }, t(`ui.clock.${entry.variant.clock}`))),
       h("td", { class: "box" }, box(five, most, t("ui.boxes.words", { name: entry.name.slice(0, 80), numbers: numbers(five) }))),
       h("td", { class: "number" }, numbers(five)));
-  const head = h("tr", {}, h("th", { scope: "col", class: "text" }, t("ui.col.variant")), h("th", { scope: "col", class: "box" }, axis), h("th", { scope: "col", class: "number" }, t("ui.boxes.numbers")));
+  const head = h("tr", {}, h("th", { scope: "col", class: "text" }, t("ui.col.variant")), h("th", { scope: "col", class: "box" }, h("span", { class: "hidden" }, t(`ui.boxes.${key}`)), axis), h("th", { scope: "col", class: "number" }, t("ui.boxes.numbers")));
   return h("figure", { class: "boxes group", "data-of": key }, h("h3", {}, t(`ui.boxes.${key}`)), h("div", { class: "boxes-scroll", tabindex: 0, role: "region", "aria-label": t(`ui.boxes.${key}`) }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows.map(row)))));
 }
 
