@@ -32,6 +32,11 @@ export class Data<S extends { blob: string } = Series> {
     return this.values(of.resent?.[name]);
   }
 
+  /** As `column`, of the list of answers: when each was asked for and how long it took. */
+  responses(of: FlowSeries, name: string): Float64Array | null {
+    return this.values((of as { responses?: Record<string, Column> }).responses?.[name]);
+  }
+
   private values(column: Column | undefined): Float64Array | null {
     if (!column || !this.bytes) return null;
     let values = this.columns.get(column);

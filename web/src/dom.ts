@@ -18,6 +18,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return el;
 }
 
+/** As `h`, of SVG. */
+export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+  const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    el.setAttribute(key, value === true ? "" : String(value));
+  }
+  append(el, children);
+  return el;
+}
+
 export function append(el: globalThis.Element, children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;

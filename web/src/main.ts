@@ -2,37 +2,46 @@
 //
 // #report                      all of the page; data-ready="true" once it is made
 // #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
+// #notice                      warnings and whether all was run; absent where there is nothing to warn of
 // #story                       the sentence on top
 // #path                        section; [data-host], [data-link], [data-stage="link.direction.stage"] with data-worst (dropped
 //                              most) and data-differs (unlike the first variant's); tabs button[data-side]
 // #variants                    the table; tr.variant[data-row=index][data-variant=name][data-side=a|b] (aria-selected), in it
 //                              button[data-pick=a|b], button.expand, td[data-col=goodput|share|each|jain|lost|resent|rto|rtt|drops|queue|…]
+//                              th[data-by][aria-sort] button.sort; select#group-by, tr.group-row[data-group]
 //                              #details-INDEX: the flows' rows tr[data-flow=name] once expanded
 // #plots                       section; data-columns=1|2; .toolbar button[data-zoom=in|out|left|right|whole]
 // #range                       data-from, data-to: seconds in view
 // .plots-head[data-side]       heads of the columns; .picker: choice of flows where there are more than 8
-// figure.plot[data-kind=throughput|rates|rtt|cwnd|queue|drops|states|sequence][data-side=a|b]
+// figure.plot[data-kind=throughput|each|rates|rtt|delay|cwnd|queue|drops|states|sequence][data-side=a|b]
 //   .canvas#plot-KIND-SIDE     focusable; data-drawn="true" once drawn, for data-from..data-to seconds; data-points: times drawn; data-exact: whether they are
 //                              all samples in view; data-bin: seconds of a bin, 0 where there is none
 //   .legend output[data-series][data-value]  a curve's value at the cursor, full precision ("" unknown); series is
-//                              `total`, `FLOW` (throughput, states), `FLOW COLUMN` or `ELEMENT COLUMN`; li.at[data-time]
+//                              `total`, `group NAME`, `p5`…`p95`, `FLOW` (throughput, states), `FLOW COLUMN` or `ELEMENT COLUMN`; li.at[data-time]
 //   button[data-save=csv|png]
 // #speech                      aria-live: what the keyboard's cursor reads (shift + arrows on a focused .canvas)
+// #copy-link                   copies the address, whose hash is the view: a, b, t=from-to, sort, group, fa, fb, plot, lang
+// #repeats figure.boxes[data-of=goodput|rtt], #distributions figure.cdf[data-of=response|completion]
 // #not-drawn                   which plots are left out, and why
 // document.documentElement     lang, data-theme
 
 import { diagnosis, FORMAT as CAPTURE } from "./diagnosis/main";
 import type { DiagnosisPage } from "./diagnosis/model";
 import { h } from "./dom";
-import { setLang, t } from "./i18n";
+import { lang, setLang, t } from "./i18n";
+import * as link from "./link";
+import type { Linked } from "./link";
 import type { Lang, Page } from "./model";
 import { variants } from "./plot/gallery";
 import { Plots } from "./plot/section";
 import { keep, recall } from "./prefs";
 import { Runs } from "./state";
 import { onThemeChange, setTheme, theme } from "./theme";
+import { boxes } from "./view/boxes";
+import { distributions } from "./view/cdf";
 import { recolor } from "./view/details";
 import { footer, header, story, type Controls } from "./view/header";
+import { notice } from "./view/notice";
 import { path } from "./view/path";
 import { table } from "./view/table";
 
@@ -42,6 +51,8 @@ const FORMAT = "longfat-report/1";
 export interface View {
   /** To open in. */
   lang: Lang;
+  /** What the address asked for, over what the reader chose before. */
+  linked?: Lang | null;
   make(controls: Controls): { parts: HTMLElement[]; plots: Pick<Plots, "retheme" | "destroy"> | null };
 }
 
@@ -52,17 +63,38 @@ function read(): View {
   return report(page as Page);
 }
 
+/** The plot that is nearest below the window's top. */
+function inView(): string | null {
+  const all = [...document.querySelectorAll<HTMLElement>(".plots-body .group")];
+  const at = all.find((el) => el.getBoundingClientRect().bottom > 60);
+  return at && at.getBoundingClientRect().top < innerHeight / 2 ? (at.dataset.kind ?? null) : null;
+}
+
 function report(page: Page): View {
   const state = new Runs(page);
+  const asked: Linked = state.entries.length ? link.read(state, location.hash) : { lang: null, plot: null };
+  let waiting = 0;
+  /** The address follows what is shown, a moment later: a drag changes it at every step. */
+  const follow = (): void => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => link.write(link.written(state, lang(), inView())), 250);
+  };
+  const copyLink = (): Promise<boolean> => link.copy(`${location.href.replace(/#.*$/, "")}#${link.written(state, lang(), inView())}`);
   return {
     lang: page.lang,
+    linked: asked.lang,
     make(controls) {
       state.silence();
-      const parts: (HTMLElement | null)[] = [header(state, controls), story(state)];
+      controls = { ...controls, copyLink: state.entries.length ? copyLink : undefined };
+      const parts: (HTMLElement | null)[] = [header(state, controls), notice(state), story(state)];
       let plots: Plots<(typeof state.entries)[0]> | null = null;
       if (state.entries.length) {
         plots = new Plots(state, variants(state));
-        parts.push(path(state), table(state), plots.root);
+        parts.push(path(state), table(state), boxes(state), plots.root, distributions(state));
+        for (const topic of ["pick", "range", "flows", "table"] as const) state.on(topic, follow);
+        if (asked.plot) plots.lookAt(asked.plot);
+        else if (waiting || location.hash) follow();
+        asked.plot = null;
       } else {
         parts.push(h("p", { class: "none" }, t("ui.empty")));
       }
@@ -75,7 +107,7 @@ function report(page: Page): View {
 function main(root: HTMLElement): void {
   const view = read();
   const kept = recall("lang");
-  setLang(kept === "en" || kept === "zh" ? kept : view.lang);
+  setLang(view.linked ?? (kept === "en" || kept === "zh" ? kept : view.lang));
   setTheme(theme());
   let plots: ReturnType<View["make"]>["plots"] = null;
 

@@ -35,7 +35,7 @@ export interface Range {
 }
 
 export type Side = "a" | "b";
-type Topic = "pick" | "range" | "cursor" | "flows";
+type Topic = "pick" | "range" | "cursor" | "flows" | "table";
 
 export class State<E extends Subject = Subject> {
   /** Null shows all. */
@@ -61,7 +61,7 @@ export class State<E extends Subject = Subject> {
     this.listeners.clear();
   }
 
-  private tell(topic: Topic): void {
+  protected tell(topic: Topic): void {
     for (const listener of this.listeners.get(topic) ?? []) listener();
   }
 
@@ -132,10 +132,22 @@ export class State<E extends Subject = Subject> {
   }
 }
 
+/** A column that the table is sorted by; greatest or first letter first unless `reversed`. */
+export interface Sort {
+  key: string;
+  reversed: boolean;
+}
+
+/** What flows are put together by in the table; null: as each variant has it unasked. */
+export type Group = "cc" | "direction" | "name" | "from" | "none" | null;
+
 /** Variants of results. */
 export class Runs extends State<Entry> {
   /** Names of the flows that the reader chose to see, by entry. */
   readonly flows = new Map<Entry, Set<string>>();
+  /** Null leaves the results' order. */
+  sort: Sort | null = null;
+  group: Group = null;
 
   constructor(readonly page: Page) {
     const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
@@ -146,6 +158,18 @@ export class Runs extends State<Entry> {
     const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
     const a = told[0] ?? entries[0];
     super(entries, a, told[1] ?? entries.find((e) => e !== a) ?? null);
+  }
+
+  /** Sorts by a column; by the one it is sorted by, the other way round. */
+  sortBy(key: string): void {
+    this.sort = { key, reversed: this.sort?.key === key && !this.sort.reversed };
+    this.tell("table");
+  }
+
+  groupBy(group: Group): void {
+    this.group = group;
+    this.tell("table");
+    this.changed();
   }
 
   pickFlows(entry: Entry, names: Set<string>): void {

@@ -251,22 +251,48 @@ export interface Figures {
   ci95_mbps?: number;
   /** The rate that all flows meet together, or each for itself where they were measured one at a time, Mbit/s. */
   common_limit_mbps?: number;
+  /** Seconds that flows took from start to last byte, median. */
+  completion_p50_s?: number;
+  /** 95th percentile. */
+  completion_p95_s?: number;
+  /** Share of datagrams that did not arrive, 0 to 1, averaged as above. */
+  datagrams_lost?: number;
+  /** One-way delay of datagrams, ms, median; for probes there and back. Of several flows averaged as RTTs are. */
+  delay_p50_ms?: number;
+  /** 95th percentile, as above. */
+  delay_p95_ms?: number;
   /** Packets that elements dropped. */
   dropped?: number;
   /** Their goodputs, least and most, Mbit/s. */
   each_mbps?: [number, number];
   /** Flows compared: the TCP flows, or all where there is none. */
   flows: number;
+  /** Goodput over repeats, Mbit/s: least, quartiles, most. */
+  goodput_box?: number[];
   /** Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing. */
   goodput_mbps?: number;
   /** Jain's fairness index, of several flows that shared the path. */
   jain_index?: number;
+  /** Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, averaged as above. */
+  jitter_ms?: number;
   /** Share of data packets that the path dropped, 0 to 1, where every flow knows it. */
   lost?: number;
   /** The longest queue of any element, packets. */
   max_queue?: number;
+  /** The least mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5. */
+  mos?: number;
+  /** Seconds of whole pages, median, as above. */
+  page_p50_s?: number;
+  /** 95th percentile, as above. */
+  page_p95_s?: number;
   /** Retransmissions. */
   resent: number;
+  /** Seconds from request to last byte of the answer, median; of several flows averaged, each weighing as many as it had. */
+  response_p50_s?: number;
+  /** 95th percentile, as above. */
+  response_p95_s?: number;
+  /** Mean RTT over repeats, ms: least, quartiles, most. */
+  rtt_box?: number[];
   /** Mean, as above. */
   rtt_mean_ms?: number;
   /** Median RTT, ms, averaged over the flows compared, each weighing as many packets as it sent. */
@@ -275,8 +301,14 @@ export interface Figures {
   rtt_p95_ms?: number;
   /** Goodput as a share of the tightest limit, 0 to 1. */
   share?: number;
+  /** The part of it that TCP flows carried, where there are both. */
+  tcp_mbps?: number;
   /** Retransmission timeouts. */
   timeouts: number;
+  /** The part of it that datagrams carried, as above. */
+  udp_mbps?: number;
+  /** Flows that have an end and did not come to it. */
+  unfinished: number;
 }
 
 /** One direction of one connection. */
@@ -335,15 +367,19 @@ export interface FlowRepeats {
 
 /** A flow's summary. */
 export interface FlowResult {
+  /** The flow's own time, seconds: from when its connection stood, or its first datagram was due, to when it was done or the run ended. */
+  active_s: number;
   /** Congestion control; `udp` for datagrams. */
   cc: string;
-  /** Exchanges completed, for `request` flows. */
+  /** Exchanges completed, for `request` flows; pages, for `page` flows. */
   completed?: number;
+  /** Seconds from the flow's start to its last byte at the receiving application; absent where it has no end, or did not come to it. */
+  completion_s?: number;
   /** Payload bytes delivered. */
   delivered_bytes: number;
   /** Sending host. */
   from: string;
-  /** Payload delivered to the receiving application, Mbit/s, over the flow's own time. */
+  /** Payload delivered to the receiving application in the measured interval of the variant (`VariantResult::measured_s`), Mbit/s. */
   goodput_mbps: number;
   /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `VariantResult::limit_mbps`. */
   limit_mbps?: number;
@@ -353,8 +389,14 @@ export interface FlowResult {
   mss_bytes?: number;
   /** Its name. */
   name: string;
+  /** Times of whole pages, for `page` flows. */
+  page_s?: TimesSummary;
+  /** What a call would hear, for datagram flows. */
+  real_time?: RealTime;
   /** Means and intervals, when the variant was run more than once. */
   repeats?: FlowRepeats;
+  /** Times from request to last byte of the answer, for `request` and `page` flows. */
+  response_s?: TimesSummary;
   /** Retransmissions among `sent_packets`. */
   retransmitted_packets: number;
   /** Round-trip times, one sample an ACK (for `udp`: one-way delay). */
@@ -369,6 +411,8 @@ export interface FlowResult {
   timeouts: number;
   /** Receiving host. */
   to: string;
+  /** It has an end and did not come to it. */
+  unfinished?: boolean;
 }
 
 /** A flow's columns. */
@@ -381,6 +425,22 @@ export interface FlowSeries {
   resent: Record<string, PageColumn>;
   /** Names of the states that the column `state` counts. */
   states: string[];
+}
+
+/** What a comparison of variants is about: which of two results is the better one. */
+export type Goal = "goodput" | "p95 delay" | "completion time" | "page time" | "fairness";
+
+/** What flows are put together by. */
+export type GroupBy = "cc" | "from" | "direction" | "name";
+
+/** Flows of a variant that have something in common. */
+export interface GroupFigures {
+  /** Of them together. */
+  figures: Figures;
+  /** Their places in the variant. */
+  members: number[];
+  /** What they have in common. */
+  name: string;
 }
 
 /** A guess with its confidence. */
@@ -589,6 +649,26 @@ export interface PathStage {
   settings?: Record<string, string>;
 }
 
+/** What datagrams met on their way, as a receiver that plays them out sees it. */
+export interface RealTime {
+  /** One-way delay; for probes there and back. */
+  delay_ms: RttSummary;
+  /** Interarrival jitter (RFC 3550 section 6.4.1), its mean over all packets, ms. */
+  jitter_ms: number;
+  /** Packets in such a run, most. */
+  loss_burst_max: number;
+  /** Packets in such a run, mean. */
+  loss_burst_mean: number;
+  /** Runs of lost packets. */
+  loss_bursts: number;
+  /** Share of packets that did not arrive, 0 to 1. */
+  lost: number;
+  /** Mean opinion score that follows from it (G.107 annex B), 1 to 4.5. */
+  mos?: number;
+  /** Transmission rating R of the E-model (ITU-T G.107), for `voice` flows. */
+  r_factor?: number;
+}
+
 /** A change that would help. */
 export interface Remedy {
   /** What is expected to change; empty where no bound is known. */
@@ -640,6 +720,18 @@ export interface RemedySetting {
 /** What a number of a remedy counts. */
 export type RemedyUnit = "Mbit/s" | "bytes" | "ms" | "times";
 
+/** What each repeat of a variant yielded, in the order of `Repeats::seeds`; empty in older results. */
+export interface RepeatValues {
+  /** Jain's fairness index. */
+  jain_index: number[];
+  /** Retransmissions of all flows. */
+  retransmitted_packets: number[];
+  /** Mean RTT, ms, as `Repeats::rtt_mean_ms`. */
+  rtt_mean_ms: number[];
+  /** Sum of the flows' goodputs, Mbit/s. */
+  total_goodput_mbps: number[];
+}
+
 /** A variant over its repeats, each with a seed of its own. */
 export interface Repeats {
   /** Jain's fairness index. */
@@ -654,6 +746,8 @@ export interface Repeats {
   seeds: number[];
   /** Sum of the flows' goodputs, Mbit/s. */
   total_goodput_mbps: Estimate;
+  /** What each repeat yielded, of which these are means. */
+  values: RepeatValues;
 }
 
 /** A result on the page. */
@@ -694,8 +788,16 @@ export interface RttSummary {
 
 /** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
 export interface Run {
+  /** The variant that the others are compared with. */
+  baseline?: string;
   /** What the scenario says it is about. */
   description?: string;
+  /** What the variants are judged by, the most important first. */
+  goals?: Goal[];
+  /** What happened and what helps, in English; absent where there is no flow. */
+  headline?: string;
+  /** Not all that was asked for was run: a run failed or was ended. */
+  partial?: boolean;
   /** The scenario's name. */
   scenario: string;
   /** What this is, and its version. */
@@ -704,6 +806,8 @@ export interface Run {
   seed: number;
   /** Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the simulator's first. */
   variants: VariantResult[];
+  /** What of the scenario is probably not meant, and what makes numbers of this run doubtful. */
+  warnings?: string[];
 }
 
 /** The directory of one variant's series; the bytes are elsewhere, under `blob`. */
@@ -740,6 +844,24 @@ export interface StateTime {
   state: string;
 }
 
+/** Durations of several transfers, exchanges or pages, seconds. */
+export interface TimesSummary {
+  /** How many came to their end. */
+  count: number;
+  /** Longest. */
+  max: number;
+  /** Mean of those that did, as all that follows. */
+  mean: number;
+  /** Median. */
+  p50: number;
+  /** 95th percentile. */
+  p95: number;
+  /** 99th percentile. */
+  p99: number;
+  /** How many had begun and did not come to their end. */
+  unfinished: number;
+}
+
 /** Hosts and the links between them. */
 export interface Topology {
   /** Hosts' names, in the scenario's order. */
@@ -766,6 +888,10 @@ export interface VariantFigures {
   all: Figures;
   /** Of each, in the variant's order. */
   flows: Figures[];
+  /** By what it is shown unasked. */
+  grouped?: GroupBy;
+  /** Of flows put together, by what they have in common; without a key where there would be one group. */
+  groups: Record<string, GroupFigures[]>;
   /** Of each stage, by `link.direction.stage`. */
   stages: Record<string, StageFigures>;
 }
@@ -774,6 +900,8 @@ export interface VariantFigures {
 export interface VariantResult {
   /** Which clock drove it. */
   clock: Clock;
+  /** Times from start to last byte of those flows that have an end and came to it; absent where none has an end. */
+  completion_s?: TimesSummary;
   /** Seconds simulated or measured. */
   duration_s: number;
   /** Path elements in the order packets pass them. */
@@ -784,14 +912,24 @@ export interface VariantResult {
   jain_index: number;
   /** The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none, or where it changes. */
   limit_mbps?: number;
+  /** The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`, else from the first start of a flow to the moment when all flows were done, or to the end of the run. */
+  measured_s: [number, number];
   /** Its name. */
   name: string;
   /** Each flow was measured alone, in a run of its own; elements are named `element@flow`. */
   one_at_a_time?: boolean;
+  /** Times of whole pages, of all flows; absent where none loads pages. */
+  page_s?: TimesSummary;
   /** What the packets pass; absent where it is not known, as of a capture. */
   path?: Topology;
   /** Means and intervals, when the variant was run more than once. */
   repeats?: Repeats;
+  /** Times from request to last byte of the answer, of all flows; absent where none asks. */
+  response_s?: TimesSummary;
+  /** The part of it that TCP flows carried; absent where there is none. */
+  tcp_goodput_mbps?: number;
   /** Sum of the flows' goodputs, Mbit/s. */
   total_goodput_mbps: number;
+  /** The part of it that datagrams carried; absent where there are none. */
+  udp_goodput_mbps?: number;
 }

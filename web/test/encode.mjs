@@ -62,6 +62,7 @@ const LOOK = {
   acked_bytes: { order: 1 },
   rtt_ms: { per: 1000 },
   srtt_ms: { per: 1000 },
+  delay_ms: { per: 1000 },
   tokens_bytes: { per: 10 },
 };
 

@@ -21,7 +21,41 @@ function one(v, flows, total, limit, elements) {
     dropped: elements.length ? sum(elements, (e) => e.dropped_packets) : undefined,
     max_queue: elements.length ? Math.max(...elements.map((e) => e.max_queue_packets)) : undefined,
     common_limit_mbps: limit, bdp_packets: limit && tcp.length ? (limit * 1e3 * round) / 8 / (tcp[0].mss_bytes + 40) : undefined,
+    ...taken(flows), unfinished: flows.filter((f) => f.unfinished).length,
     cc: [...new Set(flows.map((f) => f.cc))].join(", "),
+  });
+}
+
+/** Quantiles as R's type 7. */
+export function quantile(values, q) {
+  const all = [...values].sort((a, b) => a - b);
+  if (!all.length) return undefined;
+  const place = q * (all.length - 1);
+  const [low, high] = [all[Math.floor(place)], all[Math.ceil(place)]];
+  return low + (high - low) * (place - Math.floor(place));
+}
+
+/** What datagrams met and how long flows took, of those that say. */
+function taken(flows) {
+  const done = flows.flatMap((f) => f.completion_s ?? []);
+  const [first] = flows.flatMap((f) => f.real_time ?? []);
+  return {
+    completion_p50_s: quantile(done, 0.5), completion_p95_s: quantile(done, 0.95),
+    delay_p50_ms: first?.delay_ms.p50, delay_p95_ms: first?.delay_ms.p95, jitter_ms: first?.jitter_ms, mos: first?.mos,
+  };
+}
+
+/** Flows put together by what `of` says of each; none where there is one group. */
+function together(v, of) {
+  const names = [...new Set(v.flows.map(of))];
+  if (names.length < 2 || names.length === v.flows.length) return [];
+  return names.map((name) => {
+    const members = v.flows.flatMap((f, i) => (of(f) === name ? [i] : []));
+    const flows = members.map((i) => v.flows[i]);
+    const rates = flows.map((f) => f.goodput_mbps);
+    const total = sum(rates, (x) => x);
+    const all = one({ jain_index: total ** 2 / (rates.length * sum(rates, (x) => x * x)) }, flows, total, v.limit_mbps, []);
+    return { name, members, figures: all };
   });
 }
 
@@ -31,8 +65,13 @@ export function figures(v) {
   const stage = ({ dropped_packets: dropped, passed_packets, max_queue_packets: max_queue }) => ({
     dropped, max_queue, drop_share: dropped > 0 ? dropped / (dropped + passed_packets) : 0, worst: most > 0 && dropped === most,
   });
+  const groups = { cc: together(v, (f) => f.cc), direction: together(v, (f) => `${f.from} → ${f.to}`) };
+  const five = (values) => values && [0, 0.25, 0.5, 0.75, 1].map((q) => quantile(values, q));
+  const boxes = { goodput_box: five(v.repeats?.values.total_goodput_mbps), rtt_box: five(v.repeats?.values.rtt_mean_ms) };
   return {
-    all: one(v, v.flows, v.total_goodput_mbps, v.limit_mbps, v.elements),
+    all: known({ ...one(v, v.flows, v.total_goodput_mbps, v.limit_mbps, v.elements), ...boxes }),
+    groups: Object.fromEntries(Object.entries(groups).filter(([, list]) => list.length)),
+    ...(v.flows.length > 8 && groups.cc.length ? { grouped: "cc" } : {}),
     flows: v.flows.map((f) => one(v, [f], f.goodput_mbps, f.limit_mbps ?? v.limit_mbps, [])),
     stages: Object.fromEntries(v.elements.map((e) => [e.name, stage(e)])),
   };

@@ -1,5 +1,5 @@
 // Sample pages: a plausible run of four flows, policer against shaper; and a very large one.
-//   node test/sample.mjs [policer|big|many|hostile|lone] FILE
+//   node test/sample.mjs [policer|big|many|hostile|lone|crowd] FILE
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -183,7 +183,7 @@ export function variant(name, { shaper = false, flows = 4, duration = 20, dt = 0
 
 const STORY = {
   en: "The policer carries little over half of its 19.3 Mbit/s: four flows lose packets together and wait for timeouts; the shaper queues instead and fills the limit.",
-  zh: "监管器只达到其 19.3 Mbit/s 限速的一半多：四条流同时丢包并等待超时；整形器改为排队，用满了限速。",
+  zh: "流量监管只达到其 19.3 Mbit/s 限速的一半多：四条流同时丢包并等待超时；流量整形改为排队，用满了限速。",
   about: [],
 };
 
@@ -219,7 +219,30 @@ function hostile() {
   return made;
 }
 
+/** Twenty-four flows of two controls that come to their end, run five times; and a call. */
+function crowd() {
+  const made = [variant("policer-with-a-very-long-common-name-cubic", { flows: 24, duration: 20 }), variant("policer-with-a-very-long-common-name-bbr", { flows: 24, duration: 20, shaper: true, seed: 2 }), variant("call", { flows: 3, duration: 20, seed: 3 })];
+  made.forEach(({ variant: v }, k) => {
+    v.flows.forEach((f, i) => {
+      f.cc = i % 2 ? "bbr" : "cubic";
+      f.completion_s = 1 + k + i * 0.37 + (i % 5) * 0.9;
+    });
+    const values = [0.9, 0.97, 1, 1.02, 1.2].map((x) => x * v.total_goodput_mbps);
+    const estimate = { mean: v.total_goodput_mbps, ci95: 0.4 };
+    v.repeats = { n: 5, seeds: [1, 2, 3, 4, 5], total_goodput_mbps: estimate, retransmitted_packets: estimate, rtt_mean_ms: estimate, jain_index: estimate, values: { total_goodput_mbps: values, retransmitted_packets: [], rtt_mean_ms: values.map((x) => x * 3), jain_index: [] } };
+  });
+  const [talk] = made[2].variant.flows.splice(2, 1);
+  const series = made[2].flows.find((f) => f.name === talk.name);
+  series.table.delay_ms = series.table.rtt_ms.map((x) => x / 2);
+  series.table.rtt_ms = series.table.rtt_ms.map(() => NaN);
+  delete talk.completion_s;
+  Object.assign(talk, { cc: "udp", real_time: { delay_ms: { min: 2, mean: 3, p50: 2.9, p95: 4.4, p99: 5, max: 6 }, jitter_ms: 0.7, lost: 0.012, loss_bursts: 3, loss_burst_mean: 1.4, loss_burst_max: 3, r_factor: 88, mos: 4.2 } });
+  made[2].variant.flows.push(talk);
+  return page(made, { warnings: ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"], partial: true });
+}
+
 const SAMPLES = {
+  crowd,
   policer: () => page([variant("policer"), variant("shaper-fifo", { shaper: true, seed: 2 })]),
   lone: () => page([variant("policer", { flows: 1 })]),
   /** A million rows: 4 flows of 125,000 samples, two variants. */

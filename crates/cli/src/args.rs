@@ -103,6 +103,9 @@ pub struct RunArgs {
     /// Runs only this variant; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
+    /// Rows of the table for flows put together; default: where a variant has more than 8 flows.
+    #[arg(long, value_enum, value_name = "BY")]
+    pub group: Option<GroupArg>,
     /// Prints one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
@@ -125,6 +128,36 @@ pub struct RunArgs {
     /// How many runs at a time; default: one for each core. On the kernel always one.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// What flows are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GroupArg {
+    /// Congestion control.
+    Cc,
+    /// The host that sends.
+    From,
+    /// Both hosts, in the direction of the data.
+    Direction,
+    /// The scenario's flow, of which `count` are alike.
+    Name,
+    /// No such rows.
+    None,
+}
+
+impl GroupArg {
+    /// As the table takes it.
+    pub fn grouping(this: Option<GroupArg>) -> report::Grouping {
+        use report::{GroupBy, Grouping};
+        match this {
+            None => Grouping::Unasked,
+            Some(GroupArg::None) => Grouping::None,
+            Some(GroupArg::Cc) => Grouping::By(GroupBy::Cc),
+            Some(GroupArg::From) => Grouping::By(GroupBy::From),
+            Some(GroupArg::Direction) => Grouping::By(GroupBy::Direction),
+            Some(GroupArg::Name) => Grouping::By(GroupBy::Name),
+        }
+    }
 }
 
 /// How a result is drawn.

@@ -19,7 +19,7 @@ pub fn terminal() -> Style {
     let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
-    Style { width, color: !set("NO_COLOR") && !dumb }
+    Style { width, color: !set("NO_COLOR") && !dumb, ..Style::default() }
 }
 
 /// The bar that shows it.

@@ -1,6 +1,6 @@
 //! `longfat run`.
 
-use crate::args::RunArgs;
+use crate::args::{GroupArg, RunArgs};
 use crate::draw::{counted, plots};
 use crate::load::load;
 use crate::output::{Results, default_folder};
@@ -9,7 +9,7 @@ use crate::progress::{RunsBar, terminal};
 use crate::provenance::Provenance;
 use crate::tap::Folders;
 use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
-use report::{PlottedSeries, Shown};
+use report::{PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
 use result::{FlowSeries, Run, to_json};
 use scenario::Experiment;
@@ -102,5 +102,6 @@ fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Resu
         eprint!("{kept}");
         return Ok(());
     }
-    crate::print(&format!("{}\n{kept}", report::text(run, series, terminal())))
+    let style = Style { grouping: GroupArg::grouping(args.group), ..terminal() };
+    crate::print(&format!("{}\n{kept}", report::text(run, series, style)))
 }

@@ -94,7 +94,7 @@ fn the_text_begins_with_the_cause_and_what_to_do_and_fits_the_terminal() {
     assert!(text.contains("Shape to ") && text.contains("main cause"), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80) && !text.contains('\x1b'), "{text}");
     let zh = place.longfat(&["diagnose", "office.pcap", "--lang", "zh"]);
-    assert!(stdout(&zh).contains("限速器"), "{}", stdout(&zh));
+    assert!(stdout(&zh).contains("流量监管"), "{}", stdout(&zh));
 
     let Some(text) = on_terminal(&place, 80, "", "diagnose office.pcap") else { return };
     assert!(text.contains("\x1b[1m"), "heads are bold on a terminal");

@@ -140,9 +140,9 @@ impl Htb {
 
 impl Config for Htb {
     const WORDS: Words = Words {
-        label: Label::new("htb", "分层整形器 htb"),
-        one: Label::new("a tree of shapers", "分层整形器"),
-        dropper: Label::new("the shapers' queues", "整形器的队列"),
+        label: Label::new("htb", "分层令牌桶 htb"),
+        one: Label::new("a tree of shapers", "分层令牌桶 (HTB)"),
+        dropper: Label::new("the shapers' queues", "流量整形队列"),
     };
 
     fn check(&self) -> Result<(), Problem> {

@@ -143,9 +143,9 @@ impl Policer {
 
 impl Config for Policer {
     const WORDS: Words = Words {
-        label: Label::new("policer", "限速器 policer"),
-        one: Label::new("a policer", "限速器"),
-        dropper: Label::new("the policer", "限速器"),
+        label: Label::new("policer", "流量监管 policer"),
+        one: Label::new("a policer", "流量监管"),
+        dropper: Label::new("the policer", "流量监管"),
     };
 
     fn check(&self) -> Result<(), Problem> {

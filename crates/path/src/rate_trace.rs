@@ -106,8 +106,8 @@ fn line(text: &str) -> Option<TraceLine> {
 
 impl Config for RateTrace {
     const WORDS: Words = Words {
-        label: Label::new("rate-trace", "变速链路 rate-trace"),
-        one: Label::new("a link of varying rate", "变速链路"),
+        label: Label::new("rate-trace", "变速率链路 rate-trace"),
+        one: Label::new("a link of varying rate", "变速率链路"),
         dropper: Label::new("a queue", "队列"),
     };
 

@@ -89,9 +89,9 @@ impl Shaper {
 
 impl Config for Shaper {
     const WORDS: Words = Words {
-        label: Label::new("shaper", "整形器 shaper"),
-        one: Label::new("a shaper", "整形器"),
-        dropper: Label::new("the shaper's queue", "整形器的队列"),
+        label: Label::new("shaper", "流量整形 shaper"),
+        one: Label::new("a shaper", "流量整形"),
+        dropper: Label::new("the shaper's queue", "流量整形队列"),
     };
 
     fn check(&self) -> Result<(), Problem> {

@@ -1,13 +1,21 @@
-//! The table of a run on both clocks: simulator, kernel, and the ratio of the two.
+//! The table of a run both simulated and on the kernel: what each yielded, and the ratio of the two.
 
 use crate::figures::{Figures, Row, rows};
 use crate::number::{count, millis, short};
 use crate::style::{Style, Tone};
 use crate::table::{TableCell, TableColumn, printable, render};
 use result::{Clock, Run, VariantResult};
+use std::collections::BTreeMap;
 
-/// A row on the simulator's clock, and the figures of each clock.
-type Pair<'a> = (Row<'a>, [Figures; 2]);
+/// What both yielded of one variant, or of one flow.
+struct SimAndKernel<'a> {
+    /// The simulator's.
+    row: Row<'a>,
+    sim: Figures,
+    kernel: Figures,
+    /// The flow's ratio that is furthest from 1.
+    worst: Option<f64>,
+}
 
 /// A ratio further from 1 than this is worth a look.
 const FAR: f64 = 0.10;
@@ -24,7 +32,7 @@ pub(crate) fn label(variant: &VariantResult, both: bool) -> String {
     variant.name.clone() + &clock
 }
 
-fn pairs(run: &Run) -> Vec<Pair<'_>> {
+fn pairs(run: &Run) -> Vec<SimAndKernel<'_>> {
     let (sim, mut kernel): (Vec<Row>, Vec<Row>) =
         rows(run).into_iter().partition(|r| r.variant.clock == Clock::Sim);
     let mut pairs = Vec::new();
@@ -32,57 +40,81 @@ fn pairs(run: &Run) -> Vec<Pair<'_>> {
         let same =
             |k: &Row| k.variant.name == s.variant.name && k.flow.map(|f| &f.name) == s.flow.map(|f| &f.name);
         if let Some(at) = kernel.iter().position(same) {
-            let figures = [s.figures(), kernel.remove(at).figures()];
-            pairs.push((s, figures));
+            let k = kernel.remove(at);
+            let (sim, kernel, worst) = (s.figures(), k.figures(), worst_flow(&s, &k));
+            pairs.push(SimAndKernel { row: s, sim, kernel, worst });
         }
     }
     pairs
 }
 
 fn ratio(sim: f64, kernel: f64) -> TableCell {
-    if !(kernel > 0.0 && sim.is_finite()) {
-        return "–".into();
-    }
-    let r = sim / kernel;
+    if kernel > 0.0 && sim.is_finite() { ratio_cell(sim / kernel) } else { "–".into() }
+}
+
+fn ratio_cell(r: f64) -> TableCell {
     TableCell { text: format!("{r:.2}"), tone: if (r - 1.0).abs() > FAR { Tone::Fair } else { Tone::Plain } }
+}
+
+/// Of the flows that both have, the ratio of goodputs that is furthest from 1, where there are several: a total hides what
+/// one flow takes from another.
+fn worst_flow(sim: &Row, kernel: &Row) -> Option<f64> {
+    let (ours, theirs) = (sim.flows(), kernel.flows());
+    let theirs: BTreeMap<&str, f64> = theirs.iter().map(|f| (f.name.as_str(), f.goodput_mbps)).collect();
+    let both = ours.iter().filter_map(|f| Some((f.goodput_mbps, *theirs.get(f.name.as_str())?)));
+    let ratios: Vec<f64> =
+        both.filter(|&(sim, kernel)| sim > 0.0 && kernel > 0.0).map(|(sim, kernel)| sim / kernel).collect();
+    let far = |a: &&f64, b: &&f64| a.ln().abs().total_cmp(&b.ln().abs());
+    (ours.len() > 1).then(|| ratios.iter().max_by(far).copied()).flatten()
 }
 
 /// The table; ratios are simulator / kernel.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let pairs = pairs(run);
     let mut columns = Vec::new();
-    let mut add = |head, rank, cell: &dyn Fn(&Pair) -> TableCell| {
+    let mut add = |head, rank, cell: &dyn Fn(&SimAndKernel) -> TableCell| {
         columns.push(TableColumn { head, text: rank == 0, rank, cells: pairs.iter().map(cell).collect() });
     };
-    add(["variant", ""], 0, &|p| printable(&p.0.variant.name).into());
-    if pairs.iter().any(|p| p.0.flow.is_some()) {
-        add(["flow", ""], 0, &|p| p.0.flow.map_or_else(TableCell::default, |f| printable(&f.name).into()));
+    add(["variant", ""], 0, &|p| printable(&p.row.variant.name).into());
+    if pairs.iter().any(|p| p.row.flow.is_some()) {
+        add(["flow", ""], 0, &|p| p.row.flow.map_or_else(TableCell::default, |f| printable(&f.name).into()));
     }
     let goodput = |f: &Figures| f.goodput_mbps.unwrap_or(f64::NAN);
-    add(["Mbit/s", "sim"], 255, &|p| short(goodput(&p.1[0])).into());
-    add(["", "kernel"], 254, &|p| short(goodput(&p.1[1])).into());
-    add(["", "ratio"], 253, &|p| ratio(goodput(&p.1[0]), goodput(&p.1[1])));
-    let rtt = |f: &Figures| f.rtt_mean_ms.unwrap_or(f64::NAN);
-    let shown = |f: &Figures| -> TableCell { f.rtt_mean_ms.map_or("–".into(), millis).into() };
-    add(["RTT ms", "sim"], 90, &|p| shown(&p.1[0]));
-    add(["", "kernel"], 89, &|p| shown(&p.1[1]));
-    add(["", "ratio"], 88, &|p| ratio(rtt(&p.1[0]), rtt(&p.1[1])));
-    add(["resent", "sim"], 80, &|p| count(p.1[0].resent).into());
-    add(["", "kernel"], 79, &|p| count(p.1[1].resent).into());
-    add(["RTO", "sim"], 70, &|p| count(p.1[0].timeouts).into());
-    add(["", "kernel"], 69, &|p| count(p.1[1].timeouts).into());
+    add(["Mbit/s", "sim"], 255, &|p| short(goodput(&p.sim)).into());
+    add(["", "kernel"], 254, &|p| short(goodput(&p.kernel)).into());
+    add(["", "ratio"], 253, &|p| ratio(goodput(&p.sim), goodput(&p.kernel)));
+    if pairs.iter().any(|p| p.worst.is_some()) {
+        add(["worst", "flow"], 252, &|p| p.worst.map_or_else(|| "–".into(), ratio_cell));
+    }
+    let rtt = |f: &Figures| f.rtt_p50_ms.unwrap_or(f64::NAN);
+    let shown = |f: &Figures| -> TableCell {
+        let both = f.rtt_p50_ms.zip(f.rtt_p95_ms);
+        both.map_or("–".into(), |(p50, p95)| format!("{}/{}", millis(p50), millis(p95))).into()
+    };
+    add(["RTT ms", "sim"], 90, &|p| shown(&p.sim));
+    add(["p50/p95", "kernel"], 89, &|p| shown(&p.kernel));
+    add(["p50", "ratio"], 88, &|p| ratio(rtt(&p.sim), rtt(&p.kernel)));
+    let drops = |f: &Figures| -> TableCell { f.dropped.map_or("–".into(), count).into() };
+    if pairs.iter().any(|p| p.sim.dropped.is_some()) {
+        add(["drops", "sim"], 86, &|p| drops(&p.sim));
+        add(["", "kernel"], 85, &|p| drops(&p.kernel));
+    }
+    add(["resent", "sim"], 80, &|p| count(p.sim.resent).into());
+    add(["", "kernel"], 79, &|p| count(p.kernel.resent).into());
+    add(["RTO", "sim"], 70, &|p| count(p.sim.timeouts).into());
+    add(["", "kernel"], 69, &|p| count(p.kernel.timeouts).into());
     render(columns, style)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{FlowResult, RttSummary};
+    use result::{ElementResult, FlowResult, RttSummary};
 
     #[test]
     fn each_variant_has_a_row_with_both_clocks_and_their_ratio() {
         let variant = |name: &str, clock, mbps: f64, rtt: f64| {
-            let rtt_ms = RttSummary { mean: rtt, max: rtt, ..RttSummary::default() };
+            let rtt_ms = RttSummary { p50: rtt, p95: 2.0 * rtt, max: 2.0 * rtt, ..RttSummary::default() };
             let flow = FlowResult {
                 name: "f".into(),
                 cc: "cubic".into(),
@@ -106,10 +138,37 @@ mod tests {
         let cells = |name: &str| -> Vec<&str> {
             text.lines().find(|l| l.starts_with(name)).expect("a row").split_whitespace().collect()
         };
-        assert_eq!(cells("policer")[1..7], ["9.00", "12.0", "0.75", "30", "30", "1.00"]);
+        assert_eq!(cells("policer")[1..7], ["9.00", "12.0", "0.75", "30/60", "30/60", "1.00"]);
         // Nothing arrived: no ratio.
         assert_eq!(cells("shaper")[1..4], ["19.3", "0", "–"]);
         assert!(!text.contains("alone"), "one clock is no pair");
         assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_flow_that_is_off_and_drops_are_seen_behind_an_equal_total() {
+        let variant = |clock, rates: [f64; 2], drops| {
+            let flow = |(i, goodput_mbps)| FlowResult {
+                name: format!("f{i}"),
+                cc: "cubic".into(),
+                goodput_mbps,
+                ..FlowResult::default()
+            };
+            let dropped = ElementResult { dropped_packets: drops, ..ElementResult::default() };
+            VariantResult {
+                name: "v".into(),
+                clock,
+                flows: (0..).zip(rates).map(flow).collect(),
+                elements: vec![dropped],
+                total_goodput_mbps: rates.iter().sum(),
+                ..VariantResult::default()
+            }
+        };
+        let variants = vec![variant(Clock::Sim, [11.0, 9.0], 271), variant(Clock::Kernel, [10.0, 10.0], 136)];
+        let text = table(&Run { variants, ..Run::default() }, Style::default());
+        let row: Vec<&str> = text.lines().last().expect("a row").split_whitespace().collect();
+        // 0.9 is further from 1 than 1.1 is.
+        assert_eq!(row[..5], ["v", "20.0", "20.0", "1.00", "0.90"]);
+        assert_eq!(row[8..10], ["271", "136"]);
     }
 }

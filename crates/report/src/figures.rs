@@ -1,8 +1,14 @@
 //! The figures of tables and levels: what the terminal prints, the page shows and plots draw is computed here alone.
 //! How a number is spelt is `crate::number`'s, and the page's own where it speaks another language.
 
-use result::Run;
+mod group;
+mod quantile;
+
+pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
+pub(crate) use quantile::{ascending, five_numbers, quantile};
+
 use result::{ElementResult, Estimate, FlowResult, VariantResult};
+use result::{RealTime, Run, TimesSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +25,12 @@ pub struct Figures {
     /// Goodput as a share of the tightest limit, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
+    /// The part of it that TCP flows carried, where there are both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_mbps: Option<f64>,
+    /// The part of it that datagrams carried, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_mbps: Option<f64>,
     /// Flows compared: the TCP flows, or all where there is none.
     pub flows: usize,
     /// Their goodputs, least and most, Mbit/s.
@@ -43,6 +55,47 @@ pub struct Figures {
     /// Mean, as above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_mean_ms: Option<f64>,
+    /// Seconds that flows took from start to last byte, median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_p50_s: Option<f64>,
+    /// 95th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_p95_s: Option<f64>,
+    /// Flows that have an end and did not come to it.
+    pub unfinished: u64,
+    /// Seconds from request to last byte of the answer, median; of several flows averaged, each weighing as many as it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_p50_s: Option<f64>,
+    /// 95th percentile, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_p95_s: Option<f64>,
+    /// Seconds of whole pages, median, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_p50_s: Option<f64>,
+    /// 95th percentile, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_p95_s: Option<f64>,
+    /// One-way delay of datagrams, ms, median; for probes there and back. Of several flows averaged as RTTs are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_p50_ms: Option<f64>,
+    /// 95th percentile, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_p95_ms: Option<f64>,
+    /// Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, averaged as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ms: Option<f64>,
+    /// Share of datagrams that did not arrive, 0 to 1, averaged as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams_lost: Option<f64>,
+    /// The least mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mos: Option<f64>,
+    /// Goodput over repeats, Mbit/s: least, quartiles, most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput_box: Option<[f64; 5]>,
+    /// Mean RTT over repeats, ms: least, quartiles, most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_box: Option<[f64; 5]>,
     /// Packets that elements dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
@@ -81,6 +134,11 @@ pub struct VariantFigures {
     pub all: Figures,
     /// Of each, in the variant's order.
     pub flows: Vec<Figures>,
+    /// Of flows put together, by what they have in common; without a key where there would be one group.
+    pub groups: BTreeMap<&'static str, Vec<GroupFigures>>,
+    /// By what it is shown unasked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grouped: Option<GroupBy>,
     /// Of each stage, by `link.direction.stage`.
     pub stages: BTreeMap<String, StageFigures>,
 }
@@ -90,7 +148,14 @@ impl VariantFigures {
     pub fn of(variant: &VariantResult) -> VariantFigures {
         let of = |flow| Row { variant, flow }.figures();
         let flows = variant.flows.iter().map(|flow| of(Some(flow))).collect();
-        VariantFigures { all: of(None), flows, stages: stages(&variant.elements) }
+        let groups = GroupBy::ALL.into_iter().map(|by| (by.name(), groups(variant, by)));
+        VariantFigures {
+            all: of(None),
+            flows,
+            groups: groups.filter(|(_, list)| !list.is_empty() && list.len() < variant.flows.len()).collect(),
+            grouped: GroupBy::unasked(variant),
+            stages: stages(&variant.elements),
+        }
     }
 }
 
@@ -179,23 +244,9 @@ impl<'a> Row<'a> {
         self.flow.and_then(|f| f.limit_mbps).or(self.variant.limit_mbps)
     }
 
-    fn sum(&self, f: impl Fn(&FlowResult) -> u64) -> u64 {
-        self.flows().into_iter().map(f).sum()
-    }
-
-    /// The share of data packets that the path dropped, where every flow knows it.
-    fn lost(&self) -> Option<f64> {
-        let lost: u64 = self.flows().iter().map(|f| f.lost_packets).sum::<Option<u64>>()?;
-        let sent = self.sum(|f| f.sent_packets);
-        (sent > 0).then(|| lost as f64 / sent as f64)
-    }
-
     /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
     pub fn rtt(&self, quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
-        let flows: Vec<&FlowResult> = self.compared().into_iter().filter(|f| f.rtt_ms.max > 0.0).collect();
-        let weight: f64 = flows.iter().map(|f| f.sent_packets as f64).sum();
-        let sum: f64 = flows.iter().map(|f| f.sent_packets as f64 * quantile(f)).sum();
-        (weight > 0.0).then(|| sum / weight)
+        rtt(&self.compared(), quantile)
     }
 
     /// The flows' goodputs, least and most; of a single flow's row there is none.
@@ -212,19 +263,31 @@ impl<'a> Row<'a> {
         let together = self.flow.is_some() || !variant.one_at_a_time;
         let goodput_mbps = (together || variant.flows.len() < 2).then(|| self.goodput());
         let limit = self.limit().filter(|&limit| limit > 0.0);
+        let of = of_flows(&self.flows(), &self.compared());
+        // Those of the variant are of all transfers, where a weighted mean of the flows' is not.
+        let whole = |times: Option<TimesSummary>| times.filter(|t| self.flow.is_none() && t.count > 0);
+        let [completion, response, page] =
+            [variant.completion_s, variant.response_s, variant.page_s].map(whole);
+        let parts = variant.tcp_goodput_mbps.zip(variant.udp_goodput_mbps);
+        let parts = parts.filter(|_| self.flow.is_none() && together);
+        let boxes = variant.repeats.as_ref().filter(|r| r.n > 1 && self.flow.is_none() && together);
+        let boxes = boxes.map(|r| &r.values);
         Figures {
             goodput_mbps,
             ci95_mbps: goodput_mbps.and(self.interval()).map(|e| e.ci95),
             share: goodput_mbps.zip(limit).map(|(goodput, limit)| goodput / limit),
-            flows,
+            tcp_mbps: parts.map(|p| p.0),
+            udp_mbps: parts.map(|p| p.1),
             each_mbps: self.each(),
             jain_index: (self.flow.is_none() && together && flows > 1).then_some(variant.jain_index),
-            lost: self.lost(),
-            resent: self.sum(|f| f.retransmitted_packets),
-            timeouts: self.sum(|f| f.timeouts),
-            rtt_p50_ms: self.rtt(|f| f.rtt_ms.p50),
-            rtt_p95_ms: self.rtt(|f| f.rtt_ms.p95),
-            rtt_mean_ms: self.rtt(|f| f.rtt_ms.mean),
+            completion_p50_s: completion.map_or(of.completion_p50_s, |t| Some(t.p50)),
+            completion_p95_s: completion.map_or(of.completion_p95_s, |t| Some(t.p95)),
+            response_p50_s: response.map_or(of.response_p50_s, |t| Some(t.p50)),
+            response_p95_s: response.map_or(of.response_p95_s, |t| Some(t.p95)),
+            page_p50_s: page.map_or(of.page_p50_s, |t| Some(t.p50)),
+            page_p95_s: page.map_or(of.page_p95_s, |t| Some(t.p95)),
+            goodput_box: boxes.and_then(|v| five_numbers(v.total_goodput_mbps.iter().copied())),
+            rtt_box: boxes.and_then(|v| five_numbers(v.rtt_mean_ms.iter().copied())),
             dropped: (!elements.is_empty()).then(|| elements.iter().map(|e| e.dropped_packets).sum()),
             max_queue: elements.iter().map(|e| e.max_queue_packets).max(),
             common_limit_mbps: match self.flow {
@@ -235,8 +298,61 @@ impl<'a> Row<'a> {
                 Some(flow) => self.limit().and_then(|limit| bdp(limit, [flow].into_iter())),
                 None => common_limit(variant).and_then(|limit| bdp(limit, variant.flows.iter())),
             },
-            cc: distinct(self.flows().into_iter().map(|f| f.cc.as_str())),
+            ..of
         }
+    }
+}
+
+/// The flows' quantiles averaged, each flow weighing as many packets as it sent.
+fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
+    weighted(compared.iter().filter(|f| f.rtt_ms.max > 0.0).map(|f| (f.sent_packets, quantile(f))))
+}
+
+/// The mean of values, each with its weight.
+fn weighted(values: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
+    let (weight, sum) = values.fold((0.0, 0.0), |(w, s), (n, x)| (w + n as f64, s + n as f64 * x));
+    (weight > 0.0).then(|| sum / weight)
+}
+
+/// The share of data packets that the path dropped, where every flow knows it.
+fn lost(flows: &[&FlowResult]) -> Option<f64> {
+    let lost: u64 = flows.iter().map(|f| f.lost_packets).sum::<Option<u64>>()?;
+    let sent: u64 = flows.iter().map(|f| f.sent_packets).sum();
+    (sent > 0).then(|| lost as f64 / sent as f64)
+}
+
+/// What is known of `flows` from themselves alone; `compared` are those of them that comparisons are about.
+fn of_flows(flows: &[&FlowResult], compared: &[&FlowResult]) -> Figures {
+    let sum = |f: fn(&FlowResult) -> u64| flows.iter().map(|flow| f(flow)).sum();
+    let completions = ascending(flows.iter().filter_map(|f| f.completion_s));
+    let times = |of: fn(&FlowResult) -> Option<TimesSummary>, value: fn(&TimesSummary) -> f64| {
+        weighted(flows.iter().filter_map(|f| of(f)).map(|t| (t.count, value(&t))))
+    };
+    let real_time = |value: fn(&RealTime) -> f64| {
+        weighted(flows.iter().filter_map(|f| Some((f.sent_packets, value(&f.real_time?)))))
+    };
+    Figures {
+        flows: compared.len(),
+        lost: lost(flows),
+        resent: sum(|f| f.retransmitted_packets),
+        timeouts: sum(|f| f.timeouts),
+        rtt_p50_ms: rtt(compared, |f| f.rtt_ms.p50),
+        rtt_p95_ms: rtt(compared, |f| f.rtt_ms.p95),
+        rtt_mean_ms: rtt(compared, |f| f.rtt_ms.mean),
+        completion_p50_s: quantile(&completions, 0.5),
+        completion_p95_s: quantile(&completions, 0.95),
+        unfinished: sum(|f| u64::from(f.unfinished)),
+        response_p50_s: times(|f| f.response_s, |t| t.p50),
+        response_p95_s: times(|f| f.response_s, |t| t.p95),
+        page_p50_s: times(|f| f.page_s, |t| t.p50),
+        page_p95_s: times(|f| f.page_s, |t| t.p95),
+        delay_p50_ms: real_time(|r| r.delay_ms.p50),
+        delay_p95_ms: real_time(|r| r.delay_ms.p95),
+        jitter_ms: real_time(|r| r.jitter_ms),
+        datagrams_lost: real_time(|r| r.lost),
+        mos: flows.iter().filter_map(|f| f.real_time?.mos).min_by(f64::total_cmp),
+        cc: distinct(flows.iter().map(|f| f.cc.as_str())),
+        ..Figures::default()
     }
 }
 

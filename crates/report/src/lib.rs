@@ -3,6 +3,7 @@
 
 mod both;
 pub mod diagnosis;
+mod elide;
 pub mod figures;
 mod flows;
 mod markup;
@@ -19,9 +20,10 @@ mod summary;
 mod table;
 mod wrap;
 
+pub use figures::GroupBy;
 pub use page::{PlottedSeries, Shown, page};
 pub use strings::Lang;
-pub use style::Style;
+pub use style::{Grouping, Style};
 
 use result::{FlowSeries, Run};
 

@@ -1,4 +1,18 @@
-//! How wide, and whether in colour.
+//! How wide, whether in colour, and which flows together.
+
+use crate::figures::GroupBy;
+
+/// Which rows of flows put together stand below a variant's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Grouping {
+    /// Of many flows ([`GroupBy::unasked`]).
+    #[default]
+    Unasked,
+    /// None.
+    None,
+    /// Of every variant that has several groups.
+    By(GroupBy),
+}
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,12 +21,14 @@ pub struct Style {
     pub width: usize,
     /// ANSI colours.
     pub color: bool,
+    /// Flows put together.
+    pub grouping: Grouping,
 }
 
 /// 80 columns without colour: what goes to a file or a pipe.
 impl Default for Style {
     fn default() -> Style {
-        Style { width: 80, color: false }
+        Style { width: 80, color: false, grouping: Grouping::Unasked }
     }
 }
 

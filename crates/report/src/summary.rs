@@ -1,46 +1,72 @@
-//! The table of variants: one row each, or one for each flow where flows were measured one at a time.
+//! The table of variants: one row each, or one for each flow where flows were measured one at a time; below a variant its
+//! groups of flows, where they are asked for or there are many flows.
 
-use crate::figures::{Figures, Row, rows};
+use crate::figures::{Figures, GroupBy, Row, groups, rows};
 use crate::number::{alike, count, millis, percent, range, short};
-use crate::style::{Style, Tone, tone_of_share};
+use crate::style::{Grouping, Style, Tone, tone_of_share};
 use crate::table::{TableCell, TableColumn, printable, render};
 use result::{Run, VariantResult};
 
+/// A row to be.
+struct SummaryLine<'a> {
+    variant: &'a VariantResult,
+    /// The flow or the group that it is about.
+    part: Option<String>,
+    figures: Figures,
+}
+
+/// By what a variant's flows are put together.
+pub(crate) fn grouped(variant: &VariantResult, grouping: Grouping) -> Option<GroupBy> {
+    match grouping {
+        Grouping::Unasked => GroupBy::unasked(variant),
+        Grouping::None => None,
+        Grouping::By(by) => Some(by).filter(|_| !variant.one_at_a_time),
+    }
+}
+
+/// What to call a group of so many flows.
+pub(crate) fn group_name(flows: usize, name: &str) -> String {
+    format!("{flows} {}", printable(name))
+}
+
+fn lines(run: &Run, grouping: Grouping) -> Vec<SummaryLine<'_>> {
+    let of = |row: Row<'_>| row.flow.map(|f| printable(&f.name));
+    let mut lines = Vec::new();
+    for row in rows(run) {
+        let (variant, figures) = (row.variant, row.figures());
+        let parts = grouped(variant, grouping).map(|by| groups(variant, by)).unwrap_or_default();
+        let all = (!parts.is_empty()).then(|| "all".to_string());
+        lines.push(SummaryLine { variant, figures, part: of(row).or(all) });
+        lines.extend(parts.into_iter().map(|g| SummaryLine {
+            variant,
+            part: Some(group_name(g.members.len(), &g.name)),
+            figures: g.figures,
+        }));
+    }
+    lines
+}
+
 /// The table; its last line says what ± means when there is one.
 pub(crate) fn table(run: &Run, style: Style) -> String {
-    let rows = rows(run);
-    let mut columns = vec![names(&rows)];
-    let lines: Vec<(&Row, Figures)> = rows.iter().map(|r| (r, r.figures())).collect();
-    let mut add = |head, rank, cell: &dyn Fn(&Row, &Figures) -> Option<TableCell>| {
-        let cells: Vec<Option<TableCell>> = lines.iter().map(|(r, f)| cell(r, f)).collect();
+    let lines = lines(run, style.grouping);
+    let mut columns = vec![names(&lines)];
+    let mut add = |head, rank, cell: &dyn Fn(&SummaryLine) -> Option<TableCell>| {
+        let cells: Vec<Option<TableCell>> = lines.iter().map(cell).collect();
         // A column in which nothing is known says nothing.
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|c| c.unwrap_or_else(|| "–".into())).collect();
             columns.push(TableColumn { head, text: rank == 0, rank, cells });
         }
     };
-    if rows.iter().any(|r| r.flow.is_some()) {
-        add(["flow", ""], 0, &|r, _| r.flow.map(|f| printable(&f.name).into()));
-    }
-    add(["total", "Mbit/s"], 255, &|_, f| Some(total(f)));
-    add(["of", "limit"], 90, &|_, f| {
-        f.share.map(|s| TableCell { text: format!("{:.0}%", s * 100.0), tone: tone_of_share(s) })
-    });
-    if lines.iter().any(|(_, f)| f.flows > 1) {
-        add(["each", "Mbit/s"], 40, &|_, f| f.each_mbps.map(|[least, most]| range(least, most).into()));
-        add(["Jain", ""], 50, &|_, f| f.jain_index.map(|jain| format!("{jain:.3}").into()));
-    }
-    add(["lost", "%"], 60, &|_, f| f.lost.map(|s| percent(s).into()));
-    add(["resent", ""], 70, &|_, f| Some(count(f.resent).into()));
-    add(["RTO", ""], 65, &|_, f| {
-        let tone = if f.timeouts > 0 { Tone::Fair } else { Tone::Plain };
-        Some(TableCell { text: count(f.timeouts), tone })
-    });
-    add(["RTT ms", "p50/p95"], 80, &|_, f| {
-        Some(format!("{}/{}", millis(f.rtt_p50_ms?), millis(f.rtt_p95_ms?)).into())
-    });
-    add(["drops", ""], 20, &|_, f| f.dropped.map(|n| count(n).into()));
-    add(["max", "queue"], 30, &|_, f| f.max_queue.map(|n| count(n).into()));
+    let alone = lines.iter().any(|l| l.variant.one_at_a_time);
+    let part = if alone { "flow" } else { "flows" };
+    add([part, ""], 0, &|l| l.part.clone().map(TableCell::from));
+    let mut figure = |head, rank, cell: &dyn Fn(&Figures) -> Option<TableCell>| {
+        add(head, rank, &|l| cell(&l.figures));
+    };
+    rates(&mut figure);
+    times(&mut figure);
+    losses(&mut figure);
     let mut text = render(columns, style);
     if let Some(repeats) = run.variants.iter().find_map(|v| v.repeats.as_ref()) {
         let note = format!("means of {} repeats, ± the 95 % interval", repeats.n);
@@ -49,14 +75,72 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     text
 }
 
-/// The variant's name, once for all its flows.
-fn names(rows: &[Row]) -> TableColumn {
+/// Takes a column's head, its rank and what it says of each row.
+type AddFigure<'a> = dyn FnMut([&'static str; 2], u8, &dyn Fn(&Figures) -> Option<TableCell>) + 'a;
+
+fn rates(add: &mut AddFigure) {
+    add(["total", "Mbit/s"], 255, &|f| Some(total(f)));
+    add(["TCP", "Mbit/s"], 92, &|f| f.tcp_mbps.map(|x| short(x).into()));
+    add(["UDP", "Mbit/s"], 91, &|f| f.udp_mbps.map(|x| short(x).into()));
+    add(["of", "limit"], 90, &|f| {
+        f.share.map(|s| TableCell { text: format!("{:.0}%", s * 100.0), tone: tone_of_share(s) })
+    });
+    let several = |f: &Figures| f.each_mbps.filter(|_| f.flows > 1);
+    add(["each", "Mbit/s"], 40, &|f| several(f).map(|[least, most]| range(least, most).into()));
+    add(["Jain", ""], 50, &|f| f.jain_index.map(|jain| format!("{jain:.3}").into()));
+}
+
+fn times(add: &mut AddFigure) {
+    let seconds = |p50: Option<f64>, p95: Option<f64>| -> Option<TableCell> {
+        Some(format!("{}/{}", short(p50?), short(p95?)).into())
+    };
+    add(["page s", "p50/p95"], 88, &|f| seconds(f.page_p50_s, f.page_p95_s));
+    add(["resp. s", "p50/p95"], 87, &|f| seconds(f.response_p50_s, f.response_p95_s));
+    add(["done s", "p50/p95"], 86, &|f| seconds(f.completion_p50_s, f.completion_p95_s));
+    add(["not", "done"], 85, &|f| {
+        (f.unfinished > 0).then(|| TableCell { text: count(f.unfinished), tone: Tone::Bad })
+    });
+    add(["MOS", ""], 89, &|f| {
+        f.mos.map(|mos| TableCell { text: format!("{mos:.1}"), tone: tone_of_mos(mos) })
+    });
+}
+
+fn losses(add: &mut AddFigure) {
+    add(["lost", "%"], 60, &|f| f.lost.map(|s| percent(s).into()));
+    add(["resent", ""], 70, &|f| Some(count(f.resent).into()));
+    add(["RTO", ""], 65, &|f| {
+        let tone = if f.timeouts > 0 { Tone::Fair } else { Tone::Plain };
+        Some(TableCell { text: count(f.timeouts), tone })
+    });
+    add(["RTT ms", "p50/p95"], 80, &|f| {
+        Some(format!("{}/{}", millis(f.rtt_p50_ms?), millis(f.rtt_p95_ms?)).into())
+    });
+    add(["delay ms", "p50/p95"], 82, &|f| {
+        Some(format!("{}/{}", millis(f.delay_p50_ms?), millis(f.delay_p95_ms?)).into())
+    });
+    add(["jitter", "ms"], 75, &|f| f.jitter_ms.map(|ms| millis(ms).into()));
+    add(["UDP", "lost %"], 76, &|f| f.datagrams_lost.map(|s| percent(s).into()));
+    add(["drops", ""], 20, &|f| f.dropped.map(|n| count(n).into()));
+    add(["max", "queue"], 30, &|f| f.max_queue.map(|n| count(n).into()));
+}
+
+/// What callers say of it (ITU-T G.107 table B.1): satisfied from 4.03, many dissatisfied below 3.6.
+fn tone_of_mos(mos: f64) -> Tone {
+    match mos {
+        m if m >= 4.03 => Tone::Good,
+        m if m >= 3.6 => Tone::Fair,
+        _ => Tone::Bad,
+    }
+}
+
+/// The variant's name, once for all its flows and groups.
+fn names(lines: &[SummaryLine]) -> TableColumn {
     let mut last: Option<&VariantResult> = None;
     let mut cells = Vec::new();
-    for row in rows {
-        let seen = last.is_some_and(|v| std::ptr::eq(v, row.variant));
-        cells.push(if seen { TableCell::default() } else { printable(&row.variant.name).into() });
-        last = Some(row.variant);
+    for line in lines {
+        let seen = last.is_some_and(|v| std::ptr::eq(v, line.variant));
+        cells.push(if seen { TableCell::default() } else { printable(&line.variant.name).into() });
+        last = Some(line.variant);
     }
     TableColumn { head: ["variant", ""], text: true, rank: 0, cells }
 }

@@ -278,7 +278,7 @@ fn numbers_that_are_missing_or_odd_make_no_nonsense() {
         let bare = FlowDiagnosis { cause, limiter: Some(7), ..FlowDiagnosis::default() };
         for d in [of(vec![bare.clone()], vec![]), of(vec![limited(bare)], vec![Limiter::default()])] {
             for lang in [Lang::En, Lang::Zh] {
-                let got = text(&d, 10, Style { width: 80, color: false }, lang);
+                let got = text(&d, 10, Style::default(), lang);
                 assert!(!got.contains("NaN") && !got.contains("inf") && !got.contains('{'), "{got}");
                 assert!(got.lines().all(|l| l.width() <= 80), "{got}");
             }

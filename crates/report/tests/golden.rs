@@ -1,10 +1,10 @@
 //! What a person sees, as text. `UPDATE_GOLDEN=1 cargo test -p longfat-report` rewrites the files;
 //! look at the difference before you keep it.
 
-use report::{Style, text};
+use report::{GroupBy, Grouping, Style, text};
 use result::{
-    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, Repeats, RttSummary, Run,
-    VariantResult,
+    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, RealTime, Repeats, RttSummary,
+    Run, TimesSummary, VariantResult,
 };
 
 /// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
@@ -136,6 +136,55 @@ fn many_flows_are_summed_up() {
     check("many", &print(&[outcome("crowd", flows, vec![])], Style::default()), 80);
 }
 
+/// Twelve flows of each of two controls, each with an end.
+fn two_controls(name: &str) -> Outcome {
+    let of = |i: u32| {
+        let (name, cc) = if i < 12 { ("a", "cubic") } else { ("b", "bbr") };
+        let (mut f, s) = flow(&format!("{name}-{}", i % 12 + 1), cc, 0.4 + f64::from(i) / 50.0, 5.0);
+        f.completion_s = Some(4.0 + f64::from(i) / 10.0);
+        (f, s)
+    };
+    let mut o = outcome(name, (0..24).map(of).collect(), vec![element("wan.forward.policer", 812, 0)]);
+    o.variant.limit_mbps = Some(20.0);
+    o
+}
+
+#[test]
+fn many_flows_stand_in_groups() {
+    let names = ["through-the-same-long-policer-10ms", "through-the-same-long-policer-100ms"];
+    let all = names.map(two_controls);
+    let text = print(&all, Style::default());
+    check("groups", &text, 80);
+    for part in ["…10ms", "…100ms", "12 cubic", "12 bbr", "done s"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let none = print(&all, Style { grouping: Grouping::None, ..Style::default() });
+    assert!(!none.contains("12 bbr"), "{none}");
+    let by_name = print(&all, Style { grouping: Grouping::By(GroupBy::Name), ..Style::default() });
+    assert!(by_name.contains("12 a") && by_name.contains("12 b"), "{by_name}");
+    let wide = print(&all, Style { width: 160, ..Style::default() });
+    assert!(names.iter().all(|n| wide.contains(n)) && wide.contains("drops"), "{wide}");
+}
+
+#[test]
+fn calls_pages_and_both_protocols_have_columns() {
+    let spread = |p50| TimesSummary { count: 9, p50, p95: 3.0 * p50, ..TimesSummary::default() };
+    let mut o = outcome("mixed", vec![flow("web", "cubic", 4.1, 5.0), flow("call", "udp", 0.1, 0.0)], vec![]);
+    let v = &mut o.variant;
+    (v.tcp_goodput_mbps, v.udp_goodput_mbps) = (Some(4.1), Some(0.1));
+    (v.response_s, v.page_s) = (Some(spread(0.21)), Some(spread(1.4)));
+    v.flows[0].unfinished = true;
+    let delay_ms = RttSummary { p50: 21.0, p95: 48.0, max: 60.0, ..RttSummary::default() };
+    v.flows[1].real_time =
+        Some(RealTime { delay_ms, jitter_ms: 3.4, lost: 0.012, mos: Some(3.9), ..RealTime::default() });
+    let text = print(&[o], Style { width: 200, ..Style::default() });
+    check("mixed", &text, 200);
+    let head = text.lines().nth(2).unwrap_or_default();
+    for column in ["TCP", "UDP", "MOS", "page s", "resp. s", "not", "delay ms", "jitter"] {
+        assert!(head.contains(column), "{column} is missing:\n{text}");
+    }
+}
+
 #[test]
 fn flows_measured_one_at_a_time_have_rows_of_their_own() {
     let one = |variant: &str, name: &str, mbps: f64, drops: u64| {
@@ -179,7 +228,7 @@ fn strange_names_and_nothing_to_show() {
 #[test]
 fn colour_does_not_change_the_text() {
     let plain = print(&policer_and_shaper(), Style::default());
-    let colored = print(&policer_and_shaper(), Style { width: 80, color: true });
+    let colored = print(&policer_and_shaper(), Style { color: true, ..Style::default() });
     let mut stripped = String::new();
     let mut rest = colored.as_str();
     while let Some((before, after)) = rest.split_once("\x1b[") {

@@ -1,8 +1,8 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, Repeats, RttSummary,
-    StateTime, TimesSummary, VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues, Repeats,
+    RttSummary, StateTime, TimesSummary, VariantResult,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -194,6 +194,26 @@ fn mean_rtt(variant: &VariantResult) -> f64 {
     rtts.iter().sum::<f64>() / rtts.len().max(1) as f64
 }
 
+fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
+    let each = |f: &dyn Fn(&VariantResult) -> f64| -> Vec<f64> { all.iter().map(|v| f(v)).collect() };
+    let resent = |v: &VariantResult| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum();
+    let values = RepeatValues {
+        total_goodput_mbps: each(&|v| v.total_goodput_mbps),
+        retransmitted_packets: each(&resent),
+        rtt_mean_ms: each(&mean_rtt),
+        jain_index: each(&|v| v.jain_index),
+    };
+    Repeats {
+        n: all.len(),
+        seeds: seeds.to_vec(),
+        total_goodput_mbps: estimate(&values.total_goodput_mbps),
+        retransmitted_packets: estimate(&values.retransmitted_packets),
+        rtt_mean_ms: estimate(&values.rtt_mean_ms),
+        jain_index: estimate(&values.jain_index),
+        values,
+    }
+}
+
 /// The repeats of one variant as one summary: means (see [`crate::Run`]) with intervals. `seeds`
 /// are the repeats' seeds, in order. A single outcome comes back as it is.
 ///
@@ -225,16 +245,7 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
         response_s: times(&all, |v| v.response_s),
         page_s: times(&all, |v| v.page_s),
         jain_index: mean(&all, |v| v.jain_index),
-        repeats: Some(Repeats {
-            n: all.len(),
-            seeds: seeds.to_vec(),
-            total_goodput_mbps: over(&all, |v| v.total_goodput_mbps),
-            retransmitted_packets: over(&all, |v| {
-                v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()
-            }),
-            rtt_mean_ms: over(&all, mean_rtt),
-            jain_index: over(&all, |v| v.jain_index),
-        }),
+        repeats: Some(repeats(&all, seeds)),
         ..first.clone()
     }
 }
@@ -343,6 +354,7 @@ mod tests {
         assert_eq!((v.elements[0].max_queue_packets, v.flows[0].lost_packets), (13, Some(3)));
         assert_eq!(v.path.as_ref().map(|p| p.hosts.len()), Some(1));
         let r = v.repeats.unwrap();
+        assert_eq!((r.values.total_goodput_mbps, r.values.rtt_mean_ms), (vec![10.0, 10.0], vec![30.0, 50.0]));
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
         assert!((r.rtt_mean_ms.ci95 - 12.706 * 10.0).abs() < 1e-9);

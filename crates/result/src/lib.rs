@@ -26,8 +26,8 @@ pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, Repeats,
-    RttSummary, Run, SCHEMA, StateTime, TimesSummary, TooBigPackets, VariantResult, jain,
+    Clock, DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues,
+    Repeats, RttSummary, Run, SCHEMA, StateTime, TimesSummary, TooBigPackets, VariantResult, jain,
 };
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};

@@ -171,6 +171,23 @@ pub struct Repeats {
     pub rtt_mean_ms: Estimate,
     /// Jain's fairness index.
     pub jain_index: Estimate,
+    /// What each repeat yielded, of which these are means.
+    #[serde(default)]
+    pub values: RepeatValues,
+}
+
+/// What each repeat of a variant yielded, in the order of [`Repeats::seeds`]; empty in older results.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RepeatValues {
+    /// Sum of the flows' goodputs, Mbit/s.
+    pub total_goodput_mbps: Vec<f64>,
+    /// Retransmissions of all flows.
+    pub retransmitted_packets: Vec<f64>,
+    /// Mean RTT, ms, as [`Repeats::rtt_mean_ms`].
+    pub rtt_mean_ms: Vec<f64>,
+    /// Jain's fairness index.
+    pub jain_index: Vec<f64>,
 }
 
 /// A flow over the repeats.

@@ -3,6 +3,7 @@
 import { button, h, name } from "../dom";
 import { known, state as causeName, t } from "../i18n";
 import { bytes, count, millis, percent, seconds, short } from "../number";
+import { sorted, tellSort } from "../sort";
 import type { State } from "../state";
 import { stateColor } from "../theme";
 import { choose, clickable, keys, mark, type Line } from "../view/pick";
@@ -12,7 +13,7 @@ interface Column {
   id: string;
   text?: boolean;
   /** What it is sorted by; the greatest number comes first, and the first letter. */
-  by: (e: FlowEntry) => number | string;
+  by: (e: FlowEntry) => number | string | undefined;
   cell: (e: FlowEntry) => Node | string | null;
 }
 
@@ -25,11 +26,11 @@ const COLUMNS: Column[] = [
   { id: "rate", by: (e) => m(e).goodput_mbps, cell: (e) => short(m(e).goodput_mbps) },
   { id: "bytes", by: (e) => m(e).bytes, cell: (e) => bytes(m(e).bytes) },
   { id: "rtt", by: (e) => m(e).rtt_ms.p50, cell: (e) => (m(e).rtt_ms.max > 0 ? `${millis(m(e).rtt_ms.p50)} / ${millis(m(e).rtt_ms.p95)}` : null) },
-  { id: "lost", by: (e) => e.flow.figures.lost ?? -1, cell: ({ flow: { figures } }) => (figures.lost === undefined ? null : percent(figures.lost)) },
+  { id: "lost", by: (e) => e.flow.figures.lost, cell: ({ flow: { figures } }) => (figures.lost === undefined ? null : percent(figures.lost)) },
   { id: "resent", by: (e) => m(e).retransmitted_packets, cell: (e) => count(m(e).retransmitted_packets) },
   { id: "cause", text: true, by: (e) => causeName(e.flow.cause), cell: (e) => cause(e.flow.cause) },
   { id: "share", by: (e) => e.flow.figures.cause_share, cell: (e) => (e.flow.figures.cause_share * 100).toFixed(0) },
-  { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps ?? -1, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${short(e.limiter.rate_mbps)}` : null) },
+  { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${short(e.limiter.rate_mbps)}` : null) },
   { id: "cc", text: true, by: (e) => e.flow.cc.name, cell: (e) => name(e.flow.cc.name) },
   { id: "start", by: (e) => e.flow.start_s, cell: (e) => seconds(Number(e.flow.start_s.toFixed(2))) },
   { id: "duration", by: (e) => e.flow.duration_s, cell: (e) => seconds(Number(e.flow.duration_s.toFixed(2))) },
@@ -55,13 +56,6 @@ function line(state: State<FlowEntry>, entry: FlowEntry): Line<FlowEntry> {
   const made = { entry, tr, buttons };
   if (buttons.length) clickable(state, made);
   return made;
-}
-
-/** Greatest number or first letter first; the other way round once more. */
-export function sorted(entries: FlowEntry[], by: Column["by"], reversed: boolean): FlowEntry[] {
-  const order = (x: number | string, y: number | string) => (typeof x === "string" ? x.localeCompare(String(y)) : Number(y) - x);
-  const list = [...entries].sort((a, b) => order(by(a), by(b)) || a.index - b.index);
-  return reversed ? list.reverse() : list;
 }
 
 /** The choice of a cause; nothing where there is one only. */
@@ -91,10 +85,7 @@ export function table(state: State<FlowEntry>, page: DiagnosisPage): HTMLElement
     shown = entries.filter((e) => !only || e.flow.cause === only).map((e) => lines.get(e)!);
     body.replaceChildren(...shown.map((l) => l.tr));
     if (!shown.some((l) => l.tr.tabIndex === 0) && shown.length) shown[0].tr.tabIndex = 0;
-    for (const th of head) {
-      if (th.dataset.by === by) th.setAttribute("aria-sort", reversed ? "ascending" : "descending");
-      else th.removeAttribute("aria-sort");
-    }
+    tellSort(head, by, reversed);
   };
   const sort = (id: string): void => {
     [by, reversed] = [id, by === id && !reversed];

@@ -1,8 +1,8 @@
 // Bins of time: throughput and drops are counted in them, wider ones for wider views.
 
 import type { Range } from "../state";
-import { slopeAt, stepAt } from "./search";
-import type { Binned, Samples } from "./track";
+import { before, slopeAt, stepAt } from "./search";
+import type { Binned, InBins, Samples } from "./track";
 
 /** About this many bins in view. */
 const BINS = 200;
@@ -50,16 +50,31 @@ export function growth(parts: Samples[], as: Binned["as"], from: number, to: num
   return sum;
 }
 
-/** A track's shown value in the bin numbered `k`; a rate is one over as much of the bin as the run lasted. */
-export function binValue(track: Binned, width: number, k: number): number {
+/** The last value that is known within the bin; NaN where none is. */
+function lastKnown({ time, value }: Samples, from: number, to: number): number {
+  for (let i = before(time, to) - 1; i >= 0 && time[i] >= from; i--) if (!Number.isNaN(value[i])) return value[i];
+  return NaN;
+}
+
+/** The shown value of `parts` together in the bin numbered `k`; a rate is one over as much of the bin as the run lasted. */
+export function partsValue(parts: Samples[], { as, factor, end }: Pick<Binned, "as" | "factor" | "end">, width: number, k: number): number {
   const [from, to] = [k * width, (k + 1) * width];
-  const grown = growth(track.parts, track.as, from, to);
-  if (track.as === "count") return grown * track.factor;
-  const lasted = Math.min(to, track.end) - from;
-  return lasted > 0 ? (grown / lasted) * track.factor : 0;
+  if (as === "level") return lastKnown(parts[0], from, to) * factor;
+  const grown = growth(parts, as, from, to);
+  if (as === "count") return grown * factor;
+  const lasted = Math.min(to, end) - from;
+  return lasted > 0 ? (grown / lasted) * factor : 0;
+}
+
+/** A track's shown value in the bin numbered `k`. */
+export function binValue(track: InBins, width: number, k: number): number {
+  return track.kind === "quantile" ? track.crowd.at(track.q, width, k) : partsValue(track.parts, track, width, k);
 }
 
 /** Shown values of all bins. */
-export function binned(track: Binned, { width, first, count }: Bins): number[] {
+export function binned(track: InBins, { width, first, count }: Bins): number[] {
   return Array.from({ length: count }, (_, i) => binValue(track, width, first + i));
 }
+
+/** The samples that a track is counted from. */
+export const partsOf = (track: InBins): Samples[] => (track.kind === "quantile" ? track.crowd.members : track.parts);

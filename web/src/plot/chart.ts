@@ -4,12 +4,12 @@ import uPlot from "uplot";
 import { ticks } from "../number";
 import type { Range } from "../state";
 import { palette } from "../theme";
-import { binned, binsOf, binWidth, interval } from "./bins";
+import { binned, binsOf, binWidth, interval, partsOf } from "./bins";
 import { align, type Aligned } from "./decimate";
 import { drawDense } from "./dense";
 import { drawRibbons } from "./states";
 import { drawMarks } from "./marks";
-import type { Binned, Plot, Sampled } from "./track";
+import { inBins, type InBins, type Plot, type Sampled } from "./track";
 
 /** The left and right axes' ends. */
 export interface Extent {
@@ -25,20 +25,20 @@ export const font = (px: number, weight = 400): string => `${weight} ${px}px ${F
 
 /** Seconds of a bin of a plot's tracks; 0 where it has none. */
 export function widthOfBins(plot: Pick<Plot, "tracks">, view: Range): number {
-  const parts = plot.tracks.filter((t): t is Binned => t.kind === "binned").flatMap((t) => t.parts);
-  return parts.length ? binWidth(view, Math.max(...parts.map((p) => interval(p.time)))) : 0;
+  const parts = plot.tracks.filter(inBins).flatMap(partsOf);
+  return parts.length ? binWidth(view, parts.reduce((most, p) => Math.max(most, interval(p.time)), 0)) : 0;
 }
 
 /** Points to draw for `view` in `columns` pixels. */
 export function points(plot: Plot, view: Range, columns: number): Aligned {
   const width = widthOfBins(plot, view);
   if (width > 0) {
-    const tracks = plot.tracks as Binned[];
+    const tracks = plot.tracks as InBins[];
     const end = Math.max(...tracks.map((t) => t.end));
     const bins = binsOf(view, width, end);
     const x = Array.from({ length: bins.count + 1 }, (_, i) => Math.min((bins.first + i) * width, end));
     // A step lasts until the next point: the last value once more.
-    const y = tracks.map((t) => { const v = binned(t, bins); return [...v, v[v.length - 1]]; });
+    const y = tracks.map((t) => { const v = binned(t, bins).map((x) => (Number.isNaN(x) ? null : x)); return [...v, v[v.length - 1]]; });
     return { x, y, exact: true };
   }
   const tracks = plot.tracks as Sampled[];
@@ -126,7 +126,7 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     if (t.dash) one.dash = t.dash.map((d) => d * k);
     if (t.filled) one.fill = t.color + "38";
     // What is thinned is drawn after uPlot has made room for it.
-    one.paths = t.kind === "binned" ? stepped : (u, s, from, to) => (frame.exact ? linear(u, s, from, to) : null);
+    one.paths = inBins(t) ? stepped : (u, s, from, to) => (frame.exact ? linear(u, s, from, to) : null);
     series.push(one);
   }
   // Without a series uPlot has no scale to draw an axis by.
@@ -143,7 +143,7 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     scales,
     axes,
     series,
-    hooks: { drawAxes: [(u) => levels(u, plot, k)], drawSeries: [(u, s) => dense(u, s, plot, frame, k)], draw: [(u) => extras(u, plot, frame, k)] },
+    hooks: { drawAxes: [(u) => shades(u, plot), (u) => levels(u, plot, k)], drawSeries: [(u, s) => dense(u, s, plot, frame, k)], draw: [(u) => extras(u, plot, frame, k)] },
   };
 }
 
@@ -156,6 +156,28 @@ function dense(u: uPlot, s: number, plot: Plot, frame: Frame, k: number): void {
   const track = plot.tracks[s - 1];
   if (frame.exact || !track) return;
   drawDense(u, s, track.axis, { color: track.color, width: track.width * k * devicePixelRatio, dashed: track.dash !== undefined });
+}
+
+/** Areas between quantiles, behind all curves: a bin is as wide as it is drawn. */
+function shades(u: uPlot, plot: Plot): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  const xs = u.data[0];
+  const pixel = (v: number, scale: string): number => Math.round(u.valToPos(v, scale, true));
+  for (const { between, color } of plot.shades) {
+    const [high, low] = between.map((id) => u.data[plot.tracks.findIndex((t) => t.id === id) + 1]);
+    ctx.fillStyle = color;
+    for (let i = 0; i + 1 < xs.length; i++) {
+      const [top, bottom] = [high[i], low[i]];
+      if (typeof top !== "number" || typeof bottom !== "number") continue;
+      const [left, y] = [pixel(xs[i], "x"), pixel(top, "left")];
+      ctx.fillRect(left, y, pixel(xs[i + 1], "x") - left, Math.max(1, pixel(bottom, "left") - y));
+    }
+  }
+  ctx.restore();
 }
 
 function levels(u: uPlot, plot: Plot, k: number): void {

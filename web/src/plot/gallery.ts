@@ -3,17 +3,24 @@
 import { h, name } from "../dom";
 import { t } from "../i18n";
 import type { Entry, Runs } from "../state";
-import { KINDS, plotOf, present, rateColumns, shownFlows, titleKey, type Kind, type Source } from "./kinds";
+import { groupsOf } from "../view/groups";
+import { KINDS, MANY_FLOWS, plotOf, present, rateColumns, shownFlows, titleKey, type Kind, type Source } from "./kinds";
 import { defaultFlows, picker } from "./picker";
 import type { Gallery } from "./section";
 
 /** What is drawn of a variant: the flows that were picked. */
 function source(state: Runs, entry: Entry): Source {
   const data = entry.data!;
-  const picked = state.flows.get(entry) ?? defaultFlows(entry.variant);
+  const chosen = state.flows.get(entry);
+  const picked = chosen ?? defaultFlows(entry.variant);
   const { variant, figures } = entry;
   const rates = new Set(state.entries.flatMap((e) => e.data?.series.flows.flatMap(rateColumns) ?? []));
-  return { variant, figures, data, rates: [...rates].sort(), flows: shownFlows(variant, figures, data).filter((f) => picked.has(f.flow.name)) };
+  const all = shownFlows(variant, figures, data);
+  return {
+    variant, figures, data, rates: [...rates].sort(),
+    flows: all.filter((f) => picked.has(f.flow.name)), picked: chosen !== undefined,
+    crowd: all.length > MANY_FLOWS ? all : [], groups: groupsOf(entry, state.group),
+  };
 }
 
 export const variants = (state: Runs): Gallery<Entry> => ({

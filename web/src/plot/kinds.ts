@@ -2,15 +2,16 @@
 
 import type { Data } from "../data";
 import { t } from "../i18n";
-import type { ElementSeries, Figures, Flow, FlowSeries, Variant, VariantFigures } from "../model";
+import type { ElementSeries, Figures, Flow, FlowSeries, GroupFigures, Variant, VariantFigures } from "../model";
 import { short } from "../number";
 import { faint, flowColor, palette } from "../theme";
 import { ribbons, statesCsv } from "./states";
 import { sequence } from "./sequence";
+import { crowded, each, MOST_GROUPS } from "./many";
 import { numbers } from "./csv";
 import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, Track } from "./track";
 
-export const KINDS = ["throughput", "rates", "rtt", "cwnd", "queue", "drops", "states", "sequence"] as const;
+export const KINDS = ["throughput", "each", "rates", "rtt", "delay", "cwnd", "queue", "drops", "states", "sequence"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** A flow with its series and the colour it has in every plot. */
@@ -27,15 +28,27 @@ export interface Source {
   data: Data;
   /** Those that plots draw. */
   flows: Shown[];
+  /** The reader chose them. */
+  picked: boolean;
+  /** All that have a series, where they are too many to be drawn one by one; else none. */
+  crowd: Shown[];
+  /** Flows put together that have several members, as the table shows them. */
+  groups: GroupFigures[];
   /** Names of all columns that are rates, of any variant: each has its own kind of line in all of them. */
   rates: string[];
 }
+
+/** Above this many a variant's flows are drawn as a crowd. */
+export const MANY_FLOWS = 8;
+
+/** Columns of datagrams' one-way delay, whatever they are called. */
+const DELAYS = ["one_way_delay_ms", "delay_ms"];
 
 /** Elements whose curves fit in one plot. */
 const MOST_ELEMENTS = 8;
 
 /** Plots that `longfat plot` draws too share its titles, whose letters its fonts have. */
-export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : kind === "rates" ? "ui.title.rates" : `plot.${kind}`);
+export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : ["rates", "each", "delay"].includes(kind) ? `ui.title.${kind}` : `plot.${kind}`);
 
 /** The flows of a variant that have a series, coloured by their place in the variant. */
 export function shownFlows(v: Variant, figures: VariantFigures, data: Data): Shown[] {
@@ -51,6 +64,9 @@ const has = (s: { columns: Record<string, { rows: number }> }, name: string): bo
 
 /** The flow's columns that are rates: their names end with the unit. */
 export const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
+
+/** The flow's column of delays that has values; null where it is no flow of datagrams. */
+export const delayColumn = (s: FlowSeries): string | null => DELAYS.find((c) => has(s, c)) ?? null;
 
 /** Elements that `worth` says something of, those with most of it first. */
 function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
@@ -78,8 +94,12 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
       return flows.some((f) => has(f, "time_s"));
     case "rates":
       return flows.some((f) => rateColumns(f).length > 0);
+    case "each":
+      return flows.length > MANY_FLOWS && flows.some((f) => has(f, "time_s"));
     case "rtt":
       return flows.some((f) => has(f, "rtt_ms"));
+    case "delay":
+      return flows.some((f) => delayColumn(f) !== null);
     case "cwnd":
       return flows.some((f) => has(f, "cwnd"));
     case "queue":
@@ -108,10 +128,7 @@ export function known(s: Samples): Samples {
 }
 
 export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
-  tracks: [],
-  levels: [],
-  marks: [],
-  ribbons: [],
+  tracks: [], levels: [], marks: [], ribbons: [], shades: [],
   left,
   right: null,
   csv,
@@ -119,7 +136,7 @@ export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
 });
 
 /** CSV of the tracks' own columns, cumulative ones as they are. */
-function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
+export function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
   return list.flatMap(([name, s]) => (s ? [numbers(name, s.time, s.value)] : []));
 }
 
@@ -133,7 +150,7 @@ export function levels(all: Figures, flows: Shown[], key: "common_limit_mbps" | 
   return own.filter((l, i) => l.value > 0 && own.findIndex((o) => o.label === l.label) === i);
 }
 
-function throughput({ variant: v, figures, data, flows }: Source): Plot {
+function throughput({ variant: v, figures, data, flows, crowd, groups, picked }: Source): Plot {
   const plot = empty(t("plot.axis.mbps"), () =>
     columnsOf(everyone.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])),
   );
@@ -148,7 +165,14 @@ function throughput({ variant: v, figures, data, flows }: Source): Plot {
   if (everyone.length > 1 && !v.one_at_a_time) {
     plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
   }
-  for (const f of flows) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
+  // What many flows get one by one is another plot's; here are the sums of their groups.
+  const summed = crowd.length > 0 && groups.length <= MOST_GROUPS ? groups : [];
+  summed.forEach((g, i) => {
+    const members = everyone.filter((f) => g.members.includes(v.flows.indexOf(f.flow)));
+    plot.tracks.push(track(`group ${g.name}`, `${g.members.length} × ${g.name}`, flowColor(i), 1.5, members.flatMap(part)));
+  });
+  const single = crowd.length > 0 && !picked ? [] : flows;
+  for (const f of single) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
   plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
   return plot;
 }
@@ -179,11 +203,24 @@ function rates({ figures, data, flows, rates: columns }: Source): Plot {
   return plot;
 }
 
-function rtt({ data, flows }: Source): Plot {
-  const plot = empty(t("plot.axis.rtt"), () => columnsOf(flows.map((f) => [`${f.flow.name} rtt_ms`, samples(data, f.series, "rtt_ms")])));
-  plot.tracks = perFlow(data, flows, "rtt_ms", {});
+/** A column of samples, of each flow or of the crowd. */
+function sampled(source: Source, left: string, column: (s: FlowSeries) => string | null, worth: (f: Shown) => number): Plot {
+  const { data, flows, crowd } = source;
+  const many = crowd.filter((f) => column(f.series) !== null).length > MANY_FLOWS;
+  const plot = empty(left, () =>
+    columnsOf((many ? crowd : flows).flatMap((f): [string, Samples | null][] => {
+      const name = column(f.series);
+      return name === null ? [] : [[`${f.flow.name} ${name}`, samples(data, f.series, name)]];
+    })),
+  );
+  if (many) crowded(plot, source, column, { as: "level", factor: 1 }, worth);
+  else plot.tracks = flows.flatMap((f) => { const name = column(f.series); return name === null ? [] : perFlow(data, [f], name, {}); });
   return plot;
 }
+
+const rtt = (source: Source): Plot => sampled(source, t("plot.axis.rtt"), (s) => ("rtt_ms" in s.columns ? "rtt_ms" : null), (f) => f.figures.rtt_p95_ms ?? 0);
+
+const delay = (source: Source): Plot => sampled(source, t("ui.axis.delay"), delayColumn, (f) => f.figures.delay_p95_ms ?? f.flow.rtt_ms.p95);
 
 /** The bandwidth-delay product: what the path holds without a queue. */
 export const bdpLevel = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });
@@ -255,6 +292,6 @@ function states({ data, flows }: Source): Plot {
 
 /** Builds a plot: decodes the columns it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {
-  const make = { throughput, rates, rtt, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
+  const make = { throughput, each, rates, rtt, delay, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
   return make[kind](source);
 }

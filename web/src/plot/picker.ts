@@ -6,21 +6,18 @@ import { t } from "../i18n";
 import type { Variant } from "../model";
 import { short } from "../number";
 import type { Entry, Runs } from "../state";
-import { shownFlows } from "./kinds";
-
-/** Curves that can be told apart. */
-const MOST_FLOWS = 8;
+import { MANY_FLOWS, shownFlows } from "./kinds";
 
 /** The flows with most goodput. */
 export function defaultFlows(v: Variant): Set<string> {
-  const most = [...v.flows].sort((a, b) => b.goodput_mbps - a.goodput_mbps).slice(0, MOST_FLOWS);
+  const most = [...v.flows].sort((a, b) => b.goodput_mbps - a.goodput_mbps).slice(0, MANY_FLOWS);
   return new Set(most.map((f) => f.name));
 }
 
 /** A list to choose from; nothing where all are drawn anyway. */
 export function picker(state: Runs, entry: Entry, data: Data): HTMLElement | null {
   const all = shownFlows(entry.variant, entry.figures, data);
-  if (all.length <= MOST_FLOWS) return null;
+  if (all.length <= MANY_FLOWS) return null;
   const chosen = new Set(state.flows.get(entry) ?? defaultFlows(entry.variant));
   const list = all.map(({ flow }) => {
     const box = h("input", { type: "checkbox", checked: chosen.has(flow.name) });

@@ -7,7 +7,7 @@ import { binValue } from "./bins";
 import { widthOfBins } from "./chart";
 import { upTo } from "./search";
 import { stateAt } from "./states";
-import type { Plot, Track } from "./track";
+import { inBins, type Plot, type Track } from "./track";
 
 export interface Reading {
   /** The track's id, or the flow's name in a ribbon. */
@@ -21,7 +21,7 @@ export interface Reading {
 
 /** The track's value at the last sample at or before `t`, or of the bin that holds it. */
 export function valueAt(track: Track, t: number, width: number): number {
-  if (track.kind === "binned") return binValue(track, width, Math.floor(t / width + 1e-9));
+  if (inBins(track)) return binValue(track, width, Math.floor(t / width + 1e-9));
   const { time, value } = track.samples;
   const n = upTo(time, t);
   return n === 0 ? NaN : value[n - 1] * track.factor;
@@ -76,7 +76,7 @@ const precise3 = (x: number): string => (Number.isFinite(x) ? String(Number(x.to
 function figures(track: Track): { min: number; mean: number; max: number } {
   let values: ArrayLike<number>;
   let factor = track.factor;
-  if (track.kind === "binned") {
+  if (inBins(track)) {
     const view = { from: 0, to: track.end };
     const width = widthOfBins({ tracks: [track] }, view);
     values = Array.from({ length: Math.max(1, Math.ceil(track.end / width - 1e-9)) }, (_, k) => binValue(track, width, k));

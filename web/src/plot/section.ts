@@ -55,6 +55,7 @@ export class Plots<E extends Subject = Subject> {
   private near: IntersectionObserver;
   private sizes = new ResizeObserver(() => this.resized());
   private generation = 0;
+  private wanted: string | null = null;
 
   constructor(
     private state: State<E>,
@@ -95,6 +96,11 @@ export class Plots<E extends Subject = Subject> {
     );
   }
 
+  /** Scrolls to the plot of this kind once it is there. */
+  lookAt(kind: string): void {
+    this.wanted = kind;
+  }
+
   /** Makes the plots of the variants now shown. */
   async rebuild(heads = true): Promise<void> {
     const generation = ++this.generation;
@@ -125,6 +131,8 @@ export class Plots<E extends Subject = Subject> {
       append(this.body, [h("p", { class: "none", id: "not-drawn" }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
     }
     this.resized();
+    this.groups.find((g) => g.kind === this.wanted)?.root.scrollIntoView();
+    this.wanted = null;
   }
 
   private async load(entry: E): Promise<boolean> {

@@ -1,5 +1,7 @@
 // What a plot shows, apart from how it is drawn.
 
+import type { Crowd } from "./crowd";
+
 /** Values at moments; NaN where none is known. */
 export interface Samples {
   time: Float64Array;
@@ -34,13 +36,34 @@ export interface Sampled extends Common {
 export interface Binned extends Common {
   kind: "binned";
   parts: Samples[];
-  /** A rate (per second) of something that flows, or a number of events. */
-  as: "rate" | "count";
+  /** A rate (per second) of something that flows, a number of events, or what was last known in the bin. */
+  as: "rate" | "count" | "level";
   /** Seconds: when the run ended. */
   end: number;
 }
 
-export type Track = Sampled | Binned;
+/** A quantile over many flows, of each bin of time. */
+export interface Quantile extends Common {
+  kind: "quantile";
+  crowd: Crowd;
+  /** 0 to 1. */
+  q: number;
+  /** Seconds: when the run ended. */
+  end: number;
+}
+
+/** Tracks that have one value a bin. */
+export type InBins = Binned | Quantile;
+export type Track = Sampled | InBins;
+
+export const inBins = (t: Track): t is InBins => t.kind !== "sampled";
+
+/** The area between two quantiles. */
+export interface Shade {
+  /** Ids of its upper and its lower track. */
+  between: [string, string];
+  color: string;
+}
 
 /** A horizontal line. */
 export interface Level {
@@ -81,6 +104,7 @@ export interface Plot {
   levels: Level[];
   marks: Marks[];
   ribbons: Ribbon[];
+  shades: Shade[];
   /** Units of the axes. */
   left: string;
   right: string | null;

@@ -3,10 +3,10 @@
 import { h, name } from "../dom";
 import { state as stateName, t } from "../i18n";
 import type { Figures, Flow } from "../model";
-import { count, percent } from "../number";
+import { count, millis, percent, short } from "../number";
 import type { Entry } from "../state";
 import { stateColor } from "../theme";
-import { bar, goodputText, lostText, rttText, shareText } from "./table";
+import { bar, delayText, goodputText, lostText, rttText, secondsText, shareText } from "./table";
 
 /** A flow's states as a striped bar and in words. */
 const states = (flow: Flow): HTMLElement | null =>
@@ -59,6 +59,12 @@ export function details(entry: Entry): HTMLElement {
     { key: "resent", cell: (f) => count(f.retransmitted_packets) },
     { key: "rto", cell: (f) => h("span", { class: f.timeouts > 0 ? "bad" : "" }, count(f.timeouts)) },
     { key: "rtt", cell: (f) => rttText(of(f)) },
+    { key: "delay", cell: (f) => delayText(of(f)) },
+    { key: "jitter", cell: (f) => (of(f).jitter_ms === undefined ? null : millis(of(f).jitter_ms!)) },
+    { key: "mos", cell: (f) => (of(f).mos === undefined ? null : of(f).mos!.toFixed(1)) },
+    { key: "page", cell: (f) => secondsText(of(f).page_p50_s, of(f).page_p95_s) },
+    { key: "response", cell: (f) => secondsText(of(f).response_p50_s, of(f).response_p95_s) },
+    { key: "took", cell: (f) => (f.unfinished ? h("span", { class: "bad" }, t("ui.unfinished")) : f.completion_s === undefined ? null : short(f.completion_s)) },
     { key: "completed", cell: (f) => (f.completed === undefined ? null : count(f.completed)) },
     { key: "waiting", cell: (f) => (f.timeout_wait === undefined ? null : percent(f.timeout_wait)) },
     { key: "states", cell: states },

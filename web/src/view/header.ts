@@ -10,6 +10,8 @@ import { seconds } from "../number";
 export interface Controls {
   setLang(lang: Lang): void;
   setTheme(theme: Theme): void;
+  /** Copies a link to what is shown; absent where a page has none. */
+  copyLink?: (() => Promise<boolean>) | undefined;
 }
 
 function segment(label: string, items: { id: string; text: string; on: boolean; lang?: string; pick: () => void }[]): HTMLElement {
@@ -41,8 +43,21 @@ function controls(c: Controls): HTMLElement {
     { class: "controls" },
     segment(t("ui.language"), [language("en", "English"), language("zh", "中文")]),
     segment(t("ui.theme"), (["auto", "light", "dark"] as const).map(shade)),
+    c.copyLink && linkButton(c.copyLink),
     button({ id: "print", class: "plain" }, () => print(), t("ui.print")),
   );
+}
+
+/** It says itself whether it was done. */
+function linkButton(copy: () => Promise<boolean>): HTMLElement {
+  const said = h("span", { class: "hidden", role: "status" });
+  const press = button({ id: "copy-link", class: "plain" }, () => void run(), t("ui.link.copy"));
+  const run = async (): Promise<void> => {
+    const words = t((await copy()) ? "ui.link.copied" : "ui.link.failed");
+    press.textContent = said.textContent = words;
+    setTimeout(() => { press.textContent = t("ui.link.copy"); said.textContent = ""; }, 2500);
+  };
+  return h("span", { class: "link-copy" }, press, said);
 }
 
 const distinct = <T>(items: T[]): T[] => [...new Set(items)];
@@ -102,7 +117,9 @@ export function story(state: Runs): HTMLElement {
   );
 }
 
-const NOTES = ["goodput", "share", "each", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
+const NOTES = [
+  "goodput", "share", "each", "jain", "mos", "page", "response", "completion", "lost", "resent", "rto", "rtt", "delay", "jitter", "udplost", "drops", "queue",
+];
 
 export const footer = (state: Runs): HTMLElement =>
   foot(NOTES.map((note) => [t(`ui.col.${note}`), t(`ui.note.${note}`)]), state.page.longfat);

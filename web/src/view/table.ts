@@ -1,9 +1,11 @@
 // The table of variants: a grid whose rows choose what is shown below.
 
 import { button, h, name } from "../dom";
+import { groupChoice, groupsOf } from "./groups";
 import { known, t } from "../i18n";
 import type { Figures } from "../model";
 import { alike, count, millis, percent, range, short } from "../number";
+import { sorted, tellSort } from "../sort";
 import type { Entry, Runs } from "../state";
 import { details } from "./details";
 import { choose, clickable, keys, mark, type Line } from "./pick";
@@ -12,12 +14,17 @@ interface Column {
   key: string;
   /** A name or a number. */
   text?: boolean;
+  /** What it is sorted by. */
+  by: (row: Row) => number | string | null | undefined;
   cell: (row: Row) => Node | string | null;
 }
 
 interface Row {
+  index: number;
   entry: Entry;
   s: Figures;
+  /** The flows put together that it is about; the whole variant where there is none. */
+  group?: { name: string; flows: number };
 }
 
 /** Longest bars: the most of all rows. */
@@ -48,49 +55,96 @@ export function goodputText(s: Figures): string {
   return s.ci95_mbps === undefined ? mean : `${mean} ±${alike(s.ci95_mbps, mean)}`;
 }
 
-export const rttText = (s: Figures): string | null =>
-  s.rtt_p50_ms === undefined || s.rtt_p95_ms === undefined ? null : `${millis(s.rtt_p50_ms)} / ${millis(s.rtt_p95_ms)}`;
+/** Two quantiles as one cell. */
+const pair = (p50: number | undefined, p95: number | undefined, spell: (x: number) => string): string | null =>
+  p50 === undefined || p95 === undefined ? null : `${spell(p50)} / ${spell(p95)}`;
+
+export const rttText = (s: Figures): string | null => pair(s.rtt_p50_ms, s.rtt_p95_ms, millis);
+
+export const delayText = (s: Figures): string | null => pair(s.delay_p50_ms, s.delay_p95_ms, millis);
+
+export const secondsText = (p50: number | undefined, p95: number | undefined): string | null => pair(p50, p95, short);
 
 export const shareText = (s: Figures): string | null => words(s.share, (x) => (x * 100).toFixed(0));
 
 export const lostText = (s: Figures): string | null => words(s.lost, percent);
 
+/** Numbers that are spelt alike and of which more or less is all there is to say. */
+const plain = (key: string, of: (s: Figures) => number | undefined, spell: (x: number) => string): Column => ({
+  key, by: ({ s }) => of(s), cell: ({ s }) => words(of(s), spell),
+});
+
+const quantiles = (key: string, p50: (s: Figures) => number | undefined, p95: (s: Figures) => number | undefined, spell: (x: number) => string): Column => ({
+  key, by: ({ s }) => p50(s), cell: ({ s }) => pair(p50(s), p95(s), spell),
+});
+
 function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
   const withBar = (text: string, b: HTMLElement | null) => h("span", { class: "barred" }, text, b);
+  const variant = (r: Row) => (r.group ? h("span", { class: "group-name" }, `${r.group.flows} × `, name(r.group.name)) : name(r.entry.variant.name));
   const all: (Column | false)[] = [
-    several && { key: "result", text: true, cell: (r) => name(r.entry.result.label) },
-    { key: "variant", text: true, cell: (r) => name(r.entry.variant.name) },
+    several && { key: "result", text: true, by: (r) => r.entry.result.label, cell: (r) => (r.group ? "" : name(r.entry.result.label)) },
+    { key: "variant", text: true, by: (r) => r.entry.variant.name, cell: variant },
     new Set(rows.map((r) => r.entry.variant.clock)).size > 1 && {
       key: "clock",
       text: true,
-      cell: (r) => t(`ui.clock.${r.entry.variant.clock}`),
+      by: (r) => t(`ui.clock.${r.entry.variant.clock}`),
+      cell: (r) => (r.group ? "" : t(`ui.clock.${r.entry.variant.clock}`)),
     },
-    { key: "cc", text: true, cell: (r) => name(r.s.cc) },
+    { key: "cc", text: true, by: (r) => r.s.cc, cell: (r) => name(r.s.cc) },
     {
       key: "goodput",
+      by: ({ s }) => s.goodput_mbps,
       cell: ({ s }) => withBar(goodputText(s), s.goodput_mbps === undefined ? null : bar(s.goodput_mbps / scale.goodput)),
     },
-    { key: "share", cell: ({ s }) => shareText(s) },
-    { key: "each", cell: ({ s }) => (s.each_mbps && s.flows > 1 ? range(...s.each_mbps) : null) },
-    { key: "jain", cell: ({ s }) => words(s.jain_index, (x) => x.toFixed(3)) },
-    { key: "lost", cell: ({ s }) => lostText(s) },
-    { key: "resent", cell: ({ s }) => count(s.resent) },
-    { key: "rto", cell: ({ s }) => h("span", { class: s.timeouts > 0 ? "bad" : "" }, count(s.timeouts)) },
+    plain("tcp", (s) => s.tcp_mbps, short),
+    plain("udp", (s) => s.udp_mbps, short),
+    { key: "share", by: ({ s }) => s.share, cell: ({ s }) => shareText(s) },
+    { key: "each", by: ({ s }) => (s.flows > 1 ? s.each_mbps?.[0] : null), cell: ({ s }) => (s.each_mbps && s.flows > 1 ? range(...s.each_mbps) : null) },
+    plain("jain", (s) => s.jain_index, (x) => x.toFixed(3)),
+    plain("mos", (s) => s.mos, (x) => x.toFixed(1)),
+    quantiles("page", (s) => s.page_p50_s, (s) => s.page_p95_s, short),
+    quantiles("response", (s) => s.response_p50_s, (s) => s.response_p95_s, short),
+    quantiles("completion", (s) => s.completion_p50_s, (s) => s.completion_p95_s, short),
+    { key: "unfinished", by: ({ s }) => s.unfinished, cell: ({ s }) => (s.unfinished > 0 ? h("span", { class: "bad" }, count(s.unfinished)) : null) },
+    { key: "lost", by: ({ s }) => s.lost, cell: ({ s }) => lostText(s) },
+    plain("resent", (s) => s.resent, count),
+    { key: "rto", by: ({ s }) => s.timeouts, cell: ({ s }) => h("span", { class: s.timeouts > 0 ? "bad" : "" }, count(s.timeouts)) },
     {
       key: "rtt",
+      by: ({ s }) => s.rtt_p50_ms,
       cell: ({ s }) => {
         const text = rttText(s);
         return text && withBar(text, bar((s.rtt_p50_ms ?? 0) / scale.rtt, (s.rtt_p95_ms ?? 0) / scale.rtt));
       },
     },
-    { key: "drops", cell: ({ s }) => words(s.dropped, count) },
-    { key: "queue", cell: ({ s }) => words(s.max_queue, count) },
+    quantiles("delay", (s) => s.delay_p50_ms, (s) => s.delay_p95_ms, millis),
+    plain("jitter", (s) => s.jitter_ms, millis),
+    plain("udplost", (s) => s.datagrams_lost, percent),
+    plain("drops", (s) => s.dropped, count),
+    plain("queue", (s) => s.max_queue, count),
   ];
   // A column in which nothing is known says nothing.
   return all.filter((c): c is Column => c !== false && rows.some((r) => ![null, "–", ""].includes(c.cell(r) as string | null)));
 }
 
-function line(state: Runs, row: Row, cols: Column[], body: HTMLElement): Line<Entry> {
+const gridcell = (c: Column, row: Row): HTMLElement =>
+  h("td", { role: "gridcell", class: c.text ? "text" : "number", "data-col": c.key, "data-label": t(`ui.col.${c.key}`) }, c.cell(row) ?? "–");
+
+/** Rows of a variant: its own, those of its groups, its flows' once they are asked for. */
+interface Rows extends Line<Entry> {
+  own: Row;
+  hidden: HTMLTableRowElement;
+}
+
+/** A row for each group of a variant's flows. */
+function groupRows(state: Runs, entry: Entry, cols: Column[]): HTMLElement[] {
+  return groupsOf(entry, state.group).map((g, index) => {
+    const row: Row = { index, entry, s: g.figures, group: { name: g.name, flows: g.members.length } };
+    return h("tr", { role: "row", class: "group-row", "data-group": g.name.slice(0, 200) }, h("td", { role: "gridcell", class: "pick" }), ...cols.map((c) => gridcell(c, row)));
+  });
+}
+
+function line(state: Runs, row: Row, cols: Column[]): Rows {
   const { entry } = row;
   const several = state.entries.length > 1;
   const id = `details-${entry.index}`;
@@ -103,16 +157,9 @@ function line(state: Runs, row: Row, cols: Column[], body: HTMLElement): Line<En
     "tr",
     { role: "row", class: "variant", tabindex: -1, "data-row": entry.index, "data-variant": entry.variant.name.slice(0, 200) },
     h("td", { role: "gridcell", class: "pick" }, h("span", { class: "picks" }, ...buttons)),
-    ...cols.map((c) =>
-      h(
-        "td",
-        { role: "gridcell", class: c.text ? "text" : "number", "data-col": c.key, "data-label": t(`ui.col.${c.key}`) },
-        c.cell(row) ?? "–",
-      ),
-    ),
+    ...cols.map((c) => gridcell(c, row)),
   );
   const hidden = h("tr", { role: "row", class: "details", id, hidden: true });
-  body.append(tr, hidden);
   const expand = (open: boolean): void => {
     more.setAttribute("aria-expanded", String(open));
     hidden.hidden = !open;
@@ -122,38 +169,56 @@ function line(state: Runs, row: Row, cols: Column[], body: HTMLElement): Line<En
   };
   // Flows measured alone are what such a variant is about.
   if (entry.variant.one_at_a_time && state.entries.length <= 12) expand(true);
-  const made = { entry, tr, buttons };
+  const made = { entry, tr, buttons, own: row, hidden };
   if (several) clickable(state, made);
   return made;
 }
 
+/** A column's head: a button that sorts by it. */
+function headOf(state: Runs, c: Column): HTMLElement {
+  const label = t(`ui.col.${c.key}`);
+  const press = button({ class: "sort", "aria-label": t("ui.sort", { column: label }) }, () => state.sortBy(c.key), label);
+  return h("th", { role: "columnheader", scope: "col", class: c.text ? "text" : "number", title: known(`ui.note.${c.key}`), "data-by": c.key }, state.entries.length > 1 ? press : label);
+}
+
 export function table(state: Runs): HTMLElement {
-  const rows: Row[] = state.entries.map((entry) => ({ entry, s: entry.figures.all }));
+  const rows: Row[] = state.entries.map((entry) => ({ index: entry.index, entry, s: entry.figures.all }));
   const everything = state.entries.flatMap(({ figures }) => [figures.all, ...figures.flows]);
+  const parts = state.entries.flatMap((entry) => Object.values(entry.figures.groups ?? {}).flat().map((g, i): Row => ({ index: i, entry, s: g.figures })));
   const scale = {
     goodput: Math.max(1e-9, ...rows.map((r) => r.s.goodput_mbps ?? 0)),
     rtt: everything.reduce((most, s) => Math.max(most, s.rtt_p95_ms ?? 0), 1e-9),
   };
-  const cols = columns(rows, scale, state.page.results.length > 1);
+  const cols = columns([...rows, ...parts], scale, state.page.results.length > 1);
   const body = h("tbody", { role: "rowgroup" });
-  const lines = rows.map((row) => line(state, row, cols, body));
-  const head = cols.map((c) =>
-    h("th", { role: "columnheader", scope: "col", class: c.text ? "text" : "number", title: known(`ui.note.${c.key}`) }, t(`ui.col.${c.key}`)),
-  );
+  const lines = rows.map((row) => line(state, row, cols));
+  const head = cols.map((c) => headOf(state, c));
+  // In the order they are in now, which the arrow keys follow.
+  let shown = lines;
+  const arrange = (): void => {
+    const column = cols.find((c) => c.key === state.sort?.key);
+    const reversed = state.sort?.reversed ?? false;
+    const order = column ? sorted(rows, column.by, reversed) : rows;
+    shown = order.map((row) => lines.find((l) => l.own === row)!);
+    body.replaceChildren(...shown.flatMap((l) => [l.tr, ...groupRows(state, l.entry, cols), l.hidden]));
+    tellSort(head, column?.key ?? "", reversed);
+  };
+  arrange();
+  state.on("table", arrange);
   const grid = h(
     "table",
     { role: "grid", id: "variants", "aria-multiselectable": "true", "aria-labelledby": "table-title" },
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col", class: "pick" }, h("span", { class: "hidden" }, t("ui.shown"))), ...head)),
     body,
   );
-  keys(state, () => lines, grid);
+  keys(state, () => shown, grid);
   mark(state, lines);
   state.on("pick", () => mark(state, lines));
   const repeats = state.entries.find((e) => e.variant.repeats)?.variant.repeats;
   return h(
     "section",
     { class: "table", "aria-labelledby": "table-title" },
-    h("div", { class: "section-head" }, h("h2", { id: "table-title" }, t("ui.table"))),
+    h("div", { class: "section-head" }, h("h2", { id: "table-title" }, t("ui.table")), groupChoice(state)),
     h("div", { class: "table-scroll", tabindex: 0, role: "group", "aria-labelledby": "table-title", "data-many": state.entries.length > 14 }, grid),
     h("p", { class: "hint" }, state.entries.length > 1 && t("ui.table.hint"), repeats && " ", repeats && t("ui.repeats.note", { n: repeats.n })),
   );

@@ -198,7 +198,7 @@ test("a phone shows it without scrolling sideways, in both languages", async () 
       }
       assert.deepEqual(await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]), [390, 390], lang);
     }
-    assert.match(await page.innerText("#story"), /限速器/);
+    assert.match(await page.innerText("#story"), /流量监管/);
   });
 });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const m = await load("number.ts", "diagnosis/flows.ts", "plot/chart.ts");
+const m = await load("number.ts", "sort.ts", "plot/chart.ts");
 
 test("sizes are as the terminal prints them", () => {
   assert.deepEqual([0, 847, 64_000, 999_700, 625_000, 3.2e9].map(m.bytes), ["0 B", "847 B", "64.0 kB", "1.00 MB", "625 kB", "3.20 GB"]);

@@ -17,7 +17,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
         of: &[RemedyKind::ReturnPath, RemedyKind::Pacing],
         text: Bilingual {
             en: "Look at the way back for congestion or for what thins out ACKs; pacing at the sender (fq, BBR) softens it",
-            zh: "检查返回方向是否拥塞或有设备抽稀 ACK；发送端平滑发送（fq、BBR）可缓解",
+            zh: "检查返回方向是否拥塞或有设备丢弃 ACK（ACK 抽稀）；发送端平滑发送（fq、BBR）可缓解",
         },
     }],
     colors: CauseColors { light: "#8a5a2b", dark: "#b88452" },

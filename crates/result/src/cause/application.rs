@@ -7,7 +7,7 @@ use super::{
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
-    label: Bilingual { en: "application", zh: "应用" },
+    label: Bilingual { en: "application", zh: "应用受限" },
     how: Bilingual { en: "waiting for the sending application", zh: "在等待发送端应用" },
     why: &[Bilingual {
         en: "there was nothing to send for {held} s; when there was, {fastest} Mbit/s passed",

@@ -10,7 +10,7 @@ use crate::remedy::{Remedy, RemedyKind};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "bottleneck", zh: "瓶颈" },
-    how: Bilingual { en: "held by a full link", zh: "受限于跑满的链路" },
+    how: Bilingual { en: "held by a full link", zh: "受限于已饱和的链路" },
     why: &[
         Bilingual {
             en: "a link of {rate} Mbit/s carried {got} Mbit/s of it; its queue grew to {queue}, {queue_ms} ms",

@@ -8,16 +8,16 @@ use super::{
 use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
-    label: Bilingual { en: "policed", zh: "限速器丢包" },
-    how: Bilingual { en: "policed", zh: "被限速器（policer）丢包" },
+    label: Bilingual { en: "policed", zh: "流量监管丢包" },
+    how: Bilingual { en: "policed", zh: "被流量监管（policer）丢包" },
     why: &[
         Bilingual {
             en: "a bucket of {burst} that fills at {rate} Mbit/s dropped {lost} % of the packets, and {got} Mbit/s came through",
-            zh: "一个 {burst}、以 {rate} Mbit/s 填充的令牌桶丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
+            zh: "流量监管（令牌桶 {burst}，承诺信息速率 CIR {rate} Mbit/s）丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
         },
         Bilingual {
             en: "a policer of {rate} Mbit/s dropped {lost} % of the packets, and {got} Mbit/s came through",
-            zh: "一个 {rate} Mbit/s 的限速器丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
+            zh: "{rate} Mbit/s 的流量监管丢弃了 {lost} % 的数据包，通过了 {got} Mbit/s",
         },
         Bilingual {
             en: "{lost} % of the packets were dropped, and {got} Mbit/s came through",
@@ -29,21 +29,21 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             of: &[RemedyKind::Shape, RemedyKind::CongestionControl],
             text: Bilingual {
                 en: "Shape to {shape} Mbit/s at the sender's edge, or use BBR there",
-                zh: "在发送端出口整形到 {shape} Mbit/s，或在发送端使用 BBR",
+                zh: "在发送端出口做 {shape} Mbit/s 的流量整形，或在发送端使用 BBR",
             },
         },
         AdviceTemplate {
             of: &[RemedyKind::Shape],
             text: Bilingual {
                 en: "Shape to {shape} Mbit/s at the sender's edge",
-                zh: "在发送端出口整形到 {shape} Mbit/s",
+                zh: "在发送端出口做 {shape} Mbit/s 的流量整形",
             },
         },
         AdviceTemplate {
             of: &[RemedyKind::Shape],
             text: Bilingual {
                 en: "Shape at the sender's edge to a little less than the policer's rate",
-                zh: "在发送端出口整形到略低于限速器的速率",
+                zh: "在发送端出口做流量整形，速率略低于流量监管",
             },
         },
     ],

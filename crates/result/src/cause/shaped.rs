@@ -9,20 +9,20 @@ use crate::diagnosis::LimiterKind;
 use crate::remedy::{Remedy, RemedyKind};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
-    label: Bilingual { en: "shaped", zh: "整形" },
-    how: Bilingual { en: "shaped", zh: "被整形器（shaper）延迟" },
+    label: Bilingual { en: "shaped", zh: "流量整形" },
+    how: Bilingual { en: "shaped", zh: "被流量整形（shaper）延迟" },
     why: &[
         Bilingual {
             en: "a shaper of {rate} Mbit/s let {got} Mbit/s through; its queue grew to {queue}, {queue_ms} ms",
-            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s；其队列增长到 {queue}，即 {queue_ms} ms",
+            zh: "{rate} Mbit/s 的流量整形放行了 {got} Mbit/s；其队列增长到 {queue}，即 {queue_ms} ms",
         },
         Bilingual {
             en: "a shaper of {rate} Mbit/s let {got} Mbit/s through; its queue grew to {queue_ms} ms",
-            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s；其队列增长到 {queue_ms} ms",
+            zh: "{rate} Mbit/s 的流量整形放行了 {got} Mbit/s；其队列增长到 {queue_ms} ms",
         },
         Bilingual {
             en: "a shaper of {rate} Mbit/s let {got} Mbit/s through",
-            zh: "一个 {rate} Mbit/s 的整形器放行了 {got} Mbit/s",
+            zh: "{rate} Mbit/s 的流量整形放行了 {got} Mbit/s",
         },
         Bilingual {
             en: "{got} Mbit/s came through, with an RTT of {min} ms that grew to {p95} ms",

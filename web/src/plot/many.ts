@@ -1,0 +1,51 @@
+// Many flows in one plot: quantiles over them as areas, the median, medians of their groups, and one flow by name.
+
+import { t } from "../i18n";
+import type { FlowSeries } from "../model";
+import { flowColor, palette } from "../theme";
+import { Crowd } from "./crowd";
+import { columnsOf, empty, known, samples, type Shown, type Source } from "./kinds";
+import type { Binned, Plot, Samples, Track } from "./track";
+
+/** Groups whose curves can be told apart. */
+export const MOST_GROUPS = 8;
+
+/** Quantiles over many flows, those of groups apart, and by name the flow that has it worst. */
+export function crowded(
+  plot: Plot,
+  { variant: v, data, crowd, groups, flows, picked }: Source,
+  column: (s: FlowSeries) => string | null,
+  look: Pick<Binned, "as" | "factor">,
+  worth: (f: Shown) => number,
+): void {
+  const end = v.duration_s;
+  const of = (f: Shown): Samples[] => {
+    const name = column(f.series);
+    const s = name === null ? null : samples(data, f.series, name);
+    return s ? [look.as === "level" ? s : known(s)] : [];
+  };
+  const members = crowd.filter((f) => of(f).length > 0);
+  const all = new Crowd(members.flatMap(of), look.as, look.factor, end);
+  const color = palette().ink;
+  const edge = (name: string, q: number, width: number): Track =>
+    ({ kind: "quantile", id: name, label: t("ui.crowd", { n: members.length }), part: name, color, width, axis: "left", factor: 1, crowd: all, q, end });
+  plot.tracks.push(edge("p95", 0.95, 0), edge("p75", 0.75, 0), edge("p50", 0.5, 1.75), edge("p25", 0.25, 0), edge("p5", 0.05, 0));
+  plot.shades.push({ between: ["p95", "p5"], color: color + "1c" }, { between: ["p75", "p25"], color: color + "2c" });
+  (groups.length <= MOST_GROUPS ? groups : []).forEach((g, i) => {
+    const own = members.filter((f) => g.members.includes(v.flows.indexOf(f.flow)));
+    if (own.length) plot.tracks.push({ kind: "quantile", id: `group ${g.name}`, label: t("ui.crowd.median", { name: `${g.members.length} × ${g.name}` }), color: flowColor(i), width: 1.5, axis: "left", factor: 1, crowd: new Crowd(own.flatMap(of), look.as, look.factor, end), q: 0.5, end });
+  });
+  const worst = [...members].sort((a, b) => worth(b) - worth(a)).slice(0, 1);
+  for (const f of picked ? flows : worst) {
+    const label = picked ? f.flow.name : t("ui.crowd.worst", { name: f.flow.name });
+    plot.tracks.push({ kind: "binned", id: f.flow.name, label, color: picked ? f.color : palette().drop, width: 1.25, axis: "left", parts: of(f), end, ...look });
+  }
+}
+
+/** What each of many flows gets. */
+export function each(source: Source): Plot {
+  const { data, crowd } = source;
+  const plot = empty(t("plot.axis.mbps"), () => columnsOf(crowd.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])));
+  crowded(plot, source, () => "delivered_bytes", { as: "rate", factor: 8e-6 }, (f) => -f.flow.goodput_mbps);
+  return plot;
+}

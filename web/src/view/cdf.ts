@@ -1,0 +1,96 @@
+// How long transfers, exchanges and pages took: the share of them that took no longer, of A and B in one drawing.
+
+import { fill, h, name, svg } from "../dom";
+import { t } from "../i18n";
+import { short, ticks } from "../number";
+import { quantile } from "../plot/crowd";
+import type { Entry, Runs } from "../state";
+import { steps } from "./scale";
+
+const [WIDTH, HEIGHT] = [720, 240];
+const BOX = { left: 48, right: 704, top: 12, bottom: 196 };
+const KINDS = ["response", "completion"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Fewer say nothing of how they are spread. */
+const FEW = 5;
+
+/** What took how long, seconds ascending: of exchanges where they were kept one by one, of whole flows. */
+export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: Kind): Float64Array {
+  const list =
+    kind === "completion"
+      ? variant.flows.flatMap((f) => f.completion_s ?? [])
+      : (data?.series.flows ?? []).flatMap((f) => [...(data?.responses(f, "seconds") ?? [])]);
+  return Float64Array.from(list.filter(Number.isFinite)).sort();
+}
+
+/** Points of the steps from 0 to 1, thinned to what a line of pixels can show. */
+export function staircase(ascending: ArrayLike<number>, columns: number): [number, number][] {
+  const n = ascending.length;
+  const every = Math.max(1, Math.floor(n / columns));
+  const points: [number, number][] = [];
+  for (let i = 0; i < n; i += every) points.push([ascending[i], (i + 1) / n]);
+  if (n && (n - 1) % every) points.push([ascending[n - 1], 1]);
+  return points;
+}
+
+interface Curve {
+  entry: Entry;
+  side: "a" | "b";
+  times: Float64Array;
+}
+
+function drawing(curves: Curve[], kind: Kind): SVGSVGElement {
+  const most = Math.max(...curves.map((c) => c.times[c.times.length - 1]), 1e-9);
+  const x = (s: number) => (BOX.left + (s / most) * (BOX.right - BOX.left)).toFixed(1);
+  const y = (part: number) => (BOX.bottom - part * (BOX.bottom - BOX.top)).toFixed(1);
+  const seconds = steps(most);
+  const labels = ticks(seconds);
+  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": inWords(curves, kind) });
+  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+    root.append(svg("line", { class: "grid", x1: BOX.left, x2: BOX.right, y1: y(part), y2: y(part) }), svg("text", { x: BOX.left - 8, y: Number(y(part)) + 4, "text-anchor": "end" }, `${part * 100}`));
+  }
+  seconds.forEach((s, i) => root.append(svg("text", { x: x(s), y: BOX.bottom + 18, "text-anchor": "middle" }, labels[i])));
+  root.append(
+    svg("text", { x: (BOX.left + BOX.right) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, t("ui.cdf.axis")),
+    svg("text", { transform: `translate(13 ${(BOX.top + BOX.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "%"),
+  );
+  for (const { side, times } of curves) {
+    const path = staircase(times, 600).map(([s, part]) => `H${x(s)}V${y(part)}`);
+    root.append(svg("path", { class: `curve ${side}`, d: `M${x(0)} ${y(0)}${path.join("")}H${x(most)}` }));
+  }
+  return root;
+}
+
+const spread = (times: Float64Array): string => `${short(quantile(times, 0.5))} / ${short(quantile(times, 0.95))} s`;
+
+const inWords = (curves: Curve[], kind: Kind): string =>
+  `${t(`ui.cdf.${kind}`)}: ${curves.map((c) => `${c.entry.name.slice(0, 80)}, p50 / p95 ${spread(c.times)}`).join("; ")}`;
+
+function figure(curves: Curve[], kind: Kind): HTMLElement {
+  const legend = curves.map(({ entry, side, times }) =>
+    h("li", {}, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.name), " ", h("span", { class: "dim" }, t("ui.cdf.of", { n: times.length, spread: spread(times) }))),
+  );
+  return h("figure", { class: "cdf group", "data-of": kind }, h("h3", {}, t(`ui.cdf.${kind}`)), h("ul", { class: "legend" }, ...legend), drawing(curves, kind));
+}
+
+/** Of the variants that are shown; empty where nothing had an end. */
+export function distributions(state: Runs): HTMLElement {
+  const root = h("section", { class: "distributions", id: "distributions" });
+  let generation = 0;
+  const draw = async (): Promise<void> => {
+    const now = ++generation;
+    const shown = state.shown();
+    // A browser that cannot unpack the series has the summary's numbers all the same.
+    await Promise.allSettled(shown.map((e) => e.data?.load()));
+    if (now !== generation) return;
+    const figures = KINDS.flatMap((kind) => {
+      const curves = shown.map((entry, i): Curve => ({ entry, side: i ? "b" : "a", times: times(entry, kind) })).filter((c) => c.times.length >= FEW);
+      return curves.length ? [figure(curves, kind)] : [];
+    });
+    fill(root, figures.length > 0 && h("h2", {}, t("ui.cdf")), ...figures);
+  };
+  state.on("pick", () => void draw());
+  void draw();
+  return root;
+}
