@@ -316,7 +316,7 @@ impl<'a> Engine<'a> {
         for (_, packet, _) in self.outbox.dropped.drain(..) {
             // Of a fragmented packet the first piece counts: it has the ports.
             if let Some(flow) = wire::data_ports(packet.body.ip()).and_then(|p| self.plan.flow_of(p)) {
-                flow.lost.fetch_add(1, Ordering::Relaxed);
+                flow.note_drop(packet.body.ip());
             }
             self.pool.give(packet.body);
         }
