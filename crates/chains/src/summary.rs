@@ -1,7 +1,7 @@
 //! What a run is summed up to, whatever clock drove it.
 
 use crate::topology;
-use result::{Clock, ElementResult, FlowResult, RttSummary, VariantResult};
+use result::{Clock, ElementResult, FlowResult, RealTime, RttSummary, VariantResult};
 use scenario::{PathLimits, Scenario};
 use units::Span;
 
@@ -18,8 +18,10 @@ pub struct FlowTally {
     pub delivered_bytes: u64,
     /// The time over which they count.
     pub measured: Span,
-    /// Round-trip times.
+    /// Round-trip times; of datagrams what `real_time` has.
     pub rtt_ms: RttSummary,
+    /// What its datagrams met.
+    pub real_time: Option<RealTime>,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
     /// Retransmissions.
@@ -76,7 +78,8 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         goodput_mbps: mbps(tally.delivered_bytes, tally.measured),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
-        rtt_ms: tally.rtt_ms,
+        rtt_ms: tally.real_time.map_or(tally.rtt_ms, |r| r.delay_ms),
+        real_time: tally.real_time,
         timeouts: tally.timeouts,
         delivered_bytes: tally.delivered_bytes,
         completed: tally.completed,

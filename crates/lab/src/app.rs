@@ -51,7 +51,7 @@ impl Client {
                 self.phase_end = now;
                 self.handle_wake(now, flow, io);
             }
-            App::Udp { .. } => {}
+            App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 
@@ -98,7 +98,7 @@ impl Client {
                     self.wake = Some(until);
                 }
             }
-            App::Udp { .. } => {}
+            App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 }

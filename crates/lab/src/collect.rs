@@ -50,6 +50,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         delivered_bytes: f.delivered.load(Relaxed),
         measured: f.measured(end),
         rtt_ms,
+        real_time: f.heard(),
         sent_packets: f.sent.load(Relaxed),
         retransmitted_packets: f.retransmitted.load(Relaxed),
         timeouts: f.timeouts.load(Relaxed),

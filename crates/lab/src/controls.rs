@@ -5,7 +5,6 @@ use crate::LabError;
 use congestion::Control;
 use kernel_cc::{Kernel, Loaded};
 use scenario::Scenario;
-use transport::App;
 
 /// A congestion control as this kernel has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub type Wish = (String, Control);
 /// What the scenario's flows want, or that one alone.
 pub fn wishes(scenario: &Scenario, only: Option<usize>) -> Vec<Wish> {
     let flows = scenario.flows.iter().enumerate().filter(|(i, _)| only.is_none_or(|o| o == *i));
-    let tcp = flows.filter(|(_, f)| !matches!(f.app, App::Udp { .. }));
+    let tcp = flows.filter(|(_, f)| !f.app.is_datagrams());
     let wishes = tcp.flat_map(|(_, f)| {
         let relays = f.via.iter().filter_map(|&r| {
             let relay = &scenario.relays[r];

@@ -319,7 +319,7 @@ impl<'a> Engine<'a> {
         }
         for (_, packet, _) in self.outbox.dropped.drain(..) {
             if let Some(flow) = self.torn.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
-                flow.lost.fetch_add(1, Ordering::Relaxed);
+                flow.note_drop(packet.body.ip());
             }
             self.pool.give(packet.body);
         }

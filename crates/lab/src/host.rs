@@ -8,9 +8,10 @@ use crate::app::{AnsweringApp, Client, Counts};
 use crate::clock::WallClock;
 use crate::info::TcpInfo;
 use crate::network::address;
-use crate::options::{hold_window, is_paced, mark, prepare, receive_buffer};
+use crate::options::{hold_window, is_paced, prepare};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::series::{self, Point};
+use crate::sources::{DatagramSink, DatagramSource};
 use crate::sys::{self, Epoll, Event, KernelSocket};
 use result::FlowSeries;
 use scenario::Scenario;
@@ -20,8 +21,8 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use transport::{App, Arrival};
-use units::{Span, Stream, Time};
+use transport::DatagramPattern;
+use units::{Span, Time};
 
 /// How often a connection's RTT is looked at.
 const TICK: Span = Span::from_millis(1);
@@ -35,8 +36,6 @@ const TURN: usize = 256;
 const CHUNKS: usize = 16;
 /// The longest wait: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
-/// IP and UDP headers.
-const UDP_HEADERS: u32 = 28;
 
 /// One end of a connection.
 struct Connection {
@@ -53,20 +52,6 @@ struct Connection {
     awaits: (bool, bool),
     acked: u64,
     info: TcpInfo,
-}
-
-struct Source {
-    socket: KernelSocket,
-    flow: usize,
-    interval: Span,
-    payload: usize,
-    poisson: Option<Stream>,
-    until: Option<Time>,
-}
-
-struct Sink {
-    socket: KernelSocket,
-    flow: usize,
 }
 
 /// What a timer or a descriptor stands for.
@@ -129,8 +114,8 @@ pub struct LabHost<'a> {
     epoll: Epoll,
     connections: Vec<Connection>,
     listeners: Vec<(KernelSocket, usize)>,
-    sources: Vec<Source>,
-    sinks: Vec<Sink>,
+    sources: Vec<DatagramSource>,
+    sinks: Vec<DatagramSink>,
     timers: BinaryHeap<Reverse<(Time, Owner)>>,
     series: Vec<(usize, FlowSeries)>,
     next_tick: Time,
@@ -178,8 +163,8 @@ impl<'a> LabHost<'a> {
             }
             if leg.from == host && leg.first {
                 this.series.push((leg.flow, FlowSeries::new(&flow.name)));
-                if flow.is_udp() {
-                    this.add_source(leg, flow, seed)?;
+                if let Some(pattern) = flow.app.datagrams() {
+                    this.add_source(leg, flow, &pattern, seed)?;
                 } else {
                     this.timers.push(Reverse((flow.start, Owner::Leg(i))));
                 }
@@ -190,13 +175,11 @@ impl<'a> LabHost<'a> {
 
     fn listen(&mut self, i: usize, leg: &Leg, flow: &PlannedFlow) -> Result<(), LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
-        if flow.is_udp() {
-            let socket = KernelSocket::udp().map_err(failed())?;
-            receive_buffer(&socket, 64 << 20).map_err(failed())?;
-            socket.bind(leg.port).map_err(failed())?;
+        if let Some(pattern) = flow.app.datagrams() {
+            let sink = DatagramSink::open(leg, flow, &pattern)?;
             let owner = Owner::Sink(self.sinks.len());
-            self.epoll.set(socket.fd(), owner.token(), true, false, true).map_err(failed())?;
-            self.sinks.push(Sink { socket, flow: leg.flow });
+            self.epoll.set(sink.socket.fd(), owner.token(), true, false, true).map_err(failed())?;
+            self.sinks.push(sink);
             return Ok(());
         }
         let socket = KernelSocket::tcp().map_err(failed())?;
@@ -208,23 +191,21 @@ impl<'a> LabHost<'a> {
         Ok(())
     }
 
-    fn add_source(&mut self, leg: &Leg, flow: &PlannedFlow, seed: u64) -> Result<(), LabError> {
-        let App::Udp { rate, size, arrival, duration } = flow.app else { return Ok(()) };
-        let failed = || LabError::system(format!("flow {}: UDP", flow.name));
-        let socket = KernelSocket::udp().map_err(failed())?;
-        mark(&socket, flow).map_err(failed())?;
-        socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
-        let size = size.unwrap_or(1500).max(UDP_HEADERS);
-        let stream = Stream::new(seed, &format!("flow.{}", flow.name));
-        self.timers.push(Reverse((flow.start, Owner::Source(self.sources.len()))));
-        self.sources.push(Source {
-            socket,
-            flow: leg.flow,
-            interval: rate.time_for(size as u64),
-            payload: (size - UDP_HEADERS) as usize,
-            poisson: (arrival == Arrival::Poisson).then_some(stream),
-            until: duration.map(|d| flow.start + d),
-        });
+    fn add_source(
+        &mut self,
+        leg: &Leg,
+        flow: &PlannedFlow,
+        pattern: &DatagramPattern,
+        seed: u64,
+    ) -> Result<(), LabError> {
+        let source = DatagramSource::open(leg, flow, pattern, seed)?;
+        let owner = Owner::Source(self.sources.len());
+        if pattern.answered {
+            let failed = LabError::system(format!("flow {}: waiting for answers", flow.name));
+            self.epoll.set(source.socket.fd(), owner.token(), true, false, true).map_err(failed)?;
+        }
+        self.timers.push(Reverse((flow.start, owner)));
+        self.sources.push(source);
         Ok(())
     }
 
@@ -252,8 +233,15 @@ impl<'a> LabHost<'a> {
                 match Owner::of(token) {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
                     Owner::Listener(i) => self.handle_listener(i),
-                    Owner::Sink(i) => self.handle_sink(i),
-                    Owner::Source(_) | Owner::Leg(_) => {}
+                    Owner::Sink(i) => {
+                        let s = &self.sinks[i];
+                        s.handle_arrivals(&self.plan.flows[s.flow], self.clock, &mut self.buffer);
+                    }
+                    Owner::Source(i) => {
+                        let s = &self.sources[i];
+                        s.handle_answers(&self.plan.flows[s.flow], self.clock);
+                    }
+                    Owner::Leg(_) => {}
                 }
             }
         }
@@ -477,31 +465,8 @@ impl<'a> LabHost<'a> {
 
     fn send_datagram(&mut self, i: usize, due: Time) {
         let s = &mut self.sources[i];
-        let stamp = due.as_nanos().to_ne_bytes();
-        let n = s.payload.min(self.buffer.len());
-        if let Some(head) = self.buffer[..n].get_mut(..8) {
-            head.copy_from_slice(&stamp);
-        }
-        // What the socket's buffer cannot take is lost, as on any full interface.
-        let _ = s.socket.send(&self.buffer[..n]);
-        self.plan.flows[s.flow].sent.fetch_add(1, Relaxed);
-        let gap = s.poisson.as_mut().map_or(s.interval, |p| p.exponential(s.interval));
-        let next = due + gap.max(Span::from_nanos(1));
-        if s.until.is_none_or(|u| next < u) {
+        if let Some(next) = s.send(due, &self.plan.flows[s.flow], &mut self.buffer) {
             self.timers.push(Reverse((next, Owner::Source(i))));
-        }
-    }
-
-    fn handle_sink(&mut self, i: usize) {
-        let mut stamp = [0; 8];
-        let sink = &self.sinks[i];
-        let flow = &self.plan.flows[sink.flow];
-        for _ in 0..TURN {
-            let Ok(n) = sink.socket.recv(&mut stamp) else { break };
-            flow.delivered.fetch_add(n as u64, Relaxed);
-            if n >= stamp.len() {
-                flow.record(self.clock.now().since(Time::from_nanos(u64::from_ne_bytes(stamp))));
-            }
         }
     }
 
@@ -571,6 +536,7 @@ impl<'a> LabHost<'a> {
                 opened: true,
                 paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg])),
                 udp: f.is_udp(),
+                delay: f.last_delay(),
                 initial_window: stack.initial_window.unwrap_or(10),
             };
             series::push(s, t, &point);

@@ -25,6 +25,7 @@
 //! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
 //! | a program's flow | what its sockets say, every 2 ms and at their end; `delivered` is `tcpi_bytes_received` |
+//! | delays of datagrams | from when one was due to when the receiving thread took it; `real_time` of those with 16 bytes of payload (the number and the time), not of iperf3's |
 //! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
 
 mod apart;
@@ -53,6 +54,7 @@ mod run;
 mod series;
 mod serve;
 mod shell;
+mod sources;
 mod sys;
 mod tally;
 mod tool;

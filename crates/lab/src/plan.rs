@@ -2,6 +2,7 @@
 
 use crate::LabError;
 use crate::controls::{Controls, InKernel};
+use chains::ArrivalMeter;
 use result::Histogram;
 use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -65,13 +66,15 @@ pub struct PlannedFlow {
     pub lost: AtomicU64,
     /// The kernel's own smallest RTT, ns.
     pub min_rtt: AtomicU64,
-    /// Smoothed RTT, once a tick in which something was acknowledged; for datagrams one-way delay.
+    /// Smoothed RTT, once a tick in which something was acknowledged; delay of datagrams too short for a number.
     pub rtts: Mutex<Histogram>,
+    /// What is noted of datagrams.
+    pub meter: Mutex<ArrivalMeter>,
 }
 
 impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
-        matches!(self.app, App::Udp { .. })
+        self.app.is_datagrams()
     }
     pub fn counts_exchanges(&self) -> bool {
         self.tool.is_none() && matches!(self.app, App::Request { .. })
@@ -159,7 +162,7 @@ impl FlowPlan {
 
     fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
         let f = &scenario.flows[of];
-        let udp = matches!(f.app, App::Udp { .. });
+        let udp = f.app.is_datagrams();
         let flow = self.flows.len();
         let mut at = f.from;
         let mut cc = f.cc;
@@ -210,6 +213,7 @@ impl FlowPlan {
             lost: AtomicU64::new(0),
             min_rtt: AtomicU64::new(NEVER),
             rtts: Mutex::default(),
+            meter: Mutex::new(ArrivalMeter::new(&f.app)),
         });
         Ok(())
     }

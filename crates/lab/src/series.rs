@@ -2,7 +2,7 @@
 
 use crate::info::TcpInfo;
 use result::{FlowPoint, FlowSeries};
-use units::Time;
+use units::{Span, Time};
 
 /// A flow at one moment.
 pub struct Point {
@@ -14,6 +14,8 @@ pub struct Point {
     pub opened: bool,
     pub paced: bool,
     pub udp: bool,
+    /// Of the datagram that arrived last.
+    pub delay: Option<Span>,
     /// Segments of the initial window.
     pub initial_window: u32,
 }
@@ -43,6 +45,7 @@ pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
         round: None, // the kernel does not tell
         delivery_rate_mbps: info.delivery_rate.map(mbps),
         state: if begun { info.state() } else { "" },
+        delay_ms: p.delay.map(Span::as_millis_f64),
     });
 }
 

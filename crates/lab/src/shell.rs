@@ -26,7 +26,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use transport::App;
 use units::{Span, Time};
 
 /// What a shell takes besides its scenario. Hosts are told by index.
@@ -120,7 +119,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
 /// The congestion control a host's programs begin with: that of its own first flow, else of the
 /// scenario's first, else Linux's default.
 fn congestion(scenario: &Scenario, host: usize) -> Control {
-    let tcp = || scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. }));
+    let tcp = || scenario.flows.iter().filter(|f| !f.app.is_datagrams());
     let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
     flow.map_or(Control::default(), |f| f.cc)
 }

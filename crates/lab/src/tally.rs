@@ -198,6 +198,7 @@ impl Tally {
                     s.cc.starts_with("bbr") || flow.control.paces && s.cc == flow.control.name
                 }),
             udp: flow.is_udp(),
+            delay: None,
             initial_window,
         }
     }

@@ -104,6 +104,12 @@ pub fn data_ports(ip: &[u8]) -> Option<[u16; 2]> {
     (transport.len() > headers).then(|| [be16(transport, 0), be16(transport, 2)])
 }
 
+/// Payload of a packet that carries UDP.
+pub fn udp_payload(ip: &[u8]) -> Option<&[u8]> {
+    let header = ip_header(ip).filter(|_| ip[9] == UDP)?;
+    ip.get(header + 8..)
+}
+
 /// A TCP segment, as far as its sender's progress goes.
 pub struct TcpData {
     /// Addresses and ports, source first.

@@ -110,6 +110,7 @@ fn real_time(flows: &[&FlowResult]) -> Option<RealTime> {
         loss_bursts: count(&each, |r| r.loss_bursts),
         loss_burst_mean: mean(&each, |r| r.loss_burst_mean),
         loss_burst_max: all.iter().map(|r| r.loss_burst_max).max().unwrap_or(0),
+        late: mean_known(&each, |r| r.late),
         r_factor: mean_known(&each, |r| r.r_factor),
         mos: mean_known(&each, |r| r.mos),
     })

@@ -57,6 +57,11 @@ impl Histogram {
         self.samples
     }
 
+    /// The smallest sample; zero without samples.
+    pub fn least(&self) -> Span {
+        Span::from_nanos(self.min)
+    }
+
     /// The `q`-quantile (0 to 1), nanoseconds; zero without samples.
     pub fn quantile(&self, q: f64) -> f64 {
         if self.samples == 0 {

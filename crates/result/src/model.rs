@@ -349,23 +349,30 @@ pub struct TimesSummary {
     pub max: f64,
 }
 
-/// What datagrams met on their way, as a receiver that plays them out sees it.
+/// What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later
+/// one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RealTime {
     /// One-way delay; for probes there and back.
     pub delay_ms: RttSummary,
-    /// Interarrival jitter (RFC 3550 section 6.4.1), its mean over all packets, ms.
+    /// Interarrival jitter J (RFC 3550 section 6.4.1), its mean over all packets but the first, ms.
     pub jitter_ms: f64,
     /// Share of packets that did not arrive, 0 to 1.
     pub lost: f64,
-    /// Runs of lost packets.
+    /// Runs of lost packets, in the order they were sent.
     pub loss_bursts: u64,
     /// Packets in such a run, mean.
     pub loss_burst_mean: f64,
     /// Packets in such a run, most.
     pub loss_burst_max: u64,
-    /// Transmission rating R of the E-model (ITU-T G.107), for `voice` flows.
+    /// Share of packets that came too late to be played, 0 to 1, for `voice` flows: after the fastest packet's delay and the
+    /// jitter buffer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late: Option<f64>,
+    /// Transmission rating R of the E-model (ITU-T G.107), for `voice` flows; packets that are lost or late are what it
+    /// counts as loss, and codec, fastest packet and jitter buffer together are its delay. Absent where the codec is not
+    /// in ITU-T G.113.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub r_factor: Option<f64>,
     /// Mean opinion score that follows from it (G.107 annex B), 1 to 4.5.

@@ -66,6 +66,8 @@ columns! {
         /// rate at which the path delivered of late, as the sender measured it (`tcpi_delivery_rate`); null before the
         /// first sample
         delivery_rate_mbps: Option<f64>, Mbps Gauge Both;
+        /// delay of the datagram that arrived last: one way, of probes there and back; null for TCP and before the first
+        delay_ms: Option<f64>, Millis Gauge Both;
     }
 }
 

@@ -363,8 +363,10 @@ impl Checks<'_> {
     /// The relays of a flow, each joining two different hosts that links join too.
     fn via(&self, name: &str, via: &[String], ends: [usize; 2], app: &App) -> Result<Vec<usize>, Fault> {
         let [from, to] = ends;
-        if !via.is_empty() && matches!(app, App::Udp { .. }) {
-            let message = "a relay ends TCP connections; an app of kind `udp` cannot pass one".into();
+        if !via.is_empty() && app.is_datagrams() {
+            let message =
+                "a relay ends TCP connections; an app of kind `udp`, `voice` or `probe` cannot pass one"
+                    .into();
             return Err(fault(self.root, &["flows", name, "via"], RefusalCause::Conflict { message }));
         }
         let mut at = from;
@@ -441,6 +443,26 @@ impl Checks<'_> {
                 // RFC 791 and RFC 768: 28 bytes of headers, 65535 of IP packet.
                 match size.filter(|s| !(29..=65_535).contains(s)) {
                     Some(s) => wrong("size", &s, "29 to 65535 bytes of IP packet"),
+                    None => Ok(()),
+                }
+            }
+            App::Voice { jitter_buffer, duration, .. } => {
+                span("duration", *duration)?;
+                // Longer ones are no conversation (ITU-T G.114 ends at 400 ms one-way), and nobody waits a minute.
+                match jitter_buffer.filter(|b| *b > Span::from_secs(60)) {
+                    Some(b) => wrong("jitter_buffer", &b, "0s to 60s"),
+                    None => Ok(()),
+                }
+            }
+            App::Probe { interval, size, duration } => {
+                span("duration", *duration)?;
+                // As `ping` has it: less is a flood.
+                if let Some(i) = interval.filter(|i| *i < Span::from_millis(1)) {
+                    return wrong("interval", &i, "from 1ms");
+                }
+                // 28 bytes of headers and 16 for number and time.
+                match size.filter(|s| !(44..=65_535).contains(s)) {
+                    Some(s) => wrong("size", &s, "44 to 65535 bytes of IP packet"),
                     None => Ok(()),
                 }
             }

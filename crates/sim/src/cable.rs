@@ -4,7 +4,6 @@
 
 use path::{Link, Stage};
 use scenario::{Hop, NamedStage, Scenario};
-use transport::App;
 use units::{Rate, Span};
 
 /// The cable's name among its link's stages.
@@ -29,7 +28,7 @@ fn stages<'a>(scenario: &'a Scenario, hop: &Hop) -> &'a [NamedStage] {
 /// Links that need a cable, in order.
 fn bare(scenario: &Scenario) -> Vec<usize> {
     let mut links = Vec::new();
-    for flow in scenario.flows.iter().filter(|f| !matches!(f.app, App::Udp { .. })) {
+    for flow in scenario.flows.iter().filter(|f| !f.app.is_datagrams()) {
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let hosts: Vec<usize> = [flow.from].into_iter().chain(relays).chain([flow.to]).collect();
         for leg in hosts.windows(2) {

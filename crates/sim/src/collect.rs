@@ -34,9 +34,13 @@ impl Collector {
         let t = now.as_secs_f64();
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             let delivered_bytes = flows.delivered(flow);
-            let FlowKind::Tcp(f) = &flow.kind else {
-                series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
-                continue;
+            let f = match &flow.kind {
+                FlowKind::Tcp(f) => f,
+                FlowKind::Udp(u) => {
+                    let delay_ms = u.meter.last_delay().map(Span::as_millis_f64);
+                    series.push(FlowPoint { time_s: t, delivered_bytes, delay_ms, ..FlowPoint::default() });
+                    continue;
+                }
             };
             let tx = flows.first_sender(f);
             let model = tx.model();
@@ -59,6 +63,7 @@ impl Collector {
                 round: model.round,
                 delivery_rate_mbps: tx.delivery_rate().map(rate),
                 state: if flow.started { tx.state_name() } else { "" },
+                delay_ms: None,
             });
         }
         chains::sample(&mut self.elements, network.ways.iter(), now, now);
@@ -106,7 +111,8 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     match &flow.kind {
         FlowKind::Udp(u) => {
             tally.sent_packets = u.source.sent;
-            tally.lost_packets = Some(network.lost[u.number as usize]);
+            tally.lost_packets = Some(network.lost[u.numbers()].iter().sum());
+            tally.real_time = u.heard(network);
         }
         FlowKind::Tcp(t) => {
             let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;

@@ -1,13 +1,11 @@
 //! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
 
+use crate::datagrams::UdpFlow;
 use congestion::Control;
 use scenario::Scenario;
 use std::ops::Range;
-use transport::{App, Application, Limits, Sender, Stack, Tcp, UDP_HEADER, UdpSource};
+use transport::{Application, Limits, Sender, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
-
-/// Size of a datagram's IP packet where its flow does not say it.
-const DATAGRAM: u32 = 1500;
 
 /// A TCP flow: its legs' connections and its application.
 pub struct TcpFlow {
@@ -16,15 +14,6 @@ pub struct TcpFlow {
     pub app: Application,
     /// Buffers of the relays between the legs.
     pub buffers: Vec<u64>,
-}
-
-/// A datagram flow.
-pub struct UdpFlow {
-    pub source: UdpSource,
-    /// Its directed flow number.
-    pub number: u32,
-    pub received: u64,
-    pub received_bytes: u64,
 }
 
 /// What a flow is made of.
@@ -47,11 +36,11 @@ pub struct SimFlow {
 }
 
 /// All flows. Connection `c` has ends `2c` (client) and `2c + 1` (server) and directed flows of
-/// the same numbers; datagram flows follow, one number each.
+/// the same numbers; datagram flows follow, one number each, and another for what is sent back.
 pub struct SimFlows {
     pub flows: Vec<SimFlow>,
     pub ends: Vec<Tcp>,
-    /// Host of each end.
+    /// Host that each directed flow number comes from; the first are those of the ends.
     pub host: Vec<u32>,
     /// Flow of each connection.
     pub owner: Vec<u32>,
@@ -72,6 +61,7 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
     out: SimFlows,
+    /// Datagram flows with the hosts they go to.
     udp: Vec<(u32, u32)>,
 }
 
@@ -104,15 +94,14 @@ impl Builder<'_> {
         let index = self.out.flows.len();
         let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
         let start = Time::ZERO + f.start + f.stagger * i as u64;
-        let kind = match &f.app {
-            App::Udp { rate, size, arrival, duration } => {
+        let kind = match f.app.datagrams() {
+            Some(pattern) => {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
-                let source =
-                    UdpSource::new(*rate, size.unwrap_or(DATAGRAM), *arrival, start, *duration, stream);
                 self.udp.push((index as u32, f.to as u32));
-                FlowKind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
+                let source = UdpSource::new(&pattern, start, stream);
+                FlowKind::Udp(UdpFlow::new(&f.app, source, pattern.answered))
             }
-            app => {
+            None => {
                 let first = self.out.owner.len() as u32;
                 let mut at = f.from;
                 let mut buffers = Vec::new();
@@ -142,7 +131,7 @@ impl Builder<'_> {
                         self.out.ends[2 * c as usize + 1].rx.auto_read = false;
                     }
                 }
-                FlowKind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
+                FlowKind::Tcp(TcpFlow { legs, app: Application::new(f.app.clone()), buffers })
             }
         };
         let cc = if matches!(kind, FlowKind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
@@ -162,12 +151,7 @@ impl Builder<'_> {
 impl SimFlows {
     /// Source and destination host of a directed flow number's connection or datagrams.
     pub fn ends_of(&self, number: u32) -> (usize, usize) {
-        let number = number as usize;
-        let from = match self.host.get(number) {
-            Some(&host) => host,
-            None => self.flows[self.of[number] as usize].from,
-        };
-        (from as usize, self.destination[number] as usize)
+        (self.host[number as usize] as usize, self.destination[number as usize] as usize)
     }
 
     /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
@@ -190,11 +174,14 @@ impl SimFlows {
             }
         }
         for (flow, to) in std::mem::take(&mut b.udp) {
-            if let FlowKind::Udp(u) = &mut b.out.flows[flow as usize].kind {
-                u.number = b.out.of.len() as u32;
+            let from = b.out.flows[flow as usize].from;
+            let FlowKind::Udp(u) = &mut b.out.flows[flow as usize].kind else { continue };
+            u.number = b.out.of.len() as u32;
+            for (from, to) in [(from, to), (to, from)].into_iter().take(1 + u.answered as usize) {
+                b.out.of.push(flow);
+                b.out.host.push(from);
+                b.out.destination.push(to);
             }
-            b.out.of.push(flow);
-            b.out.destination.push(to);
         }
         b.out
     }

@@ -7,6 +7,7 @@
 mod agenda;
 mod cable;
 mod collect;
+mod datagrams;
 mod flows;
 mod network;
 mod relayed;

@@ -1,7 +1,7 @@
 //! Hosts and what joins them: one chain of elements for each direction of each link, and who sends
 //! where. Routing is by destination, along the fewest links.
 
-use chains::LinkWay;
+use chains::{LinkWay, NumberSet};
 use path::{Outbox, Packet};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,6 +34,9 @@ pub struct SimNetwork {
     partial: BTreeMap<u64, u64>,
     /// Data packets the path dropped, of each directed flow.
     pub lost: Vec<u64>,
+    /// Of each directed flow of datagrams which ones the path dropped; those flows begin with this number.
+    pub dropped: Vec<NumberSet>,
+    pub datagrams: u32,
     /// Packets whose loss was counted by one of their fragments.
     torn: BTreeSet<u64>,
     /// Packets handed on by hosts in the middle.
@@ -56,6 +59,8 @@ impl SimNetwork {
             bounced: Vec::new(),
             partial: BTreeMap::new(),
             lost: Vec::new(),
+            dropped: Vec::new(),
+            datagrams: 0,
             torn: BTreeSet::new(),
             forwarded: 0,
             stranded: 0,
@@ -135,6 +140,10 @@ impl SimNetwork {
                 }
             }
             self.lost[packet.flow as usize] += 1;
+            let datagrams = packet.flow.checked_sub(self.datagrams);
+            if let Some(dropped) = datagrams.and_then(|i| self.dropped.get_mut(i as usize)) {
+                dropped.insert(packet.body.seq);
+            }
         }
     }
 

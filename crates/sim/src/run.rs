@@ -4,6 +4,7 @@ use crate::agenda::Agenda;
 use crate::collect::Collector;
 use crate::flows::{FlowKind, SimFlows, ip_bytes};
 use crate::network::{HostArrival, SimNetwork};
+use chains::NumberSet;
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
@@ -113,6 +114,8 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     }
     network.destination = flows.destination.clone();
     network.lost = vec![0; network.destination.len()];
+    network.datagrams = flows.ends.len() as u32;
+    network.dropped = vec![NumberSet::default(); network.lost.len() - flows.ends.len()];
     if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
         network.ways.iter_mut().for_each(|way| way.chain.watch());
     }
@@ -280,9 +283,9 @@ impl SimRun<'_> {
         }
     }
 
-    fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
+    pub(crate) fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
         let f = &self.flows.flows[flow as usize];
-        let (dscp, host) = (f.dscp, if udp { f.from } else { self.flows.host[number as usize] });
+        let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
         for seg in out.drain(..) {
             let packet = Packet {
                 id: self.next_id,
@@ -353,13 +356,7 @@ impl SimRun<'_> {
             return;
         }
         if number as usize >= self.flows.ends.len() {
-            let flow = self.flows.of[number as usize] as usize;
-            self.collector.rtts[flow].record(self.now.since(packet.body.sent));
-            if let FlowKind::Udp(u) = &mut self.flows.flows[flow].kind {
-                u.received += 1;
-                u.received_bytes += packet.body.len as u64;
-            }
-            return;
+            return self.handle_datagram(number, &packet.body);
         }
         packet.body.ce = packet.ecn == Ecn::Ce;
         self.handle(number ^ 1, &packet.body);

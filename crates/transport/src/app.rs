@@ -82,7 +82,7 @@ impl Application {
                 self.phase_end = now;
                 self.handle_wake(now, client, out);
             }
-            App::Udp { .. } => {}
+            App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 
@@ -162,7 +162,7 @@ impl Application {
                     self.wake = Some(until);
                 }
             }
-            App::Udp { .. } => {}
+            App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a scenario may set of a host's stack and of an application. Plain data.
 
 use crate::segment::{Flags, HEADER, Segment, TIMESTAMP_OPTION};
+use crate::voice::Codec;
 use crate::windows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,7 +103,7 @@ pub enum Arrival {
     Poisson,
 }
 
-/// What a flow does. `bulk`, `request`, `onoff` ride on TCP; `udp` on UDP.
+/// What a flow does. `bulk`, `request`, `onoff` ride on TCP; `udp`, `voice`, `probe` on UDP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum App {
@@ -148,6 +149,30 @@ pub enum App {
         /// Evenly or Poisson.
         #[serde(default)]
         arrival: Arrival,
+        /// Stop after this long.
+        #[serde(default)]
+        duration: Option<Span>,
+    },
+    /// One direction of a call: a packet of speech every 20 ms, without silence suppression. The result says how it
+    /// sounds (`real_time.mos`).
+    Voice {
+        /// `g711` (64 kbit/s, 200 bytes of IP packet), `g729` (8 kbit/s, 60 bytes) or `opus` (24 kbit/s, 100 bytes).
+        codec: Codec,
+        /// How much later than the fastest packet of the run one may come and still be heard (default 60 ms).
+        #[serde(default)]
+        jitter_buffer: Option<Span>,
+        /// Hang up after this long.
+        #[serde(default)]
+        duration: Option<Span>,
+    },
+    /// Small datagrams that the other end sends back at once, as `ping` does: the delay that others meet, there and back.
+    Probe {
+        /// Time between two probes (default 100 ms).
+        #[serde(default)]
+        interval: Option<Span>,
+        /// IP packet size in bytes (default 64).
+        #[serde(default)]
+        size: Option<u32>,
         /// Stop after this long.
         #[serde(default)]
         duration: Option<Span>,

@@ -11,6 +11,7 @@ mod segment;
 mod sender;
 mod tcp;
 mod udp;
+mod voice;
 mod wheel;
 mod windows;
 
@@ -22,4 +23,5 @@ pub use rtt::Rtt;
 pub use segment::{Flags, HEADER, SackBlock, Segment, SynOptions, TIMESTAMP_OPTION, UDP_HEADER};
 pub use sender::{Again, Info, Limit, SendStats, Sender};
 pub use tcp::Tcp;
-pub use udp::UdpSource;
+pub use udp::{DatagramPattern, UdpSource, answer};
+pub use voice::{Codec, JITTER_BUFFER, RatedCodec};

@@ -62,9 +62,9 @@ pub struct SynOptions {
 pub struct Segment {
     /// First byte of the payload (UDP: the datagram's number).
     pub seq: u64,
-    /// Next byte expected from the peer.
+    /// Next byte expected from the peer (UDP: of an answer to a probe the probe's number + 1, else 0).
     pub ack: u64,
-    /// When it left the sending host (UDP's one-way delay; TCP reads only the timestamps).
+    /// When it left the sending host (UDP's delay, in an answer the probe's time; TCP reads only the timestamps).
     pub sent: Time,
     /// Payload bytes.
     pub len: u32,

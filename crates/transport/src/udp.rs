@@ -1,8 +1,69 @@
-//! A datagram source at a constant or Poisson rate, and what its sink counts.
+//! Datagrams: what applications send, and the source that does.
 
-use crate::config::Arrival;
+use crate::config::{App, Arrival};
 use crate::segment::{Segment, UDP_HEADER};
-use units::{Rate, Span, Stream, Time};
+use crate::voice::Codec;
+use units::{Span, Stream, Time};
+
+/// Size of a datagram's IP packet where its flow does not say it, bytes.
+const DATAGRAM: u32 = 1500;
+/// Of a probe's.
+const PROBE: u32 = 64;
+/// Between two probes.
+const PROBE_INTERVAL: Span = Span::from_millis(100);
+
+/// The datagrams that an application sends, whatever they mean.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DatagramPattern {
+    /// Mean time between two.
+    pub interval: Span,
+    /// IP packet size, bytes.
+    pub size: u32,
+    /// How they are spaced.
+    pub arrival: Arrival,
+    /// How long; without it, to the end of the run.
+    pub duration: Option<Span>,
+    /// The other end sends each back at once.
+    pub answered: bool,
+}
+
+impl DatagramPattern {
+    /// Bytes in a datagram.
+    pub fn payload(&self) -> u32 {
+        self.size - UDP_HEADER
+    }
+}
+
+impl App {
+    /// The datagrams it sends; `None` of what rides on TCP.
+    pub fn datagrams(&self) -> Option<DatagramPattern> {
+        let even = |interval, size, duration| DatagramPattern {
+            interval,
+            size,
+            arrival: Arrival::Constant,
+            duration,
+            answered: false,
+        };
+        match *self {
+            App::Udp { rate, size, arrival, duration } => {
+                let size = size.unwrap_or(DATAGRAM).max(UDP_HEADER);
+                Some(DatagramPattern { arrival, ..even(rate.time_for(size as u64), size, duration) })
+            }
+            App::Voice { codec, duration, .. } => Some(even(Codec::INTERVAL, codec.ip_bytes(), duration)),
+            App::Probe { interval, size, duration } => {
+                let size = size.unwrap_or(PROBE).max(UDP_HEADER);
+                let probes = even(interval.unwrap_or(PROBE_INTERVAL), size, duration);
+                Some(DatagramPattern { answered: true, ..probes })
+            }
+            App::Bulk { .. } | App::Request { .. } | App::Onoff { .. } => None,
+        }
+    }
+
+    /// Whether it rides on UDP.
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, App::Udp { .. } | App::Voice { .. } | App::Probe { .. })
+    }
+}
 
 /// A source of datagrams.
 #[derive(Clone, Debug)]
@@ -17,22 +78,14 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// IP packets of `size` bytes at `rate`, from `start` on, for `duration` if given.
-    pub fn new(
-        rate: Rate,
-        size: u32,
-        arrival: Arrival,
-        start: Time,
-        duration: Option<Span>,
-        stream: Stream,
-    ) -> UdpSource {
-        let size = size.max(UDP_HEADER);
+    /// Sends `pattern` from `start` on; gaps that are drawn come from `stream`.
+    pub fn new(pattern: &DatagramPattern, start: Time, stream: Stream) -> UdpSource {
         UdpSource {
-            interval: rate.time_for(size as u64),
-            payload: size - UDP_HEADER,
-            poisson: (arrival == Arrival::Poisson).then_some(stream),
+            interval: pattern.interval,
+            payload: pattern.payload(),
+            poisson: (pattern.arrival == Arrival::Poisson).then_some(stream),
             next: Some(start),
-            until: duration.map(|d| start + d),
+            until: pattern.duration.map(|d| start + d),
             sent: 0,
         }
     }
@@ -59,4 +112,43 @@ impl UdpSource {
 
 fn datagram(number: u64, payload: u32, sent: Time) -> Segment {
     Segment { seq: number, sent, len: payload, ..Segment::BLANK }
+}
+
+/// What the other end sends back.
+pub fn answer(probe: &Segment) -> Segment {
+    Segment { ack: probe.seq + 1, ..datagram(probe.seq, probe.len, probe.sent) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3551 section 4.5.14 (PCMU), 4.5.6 (G.729): bytes in 20 ms; with RTP 12, UDP 8 and IPv4 20.
+    #[test]
+    fn codecs_have_the_rates_that_are_known_of_them() {
+        let of = |codec| {
+            let voice = App::Voice { codec, jitter_buffer: None, duration: None };
+            let p = voice.datagrams().unwrap();
+            // bit/s on IP level
+            (p.size, p.size as u64 * 8 * 1_000_000_000 / p.interval.as_nanos(), p.answered)
+        };
+        assert_eq!(of(Codec::G711), (200, 80_000, false));
+        assert_eq!(of(Codec::G729), (60, 24_000, false));
+        assert_eq!(of(Codec::Opus), (100, 40_000, false));
+    }
+
+    #[test]
+    fn a_source_ends_with_its_duration() {
+        let probe = App::Probe { interval: None, size: None, duration: Some(Span::from_millis(250)) }
+            .datagrams()
+            .unwrap();
+        assert_eq!((probe.payload(), probe.answered), (36, true));
+        let mut source = UdpSource::new(&probe, Time::from_nanos(7), Stream::new(1, "probe"));
+        let mut out = Vec::new();
+        source.handle_wake(Time::ZERO + Span::from_secs(9), &mut out);
+        let sent: Vec<(u64, u64)> = out.iter().map(|s| (s.seq, s.sent.as_nanos())).collect();
+        assert_eq!(sent, [(0, 7), (1, 100_000_007), (2, 200_000_007)]);
+        let back = answer(&out[2]);
+        assert_eq!((back.seq, back.ack, back.sent, back.len), (2, 3, out[2].sent, 36));
+    }
 }

@@ -38,7 +38,10 @@ impl Encoder {
         let segment = &packet.body;
         // Datagrams have no flags, and a number for each flow.
         let udp = segment.flags == transport::Flags::default();
-        let (sport, dport) = ports(packet.flow, udp);
+        // What is sent back has a number of its own, the one after.
+        let back = udp && segment.ack > 0;
+        let (sport, dport) = ports(packet.flow - back as u32, udp);
+        let (sport, dport) = if back { (dport, sport) } else { (sport, dport) };
         let payload = if udp {
             Payload::Udp(UdpFrame { sport, dport, payload_len: segment.len })
         } else {

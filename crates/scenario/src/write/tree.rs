@@ -137,7 +137,7 @@ fn flow(s: &Scenario, flow: &Flow) -> Table {
         }
     };
     // Datagrams have none; elsewhere variants mostly differ in it.
-    let datagrams = matches!(flow.app, App::Udp { .. });
+    let datagrams = flow.app.is_datagrams();
     unless(datagrams && flow.cc == Control::default(), "cc", control(flow.cc));
     unless(flow.count == 1, "count", Written::of(&flow.count));
     unless(flow.start.is_zero(), "start", Written::of(&flow.start));

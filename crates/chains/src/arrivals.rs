@@ -1,0 +1,258 @@
+//! What the receiver of a flow of datagrams notes, whatever clock drives them, and what it makes of it.
+
+use crate::e_model::{SpeechLoss, mos, r_factor};
+use result::{Histogram, RealTime};
+use transport::{App, JITTER_BUFFER, RatedCodec};
+use units::Span;
+
+/// A set of numbers that are given out one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct NumberSet {
+    bits: Vec<u64>,
+    len: u64,
+}
+
+impl NumberSet {
+    /// Adds a number; whether it was not in.
+    pub fn insert(&mut self, n: u64) -> bool {
+        let (word, bit) = ((n / 64) as usize, 1 << (n % 64));
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        let new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        self.len += new as u64;
+        new
+    }
+
+    /// Whether a number is in.
+    pub fn contains(&self, n: u64) -> bool {
+        self.bits.get((n / 64) as usize).is_some_and(|word| word & (1 << (n % 64)) != 0)
+    }
+}
+
+/// Runs of packets that a receiver does not have.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct LossRuns {
+    /// Packets of which it is known whether they came.
+    judged: u64,
+    lost: u64,
+    runs: u64,
+    longest: u64,
+}
+
+impl LossRuns {
+    /// Of packets in the order of their numbers: whether each came; `None` of one that is still under way, which ends a
+    /// run, since it is not lost.
+    fn of(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
+        let mut all = LossRuns::default();
+        let mut run = 0;
+        for came in packets {
+            let Some(came) = came else {
+                run = 0;
+                continue;
+            };
+            all.judged += 1;
+            run = if came { 0 } else { run + 1 };
+            all.lost += !came as u64;
+            all.runs += (run == 1) as u64;
+            all.longest = all.longest.max(run);
+        }
+        all
+    }
+
+    fn share(self) -> f64 {
+        self.lost as f64 / self.judged.max(1) as f64
+    }
+
+    fn mean_run(self) -> f64 {
+        self.lost as f64 / self.runs.max(1) as f64
+    }
+}
+
+/// Plays speech out at a constant delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Playout {
+    codec: Option<RatedCodec>,
+    jitter_buffer: Span,
+}
+
+/// Notes what arrives of one flow. Copies of what has arrived are passed over.
+#[derive(Clone, Debug, Default)]
+pub struct ArrivalMeter {
+    delays: Histogram,
+    /// Delay of the packet that arrived last.
+    last: Option<Span>,
+    arrived: NumberSet,
+    dropped: NumberSet,
+    /// One more than the highest number that arrived.
+    end: u64,
+    /// RFC 3550's J, and the sum over all packets, nanoseconds.
+    jitter: f64,
+    jitter_sum: f64,
+    /// Who plays out needs the delay of each number, for those that arrived.
+    playout: Option<Playout>,
+    delay_of: Vec<Span>,
+}
+
+impl ArrivalMeter {
+    /// Of an application's datagrams.
+    pub fn new(app: &App) -> ArrivalMeter {
+        let playout = match app {
+            App::Voice { codec, jitter_buffer, .. } => {
+                Some(Playout { codec: codec.rated(), jitter_buffer: jitter_buffer.unwrap_or(JITTER_BUFFER) })
+            }
+            _ => None,
+        };
+        ArrivalMeter { playout, ..ArrivalMeter::default() }
+    }
+
+    /// Packet `number` arrived `delay` after it was sent.
+    pub fn handle_arrival(&mut self, number: u64, delay: Span) {
+        if !self.arrived.insert(number) {
+            return;
+        }
+        self.delays.record(delay);
+        if let Some(last) = self.last.replace(delay) {
+            // RFC 3550 section 6.4.1: D is the difference of transit times, J moves by a sixteenth of |D| - J.
+            let d = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
+            self.jitter += (d - self.jitter) / 16.0;
+            self.jitter_sum += self.jitter;
+        }
+        self.end = self.end.max(number + 1);
+        if self.playout.is_some() {
+            let n = number as usize;
+            if n >= self.delay_of.len() {
+                self.delay_of.resize(n + 1, Span::default());
+            }
+            self.delay_of[n] = delay;
+        }
+    }
+
+    /// The path dropped packet `number`.
+    pub fn handle_drop(&mut self, number: u64) {
+        self.dropped.insert(number);
+    }
+
+    /// Delay of the packet that arrived last.
+    pub fn last_delay(&self) -> Option<Span> {
+        self.last
+    }
+
+    /// Of `sent` packets whether each `came`; `None` where it is under way: none after it arrived, and the path did not
+    /// drop it.
+    fn runs(&self, sent: u64, came: impl Fn(u64) -> bool) -> LossRuns {
+        let known = |n| n < self.end || self.dropped.contains(n);
+        LossRuns::of((0..sent.max(self.end)).map(|n| known(n).then(|| came(n))))
+    }
+
+    /// What became of `sent` packets; `None` where none was sent.
+    pub fn summary(&self, sent: u64) -> Option<RealTime> {
+        if sent == 0 {
+            return None;
+        }
+        let runs = self.runs(sent, |n| self.arrived.contains(n));
+        let mut heard = RealTime {
+            delay_ms: self.delays.summary(),
+            jitter_ms: self.jitter_sum / self.arrived.len.saturating_sub(1).max(1) as f64 / 1e6,
+            lost: runs.share(),
+            loss_bursts: runs.runs,
+            loss_burst_mean: runs.mean_run(),
+            loss_burst_max: runs.longest,
+            ..RealTime::default()
+        };
+        if let Some(playout) = self.playout.filter(|_| runs.judged > 0) {
+            self.play(playout, sent, &mut heard);
+        }
+        Some(heard)
+    }
+
+    /// A packet is heard if it came by the time it is played, which is the jitter buffer's length after the fastest one
+    /// would have come; else it is as good as lost.
+    fn play(&self, playout: Playout, sent: u64, heard: &mut RealTime) {
+        let due = self.delays.least() + playout.jitter_buffer;
+        let runs = self.runs(sent, |n| self.arrived.contains(n) && self.delay_of[n as usize] <= due);
+        heard.late = Some(runs.share() - heard.lost);
+        heard.r_factor = playout.codec.map(|codec| {
+            let loss = SpeechLoss { share: runs.share(), run: runs.mean_run() };
+            r_factor(codec, codec.delay + due, loss)
+        });
+        heard.mos = heard.r_factor.map(mos);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::Codec;
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    fn voice(codec: Codec, jitter_buffer: u64) -> ArrivalMeter {
+        ArrivalMeter::new(&App::Voice { codec, jitter_buffer: Some(ms(jitter_buffer)), duration: None })
+    }
+
+    fn fed(mut meter: ArrivalMeter, arrivals: &[(u64, u64)]) -> ArrivalMeter {
+        arrivals.iter().for_each(|&(n, delay)| meter.handle_arrival(n, ms(delay)));
+        meter
+    }
+
+    /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 = 1.87890625;
+    /// their mean over three packets is 1.27213541…
+    #[test]
+    fn jitter_is_that_of_rtp() {
+        let meter = fed(ArrivalMeter::default(), &[(0, 10), (1, 26), (2, 26), (3, 10)]);
+        let heard = meter.summary(4).unwrap();
+        assert_eq!(heard.jitter_ms, (1.0 + 0.9375 + 1.87890625) / 3.0);
+        assert_eq!((heard.delay_ms.min, heard.delay_ms.mean, heard.delay_ms.max), (10.0, 18.0, 26.0));
+        assert_eq!((heard.lost, heard.loss_bursts, heard.mos, heard.late), (0.0, 0, None, None));
+        assert_eq!(meter.last_delay(), Some(ms(10)));
+        assert_eq!(ArrivalMeter::default().summary(0), None);
+    }
+
+    /// 0 1 . . 4 . 6 and then 7, 8 dropped, 9 under way, 10 dropped: lost are 2 3, 5, 7 8 and 10, of ten.
+    #[test]
+    fn what_is_under_way_is_not_lost() {
+        let mut meter = fed(ArrivalMeter::default(), &[(0, 1), (1, 1), (4, 1), (6, 1), (6, 9)]);
+        for n in [2, 3, 5, 7, 8, 10] {
+            meter.handle_drop(n);
+        }
+        let heard = meter.summary(12).unwrap();
+        assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (0.6, 4, 2));
+        assert_eq!(heard.loss_burst_mean, 1.5);
+        // The copy of 6 was passed over.
+        assert_eq!(heard.delay_ms.max, 1.0);
+        // Late comers are no losses, in whatever order.
+        let heard = fed(ArrivalMeter::default(), &[(2, 1), (0, 5), (1, 4)]).summary(9).unwrap();
+        assert_eq!((heard.lost, heard.loss_bursts), (0.0, 0));
+        // Nothing came, all was dropped; nothing came, nothing is known.
+        let mut meter = ArrivalMeter::default();
+        (0..7).for_each(|n| meter.handle_drop(n));
+        let heard = meter.summary(7).unwrap();
+        assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (1.0, 1, 7));
+        let heard = voice(Codec::G711, 60).summary(3).unwrap();
+        assert_eq!((heard.lost, heard.mos, heard.late), (0.0, None, None));
+    }
+
+    /// Delays 20, 25, 20, 91, 80, lost, 85: the buffer of 60 ms ends at 80, so that the fourth, the sixth and the
+    /// seventh of seven are not heard: 3/7, in two runs. Spoken 20.125 ms before they leave, they are heard after
+    /// 100.125 ms.
+    #[test]
+    fn what_comes_late_is_not_heard() {
+        let meter = fed(voice(Codec::G711, 60), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
+        let heard = meter.summary(7).unwrap();
+        assert_eq!(heard.lost, 1.0 / 7.0);
+        assert!((heard.late.unwrap() - 2.0 / 7.0).abs() < 1e-12);
+        let loss = SpeechLoss { share: 3.0 / 7.0, run: 1.5 };
+        let want = r_factor(Codec::G711.rated().unwrap(), Span::from_micros(100_125), loss);
+        assert_eq!((heard.r_factor, heard.mos), (Some(want), Some(mos(want))));
+        // A buffer that takes all of them in: 1/7 is lost, heard after 111.125 ms.
+        let meter = fed(voice(Codec::G711, 71), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
+        assert_eq!(meter.summary(7).unwrap().late, Some(0.0));
+        // ITU-T has no factors of Opus.
+        let heard = fed(voice(Codec::Opus, 60), &[(0, 20)]).summary(1).unwrap();
+        assert_eq!((heard.r_factor, heard.mos, heard.late), (None, None, Some(0.0)));
+    }
+}

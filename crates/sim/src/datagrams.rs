@@ -1,0 +1,64 @@
+//! Flows of datagrams: who sends, who sends back, and what the receiver notes.
+
+use crate::flows::FlowKind;
+use crate::network::SimNetwork;
+use crate::run::SimRun;
+use chains::ArrivalMeter;
+use result::RealTime;
+use std::ops::Range;
+use transport::{App, Segment, UdpSource, answer};
+
+/// A datagram flow.
+pub struct UdpFlow {
+    pub source: UdpSource,
+    /// Its directed flow number; the next is that of answers.
+    pub number: u32,
+    /// The other end sends every datagram back.
+    pub answered: bool,
+    /// Payload that reached the other end, copies included.
+    pub received_bytes: u64,
+    pub meter: ArrivalMeter,
+}
+
+impl UdpFlow {
+    /// Of an application, without a number yet.
+    pub fn new(app: &App, source: UdpSource, answered: bool) -> UdpFlow {
+        UdpFlow { source, number: 0, answered, received_bytes: 0, meter: ArrivalMeter::new(app) }
+    }
+
+    /// Its directed flow numbers.
+    pub fn numbers(&self) -> Range<usize> {
+        let first = self.number as usize;
+        first..first + 1 + self.answered as usize
+    }
+
+    /// What its datagrams met.
+    pub fn heard(&self, network: &SimNetwork) -> Option<RealTime> {
+        let mut meter = self.meter.clone();
+        let first = network.datagrams as usize;
+        let dropped = &network.dropped[self.numbers().start - first..self.numbers().end - first];
+        let lost = |n: &u64| dropped.iter().any(|numbers| numbers.contains(*n));
+        (0..self.source.sent).filter(lost).for_each(|n| meter.handle_drop(n));
+        meter.summary(self.source.sent)
+    }
+}
+
+impl SimRun<'_> {
+    /// A datagram reached its host: it is noted there, or sent back and noted where it came from.
+    pub(crate) fn handle_datagram(&mut self, number: u32, seg: &Segment) {
+        let flow = self.flows.of[number as usize];
+        let FlowKind::Udp(u) = &mut self.flows.flows[flow as usize].kind else { return };
+        let back = number != u.number;
+        if !back {
+            u.received_bytes += seg.len as u64;
+        }
+        if u.answered && !back {
+            let mut out = std::mem::take(&mut self.others);
+            out.push(answer(seg));
+            self.emit_as(flow, number + 1, true, &mut out);
+            self.others = out;
+        } else {
+            u.meter.handle_arrival(seg.seq, self.now.since(seg.sent));
+        }
+    }
+}
