@@ -22,6 +22,7 @@ mod wrap;
 pub use page::{PlottedSeries, Shown, page};
 pub use strings::Lang;
 pub use style::Style;
+pub use wrap::wrap;
 
 use result::{FlowSeries, Run};
 
