@@ -5,6 +5,10 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+mod begin;
+
+pub use begin::*;
+
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
 /// Finds out why a network path is slow, what would fix it, and proves the fix.
@@ -21,6 +25,10 @@ pub struct Cli {
 pub enum Command {
     /// Runs a scenario and prints its variants side by side.
     Run(RunArgs),
+    /// Lists, shows and copies the scenarios that are built in.
+    Examples(ExamplesArgs),
+    /// Writes a scenario from a few answers.
+    New(NewArgs),
     /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
@@ -31,6 +39,10 @@ pub enum Command {
     Cc(CcArgs),
     /// Prints the JSON Schema of scenario files, for editors, or of results or diagnoses.
     Schema(SchemaArgs),
+    /// Prints completions for a shell.
+    Completions(CompletionsArgs),
+    /// Prints or writes manual pages.
+    Man(ManArgs),
 }
 
 /// `longfat schema`.
@@ -79,13 +91,15 @@ impl ClockArg {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Writes report.html (the page to look at), result.json, time series as Parquet, provenance.json and a
-copy of the scenario into a folder (docs/result-schema.md), and says which. Exit code 1: in some variant
-nothing arrived at all.
+copy of the scenario into a folder (docs/result-schema.md), and says which.
+
+Exit codes: 0 ok; 1 in some variant nothing arrived at all, something expected is not met, or a run failed
+(what was finished is kept); 2 bad input, nothing was run; 130 ended by Ctrl-C (what was finished is kept).
 
 --on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
 its own, held by this process alone: nothing is left of them however it ends.")]
 pub struct RunArgs {
-    /// Scenario file (TOML); `-` reads standard input.
+    /// Scenario file (TOML), or a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
     /// What drives it.
     #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
@@ -109,9 +123,20 @@ pub struct RunArgs {
     /// Prints one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
-    /// Folder for the results; default: longfat-results/SCENARIO-NAME.
+    /// Folder for the results; default: longfat-results/SCENARIO-NAME. One that holds results of another scenario or of
+    /// other settings is left as it is.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replaces results in the folder, whatever they are of.
+    #[arg(long)]
+    pub force: bool,
+    /// Goes on with runs that were ended early: runs only what is not there yet.
+    #[arg(long, conflicts_with = "force")]
+    pub resume: bool,
+    /// What the run must come to, for example `upload.goodput > 18Mbit/s`; may be given several times (docs/run.md). Each
+    /// is printed with what was measured; exit code 1 when one is not met.
+    #[arg(long, value_name = "EXPR")]
+    pub expect: Vec<String>,
     /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only); with
     /// `--on both` as DIR/VARIANT-sim and DIR/VARIANT-kernel.
     #[arg(long, value_name = "DIR")]
@@ -270,7 +295,7 @@ not found, 126 when it cannot be run; 2 bad input, or the network could not be m
   longfat shell home-line.toml -- ping -c 5 server
   longfat shell home-line.toml --serve server='iperf3 -s' -- iperf3 -c server")]
 pub struct ShellArgs {
-    /// Scenario file (TOML); `-` reads standard input.
+    /// Scenario file (TOML), or a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
     /// Where the program runs; default: where the scenario's first flow begins.
     #[arg(long, value_name = "NAME")]

@@ -4,20 +4,28 @@ mod args;
 mod cc;
 mod diagnose;
 mod draw;
+mod examples;
+mod expect;
 mod inventory;
+mod keep;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_lab.rs"]
 #[allow(dead_code)] // what only the lab reads
 mod lab;
 mod load;
+mod manual;
+mod new;
 mod output;
+mod preflight;
 mod problem;
 mod progress;
 mod provenance;
 mod report;
 mod run;
+mod settings;
 mod shell;
 mod tap;
+mod work;
 
 use args::{Cli, Command, Described};
 use clap::Parser;
@@ -28,10 +36,14 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Examples(args) => examples::examples(&args),
+        Command::New(args) => new::new(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Cc(args) => cc::cc(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
         Command::Schema(args) => {
             let schema = match args.of {
                 Described::Scenario => scenario::schema(),

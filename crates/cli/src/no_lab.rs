@@ -44,6 +44,23 @@ pub fn sockets_by_control() -> std::io::Result<std::collections::BTreeMap<String
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
+pub struct MissingNeed {
+    pub key: String,
+    pub why: String,
+}
+
+pub fn missing(scenarios: &[&Scenario]) -> Vec<Vec<MissingNeed>> {
+    let need = || MissingNeed { key: String::new(), why: LabError.to_string() };
+    scenarios.iter().map(|_| vec![need()]).collect()
+}
+
+/// Ctrl-C ends the program at once here; what was finished is kept all the same.
+pub fn catch_interrupts() {}
+
+pub fn interrupted() -> Option<i32> {
+    None
+}
+
 pub fn address(_: usize) -> Ipv4Addr {
     Ipv4Addr::UNSPECIFIED
 }

@@ -35,6 +35,15 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
     Ok(path.into())
 }
 
+/// Writes a file that is a user's own from then on: one that is there is replaced only with `force`.
+pub fn write_new(path: &Path, text: &str, force: bool) -> Result<PathBuf, CliProblem> {
+    if !force && path.symlink_metadata().is_ok() {
+        let text = format!("{} is there already; --force replaces it", path.display());
+        return Err(CliProblem::Usage(text));
+    }
+    write_file(path, text.as_bytes())
+}
+
 /// What goes into the folder.
 pub struct Results<'a> {
     /// Summaries.

@@ -1,6 +1,7 @@
 //! Where a result comes from: program, machine, command. Apart from the result itself, which is
 //! the same bytes wherever and whenever it is run.
 
+use crate::settings::RunSettings;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,12 +40,10 @@ pub struct Provenance {
     longfat: Build,
     /// The command line, program first.
     command: Vec<String>,
-    /// `sim`, `kernel` or both.
-    clocks: Vec<&'static str>,
     /// The scenario's file as it was named.
     scenario_file: String,
-    seed: u64,
-    repeats: u32,
+    #[serde(flatten)]
+    settings: RunSettings,
     /// When it began, seconds since 1970.
     started_unix_s: f64,
     /// How long the runs took.
@@ -75,9 +74,7 @@ impl Provenance {
     /// Of a run that began at `started` and took `elapsed_s` seconds.
     pub fn new(
         scenario_file: String,
-        clocks: &[result::Clock],
-        seed: u64,
-        repeats: u32,
+        settings: RunSettings,
         started: SystemTime,
         elapsed_s: f64,
         notices: Vec<String>,
@@ -87,10 +84,8 @@ impl Provenance {
             schema: "longfat-provenance/1",
             longfat: Build { version, commit: option_env!("LONGFAT_COMMIT") },
             command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-            clocks: clocks.iter().map(|c| c.name()).collect(),
             scenario_file,
-            seed,
-            repeats,
+            settings,
             started_unix_s: started.duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64()),
             elapsed_s,
             machine: Machine {

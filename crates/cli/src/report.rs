@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// A result folder, read.
-struct Folder {
+pub struct Folder {
     label: String,
-    run: Run,
-    series: Vec<Kept>,
+    /// Its summary.
+    pub run: Run,
+    /// Its series, in the summary's order; empty where there are none.
+    pub series: Vec<Kept>,
 }
 
 /// Writes the page, and plots when asked.
@@ -59,7 +61,8 @@ fn shown(series: &Kept) -> PlottedSeries<'_> {
 }
 
 impl Folder {
-    fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
+    /// Reads one; `label` is what to call it.
+    pub fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
         let text =
             fs::read_to_string(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;

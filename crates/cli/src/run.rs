@@ -2,18 +2,19 @@
 
 use crate::args::{GroupArg, RunArgs};
 use crate::draw::{counted, plots};
+use crate::expect;
 use crate::load::load;
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
-use crate::progress::{RunsBar, terminal};
+use crate::progress::terminal;
 use crate::provenance::Provenance;
-use crate::tap::Folders;
-use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
+use crate::report::Folder;
+use crate::work::{Work, Worked};
+use experiment::VariantOutcomes;
 use report::{PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
-use result::{FlowSeries, Run, to_json};
-use scenario::Experiment;
-use std::ops::ControlFlow;
+use result::{FlowSeries, Run, VariantResult, to_json};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -22,45 +23,82 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let (text, mut experiment) = load(&args.scenario, &args.set)?;
     experiment::choose(&mut experiment, &args.variant)
         .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
+    let expected = expect::read(&args.expect, &experiment)?;
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
+    let work = Work::new(args, &text, &experiment, &folder);
+    if work.is_done(&text)? {
+        return show_again(args, &folder, &expected);
+    }
+    let mut warnings = experiment.warnings();
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let (started, begun) = (SystemTime::now(), Instant::now());
-    let outcomes = play(args, &experiment)?;
+    let Worked { outcomes, missing, signal } = work.play()?;
     let elapsed = begun.elapsed().as_secs_f64();
-    let run = outcomes.run();
+    if let Some(missing) = &missing {
+        let why = if signal.is_some() { "ended early" } else { "a run failed" };
+        let warning = format!("{why}; not there: {missing}");
+        eprintln!("warning: {warning}; --resume goes on");
+        warnings.push(warning);
+    }
+    let mut run = outcomes.run();
+    run.partial = missing.is_some();
+    run.warnings = warnings;
+    run.expectations = expect::hold(&expected, &run);
+    if run.variants.is_empty() {
+        return Ok(exit_code(&run, signal));
+    }
     let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text));
     let provenance = Provenance::new(
         args.scenario.display().to_string(),
-        args.on.each(),
-        outcomes.seed,
-        args.repeat,
+        work.settings.clone(),
         started,
         elapsed,
         notices.collect(),
     );
     let sampled: Vec<Sampled> = outcomes.variants.iter().flat_map(sampled).collect();
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
-    let firsts = outcomes.variants.iter().map(|v| v.outcomes.first());
-    let series: Vec<PlottedSeries> = firsts.map(|o| o.map(PlottedSeries::of).unwrap_or_default()).collect();
+    // As `run.variants`: those without a finished repeat are in neither.
+    let firsts = outcomes.variants.iter().filter_map(|v| v.outcomes.first());
+    let series: Vec<PlottedSeries> = firsts.map(PlottedSeries::of).collect();
     let shown = [Shown { label: &experiment.name, run: &run, series: &series }];
     let page = report::page(&shown, args.drawn.lang.into());
     Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page }
         .write(&folder)?;
+    if !run.partial {
+        work.clear();
+    }
     let drawn = plots(&args.drawn, &shown)?;
     let plots = counted(&args.drawn, &drawn);
     let kept = format!("results in {} (open report.html)\n{plots}", folder.display());
-
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| s.flows).collect();
     show(args, &run, &series, &kept)?;
-    let idle: Vec<&str> = run
-        .variants
-        .iter()
-        .filter(|v| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0))
-        .map(|v| v.name.as_str())
-        .collect();
-    if idle.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+    Ok(exit_code(&run, signal))
+}
+
+/// What a folder holds already, held against what is expected now.
+fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> Result<ExitCode, CliProblem> {
+    let Folder { mut run, series, .. } = Folder::read(folder, String::new())?;
+    run.expectations = expect::hold(expected, &run);
+    run.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
+    let kept = format!("all runs were there already: {} is as it was\n", folder.display());
+    show(args, &run, &series, &kept)?;
+    Ok(exit_code(&run, None))
+}
+
+/// What it came to; says aloud what the table does not.
+fn exit_code(run: &Run, signal: Option<i32>) -> ExitCode {
+    let idle = |v: &&VariantResult| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0);
+    let idle: Vec<&str> = run.variants.iter().filter(idle).map(|v| v.name.as_str()).collect();
+    if !idle.is_empty() {
+        eprintln!("nothing arrived in: {}", idle.join(", "));
     }
-    eprintln!("nothing arrived in: {}", idle.join(", "));
-    Ok(ExitCode::from(1))
+    let unmet = run.expectations.iter().any(|e| !e.met);
+    match signal {
+        // As shells have it.
+        Some(signal) => ExitCode::from(128 + signal as u8),
+        None if run.partial || unmet || !idle.is_empty() => ExitCode::from(1),
+        None => ExitCode::SUCCESS,
+    }
 }
 
 /// A variant's repeats, counted from 1.
@@ -69,39 +107,14 @@ fn sampled(variant: &VariantOutcomes) -> impl Iterator<Item = Sampled<'_>> {
     numbers.zip(&variant.outcomes).map(|(repeat, outcome)| Sampled { repeat, outcome })
 }
 
-/// Runs all that the arguments ask for, with a bar; the first failure of any run is the whole's.
-fn play(args: &RunArgs, experiment: &Experiment) -> Result<Outcomes, CliProblem> {
-    let order = Order {
-        clocks: args.on.each().to_vec(),
-        repeats: args.repeat,
-        seed: args.seed,
-        threads: args.jobs,
-        keep_going: false,
-    };
-    let folders = args.pcap.as_ref().map(|folder| Folders { folder, stages: args.pcap_stages });
-    let mut bar = RunsBar::new(!args.no_progress);
-    let mut progress = |p: &Progress| {
-        bar.show(p);
-        ControlFlow::Continue(())
-    };
-    let captures = folders.as_ref().map(|f| f as &dyn CaptureSink);
-    let mut outcomes = experiment::run(experiment, &order, Hooks { progress: Some(&mut progress), captures });
-    bar.clear();
-    outcomes.notices.iter().for_each(|n| eprintln!("kernel, {}: {}", n.variant, n.text));
-    if outcomes.failed.is_empty() {
-        return Ok(outcomes);
-    }
-    let first = outcomes.failed.remove(0);
-    let folder = folders.map(|f| f.of(&order.label(experiment, &first.job)).display().to_string());
-    Err(CliProblem::of_run(first.failure, folder.unwrap_or_default()))
-}
-
 fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Result<(), CliProblem> {
+    let expectations = expect::lines(&run.expectations);
     if args.json {
         crate::print(&to_json(run))?;
-        eprint!("{kept}");
+        eprint!("{expectations}{kept}");
         return Ok(());
     }
     let style = Style { grouping: GroupArg::grouping(args.group), ..terminal() };
-    crate::print(&format!("{}\n{kept}", report::text(run, series, style)))
+    let gap = if expectations.is_empty() { "" } else { "\n" };
+    crate::print(&format!("{}\n{expectations}{gap}{kept}", report::text(run, series, style)))
 }

@@ -5,7 +5,8 @@
 //!
 //! 1. [`choose`], where not all variants of the [`scenario::Experiment`] are wanted;
 //! 2. [`Order`]: the clocks, how many repeats, their seeds, how many threads;
-//! 3. [`run`], with [`Hooks`]: who is told how far it is and may end it, and who takes captures;
+//! 3. [`run`], with [`Hooks`]: who is told how far it is and may end it, who takes captures, who keeps each run's outcome
+//!    as it ends, and which runs are there already;
 //! 4. of the [`Outcomes`]: [`Outcomes::is_complete`] or what failed, then [`Outcomes::run`] for the summary that
 //!    tables, reports and JSON are made of, and [`Outcomes::variants`] for the time series of each repeat.
 //!
@@ -29,4 +30,4 @@ pub use one::{CaptureSink, CaptureTap, Captured, simulate};
 pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use progress::Progress;
-pub use run::{Hooks, Watcher, run};
+pub use run::{FinishedRun, Hooks, Watcher, run};

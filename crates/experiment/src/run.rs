@@ -4,7 +4,7 @@ use crate::one::{Captured, Ended, One};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
-use result::Clock;
+use result::{Clock, Outcome};
 use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,6 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Who is told how far the runs are; `Break` ends the experiment.
 pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// Who is given what a run yielded.
+pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
 
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
@@ -21,6 +24,10 @@ pub struct Hooks<'a> {
     pub progress: Option<&'a mut Watcher<'a>>,
     /// Takes captures; without it nothing is captured.
     pub captures: Option<&'a dyn CaptureSink>,
+    /// Is given what each run yielded as soon as it is over, on the thread that ran it.
+    pub finished: Option<&'a FinishedRun<'a>>,
+    /// Runs of this order that are there already: they are not run again, and come out as if they had been.
+    pub done: Vec<(RunJob, Outcome)>,
 }
 
 /// Runs all that is ordered and returns when it is over. Same experiment, order and simulator: the same outcomes,
@@ -32,13 +39,18 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
     let stop = AtomicBool::new(false);
     for (index, &clock) in order.clocks.iter().enumerate() {
         let jobs = order.jobs_on(clock, experiment);
+        let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
+        let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
+        let todo: Vec<RunJob> = todo.collect();
+        let (captures, finished) = (hooks.captures, hooks.finished);
         let player =
-            ClockPlayer { experiment, order, captures: hooks.captures, stop: &stop, told: Mutex::default() };
-        let ended = player.play(clock, &jobs, &mut hooks.progress);
+            ClockPlayer { experiment, order, captures, finished, stop: &stop, told: Mutex::default() };
+        let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
-        for (job, ended) in jobs.into_iter().zip(ended) {
-            match ended {
+        for (job, kept) in jobs.into_iter().zip(kept) {
+            let kept = kept.map(|outcome| Ended::Done(Box::new(outcome)));
+            match kept.or_else(|| ended.next()).unwrap_or(Ended::Stopped) {
                 Ended::Done(outcome) => done.push((job, *outcome)),
                 Ended::Stopped => outcomes.stopped.push(job),
                 Ended::Failed(failure) => {
@@ -52,11 +64,18 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
     outcomes
 }
 
+/// Takes the outcome of this run, if it is there.
+fn take(done: &mut Vec<(RunJob, Outcome)>, job: &RunJob) -> Option<Outcome> {
+    let at = done.iter().position(|(of, _)| of == job)?;
+    Some(done.swap_remove(at).1)
+}
+
 /// Plays the runs of one clock.
 struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
     captures: Option<&'a dyn CaptureSink>,
+    finished: Option<&'a FinishedRun<'a>>,
     /// Set when no more run is to begin and those under way are to end.
     stop: &'a AtomicBool,
     told: Mutex<Vec<Notice>>,
@@ -80,6 +99,9 @@ impl ClockPlayer<'_> {
                 pulse();
                 if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
+            if let (Some(finished), Ended::Done(outcome)) = (self.finished, &ended) {
+                finished(&jobs[i], outcome);
+            }
             gauge.finish(i);
             failed.fetch_or(matches!(ended, Ended::Failed(_)) && !self.order.keep_going, Relaxed);
             ended

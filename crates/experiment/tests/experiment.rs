@@ -111,7 +111,7 @@ fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
         most = most.max(p.finished);
         if p.finished >= 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcomes = run(&experiment, &order(2, 1), Hooks { progress: Some(&mut progress), captures: None });
+    let outcomes = run(&experiment, &order(2, 1), Hooks { progress: Some(&mut progress), ..Hooks::default() });
     let finished: usize = outcomes.variants.iter().map(|v| v.outcomes.len()).sum();
     assert!((2..=4).contains(&finished), "{finished}");
     assert_eq!((finished + outcomes.stopped.len(), outcomes.failed.len()), (6, 0));
@@ -129,7 +129,7 @@ fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
 fn the_caller_ends_a_run_that_would_take_all_day() {
     let experiment = parse(&SMALL.replace("\"1s\"", "\"24h\"").replace("\"50ms\"", "\"0s\""));
     let mut stop = |_: &Progress| ControlFlow::Break(());
-    let outcomes = run(&experiment, &order(1, 2), Hooks { progress: Some(&mut stop), captures: None });
+    let outcomes = run(&experiment, &order(1, 2), Hooks { progress: Some(&mut stop), ..Hooks::default() });
     assert_eq!((outcomes.stopped.len(), outcomes.run().variants.len()), (3, 0));
 }
 
@@ -188,7 +188,7 @@ impl CaptureSink for Counts {
 #[test]
 fn captures_are_the_callers() {
     let (experiment, counts) = (parse(SMALL), Counts::new("none"));
-    let hooks = || Hooks { progress: None, captures: Some(&counts) };
+    let hooks = || Hooks { captures: Some(&counts), ..Hooks::default() };
     let captured = run(&experiment, &order(1, 2), hooks());
     assert_eq!(counts.finished.load(Relaxed), 3);
     assert!(counts.packets.load(Relaxed) > 5000);
@@ -202,7 +202,7 @@ fn captures_are_the_callers() {
 #[test]
 fn a_variant_that_fails_leaves_the_others() {
     let (experiment, counts) = (parse(SMALL), Counts::new("middle"));
-    let hooks = || Hooks { progress: None, captures: Some(&counts) };
+    let hooks = || Hooks { captures: Some(&counts), ..Hooks::default() };
     let on = Order { keep_going: true, ..order(2, 2) };
     let outcomes = run(&experiment, &on, hooks());
     let names: Vec<String> = outcomes.run().variants.into_iter().map(|v| v.name).collect();
@@ -232,7 +232,7 @@ fn flows_measured_alone_stand_side_by_side_or_apart() {
     // Of the second variant the flow alone remains that was finished.
     let counts = Counts { flow: Some(1), ..Counts::new("middle") };
     let on = Order { keep_going: true, ..order(1, 2) };
-    let some = run(&experiment, &on, Hooks { progress: None, captures: Some(&counts) });
+    let some = run(&experiment, &on, Hooks { captures: Some(&counts), ..Hooks::default() });
     let complete: Vec<usize> = some.variants.iter().map(|v| v.outcomes.len()).collect();
     assert_eq!((complete, some.failed.len(), some.apart.len()), (vec![1, 0, 1], 1, 1));
     let (job, outcome) = &some.apart[0];

@@ -46,7 +46,7 @@ fn each_variant_runs_on_both_clocks() {
         clocks.push(p.clock);
         ControlFlow::Continue(())
     };
-    let hooks = Hooks { progress: Some(&mut progress), captures: None };
+    let hooks = Hooks { progress: Some(&mut progress), ..Hooks::default() };
     let Some(outcomes) = allowed(run(&experiment, &order, hooks)) else { return };
     assert!(outcomes.is_complete(), "{:?}", outcomes.failed);
     clocks.dedup();
@@ -75,7 +75,7 @@ fn a_run_on_the_kernel_ends_when_the_caller_says_so() {
     let order = Order { clocks: vec![Clock::Kernel], ..Order::default() };
     let mut stop =
         |p: &Progress| if p.played_ms >= 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let hooks = Hooks { progress: Some(&mut stop), captures: None };
+    let hooks = Hooks { progress: Some(&mut stop), ..Hooks::default() };
     let Some(outcomes) = allowed(run(&experiment, &order, hooks)) else { return };
     assert_eq!((outcomes.stopped.len(), outcomes.failed.len()), (2, 0));
     assert!(outcomes.run().variants.is_empty());

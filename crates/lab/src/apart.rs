@@ -7,7 +7,7 @@
 use crate::LabError;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, read_json, to_json};
+use result::{Outcome, Packer, Unpacker};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -88,6 +88,18 @@ pub fn shell_apart(
     code
 }
 
+/// The same for a look whether it can be done at all.
+pub fn try_apart(work: impl FnOnce() -> Result<(), LabError>) -> Result<(), LabError> {
+    let (pid, mut reading) = apart(|_| work().map(|()| Message::Ended(0)))?;
+    let told = match receive(&mut reading) {
+        Ok(Message::Ended(_)) => Ok(()),
+        Ok(Message::Failed(error)) => Err(error),
+        _ => Err(LabError::Killed),
+    };
+    sys::reap(pid, true);
+    told
+}
+
 /// Forks a process that becomes root of a user namespace and sends what `work` yields, last.
 /// The process and the pipe it sends through.
 fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(i32, File), LabError> {
@@ -112,82 +124,12 @@ fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(i
     }
 }
 
-#[derive(Default)]
-struct ByteReader(Vec<u8>);
-
-impl ByteReader {
-    fn numbers<const N: usize, T: Copy>(&mut self, all: &[T], bytes: impl Fn(T) -> [u8; N]) {
-        self.0.extend_from_slice(&(all.len() as u64).to_ne_bytes());
-        all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
-    }
-    fn cells(&mut self, cells: Cells) {
-        match cells {
-            Cells::Int(all) => self.numbers(all, u64::to_ne_bytes),
-            Cells::IntOrNull(all) => self.numbers(all, |n| option(n.map(u64::to_ne_bytes))),
-            Cells::Real(all) => self.numbers(all, f64::to_ne_bytes),
-            Cells::RealOrNull(all) => self.numbers(all, |x| option(x.map(f64::to_ne_bytes))),
-        }
-    }
-    fn text(&mut self, text: &str) {
-        self.numbers(text.as_bytes(), |b| [b]);
-    }
-    fn texts<S: AsRef<str>>(&mut self, texts: &[S]) {
-        self.numbers(&[texts.len() as u64], u64::to_ne_bytes);
-        texts.iter().for_each(|t| self.text(t.as_ref()));
-    }
-}
-
-/// A number that may be unknown: its bytes, after them whether it is known.
-fn option(number: Option<[u8; 8]>) -> [u8; 9] {
-    let mut bytes = [0; 9];
-    if let Some(number) = number {
-        bytes[..8].copy_from_slice(&number);
-        bytes[8] = 1;
-    }
-    bytes
-}
-
-/// What [`option`] made bytes of.
-fn known(bytes: [u8; 9]) -> Option<[u8; 8]> {
-    bytes.first_chunk().copied().filter(|_| bytes[8] == 1)
-}
-
-struct Parts<'a>(&'a [u8]);
-
-impl Parts<'_> {
-    fn numbers<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
-        let (count, rest) = self.0.split_first_chunk()?;
-        let len = usize::try_from(u64::from_ne_bytes(*count)).ok()?.checked_mul(N)?;
-        let (mine, rest) = rest.split_at_checked(len)?;
-        self.0 = rest;
-        Some(mine.chunks_exact(N).filter_map(|c| c.first_chunk()).map(|c| number(*c)).collect())
-    }
-    fn cells(&mut self, cells: CellsMut) -> Option<()> {
-        match cells {
-            CellsMut::Int(to) => *to = self.numbers(u64::from_ne_bytes)?,
-            CellsMut::IntOrNull(to) => *to = self.numbers(|b| known(b).map(u64::from_ne_bytes))?,
-            CellsMut::Real(to) => *to = self.numbers(f64::from_ne_bytes)?,
-            CellsMut::RealOrNull(to) => *to = self.numbers(|b| known(b).map(f64::from_ne_bytes))?,
-        }
-        Some(())
-    }
-    fn count(&mut self) -> Option<u64> {
-        self.numbers(u64::from_ne_bytes)?.first().copied()
-    }
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.numbers(|[b]| b)?).ok()
-    }
-    fn texts(&mut self) -> Option<Vec<String>> {
-        (0..self.count()?).map(|_| self.text()).collect()
-    }
-}
-
 fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
-    let mut b = ByteReader::default();
+    let mut b = Packer::default();
     match message {
         Message::Progress(now) => {
             b.text("progress");
-            b.numbers(&[now.as_nanos()], u64::to_ne_bytes);
+            b.count(now.as_nanos());
         }
         Message::Notice(text) => {
             b.text("notice");
@@ -199,7 +141,7 @@ fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
         }
         Message::Done(outcome) => {
             b.text("done");
-            put_outcome(&mut b, outcome);
+            b.outcome(outcome);
         }
         Message::Suspend => b.text("suspend"),
         Message::Ended(code) => {
@@ -216,19 +158,19 @@ fn receive(pipe: &mut File) -> io::Result<Message> {
     pipe.read_exact(&mut len)?;
     let mut bytes = Vec::new();
     pipe.take(u64::from_ne_bytes(len)).read_to_end(&mut bytes)?;
-    let mut p = Parts(&bytes);
+    let mut p = Unpacker(&bytes);
     let message = p.text().and_then(|kind| match kind.as_str() {
         "progress" => Some(Message::Progress(Time::from_nanos(p.count()?))),
         "notice" => Some(Message::Notice(p.text()?)),
         "suspend" => Some(Message::Suspend),
         "ended" => Some(Message::Ended(p.numbers(i32::from_ne_bytes)?.pop()?)),
         "failed" => Some(Message::Failed(get_error(&mut p)?)),
-        _ => Some(Message::Done(Box::new(get_outcome(&mut p)?))),
+        _ => Some(Message::Done(Box::new(p.outcome()?))),
     });
     message.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-fn put_error(b: &mut ByteReader, error: &LabError) {
+fn put_error(b: &mut Packer, error: &LabError) {
     match error {
         LabError::Permission { missing, why } => b.texts(&["permission", missing, why]),
         LabError::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
@@ -246,7 +188,7 @@ fn put_error(b: &mut ByteReader, error: &LabError) {
     }
 }
 
-fn get_error(p: &mut Parts) -> Option<LabError> {
+fn get_error(p: &mut Unpacker) -> Option<LabError> {
     let mut t = p.texts()?.into_iter();
     Some(match t.next()?.as_str() {
         "permission" => LabError::Permission { missing: t.next()?, why: t.next()? },
@@ -270,53 +212,10 @@ fn get_error(p: &mut Parts) -> Option<LabError> {
     })
 }
 
-fn put_outcome(b: &mut ByteReader, o: &Outcome) {
-    let variants = vec![o.variant.clone()];
-    b.text(&to_json(&Run { seed: 0, variants, ..Run::default() }));
-    b.numbers(&[o.flow_series.len() as u64], u64::to_ne_bytes);
-    for s in &o.flow_series {
-        b.text(&s.name);
-        s.cells().for_each(|(_, cells)| b.cells(cells));
-        b.numbers(&s.state, |b| [b]);
-        b.texts(&s.states);
-        b.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_ne_bytes);
-        b.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_ne_bytes);
-        b.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_ne_bytes);
-    }
-    b.numbers(&[o.element_series.len() as u64], u64::to_ne_bytes);
-    for s in &o.element_series {
-        b.text(&s.name);
-        s.cells().for_each(|(_, cells)| b.cells(cells));
-    }
-}
-
-fn get_outcome(p: &mut Parts) -> Option<Outcome> {
-    let variant = read_json(&p.text()?).ok()?.variants.pop()?;
-    let mut o = Outcome { variant, ..Outcome::default() };
-    for _ in 0..p.count()? {
-        let mut s = FlowSeries::new(&p.text()?);
-        s.cells_mut().try_for_each(|(_, cells)| p.cells(cells))?;
-        s.state = p.numbers(|[b]| b)?;
-        s.states = p.texts()?;
-        let times = p.numbers(f64::from_ne_bytes)?;
-        let bytes = p.numbers(u64::from_ne_bytes)?;
-        let lens = p.numbers(u32::from_ne_bytes)?;
-        let places = times.into_iter().zip(bytes).zip(lens);
-        s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
-        o.flow_series.push(s);
-    }
-    for _ in 0..p.count()? {
-        let mut s = ElementSeries { name: p.text()?, ..ElementSeries::default() };
-        s.cells_mut().try_for_each(|(_, cells)| p.cells(cells))?;
-        o.element_series.push(s);
-    }
-    Some(o)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{ElementPoint, FlowPoint};
+    use result::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent};
 
     #[test]
     fn what_the_child_tells_arrives() {

@@ -6,9 +6,11 @@
 #![allow(unsafe_code)]
 
 mod init;
+mod interrupt;
 mod process;
 
 pub use init::{CONTINUE, LaunchStep, Orders, STOPPED};
+pub use interrupt::{catch_interrupts, interrupted};
 pub use process::*;
 
 use std::fs::File;

@@ -130,6 +130,23 @@ impl Policer {
 }
 
 impl Policer {
+    /// The largest packet that ever passes it; `None`: any.
+    pub fn largest(&self) -> Option<Bytes> {
+        let passes = |action: Action| action != Action::Drop;
+        if passes(self.red) {
+            return None;
+        }
+        let committed = self.burst.unwrap_or_else(|| default_burst(self.rate));
+        let peak = self.peak_burst.unwrap_or_else(|| default_burst(self.peak_rate.unwrap_or(self.rate)));
+        let (green, yellow) = match self.meter {
+            Meter::Single => (committed, Bytes::new(0)),
+            Meter::Srtcm => (committed, self.excess_burst.unwrap_or(committed)),
+            Meter::Trtcm => (committed.min(peak), peak),
+        };
+        let green = if passes(self.green) { green } else { Bytes::new(0) };
+        Some(if passes(self.yellow) { green.max(yellow) } else { green })
+    }
+
     /// The rate above which it drops.
     fn drops_above(&self) -> Option<Rate> {
         let peak = if self.meter == Meter::Trtcm { self.peak_rate } else { Some(self.rate) };

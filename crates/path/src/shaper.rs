@@ -74,13 +74,26 @@ impl Shaper {
         }
     }
 
-    fn burst(&self) -> Bytes {
+    /// The bucket in force.
+    pub fn burst(&self) -> Bytes {
         let least = if self.refill == Refill::Interval { 1514 } else { 3028 };
         let four_ms = self.rate.bytes_in(Span::from_millis(4)).get();
         self.burst.unwrap_or(Bytes::new(four_ms.max(least)))
     }
 
-    fn queue(&self) -> QueueConfig {
+    /// The largest packet that ever passes: one that a full bucket lets go.
+    pub fn largest(&self) -> Bytes {
+        match self.refill {
+            Refill::Continuous => self.burst(),
+            Refill::Interval => {
+                let excess = self.excess_burst.unwrap_or(self.burst());
+                Bytes::new(self.burst().get().saturating_add(excess.get()))
+            }
+        }
+    }
+
+    /// The queue in force.
+    pub fn queue(&self) -> QueueConfig {
         let Some(latency) = self.latency else { return self.queue.clone().unwrap_or_default() };
         let bytes = self.rate.bytes_in(latency).get().saturating_add(self.burst().get());
         QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(bytes)) })

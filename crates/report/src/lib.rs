@@ -24,6 +24,7 @@ pub use figures::GroupBy;
 pub use page::{PlottedSeries, Shown, page};
 pub use strings::Lang;
 pub use style::{Grouping, Style};
+pub use wrap::wrap;
 
 use result::{FlowSeries, Run};
 

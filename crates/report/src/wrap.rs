@@ -7,7 +7,7 @@ const CLOSING: &str = "，。；：、）》」%";
 
 /// `text` in lines of `width`, the first begins with `first`, the others with as many blanks. Marks for writing direction
 /// are left out: terminals show them.
-pub(crate) fn wrap(text: &str, width: usize, first: &str) -> String {
+pub fn wrap(text: &str, width: usize, first: &str) -> String {
     let indent = first.width();
     let mut lines = first.to_string();
     let mut column = indent;

@@ -11,6 +11,7 @@ pub mod diagnosis;
 mod histogram;
 mod json;
 mod model;
+mod packed;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod remedy;
@@ -26,9 +27,10 @@ pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
-    Clock, DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues,
+    Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues,
     Repeats, RttSummary, Run, SCHEMA, StateTime, TimesSummary, TooBigPackets, VariantResult, jain,
 };
+pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};

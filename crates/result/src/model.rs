@@ -38,6 +38,9 @@ pub struct Run {
     /// What of the scenario is probably not meant, and what makes numbers of this run doubtful.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
+    /// What was expected of this run (`--expect`), and whether it came so.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub expectations: Vec<Expectation>,
     /// Not all that was asked for was run: a run failed or was ended.
     #[serde(skip_serializing_if = "is_false", default)]
     pub partial: bool,
@@ -57,10 +60,31 @@ impl Default for Run {
             baseline: None,
             headline: None,
             warnings: Vec::new(),
+            expectations: Vec::new(),
             partial: false,
             variants: Vec::new(),
         }
     }
+}
+
+/// Something that was expected of a variant, and what came.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Expectation {
+    /// As it was written: `upload.goodput > 18Mbit/s`.
+    pub expected: String,
+    /// The variant it was held against.
+    pub variant: String,
+    /// Which clock drove that.
+    pub clock: Clock,
+    /// What was measured, in `unit`; of several connections the one that is furthest from it. Absent where there was
+    /// nothing to measure, and then it is not met.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub measured: Option<f64>,
+    /// `Mbit/s`, `%`, `ms`, `s`; empty for counts and indexes.
+    pub unit: String,
+    /// Whether it came so.
+    pub met: bool,
 }
 
 /// Which clock drove the run.

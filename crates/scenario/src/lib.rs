@@ -23,6 +23,7 @@ mod schema;
 mod stage;
 mod tool;
 mod tree;
+mod warn;
 mod write;
 
 pub use error::{RefusalCause, ScenarioError};

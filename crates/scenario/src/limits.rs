@@ -55,14 +55,20 @@ fn mbps(rate: Rate) -> f64 {
     rate.as_bps() as f64 / 1e6
 }
 
-/// The stages on a flow's way, each once: of the direction in which it sends more.
-fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
+/// The hosts where a flow's data begins, is relayed and ends, in the direction in which it sends more.
+pub(crate) fn hosts(scenario: &Scenario, flow: &Flow) -> Vec<usize> {
     let mut hosts = vec![flow.from];
     hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
     hosts.push(flow.to);
     if matches!(&flow.app, App::Request { request, response, .. } if response > request) {
         hosts.reverse();
     }
+    hosts
+}
+
+/// The stages on a flow's way, each once: of the direction in which it sends more.
+fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
+    let hosts = hosts(scenario, flow);
     let mut keys = Vec::new();
     for leg in hosts.windows(2) {
         for hop in scenario.route(leg[0], leg[1]).unwrap_or_default() {

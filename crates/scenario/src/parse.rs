@@ -9,6 +9,7 @@ use crate::overrides::{apply_set, apply_variant};
 use crate::stage::Files;
 use crate::tree::{Node, Origin, Reader, TomlTable, Value};
 use crate::{Experiment, Variant};
+use std::ops::Range;
 use toml::de::DeTable;
 
 /// The largest file that is read.
@@ -171,6 +172,26 @@ impl Texts<'_> {
             key,
             variant: None,
             help,
+            excerpt: place.excerpt,
+            caret: place.caret,
+        })
+    }
+}
+
+impl ScenarioError {
+    /// What is wrong with another argument that names things of a scenario: `argument` is what it is called, `at` the
+    /// bytes of its `text` that are wrong.
+    pub fn in_argument(argument: &str, text: &str, at: Range<usize>, cause: RefusalCause) -> ScenarioError {
+        let place = Place::of(text, at.start, at.end);
+        ScenarioError::new(Detail {
+            help: cause.help(),
+            cause,
+            file: argument.into(),
+            is_set: true,
+            line: place.line,
+            column: place.column,
+            key: String::new(),
+            variant: None,
             excerpt: place.excerpt,
             caret: place.caret,
         })

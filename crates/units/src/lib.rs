@@ -21,7 +21,7 @@ pub use goal::Goal;
 pub use label::Label;
 pub use parse::UnitError;
 pub use quantity::{Bytes, Frequency, Length, Rate, Span, Speed, Time};
-pub use random::Stream;
+pub use random::{Stream, fnv1a};
 
 /// The earlier of two deadlines, where `None` means "no deadline".
 ///

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64;
 pub struct Stream(Pcg64);
 
 /// FNV-1a, 64 bits: stable across machines and versions, which `std`'s hasher is not.
-fn fnv1a(bytes: &[u8], basis: u64) -> u64 {
+pub fn fnv1a(bytes: &[u8], basis: u64) -> u64 {
     bytes.iter().fold(basis, |h, &b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3))
 }
 

@@ -24,7 +24,7 @@ pub struct Fifo {
 
 impl Fifo {
     /// The limits in force.
-    pub(crate) fn limits(&self) -> QueueLoad {
+    pub fn limits(&self) -> QueueLoad {
         let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
         QueueLoad { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
     }

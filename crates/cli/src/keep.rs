@@ -1,0 +1,131 @@
+//! Runs that are finished, kept in the result folder until all are: what a failure, Ctrl-C or a power cut ends goes on
+//! with `--resume`.
+//!
+//! `runs/order.json` says of what they are; a run is a file, named by its place in the order. They are for the same
+//! program alone, and go when the experiment is complete.
+
+use crate::problem::CliProblem;
+use crate::settings::RunSettings;
+use experiment::{Order, RunJob};
+use result::{Outcome, Packer, Unpacker};
+use scenario::Experiment;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+const FOLDER: &str = "runs";
+const ORDER: &str = "order.json";
+const EXTENSION: &str = "run";
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Of what the kept runs are.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct KeptOrder {
+    /// The program, to the commit where that is known: another one may simulate otherwise.
+    program: String,
+    /// The scenario file's text.
+    text: String,
+    /// A number of all that it became, files that its stages name among it (FNV-1a).
+    digest: u64,
+    settings: RunSettings,
+}
+
+/// The kept runs of one experiment.
+pub struct KeptRuns {
+    folder: PathBuf,
+    order: KeptOrder,
+    /// The first that went wrong in keeping; the runs themselves go on.
+    lost: Mutex<Option<io::Error>>,
+}
+
+impl KeptRuns {
+    /// Those in a result folder, be there any or none.
+    pub fn new(results: &Path, text: &str, settings: &RunSettings, experiment: &Experiment) -> KeptRuns {
+        let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
+        let order = KeptOrder {
+            program: format!("{} {commit}", env!("CARGO_PKG_VERSION")),
+            text: text.into(),
+            digest: units::fnv1a(format!("{experiment:?}").as_bytes(), BASIS),
+            settings: settings.clone(),
+        };
+        KeptRuns { folder: results.join(FOLDER), order, lost: Mutex::default() }
+    }
+
+    /// What keeps the runs that are there from being gone on with; `None` where there are none.
+    pub fn difference(&self) -> Option<Option<String>> {
+        let text = fs::read_to_string(self.folder.join(ORDER)).ok()?;
+        let Ok(there) = serde_json::from_str::<KeptOrder>(&text) else {
+            return Some(Some(format!("{ORDER} cannot be read")));
+        };
+        let changed = |what: &str| format!("{what} has changed since");
+        Some(match self.order.settings.difference(&there.settings) {
+            Some(difference) => Some(difference),
+            None if there.text != self.order.text => Some(changed("the scenario's text")),
+            None if there.digest != self.order.digest => Some(changed("a file that the scenario names")),
+            None if there.program != self.order.program => Some(changed("longfat")),
+            None => None,
+        })
+    }
+
+    /// Those that are there and whole. A file that was cut short is none.
+    pub fn load(&self, order: &Order, experiment: &Experiment) -> Vec<(RunJob, Outcome)> {
+        let read = |job: RunJob| {
+            let bytes = fs::read(self.file(&job)).ok()?;
+            Some((job, Unpacker(&bytes).outcome()?))
+        };
+        order.jobs(experiment).into_iter().filter_map(read).collect()
+    }
+
+    /// Begins to keep: without what is left of other runs, unless it is gone on with.
+    pub fn begin(&self, go_on: bool) -> Result<(), CliProblem> {
+        if !go_on {
+            self.clear();
+        }
+        let text = result::to_json(&self.order);
+        let kept = fs::create_dir_all(&self.folder).and_then(|()| fs::write(self.folder.join(ORDER), text));
+        kept.map_err(|e| CliProblem::Io(self.folder.display().to_string(), e))
+    }
+
+    /// Keeps one.
+    pub fn keep(&self, job: &RunJob, outcome: &Outcome) {
+        let mut bytes = Packer::default();
+        bytes.outcome(outcome);
+        if let Err(e) = fs::write(self.file(job), bytes.0) {
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+        }
+    }
+
+    /// Says what went wrong in keeping, once.
+    pub fn warn(&self) {
+        if let Some(e) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            eprintln!("warning: runs cannot be kept in {}: {e}", self.folder.display());
+        }
+    }
+
+    /// All is done: they go, and the folder with them when nothing else is in it.
+    pub fn clear(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path());
+        let ours = |path: &PathBuf| {
+            path.extension().is_some_and(|e| e == EXTENSION) || path.file_name().is_some_and(|n| n == ORDER)
+        };
+        // What cannot be removed is overwritten by the next run, or belongs to somebody else.
+        entries.filter(ours).for_each(|path| drop(fs::remove_file(path)));
+        drop(fs::remove_dir(&self.folder));
+    }
+
+    /// As [`KeptRuns::clear`]; the result folder goes too when it is empty.
+    pub fn clear_all(&self) {
+        self.clear();
+        if let Some(results) = self.folder.parent() {
+            drop(fs::remove_dir(results));
+        }
+    }
+
+    fn file(&self, job: &RunJob) -> PathBuf {
+        let flow = job.flow.map(|f| format!("-flow{f}")).unwrap_or_default();
+        let name = format!("{}-variant{}-repeat{}{flow}", job.clock.name(), job.variant, job.repeat + 1);
+        self.folder.join(name).with_extension(EXTENSION)
+    }
+}

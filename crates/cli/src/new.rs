@@ -1,0 +1,321 @@
+//! `longfat new`: a scenario from a few answers.
+
+use crate::args::{LimiterArg, NewArgs};
+use crate::args::{control, goal, share};
+use crate::output::write_new;
+use crate::problem::CliProblem;
+use clap::ValueEnum;
+use scenario::Experiment;
+use std::fmt::Display;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use units::{Bytes, Goal, Rate, Span};
+
+/// Asks, where there is somebody to ask, and writes the scenario.
+pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
+    let asks = !args.yes && io::stdin().is_terminal();
+    if !asks && !args.yes && !args.says_anything() {
+        let text = "nobody to ask here: give what differs from the defaults (--rate, --limiter …), or --yes";
+        return Err(CliProblem::Usage(text.into()));
+    }
+    let answers = Answers::of(args, &mut Asker { asks, input: &mut io::stdin().lock() })?;
+    let experiment = answers.experiment()?;
+    let text = experiment.to_toml();
+    experiment.warnings().iter().for_each(|w| eprintln!("warning: {w}"));
+    let default = || PathBuf::from(format!("{}.toml", answers.name));
+    let path = args.output.clone().unwrap_or_else(default);
+    if path == Path::new("-") {
+        crate::print(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = write_new(&path, &text, args.force)?;
+    let names: Vec<&str> = experiment.variants.iter().map(|v| v.name.as_str()).collect();
+    let path = path.display();
+    crate::print(&format!("wrote {path}: {}\nnext: longfat run {path}\n", names.join(", ")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl NewArgs {
+    /// Whether any option says what the path is like.
+    fn says_anything(&self) -> bool {
+        let some = [
+            self.name.is_some(),
+            self.limiter.is_some(),
+            self.rate.is_some(),
+            self.burst.is_some(),
+            self.queue.is_some(),
+            self.rtt.is_some(),
+            self.loss.is_some(),
+            self.flows.is_some(),
+            self.duration.is_some(),
+            !self.cc.is_empty(),
+            !self.goal.is_empty(),
+        ];
+        some.contains(&true)
+    }
+}
+
+/// Who is asked.
+struct Asker<'a> {
+    /// Whether there is somebody.
+    asks: bool,
+    input: &'a mut dyn BufRead,
+}
+
+impl Asker<'_> {
+    /// What an option says, or what is answered to the question; nothing answered is `default`.
+    fn ask<T>(
+        &mut self,
+        said: Option<T>,
+        question: &str,
+        default: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, CliProblem> {
+        if let Some(said) = said {
+            return Ok(said);
+        }
+        loop {
+            let mut line = String::new();
+            if self.asks {
+                let shown = if default.is_empty() { "-" } else { default };
+                eprint!("{question} [{shown}]: ");
+                let _ = io::stderr().flush();
+                let told = self.input.read_line(&mut line);
+                if told.map_err(|e| CliProblem::Io("standard input".into(), e))? == 0 {
+                    return Err(CliProblem::Usage("the answers ended early; nothing was written".into()));
+                }
+            }
+            let answer = line.trim();
+            let answer = if answer.is_empty() { default } else { answer };
+            match read(answer) {
+                Ok(value) => return Ok(value),
+                Err(why) if self.asks => eprintln!("  {why}"),
+                Err(why) => return Err(CliProblem::Usage(format!("{question}: {why}"))),
+            }
+        }
+    }
+}
+
+/// A quantity with its unit.
+fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: Display,
+{
+    text.parse().map_err(|e: T::Err| e.to_string())
+}
+
+/// Several, with commas between.
+fn several<T>(text: &str, one: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    text.split(',').map(|part| one(part.trim())).collect()
+}
+
+/// What the scenario is made of.
+struct Answers {
+    name: String,
+    limiter: LimiterArg,
+    rate: Rate,
+    /// `None`: what routers choose.
+    burst: Option<Bytes>,
+    queue: u64,
+    rtt: Span,
+    loss: f64,
+    flows: u32,
+    cc: Vec<String>,
+    duration: Span,
+    goal: Vec<Goal>,
+}
+
+impl Answers {
+    fn of(args: &NewArgs, asker: &mut Asker) -> Result<Answers, CliProblem> {
+        let list = |list: &Vec<_>| Some(list.clone()).filter(|l| !l.is_empty());
+        let goals = Some(args.goal.clone()).filter(|g| !g.is_empty());
+        let limiter = |text: &str| LimiterArg::from_str(text, true);
+        let burst = |text: &str| if text.is_empty() { Ok(None) } else { quantity(text).map(Some) };
+        let limiter =
+            asker.ask(args.limiter, "What limits the path: policer, shaper or link", "policer", |t| {
+                limiter(t).map_err(|_| "policer, shaper or link".into())
+            })?;
+        let rate = asker.ask(args.rate, "Its rate", "20Mbit/s", quantity)?;
+        let burst = match limiter {
+            LimiterArg::Link if args.burst.is_some() => {
+                let text = "--burst is of a policer or shaper: a link has none";
+                return Err(CliProblem::Usage(text.into()));
+            }
+            LimiterArg::Link => None,
+            _ => asker.ask(args.burst.map(Some), "Its bucket (empty: as routers choose)", "", burst)?,
+        };
+        let answers = Answers {
+            limiter,
+            rate,
+            burst,
+            queue: asker.ask(args.queue, "Packets that may wait in a queue", "100", quantity)?,
+            rtt: asker.ask(args.rtt, "Round-trip time of the empty path", "30ms", quantity)?,
+            loss: asker.ask(args.loss, "Random loss", "0%", share)?,
+            flows: asker.ask(args.flows, "TCP connections at a time", "1", quantity)?,
+            cc: asker.ask(list(&args.cc), "Congestion controls to compare", "cubic,bbr", |t| {
+                several(t, control)
+            })?,
+            goal: asker.ask(goals, "Judged by", Goal::Goodput.name(), |t| several(t, goal))?,
+            duration: asker.ask(args.duration, "How long each run takes", "20s", quantity)?,
+            name: asker.ask(args.name.clone(), "Name", "my-path", |t| Ok(t.into()))?,
+        };
+        Ok(answers)
+    }
+
+    /// Its scenario, read as any other.
+    fn experiment(&self) -> Result<Experiment, CliProblem> {
+        let mut seen = Vec::new();
+        for cc in &self.cc {
+            if seen.contains(&cc) {
+                return Err(CliProblem::Usage(format!("congestion control {cc} is there twice")));
+            }
+            seen.push(cc);
+        }
+        let read = Experiment::parse("the answers", &self.text(), &[]);
+        read.map_err(|e| CliProblem::Scenario(Box::new(e)))
+    }
+
+    fn text(&self) -> String {
+        let [(_, there), _] = self.limiters();
+        let goals: Vec<String> = self.goal.iter().map(|g| format!("{:?}", g.name())).collect();
+        let one_way = Span::from_nanos(self.rtt.as_nanos() / 2);
+        let delay = format!("{{ kind = \"delay\", delay = \"{one_way}\" }}");
+        let loss = format!("{{ kind = \"loss\", probability = {:?} }},", self.loss);
+        let mut text = format!(
+            "name = {:?}\ndescription = {:?}\nduration = \"{}\"\ngoal = [{}]\n\
+             [links.wan]\nbetween = [\"client\", \"server\"]\n\
+             forward = [{there}, {} {delay}]\nbackward = [{delay}]\n\
+             [flows.upload]\nfrom = \"client\"\nto = \"server\"\ncount = {}\n",
+            self.name,
+            self.description(),
+            self.duration,
+            goals.join(", "),
+            if self.loss > 0.0 { &loss } else { "" },
+            self.flows,
+        );
+        for (limiter, stage) in self.limiters() {
+            for cc in &self.cc {
+                text += &format!(
+                    "[variants.{limiter}-{cc}]\n\"links.wan.forward.limiter\" = {stage}\n\
+                     \"flows.upload.cc\" = {cc:?}\n"
+                );
+            }
+        }
+        text
+    }
+
+    /// The limiter that is there and what may replace it: name and stage.
+    fn limiters(&self) -> [(&'static str, String); 2] {
+        let burst = self.burst.map(|b| format!(", burst = \"{b}\"")).unwrap_or_default();
+        let stage = |kind: &str, more: &str| {
+            format!("{{ kind = \"{kind}\", name = \"limiter\", rate = \"{}\"{more} }}", self.rate)
+        };
+        let fifo = format!(", queue = {{ kind = \"fifo\", packets = {} }}", self.queue);
+        let short = ", queue = { kind = \"fq-codel\" }";
+        match self.limiter {
+            // A policer's bucket is larger than a shaper needs: it takes its own default.
+            LimiterArg::Policer => {
+                [("policer", stage("policer", &burst)), ("shaper", stage("shaper", &fifo))]
+            }
+            LimiterArg::Shaper => [
+                ("fifo", stage("shaper", &format!("{burst}{fifo}"))),
+                ("fq-codel", stage("shaper", &format!("{burst}{short}"))),
+            ],
+            LimiterArg::Link => [("fifo", stage("link", &fifo)), ("fq-codel", stage("link", short))],
+        }
+    }
+
+    fn description(&self) -> String {
+        let kind = match self.limiter {
+            LimiterArg::Policer => "a policer",
+            LimiterArg::Shaper => "a shaper",
+            LimiterArg::Link => "a line",
+        };
+        let [(here, _), (instead, _)] = self.limiters();
+        let loss =
+            if self.loss > 0.0 { format!(", {} % of random loss", self.loss * 100.0) } else { String::new() };
+        format!(
+            "{} through {kind}, {} round trip{loss}: {here} or {instead}, {}",
+            self.rate,
+            self.rtt,
+            self.cc.join(" or ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn args(line: &str) -> NewArgs {
+        let words = ["longfat", "new"].into_iter().chain(line.split_whitespace());
+        match crate::args::Cli::parse_from(words).command {
+            crate::args::Command::New(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn answered(line: &str, said: Option<&str>) -> Result<Experiment, String> {
+        let mut input = said.unwrap_or_default().as_bytes();
+        let mut asker = Asker { asks: said.is_some(), input: &mut input };
+        let answers = Answers::of(&args(line), &mut asker).map_err(|e| e.to_string())?;
+        answers.experiment().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_kind_of_answers_is_a_scenario_without_warnings_that_reads_back() {
+        for limiter in ["policer", "shaper", "link"] {
+            for more in ["", "--loss 0.1% --flows 4", "--rtt 140ms --goal fairness,goodput", "--cc reno"] {
+                let e = answered(&format!("--limiter {limiter} {more}"), None).unwrap();
+                assert_eq!(e.warnings(), [""; 0], "{limiter} {more}");
+                let again = Experiment::parse("t.toml", &e.to_toml(), &[]).unwrap_or_else(|e| panic!("{e}"));
+                assert_eq!(e, again);
+                assert_eq!(e.variants.len(), if more.contains("reno") { 2 } else { 4 });
+                assert_ne!(e.variants[0].scenario, e.variants[e.variants.len() - 1].scenario);
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_what_the_scenario_says() {
+        let line = "--name office --limiter policer --rate 33Mbit/s --burst 9kB --rtt 60ms --loss 0.002 \
+                    --flows 3 --cc bbr,cubic --duration 5s --goal fairness";
+        let e = answered(line, None).unwrap();
+        let names: Vec<&str> = e.variants.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(names, ["policer-bbr", "policer-cubic", "shaper-bbr", "shaper-cubic"]);
+        assert_eq!((e.name.as_str(), e.goals()), ("office", vec![Goal::Fairness]));
+        let s = &e.variants[1].scenario;
+        assert_eq!((s.duration, s.flows[0].count), (Span::from_secs(5), 3));
+        let text = e.to_toml();
+        for key in ["\"33Mbit/s\"", "\"9kB\"", "\"30ms\"", "0.002", "\"bbr\""] {
+            assert!(text.contains(key), "{key}: {text}");
+        }
+    }
+
+    #[test]
+    fn who_is_asked_may_slip_and_take_defaults() {
+        let said = "fence\nshaper\n\n20kB\n50\n\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
+        let e = answered("--rtt 80ms", Some(said)).unwrap_err();
+        // One answer too many is not read; here one too few.
+        assert!(e.contains("ended early"), "{e}");
+        let said = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
+        let e = answered("--rtt 80ms", Some(said)).unwrap();
+        assert_eq!((e.name.as_str(), e.variants.len()), ("mine", 4));
+        assert_eq!(e.variants[3].name, "fq-codel-vegas");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (line, told) in [
+            ("--limiter link --burst 9kB", "a link has none"),
+            ("--cc bbr,bbr", "there twice"),
+            ("--rate 0bit/s", "above zero"),
+            ("--duration 0s", "duration"),
+        ] {
+            let e = answered(line, None).unwrap_err();
+            assert!(e.contains(told), "{line}: {e}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Whether this machine has what runs on the kernel need, asked of all variants before the first is run.
+
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
+use crate::problem::CliProblem;
+use experiment::Order;
+use result::Clock;
+use scenario::{Experiment, Scenario};
+
+/// One error that lists all that is missing.
+pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
+    if !order.clocks.contains(&Clock::Kernel) {
+        return Ok(());
+    }
+    let scenarios: Vec<&Scenario> = experiment.variants.iter().map(|v| &v.scenario).collect();
+    // What is missing, and whom it is missing for.
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for (variant, needs) in experiment.variants.iter().zip(lab::missing(&scenarios)) {
+        for lab::MissingNeed { key, why } in needs {
+            let text = if key.is_empty() { why } else { format!("{key}: {why}") };
+            match found.iter_mut().find(|(t, _)| *t == text) {
+                Some((_, variants)) => variants.push(&variant.name),
+                None => found.push((text, vec![&variant.name])),
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let all = experiment.variants.len();
+    let line = |(text, variants): (String, Vec<&str>)| {
+        let whom = if variants.len() == all { "all variants".into() } else { variants.join(", ") };
+        format!("\n  {whom}: {text}")
+    };
+    let lines: String = found.into_iter().map(line).collect();
+    Err(CliProblem::Usage(format!("nothing was run: for --on kernel this machine lacks{lines}")))
+}

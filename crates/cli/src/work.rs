@@ -1,0 +1,172 @@
+//! The runs themselves: begun, gone on with, ended early, kept.
+
+use crate::args::RunArgs;
+use crate::keep::KeptRuns;
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
+use crate::preflight;
+use crate::problem::CliProblem;
+use crate::progress::RunsBar;
+use crate::settings::{FolderState, RunSettings, state};
+use crate::tap::Folders;
+use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
+use scenario::Experiment;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// What is to be run, and where its results go.
+pub struct Work<'a> {
+    args: &'a RunArgs,
+    experiment: &'a Experiment,
+    order: Order,
+    /// What is asked for.
+    pub settings: RunSettings,
+    folder: &'a Path,
+    kept: KeptRuns,
+}
+
+/// What came of it.
+pub struct Worked {
+    /// All that was finished.
+    pub outcomes: Outcomes,
+    /// What is not there, for people; `None` where all is.
+    pub missing: Option<String>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl<'a> Work<'a> {
+    /// What these arguments ask for.
+    pub fn new(args: &'a RunArgs, text: &str, experiment: &'a Experiment, folder: &'a Path) -> Work<'a> {
+        let order = Order {
+            clocks: args.on.each().to_vec(),
+            repeats: args.repeat,
+            seed: args.seed,
+            threads: args.jobs,
+            keep_going: false,
+        };
+        let settings = RunSettings::of(args, experiment, &order);
+        let kept = KeptRuns::new(folder, text, &settings, experiment);
+        Work { args, experiment, order, settings, folder, kept }
+    }
+
+    /// Whether `--resume` finds all runs there and done.
+    ///
+    /// # Errors
+    /// The folder holds what is not to be replaced, or cannot be gone on with.
+    pub fn is_done(&self, text: &str) -> Result<bool, CliProblem> {
+        let folder = self.folder.display();
+        let refused = |what: String| Err(CliProblem::Usage(what));
+        let (kept, before) = (self.kept.difference(), state(self.folder, text, &self.settings));
+        if self.args.force {
+            return Ok(false);
+        }
+        match (&kept, &before) {
+            (Some(Some(why)), _) if self.args.resume => refused(format!(
+                "--resume: the runs in {folder} are not of the same: {why}; without --resume all are run, --out \
+                 DIR leaves these as they are"
+            )),
+            (_, FolderState::Other(why)) => refused(format!(
+                "{folder} holds other results ({why}): --out DIR leaves them as they are, --force replaces them"
+            )),
+            // Of a file that stages name, or of another version: these alone are no reason to stop.
+            (Some(Some(why)), FolderState::Empty) if self.args.repeat > 0 => refused(format!(
+                "{folder} holds unfinished runs of other work ({why}): --out DIR leaves them as they are, --force \
+                 replaces them"
+            )),
+            (None, FolderState::Same { complete: true }) => Ok(self.args.resume),
+            (Some(None), _) if !self.args.resume => {
+                eprintln!(
+                    "longfat: {folder} holds runs of this that were ended early; --resume would go on with them"
+                );
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Runs what is not there yet, with a bar. Without any result the first failure is the whole's.
+    pub fn play(&self) -> Result<Worked, CliProblem> {
+        preflight::check(self.experiment, &self.order)?;
+        let jobs = self.order.jobs(self.experiment).len();
+        let done = if self.args.resume { self.kept.load(&self.order, self.experiment) } else { Vec::new() };
+        if self.args.resume {
+            eprintln!("longfat: {} of {jobs} runs are there already", done.len());
+        }
+        // A single run has nothing to go on with.
+        let keeps = jobs > 1;
+        if keeps {
+            self.kept.begin(self.args.resume)?;
+        }
+        let folders = self.args.pcap.as_ref().map(|folder| Folders { folder, stages: self.args.pcap_stages });
+        lab::catch_interrupts();
+        let mut bar = RunsBar::new(!self.args.no_progress);
+        let mut progress = |p: &Progress| {
+            bar.show(p);
+            if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let keep = |job: &_, outcome: &_| self.kept.keep(job, outcome);
+        let hooks = Hooks {
+            progress: Some(&mut progress),
+            captures: folders.as_ref().map(|f| f as &dyn CaptureSink),
+            finished: keeps.then_some(&keep),
+            done,
+        };
+        let outcomes = experiment::run(self.experiment, &self.order, hooks);
+        bar.clear();
+        self.kept.warn();
+        outcomes.notices.iter().for_each(|n| eprintln!("kernel, {}: {}", n.variant, n.text));
+        self.ended(outcomes, folders.as_ref())
+    }
+
+    fn ended(&self, mut outcomes: Outcomes, folders: Option<&Folders>) -> Result<Worked, CliProblem> {
+        let signal = lab::interrupted().filter(|_| !outcomes.is_complete());
+        let some = outcomes.variants.iter().any(|v| !v.outcomes.is_empty());
+        let missing = missing(&outcomes, self.order.repeats);
+        // What a signal ended may say so in its own way.
+        let failed = if signal.is_some() { Vec::new() } else { std::mem::take(&mut outcomes.failed) };
+        let partial = missing.is_some();
+        let mut problems: Vec<CliProblem> = Vec::new();
+        for run in failed {
+            let which = format!("{}, {}, repeat {}", run.variant, run.job.clock.name(), run.job.repeat + 1);
+            let folder =
+                folders.map(|f| f.of(&self.order.label(self.experiment, &run.job)).display().to_string());
+            if some {
+                eprint!("{which}: ");
+            }
+            problems.push(CliProblem::of_run(run.failure, folder.unwrap_or_default()));
+            if some && let Some(problem) = problems.last() {
+                eprint!("{problem}");
+            }
+        }
+        if !some && !problems.is_empty() {
+            if outcomes.apart.is_empty() {
+                self.kept.clear_all();
+            }
+            return Err(problems.remove(0));
+        }
+        if !some && outcomes.apart.is_empty() {
+            self.kept.clear_all();
+        }
+        let missing = missing.filter(|_| partial);
+        Ok(Worked { outcomes, missing, signal })
+    }
+
+    /// All is written and complete: what was kept to go on with goes.
+    pub fn clear(&self) {
+        self.kept.clear();
+    }
+}
+
+/// Which variants lack which repeats.
+fn missing(outcomes: &Outcomes, repeats: u32) -> Option<String> {
+    let both = outcomes.variants.iter().any(|v| v.clock != outcomes.variants[0].clock);
+    let of = |v: &VariantOutcomes| {
+        let (there, all) = (v.outcomes.len(), repeats.max(1) as usize);
+        let clock = if both { format!(" ({})", v.clock.name()) } else { String::new() };
+        let count = if all > 1 { format!(" {} of {all} repeats", all - there) } else { String::new() };
+        (there < all).then(|| format!("{}{clock}{count}", v.variant))
+    };
+    let list: Vec<String> = outcomes.variants.iter().filter_map(of).collect();
+    (!list.is_empty()).then(|| list.join(", "))
+}

@@ -1,0 +1,138 @@
+//! What a run on the kernel needs and this machine lacks, asked before anything is run.
+//!
+//! Asked by doing it: networks are made and dropped, programs for the kernel loaded and unloaded. Programs of flows are
+//! only looked for.
+
+use crate::LabError;
+use crate::apart::try_apart;
+use crate::controls::{Controls, wishes};
+use crate::network::LabNetwork;
+use crate::plan::FlowPlan;
+use crate::program::exists;
+use crate::{sys, tool};
+use congestion::Control;
+use scenario::{Flow, Scenario, Tool};
+
+/// Something that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingNeed {
+    /// The scenario's key that needs it; empty for what every run needs.
+    pub key: String,
+    /// What is missing, and what would do.
+    pub why: String,
+}
+
+/// What each of these scenarios needs and does not find, all of it; empty lists where they can be run.
+pub fn missing(scenarios: &[&Scenario]) -> Vec<Vec<MissingNeed>> {
+    let mut known: Vec<(Control, Option<String>)> = Vec::new();
+    scenarios.iter().map(|scenario| of_one(scenario, &mut known)).collect()
+}
+
+fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Vec<MissingNeed> {
+    let mut list = Vec::new();
+    if let Err(e) = network(scenario) {
+        list.push(need(String::new(), e));
+    }
+    for (who, control) in wishes(scenario, None) {
+        let at = known.iter().position(|(c, _)| *c == control).unwrap_or_else(|| {
+            let loaded = Controls::load(&[(who.clone(), control)]);
+            known.push((control, loaded.err().map(|e| need(String::new(), e).why)));
+            known.len() - 1
+        });
+        if let Some(why) = &known[at].1 {
+            let key = match who.split_once(' ') {
+                Some((what, name)) => format!("{what}s.{name}.cc"),
+                None => who,
+            };
+            list.push(MissingNeed { key, why: why.clone() });
+        }
+    }
+    list.extend(scenario.flows.iter().flat_map(programs));
+    if list.is_empty()
+        && let Err(e) = together(scenario)
+    {
+        list.push(need(String::new(), e));
+    }
+    list
+}
+
+/// Makes the scenario's network, in a user namespace where this process may not make one, and drops it.
+fn network(scenario: &Scenario) -> Result<(), LabError> {
+    let build = || LabNetwork::build(scenario).map(drop);
+    if sys::may_build() { build() } else { try_apart(build) }
+}
+
+/// The programs of a flow that are not there.
+fn programs(flow: &Flow) -> Vec<MissingNeed> {
+    let words: Vec<(&str, &str)> = match &flow.tool {
+        None => Vec::new(),
+        Some(Tool::Iperf3) => vec![("tool", "iperf3")],
+        Some(Tool::Command { run, server }) => {
+            let server = server.iter().map(|words| ("server", words[0].as_str()));
+            [("tool", run[0].as_str())].into_iter().chain(server).collect()
+        }
+    };
+    // A program whose name is filled in is looked for when it is known.
+    let plain = words.into_iter().filter(|(_, program)| !program.contains(['{', '}']));
+    let absent = plain.filter_map(|(key, program)| {
+        let e = exists(&flow.name, program).err()?;
+        Some(need(format!("flows.{}.{key}", flow.name), e))
+    });
+    absent.collect()
+}
+
+/// What its flows cannot do beside each other.
+fn together(scenario: &Scenario) -> Result<(), LabError> {
+    let controls = Controls::load(&wishes(scenario, None))?;
+    let flows = scenario.flows.len();
+    let runs: Vec<Option<usize>> =
+        if scenario.one_at_a_time { (0..flows).map(Some).collect() } else { vec![None] };
+    runs.into_iter().try_for_each(|only| tool::check(scenario, &FlowPlan::new(scenario, only, &controls)?))
+}
+
+/// An error as what is missing; the key of its own, if it names one.
+fn need(key: String, error: LabError) -> MissingNeed {
+    match error {
+        LabError::Unsupported { key, why } => MissingNeed { key, why: format!("not on the kernel: {why}") },
+        LabError::Congestion { wanted, why, .. } => {
+            MissingNeed { key, why: format!("congestion control {wanted}: {why}") }
+        }
+        LabError::Program { what, .. } => MissingNeed { key, why: what },
+        other => MissingNeed { key, why: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Experiment;
+
+    #[test]
+    fn all_that_is_missing_is_told_with_its_key() {
+        let text = r#"
+            [links.l]
+            between = ["a", "b"]
+            [flows.f]
+            from = "a"
+            to = "b"
+            tool = "nonesuch {to}"
+            server = "nothing-of-that-name {port}"
+            [flows.g]
+            from = "b"
+            to = "a"
+            tool = "sh -c true"
+            [flows.h]
+            from = "a"
+            to = "b"
+        "#;
+        let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
+        let needs: Vec<MissingNeed> = scenario.flows.iter().flat_map(programs).collect();
+        let keys: Vec<&str> = needs.iter().map(|n| n.key.as_str()).collect();
+        assert_eq!(keys, ["flows.f.tool", "flows.f.server"]);
+        assert!(needs[0].why.starts_with("there is no program `nonesuch`"), "{}", needs[0].why);
+        // Without privileges what every run needs is told besides.
+        let all = missing(&[&scenario, &scenario]);
+        assert_eq!(all[0], all[1]);
+        assert!(needs.iter().all(|need| all[0].contains(need)), "{all:?}");
+    }
+}

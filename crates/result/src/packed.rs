@@ -1,0 +1,142 @@
+//! An outcome as bytes, and back, to the last bit: how a run in a process of its own hands over what it yielded, and
+//! how finished runs are kept until all are there. For the same version of this program alone: nothing in it says what
+//! the columns are.
+
+use crate::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, read_json, to_json};
+
+/// Bytes as they are put together: lists of numbers and texts, each with its length before it.
+#[derive(Default)]
+pub struct Packer(pub Vec<u8>);
+
+impl Packer {
+    /// Adds numbers.
+    pub fn numbers<const N: usize, T: Copy>(&mut self, all: &[T], bytes: impl Fn(T) -> [u8; N]) {
+        self.0.extend_from_slice(&(all.len() as u64).to_le_bytes());
+        all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
+    }
+
+    /// Adds one number.
+    pub fn count(&mut self, n: u64) {
+        self.numbers(&[n], u64::to_le_bytes);
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, text: &str) {
+        self.numbers(text.as_bytes(), |b| [b]);
+    }
+
+    /// Adds texts.
+    pub fn texts<S: AsRef<str>>(&mut self, texts: &[S]) {
+        self.count(texts.len() as u64);
+        texts.iter().for_each(|t| self.text(t.as_ref()));
+    }
+
+    /// Adds summary and series.
+    pub fn outcome(&mut self, outcome: &Outcome) {
+        // Whatever an outcome comes to hold is to be packed too.
+        let Outcome { variant, flow_series, element_series } = outcome;
+        self.text(&to_json(&Run { variants: vec![variant.clone()], ..Run::default() }));
+        self.count(flow_series.len() as u64);
+        for s in flow_series {
+            self.text(&s.name);
+            s.cells().for_each(|(_, cells)| self.cells(cells));
+            self.numbers(&s.state, |b| [b]);
+            self.texts(&s.states);
+            self.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_le_bytes);
+            self.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_le_bytes);
+            self.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_le_bytes);
+        }
+        self.count(element_series.len() as u64);
+        for s in element_series {
+            self.text(&s.name);
+            s.cells().for_each(|(_, cells)| self.cells(cells));
+        }
+    }
+
+    fn cells(&mut self, cells: Cells) {
+        match cells {
+            Cells::Int(all) => self.numbers(all, u64::to_le_bytes),
+            Cells::IntOrNull(all) => self.numbers(all, |n| option(n.map(u64::to_le_bytes))),
+            Cells::Real(all) => self.numbers(all, f64::to_le_bytes),
+            Cells::RealOrNull(all) => self.numbers(all, |x| option(x.map(f64::to_le_bytes))),
+        }
+    }
+}
+
+/// A number that may be unknown: its bytes, after them whether it is known.
+fn option(number: Option<[u8; 8]>) -> [u8; 9] {
+    let mut bytes = [0; 9];
+    if let Some(number) = number {
+        bytes[..8].copy_from_slice(&number);
+        bytes[8] = 1;
+    }
+    bytes
+}
+
+/// What [`option`] made bytes of.
+fn known(bytes: [u8; 9]) -> Option<[u8; 8]> {
+    bytes.first_chunk().copied().filter(|_| bytes[8] == 1)
+}
+
+/// What a [`Packer`] put together, taken apart in the same order; `None` where the bytes end early or are other ones.
+pub struct Unpacker<'a>(pub &'a [u8]);
+
+impl Unpacker<'_> {
+    /// Takes numbers.
+    pub fn numbers<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
+        let (count, rest) = self.0.split_first_chunk()?;
+        let len = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(N)?;
+        let (mine, rest) = rest.split_at_checked(len)?;
+        self.0 = rest;
+        Some(mine.chunks_exact(N).filter_map(|c| c.first_chunk()).map(|c| number(*c)).collect())
+    }
+
+    /// Takes one number.
+    pub fn count(&mut self) -> Option<u64> {
+        self.numbers(u64::from_le_bytes)?.first().copied()
+    }
+
+    /// Takes a text.
+    pub fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.numbers(|[b]| b)?).ok()
+    }
+
+    /// Takes texts.
+    pub fn texts(&mut self) -> Option<Vec<String>> {
+        (0..self.count()?).map(|_| self.text()).collect()
+    }
+
+    /// Takes summary and series.
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        let variant = read_json(&self.text()?).ok()?.variants.pop()?;
+        let mut o = Outcome { variant, ..Outcome::default() };
+        for _ in 0..self.count()? {
+            let mut s = FlowSeries::new(&self.text()?);
+            s.cells_mut().try_for_each(|(_, cells)| self.cells(cells))?;
+            s.state = self.numbers(|[b]| b)?;
+            s.states = self.texts()?;
+            let times = self.numbers(f64::from_le_bytes)?;
+            let bytes = self.numbers(u64::from_le_bytes)?;
+            let lens = self.numbers(u32::from_le_bytes)?;
+            let places = times.into_iter().zip(bytes).zip(lens);
+            s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
+            o.flow_series.push(s);
+        }
+        for _ in 0..self.count()? {
+            let mut s = ElementSeries { name: self.text()?, ..ElementSeries::default() };
+            s.cells_mut().try_for_each(|(_, cells)| self.cells(cells))?;
+            o.element_series.push(s);
+        }
+        Some(o)
+    }
+
+    fn cells(&mut self, cells: CellsMut) -> Option<()> {
+        match cells {
+            CellsMut::Int(to) => *to = self.numbers(u64::from_le_bytes)?,
+            CellsMut::IntOrNull(to) => *to = self.numbers(|b| known(b).map(u64::from_le_bytes))?,
+            CellsMut::Real(to) => *to = self.numbers(f64::from_le_bytes)?,
+            CellsMut::RealOrNull(to) => *to = self.numbers(|b| known(b).map(f64::from_le_bytes))?,
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,328 @@
+//! What of a scenario is allowed and yet probably not meant.
+//!
+//! A warning names the key and says what follows from it. It is no error: each has scenarios that mean it. What a
+//! variant may leave unused for the sake of another (a host's stack, a relay) is told only when no variant uses it.
+
+use crate::address::quote;
+use crate::limits::{PathLimits, hosts};
+use crate::{Experiment, Flow, Hop, NamedStage, Relay, Scenario};
+use path::{QueueConfig, Stage, StageLimit};
+use std::collections::BTreeSet;
+use transport::App;
+use units::{Bytes, Rate, Span};
+
+/// A run of fewer round trips shows little but how flows begin.
+const FEW_ROUND_TRIPS: u64 = 5;
+/// A queue that may hold packets for longer than this is too long for anybody.
+const LONG_WAIT: Span = Span::from_secs(1);
+/// A policer whose bucket holds more than this of its rate hardly polices.
+const DEEP_BUCKET: Span = Span::from_secs(2);
+/// An IP packet where nothing says otherwise.
+const FULL: u32 = 1500;
+/// IP and TCP headers without options.
+const HEADERS: u32 = 40;
+/// So many variants are named.
+const NAMED: usize = 4;
+
+impl Experiment {
+    /// What is probably not meant, in the order of the file, each with its key and, where it does not hold for all,
+    /// with the variants it holds for.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found: Vec<(Warning, Vec<&str>)> = Vec::new();
+        for variant in &self.variants {
+            for warning in variant.scenario.warnings() {
+                match found.iter_mut().find(|(w, _)| *w == warning) {
+                    Some((_, variants)) => variants.push(&variant.name),
+                    None => found.push((warning, vec![&variant.name])),
+                }
+            }
+        }
+        let all = self.variants.len();
+        found.retain(|(warning, variants)| !warning.only_in_all || variants.len() == all);
+        let told = found.into_iter().map(|(Warning { key, text, .. }, variants)| {
+            let only =
+                if variants.len() < all { format!(" (in {})", listed(&variants)) } else { String::new() };
+            format!("{key}: {text}{only}")
+        });
+        told.chain(self.copies()).collect()
+    }
+
+    /// Variants that change nothing of the baseline.
+    fn copies(&self) -> impl Iterator<Item = String> {
+        let baseline = self.variants.iter().find(|v| Some(v.name.as_str()) == self.baseline());
+        let copies = self
+            .variants
+            .iter()
+            .filter(move |v| baseline.is_some_and(|base| base.name != v.name && base.scenario == v.scenario));
+        let name = self.baseline().unwrap_or_default();
+        copies.map(move |v| format!("variants.{}: changes nothing: it is the same as {name}", quote(&v.name)))
+    }
+}
+
+/// The first few of these names.
+fn listed(names: &[&str]) -> String {
+    match names {
+        _ if names.len() <= NAMED => names.join(", "),
+        _ => format!("{} and {} more", names[..NAMED - 1].join(", "), names.len() + 1 - NAMED),
+    }
+}
+
+#[derive(PartialEq, Eq)]
+struct Warning {
+    /// As `--set` takes it.
+    key: String,
+    text: String,
+    /// It is worth telling only when it holds for every variant.
+    only_in_all: bool,
+}
+
+impl Warning {
+    fn new(key: impl Into<String>, text: impl Into<String>) -> Warning {
+        Warning { key: key.into(), text: text.into(), only_in_all: false }
+    }
+}
+
+/// A stage on a flow's way, as the flow meets it.
+struct Met<'a> {
+    key: String,
+    stage: &'a Stage,
+    /// The largest packet that comes to it, bytes.
+    size: u32,
+}
+
+impl Scenario {
+    fn warnings(&self) -> Vec<Warning> {
+        if self.flows.is_empty() {
+            return vec![Warning::new("flows", "there is none, or none is enabled: nothing will be sent")];
+        }
+        let mut told: Vec<Warning> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (i, flow) in self.flows.iter().enumerate() {
+            let way = self.way(flow);
+            told.extend(self.times(flow));
+            told.extend(self.unlimited(flow, &way));
+            told.extend(self.flood(i, flow));
+            for met in &way {
+                let more =
+                    [small_bucket(met), deep_bucket(met), peak(met), long_queue(flow, met), short_queue(met)];
+                // Flows that pass the same stage would say the same.
+                told.extend(
+                    more.into_iter().flatten().filter(|w| seen.insert((w.key.clone(), w.text.clone()))),
+                );
+            }
+        }
+        told.extend(self.unused());
+        told
+    }
+
+    /// The stages on the way of the flow's data, in order.
+    fn way<'a>(&'a self, flow: &Flow) -> Vec<Met<'a>> {
+        let hosts = hosts(self, flow);
+        let mut way = Vec::new();
+        for leg in hosts.windows(2) {
+            // Tunnels begun on the way, innermost first.
+            let (mut size, mut tunnels) = (self.largest_packet(flow, leg[0], leg[1]), Vec::new());
+            for hop in self.route(leg[0], leg[1]).unwrap_or_default() {
+                for (stage, key) in self.stages(hop) {
+                    way.push(Met { key, stage: &stage.stage, size });
+                    match &stage.stage {
+                        Stage::Tunnel(tunnel) => {
+                            tunnels.push(size);
+                            size = tunnel.outer(size).min(tunnel.mtu.unwrap_or(u32::MAX));
+                        }
+                        Stage::TunnelEnd(_) => size = tunnels.pop().unwrap_or(size),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        way
+    }
+
+    /// A link's stages in one direction, each with its key.
+    fn stages(&self, hop: Hop) -> impl Iterator<Item = (&NamedStage, String)> {
+        let link = &self.links[hop.link];
+        let (way, list) = if hop.forward { ("forward", &link.forward) } else { ("backward", &link.backward) };
+        list.iter().map(move |s| (s, format!("links.{}.{way}.{}", quote(&link.name), quote(&s.name))))
+    }
+
+    /// The largest IP packet that a flow's leg sends.
+    fn largest_packet(&self, flow: &Flow, from: usize, to: usize) -> u32 {
+        if let App::Udp { size, .. } = &flow.app {
+            return size.unwrap_or(FULL);
+        }
+        let mss = [from, to].into_iter().filter_map(|h| self.hosts[h].stack.mss);
+        mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS))
+    }
+
+    /// The round trip of the flow's empty path.
+    fn base_rtt(&self, flow: &Flow) -> Span {
+        let hosts = hosts(self, flow);
+        let legs = hosts.windows(2).flat_map(|leg| [[leg[0], leg[1]], [leg[1], leg[0]]]);
+        let hops = legs.flat_map(|[a, b]| self.route(a, b).unwrap_or_default());
+        let delays = hops.flat_map(|hop| self.stages(hop)).map(|(s, _)| match &s.stage {
+            Stage::Delay(delay) => delay.delay,
+            Stage::Link(link) => link.delay,
+            Stage::RateTrace(link) => link.delay,
+            Stage::Jitter(jitter) => jitter.delay,
+            _ => Span::ZERO,
+        });
+        Span::from_nanos(delays.fold(0, |sum: u64, d| sum.saturating_add(d.as_nanos())))
+    }
+
+    /// A flow for which there is next to no time.
+    fn times(&self, flow: &Flow) -> Option<Warning> {
+        let name = quote(&flow.name);
+        let last = flow.start + flow.stagger * u64::from(flow.count.saturating_sub(1));
+        if let Some([_, end]) = self.measure.filter(|[_, end]| flow.start >= *end) {
+            let text =
+                format!("it begins at {} and `measure` ends at {end}: nothing of it counts", flow.start);
+            return Some(Warning::new(format!("flows.{name}.start"), text));
+        }
+        let (left, rtt) = (self.duration.saturating_sub(last), self.base_rtt(flow));
+        if u128::from(left.as_nanos()) >= u128::from(rtt.as_nanos()) * u128::from(FEW_ROUND_TRIPS) {
+            return None;
+        }
+        let (key, when) = match last.is_zero() {
+            true => ("duration".to_string(), format!("{left} are")),
+            false if flow.count > 1 => {
+                (format!("flows.{name}.stagger"), format!("the last of them has {left},"))
+            }
+            false => (format!("flows.{name}.start"), format!("it has {left},")),
+        };
+        let text = format!("{when} less than {FEW_ROUND_TRIPS} round trips of {rtt} for `{}`", flow.name);
+        Some(Warning::new(key, text))
+    }
+
+    /// A flow that would take all there is, where nothing bounds it.
+    fn unlimited(&self, flow: &Flow, way: &[Met]) -> Option<Warning> {
+        let greedy = matches!(flow.app, App::Bulk { .. } | App::Onoff { rate: None, .. });
+        let limits = |m: &Met| m.stage.limit() != StageLimit::None || queue(m.stage).is_some();
+        let bounded = flow.max_pacing_rate.is_some() || way.iter().any(limits);
+        let [from, to] = [flow.from, flow.to].map(|h| &self.hosts[h].name);
+        let text =
+            format!("nothing on its way from {from} to {to} has a rate: it is limited by windows alone");
+        (greedy && !bounded).then(|| Warning::new(format!("flows.{}", quote(&flow.name)), text))
+    }
+
+    /// Datagrams that cannot all arrive.
+    fn flood(&self, i: usize, flow: &Flow) -> Option<Warning> {
+        let App::Udp { rate, .. } = &flow.app else { return None };
+        let limit = PathLimits::new(self, Some(i)).flows.get(i).copied().flatten()?;
+        let sent = rate.as_mbps() * f64::from(flow.count);
+        let limit_text = Rate::from_bps((limit * 1e6) as u64);
+        let text = format!("{sent} Mbit/s of datagrams are more than the {limit_text} that its way carries");
+        (sent > limit).then(|| Warning::new(format!("flows.{}.app.rate", quote(&flow.name)), text))
+    }
+
+    /// Relays that no flow passes, and what is said of hosts that none uses.
+    fn unused(&self) -> Vec<Warning> {
+        let passed: BTreeSet<usize> = self.flows.iter().flat_map(|f| f.via.iter().copied()).collect();
+        let relays = self.relays.iter().enumerate().filter(|(i, _)| !passed.contains(i));
+        let relays = relays.map(|(_, Relay { name, .. })| Warning {
+            key: format!("relays.{}", quote(name)),
+            text: "no flow passes it: a flow names it in `via`".into(),
+            only_in_all: true,
+        });
+        let used: BTreeSet<usize> = self.flows.iter().flat_map(|f| hosts(self, f)).collect();
+        let idle =
+            self.hosts.iter().enumerate().filter(|(i, h)| !used.contains(i) && h.stack != Default::default());
+        let hosts = idle.map(|(_, host)| Warning {
+            key: format!("hosts.{}.stack", quote(&host.name)),
+            text: "no flow begins or ends there, and no relay that one passes: it changes nothing".into(),
+            only_in_all: true,
+        });
+        relays.chain(hosts).collect()
+    }
+}
+
+/// A bucket that never holds enough for a full packet.
+fn small_bucket(met: &Met) -> Option<Warning> {
+    let (bucket, key) = match met.stage {
+        Stage::Policer(policer) => (policer.largest()?, "burst"),
+        Stage::Shaper(shaper) => match shaper.peak_rate.and(shaper.peak_burst) {
+            Some(peak) if peak < shaper.burst() => (peak, "peak_burst"),
+            _ => (shaper.largest(), "burst"),
+        },
+        _ => return None,
+    };
+    let text = format!("a bucket of {bucket} lets no packet of {} B pass, ever", met.size);
+    (bucket.get() < u64::from(met.size)).then(|| Warning::new(format!("{}.{key}", met.key), text))
+}
+
+/// A policer that lets seconds of its rate through at once.
+fn deep_bucket(met: &Met) -> Option<Warning> {
+    let Stage::Policer(policer) = met.stage else { return None };
+    let burst = policer.burst?;
+    let holds = policer.rate.time_for(burst.get());
+    let seconds = holds.as_secs_f64();
+    let text = format!(
+        "{burst} are {seconds:.1} s of {}: a full bucket lets all that through at once",
+        policer.rate
+    );
+    (holds >= DEEP_BUCKET).then(|| Warning::new(format!("{}.burst", met.key), text))
+}
+
+/// A second bucket that makes the first one pointless.
+fn peak(met: &Met) -> Option<Warning> {
+    let Stage::Shaper(shaper) = met.stage else { return None };
+    let same = shaper.peak_rate == Some(shaper.rate);
+    let text = "it is no higher than `rate`: `burst` never comes to anything; leave it out, or raise it";
+    same.then(|| Warning::new(format!("{}.peak_rate", met.key), text))
+}
+
+/// The rate that empties a stage's queue, and the queue.
+fn queue(stage: &Stage) -> Option<(Rate, QueueConfig)> {
+    match stage {
+        Stage::Link(link) => Some((link.rate?, link.queue.clone())),
+        Stage::Shaper(shaper) => Some((shaper.rate, shaper.queue())),
+        Stage::Handover(radio) => Some((radio.rate?, radio.queue.clone())),
+        Stage::Train(radio) => Some((radio.rate, radio.queue.clone())),
+        _ => None,
+    }
+}
+
+/// A queue that keeps packets for longer than anybody waits, and a flow that fills it.
+fn long_queue(flow: &Flow, met: &Met) -> Option<Warning> {
+    let (rate, queue) = queue(met.stage)?;
+    let size = u64::from(met.size);
+    // The others drop or mark before they are full.
+    let bytes = match &queue {
+        QueueConfig::Fifo(fifo) => {
+            let limits = fifo.limits();
+            limits.bytes.min(limits.packets.saturating_mul(size))
+        }
+        QueueConfig::Wfq(wfq) => wfq.packets.saturating_mul(size),
+        QueueConfig::Drr(drr) => drr.packets.saturating_mul(size),
+        _ => return None,
+    };
+    let fills = match &flow.app {
+        App::Udp { rate: sent, .. } => sent.as_bps().saturating_mul(u64::from(flow.count)) > rate.as_bps(),
+        App::Bulk { bytes: Some(n), .. } => n.get().saturating_mul(u64::from(flow.count)) >= bytes,
+        App::Bulk { .. } | App::Onoff { rate: None, .. } => true,
+        _ => false,
+    };
+    let wait = rate.time_for(bytes);
+    let text = format!(
+        "{} are {:.1} s at {rate}: so long may a packet wait (bufferbloat); fewer of them, or `fq-codel`",
+        counted(bytes, size),
+        wait.as_secs_f64()
+    );
+    (fills && wait > LONG_WAIT).then(|| Warning::new(format!("{}.queue", met.key), text))
+}
+
+/// A queue that holds less than a packet.
+fn short_queue(met: &Met) -> Option<Warning> {
+    let (_, QueueConfig::Fifo(fifo)) = queue(met.stage)? else { return None };
+    let bytes = fifo.bytes?;
+    let text = format!("{bytes} hold no packet of {} B: none can wait here", met.size);
+    (bytes.get() < u64::from(met.size)).then(|| Warning::new(format!("{}.queue.bytes", met.key), text))
+}
+
+/// Bytes as packets where they are whole ones.
+fn counted(bytes: u64, size: u64) -> String {
+    match bytes % size {
+        0 => format!("{} packets of {size} B", bytes / size),
+        _ => Bytes::new(bytes).to_string(),
+    }
+}
