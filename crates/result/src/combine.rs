@@ -223,6 +223,7 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
         repeats: Some(Repeats {
             n: all.len(),
             seeds: seeds.to_vec(),
+            identical: all.iter().all(|v| *v == first),
             total_goodput_mbps: over(&all, |v| v.total_goodput_mbps),
             retransmitted_packets: over(&all, |v| {
                 v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()
@@ -341,6 +342,14 @@ mod tests {
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
         assert!((r.rtt_mean_ms.ci95 - 12.706 * 10.0).abs() < 1e-9);
+        assert!(!r.identical, "the totals are, but not what they are made of");
+    }
+
+    #[test]
+    fn identical_repeats_are_said_to_be() {
+        let v = combine(&vec![outcome(&[4.0, 6.0], 10, 30.0); 3], &[7, 8, 9]);
+        let r = v.repeats.unwrap();
+        assert!(r.identical && r.n == 3 && r.total_goodput_mbps.ci95 == 0.0);
     }
 
     #[test]
