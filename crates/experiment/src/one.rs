@@ -50,12 +50,13 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Simulates one variant with this seed: all of its flows, or the one with this index alone. `progress` is told
-/// the virtual time now and then; its `Break` ends the run, which then has no outcome.
+/// Simulates one variant with this seed: all of its flows, or the one with this index alone; with restless hosts or
+/// with such as are never late. `progress` is told the virtual time now and then; its `Break` ends the run, which then has no outcome.
 pub fn simulate(
     variant: &Variant,
     seed: u64,
     only_flow: Option<usize>,
+    unrest: bool,
     tap: Option<&mut dyn sim::Tap>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Option<Outcome> {
@@ -66,7 +67,7 @@ pub fn simulate(
         told
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
-    let options = sim::SimOptions { seed, only_flow, tap, progress: Some(&mut watched) };
+    let options = sim::SimOptions { seed, only_flow, unrest, tap, progress: Some(&mut watched) };
     let outcome = sim::run(&variant.name, &variant.scenario, options);
     (!ended).then_some(outcome)
 }
@@ -97,7 +98,7 @@ impl One<'_> {
         };
         let seen = tap.as_deref_mut().map(|tap| tap as &mut dyn sim::Tap);
         let Captured { job, variant, .. } = self.run;
-        let Some(outcome) = simulate(variant, job.seed, job.flow, seen, progress) else {
+        let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, progress) else {
             return Ok(Ended::Stopped);
         };
         tap.map_or(Ok(()), CaptureTap::finish)?;

@@ -1,7 +1,7 @@
 //! Which runs an experiment needs: clocks × variants × repeats × (for `one_at_a_time`) flows.
 
 use result::Clock;
-use scenario::{Experiment, Variant};
+use scenario::{Experiment, Unrest, Variant};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -39,6 +39,8 @@ pub struct RunJob {
     pub flow: Option<usize>,
     /// The run's seed.
     pub seed: u64,
+    /// Whether simulated hosts are as restless as real ones; those of the kernel are anyway.
+    pub unrest: bool,
 }
 
 impl Order {
@@ -62,11 +64,22 @@ impl Order {
                 true => (0..flows).map(Some).collect(),
                 false => vec![None],
             };
+            let unrest = clock == Clock::Sim && self.is_restless(v);
             for (&seed, repeat) in self.seeds(v).iter().zip(0..) {
-                jobs.extend(alone.iter().map(|&flow| RunJob { variant, clock, repeat, flow, seed }));
+                let job = |&flow| RunJob { variant, clock, repeat, flow, seed, unrest };
+                jobs.extend(alone.iter().map(job));
             }
         }
         jobs
+    }
+
+    /// Whether hosts are restless in every repeat: an interval is of runs that are all alike but for chance.
+    fn is_restless(&self, variant: &Variant) -> bool {
+        match variant.scenario.unrest {
+            Unrest::Repeats => self.repeats > 1,
+            Unrest::Always => true,
+            Unrest::Never => false,
+        }
     }
 
     /// What a run of this order is called, apart from all others of it: `<variant>[-clock][-repeatN][-<flow>]`,

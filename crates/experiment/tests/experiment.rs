@@ -72,13 +72,30 @@ fn repeats_have_the_next_seeds_and_become_means() {
     assert!((summary.variants[1].total_goodput_mbps - mean).abs() < 1e-9);
     let other = Order { seed: Some(100), ..order(2, 2) };
     assert_eq!(run(&experiment, &other, Hooks::default()).variants[0].seeds, [100, 101]);
-    // A repeat alone is that seed's run.
-    let eight = Order { seed: Some(8), ..order(1, 1) };
-    let eight = run(&experiment, &eight, Hooks::default());
-    assert_eq!(
-        format!("{:?}", eight.variants[2].outcomes[0]),
-        format!("{:?}", outcomes.variants[2].outcomes[1])
-    );
+    // A repeat alone is that seed's run, where hosts are as restless in it.
+    for (unrest, same) in [("never", true), ("always", true), ("repeats", false)] {
+        let experiment = parse(&SMALL.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
+        let repeated = run(&experiment, &order(3, 2), Hooks::default());
+        let eight = run(&experiment, &Order { seed: Some(8), ..order(1, 1) }, Hooks::default());
+        let [alone, second] =
+            [(&eight, 0), (&repeated, 1)].map(|(o, i)| format!("{:?}", o.variants[2].outcomes[i]));
+        assert_eq!(alone == second, same, "{unrest}");
+    }
+}
+
+/// Without loss nothing on the path is random.
+const STILL: &str = "{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"20kB\" }";
+
+#[test]
+fn repeats_differ_by_unrest_alone_or_are_said_to_be_identical() {
+    let still = SMALL.replace("{ kind = \"loss\", probability = 0.01 }", STILL);
+    for (unrest, identical) in [("never", true), ("repeats", false), ("always", false)] {
+        let experiment = parse(&still.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
+        let summary = run(&experiment, &order(3, 2), Hooks::default()).run();
+        let said = summary.variants[2].repeats.as_ref().unwrap();
+        assert_eq!(said.identical, identical, "{unrest}");
+        assert_eq!(said.total_goodput_mbps.ci95 == 0.0, identical, "{unrest}");
+    }
 }
 
 #[test]
@@ -111,7 +128,8 @@ fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
         most = most.max(p.finished);
         if p.finished >= 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcomes = run(&experiment, &order(2, 1), Hooks { progress: Some(&mut progress), ..Hooks::default() });
+    let outcomes =
+        run(&experiment, &order(2, 1), Hooks { progress: Some(&mut progress), ..Hooks::default() });
     let finished: usize = outcomes.variants.iter().map(|v| v.outcomes.len()).sum();
     assert!((2..=4).contains(&finished), "{finished}");
     assert_eq!((finished + outcomes.stopped.len(), outcomes.failed.len()), (6, 0));

@@ -232,10 +232,12 @@ impl<'a> Row<'a> {
         self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
     }
 
+    /// Of repeats that differ: of identical runs there is none.
     pub fn interval(&self) -> Option<Estimate> {
+        let repeats = self.variant.repeats.as_ref().filter(|r| !r.identical)?;
         match self.flow {
             Some(flow) => flow.repeats.map(|r| r.goodput_mbps),
-            None => self.variant.repeats.as_ref().map(|r| r.total_goodput_mbps),
+            None => Some(repeats.total_goodput_mbps),
         }
     }
 

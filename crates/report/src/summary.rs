@@ -46,7 +46,7 @@ fn lines(run: &Run, grouping: Grouping) -> Vec<SummaryLine<'_>> {
     lines
 }
 
-/// The table; its last line says what ± means when there is one.
+/// The table; its last lines say what ± means when there is one.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let lines = lines(run, style.grouping);
     let mut columns = vec![names(&lines)];
@@ -68,8 +68,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     times(&mut figure);
     losses(&mut figure);
     let mut text = render(columns, style);
-    if let Some(repeats) = run.variants.iter().find_map(|v| v.repeats.as_ref()) {
-        let note = format!("means of {} repeats, ± the 95 % interval", repeats.n);
+    for note in repeats(run) {
         text += &(style.paint(Tone::Dim, &note) + "\n");
     }
     text
@@ -131,6 +130,26 @@ fn tone_of_mos(mos: f64) -> Tone {
         m if m >= 3.6 => Tone::Fair,
         _ => Tone::Bad,
     }
+}
+
+/// What ± means, and whose repeats it says nothing of.
+fn repeats(run: &Run) -> Vec<String> {
+    let of = |identical| {
+        let those = move |v: &&VariantResult| v.repeats.as_ref().is_some_and(|r| r.identical == identical);
+        run.variants.iter().filter(those)
+    };
+    let n = |v: &VariantResult| v.repeats.as_ref().map_or(0, |r| r.n);
+    let mut notes = Vec::new();
+    if let Some(v) = of(false).next() {
+        notes.push(format!("means of {} repeats, ± the 95 % interval", n(v)));
+    }
+    if let Some(v) = of(true).next() {
+        // Where others differ, it is said whose do not.
+        let names: Vec<String> = of(true).map(|v| printable(&v.name)).collect();
+        let whose = if notes.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        notes.push(format!("{} identical runs, as nothing in them is random{whose}", n(v)));
+    }
+    notes
 }
 
 /// The variant's name, once for all its flows and groups.

@@ -216,6 +216,24 @@ fn repeats_show_intervals() {
 }
 
 #[test]
+fn identical_runs_have_no_interval() {
+    let mut all = policer_and_shaper();
+    for o in &mut all {
+        o.variant.repeats = Some(Repeats { n: 5, identical: true, ..Default::default() });
+    }
+    let text = print(&all, Style::default());
+    assert!(text.contains("\n5 identical runs, as nothing in them is random\n"), "{text}");
+    assert!(!text.contains('±'), "{text}");
+    let e = Estimate { mean: all[0].variant.total_goodput_mbps, ci95: 0.31 };
+    all[0].variant.repeats = Some(Repeats { n: 5, total_goodput_mbps: e, ..Default::default() });
+    let text = print(&all, Style::default());
+    let name = &all[1].variant.name;
+    assert!(text.contains("means of 5 repeats, ± the 95 % interval\n"), "{text}");
+    assert!(text.contains(&format!("5 identical runs, as nothing in them is random: {name}")), "{text}");
+    assert!(text.contains("±0."), "{text}");
+}
+
+#[test]
 fn strange_names_and_nothing_to_show() {
     let odd = outcome(
         "\x1b[2J日本語の回線シミュレーションとても長い名前",

@@ -207,6 +207,7 @@ fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
     Repeats {
         n: all.len(),
         seeds: seeds.to_vec(),
+        identical: all.iter().all(|v| v == &all[0]),
         total_goodput_mbps: estimate(&values.total_goodput_mbps),
         retransmitted_packets: estimate(&values.retransmitted_packets),
         rtt_mean_ms: estimate(&values.rtt_mean_ms),
@@ -359,6 +360,14 @@ mod tests {
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
         assert!((r.rtt_mean_ms.ci95 - 12.706 * 10.0).abs() < 1e-9);
+        assert!(!r.identical, "the totals are, but not what they are made of");
+    }
+
+    #[test]
+    fn identical_repeats_are_said_to_be() {
+        let v = combine(&vec![outcome(&[4.0, 6.0], 10, 30.0); 3], &[7, 8, 9]);
+        let r = v.repeats.unwrap();
+        assert!(r.identical && r.n == 3 && r.total_goodput_mbps.ci95 == 0.0);
     }
 
     #[test]

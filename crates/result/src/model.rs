@@ -187,6 +187,9 @@ pub struct Repeats {
     pub n: usize,
     /// The seeds, in the order of the repeats.
     pub seeds: Vec<u64>,
+    /// Every repeat yielded the same numbers, as nothing in them was random: the intervals, of width 0, say nothing.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub identical: bool,
     /// Sum of the flows' goodputs, Mbit/s.
     pub total_goodput_mbps: Estimate,
     /// Retransmissions of all flows.

@@ -5,7 +5,7 @@ use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent};
 use scenario::Scenario;
-use transport::Sender;
+use transport::Tcp;
 use units::{Span, Time};
 
 /// RTT histograms and time series.
@@ -92,7 +92,7 @@ impl Collector {
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             if let FlowKind::Tcp(t) = &flow.kind {
-                series.resent = resent(flows.first_sender(t));
+                series.resent = resent(&flows.ends[2 * t.legs.start as usize]);
             }
         }
         Outcome::new(variant, self.flows, self.elements)
@@ -129,7 +129,7 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     tally
 }
 
-fn resent(tx: &Sender) -> Vec<Resent> {
-    let again = tx.again.iter().flatten();
-    again.map(|a| Resent { time_s: a.at.as_secs_f64(), byte: a.seq, len: a.len }).collect()
+fn resent(end: &Tcp) -> Vec<Resent> {
+    let again = end.tx.again.iter().flatten();
+    again.map(|a| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len }).collect()
 }

@@ -12,5 +12,6 @@ mod flows;
 mod network;
 mod relayed;
 mod run;
+mod unrest;
 
 pub use run::{Passage, SimOptions, Tap, run};

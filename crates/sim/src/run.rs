@@ -4,6 +4,7 @@ use crate::agenda::Agenda;
 use crate::collect::Collector;
 use crate::flows::{FlowKind, SimFlows, ip_bytes};
 use crate::network::{HostArrival, SimNetwork};
+use crate::unrest::RestlessHosts;
 use chains::NumberSet;
 use path::{Ecn, Packet};
 use result::Outcome;
@@ -74,6 +75,8 @@ pub struct SimOptions<'a> {
     pub seed: u64,
     /// Run this flow alone (an index of the scenario's flows).
     pub only_flow: Option<usize>,
+    /// Hosts are as restless as real ones, by draws of this seed.
+    pub unrest: bool,
     /// Sees every packet.
     pub tap: Option<&'a mut dyn Tap>,
     /// Is told the virtual time now and then; `Break` ends the run there.
@@ -90,10 +93,11 @@ pub(crate) struct SimRun<'a> {
     network: SimNetwork,
     pub(crate) flows: SimFlows,
     collector: Collector,
-    /// Deadlines of ways, and one more: the sampler's.
+    /// Deadlines of ways, one more, the sampler's, and of restless hosts.
     near: Agenda,
     /// Deadlines of connection ends, then of flows (applications and datagram sources).
     pub(crate) far: Agenda,
+    restless: RestlessHosts,
     next_id: u64,
     segments: Vec<Segment>,
     pub(crate) others: Vec<Segment>,
@@ -126,8 +130,13 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
         network.learn(scenario, to as usize);
     }
     let collector = Collector::new(&flows, &network);
-    let near = Agenda::new(network.ways.len() + 1);
-    let far = Agenda::new(flows.ends.len() + flows.flows.len());
+    let owners = flows.ends.len() + flows.flows.len();
+    let restless = match options.unrest {
+        true => RestlessHosts::new(scenario, options.seed, &mut flows),
+        false => RestlessHosts::default(),
+    };
+    let near = Agenda::new(network.ways.len() + 1 + restless.hosts.len());
+    let far = Agenda::new(owners);
     let mut run = SimRun {
         now: Time::ZERO,
         order: 0,
@@ -136,6 +145,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
         collector,
         near,
         far,
+        restless,
         next_id: 0,
         segments: Vec::new(),
         others: Vec::new(),
@@ -163,8 +173,8 @@ impl SimRun<'_> {
             self.order += 1;
             self.near.set(self.network.ways.len() as u32, Some(Time::ZERO), self.order);
         }
-        for flow in 0..self.flows.flows.len() {
-            let start = self.flows.flows[flow].start;
+        let starts = self.restless.starts(&self.flows);
+        for (flow, start) in starts.into_iter().enumerate() {
             self.order += 1;
             self.far.set((self.flows.ends.len() + flow) as u32, Some(start), self.order);
         }
@@ -187,7 +197,10 @@ impl SimRun<'_> {
                 break;
             }
             self.now = at;
-            if is_near && owner == sampler {
+            if is_near && owner > sampler {
+                self.take_turns(owner - sampler - 1);
+                self.settle();
+            } else if is_near && owner == sampler {
                 self.network.catch_up(at);
                 self.settle();
                 self.collector.sample(at, &self.flows, &self.network);
@@ -222,7 +235,22 @@ impl SimRun<'_> {
         end
     }
 
+    /// A restless host turns to the packets whose turn it is.
+    fn take_turns(&mut self, host: u32) {
+        while let Some(packet) = self.restless.hosts[host as usize].let_in(self.now) {
+            self.accept(packet);
+        }
+        let turn = self.restless.hosts[host as usize].next_turn();
+        self.order += 1;
+        self.near.set(self.network.ways.len() as u32 + 1 + host, turn, self.order);
+    }
+
     fn wake_far(&mut self, owner: u32) {
+        if let Some(late) = self.restless.put_off(owner, self.now, &self.flows) {
+            self.order += 1;
+            self.far.set(owner, Some(late), self.order);
+            return;
+        }
         self.far.set(owner, None, 0);
         let ends = self.flows.ends.len() as u32;
         if owner < ends {
@@ -310,7 +338,7 @@ impl SimRun<'_> {
     #[inline]
     pub(crate) fn arm_end(&mut self, end: u32) {
         let Some(wake) = self.flows.ends[end as usize].next_wake() else { return };
-        if self.far.deadline(end).is_none_or(|t| wake < t) {
+        if self.far.deadline(end).is_none_or(|t| wake < t) && !self.restless.is_put_off(end) {
             self.order += 1;
             self.far.set(end, Some(wake.max(self.now)), self.order);
         }
@@ -340,7 +368,7 @@ impl SimRun<'_> {
     }
 
     #[inline]
-    fn arrive(&mut self, host: u32, mut packet: Packet<Segment>) {
+    fn arrive(&mut self, host: u32, packet: Packet<Segment>) {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
@@ -355,6 +383,19 @@ impl SimRun<'_> {
         if packet.fragment.is_some() && !self.network.is_whole(&packet) {
             return;
         }
+        if let Some(restless) = self.restless.hosts.get_mut(host as usize) {
+            restless.take_in(self.now, packet);
+            self.order += 1;
+            self.near.set(self.network.ways.len() as u32 + 1 + host, restless.next_turn(), self.order);
+            return;
+        }
+        self.accept(packet);
+    }
+
+    /// The host that a packet is for turns to it.
+    #[inline]
+    fn accept(&mut self, mut packet: Packet<Segment>) {
+        let number = packet.flow;
         if number as usize >= self.flows.ends.len() {
             return self.handle_datagram(number, &packet.body);
         }

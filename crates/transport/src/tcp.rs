@@ -37,6 +37,8 @@ enum State {
 /// One end of a connection.
 pub struct Tcp {
     limits: Limits,
+    /// What the host's clock says when the run begins. Inside all times are that clock's, outside the run's.
+    clock: Span,
     state: State,
     /// The sending half.
     pub tx: Sender,
@@ -58,12 +60,31 @@ impl Tcp {
             tx: Sender::new(&limits, cc),
             rx: Receiver::new(&limits),
             limits,
+            clock: Span::ZERO,
             syn_sent: Time::ZERO,
             syn_tries: 0,
             syn_timer: None,
             answered: None,
             scratch: Vec::new(),
         }
+    }
+
+    /// The host's clock says this when the run begins (0 unless told). Ticks, by which timers fire and windows grow, are
+    /// counted by it. To be told before anything else.
+    pub fn begin_clock_at(&mut self, clock: Span) {
+        self.clock = clock;
+    }
+
+    /// A time of the run as the host's clock tells it.
+    #[inline]
+    fn here(&self, now: Time) -> Time {
+        now + self.clock
+    }
+
+    /// A time that one of the halves tells, as the run's.
+    #[inline]
+    pub fn in_run(&self, here: Time) -> Time {
+        here - self.clock
     }
 
     /// Whether data may flow.
@@ -85,7 +106,7 @@ impl Tcp {
     /// Begins the handshake.
     pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.state = State::SynSent;
-        self.send_syn(now, out);
+        self.send_syn(self.here(now), out);
     }
 
     fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
@@ -137,7 +158,7 @@ impl Tcp {
         out.push(Segment::BLANK);
         let Some(seg) = out.last_mut() else { return };
         seg.seq = seq;
-        seg.sent = now;
+        seg.sent = self.in_run(now);
         seg.len = len;
         let mut timestamps = self.limits.timestamps;
         seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
@@ -198,6 +219,7 @@ impl Tcp {
 
     /// A segment arrives.
     pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         let odd = seg.flags.0 & (Flags::RST.0 | Flags::SYN.0) != 0;
         if (odd || self.state != State::Established) && !self.handle_odd(now, seg, out) {
             return;
@@ -316,6 +338,7 @@ impl Tcp {
 
     /// Time has passed: whatever timer is due fires.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         if self.syn_timer.is_some_and(|t| t <= now) {
             self.send_syn(now, out);
         }
@@ -331,11 +354,13 @@ impl Tcp {
     /// When [`Tcp::handle_wake`] must be called next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        earliest(self.syn_timer, earliest(self.tx.next_wake(), self.rx.next_wake()))
+        let here = earliest(self.syn_timer, earliest(self.tx.next_wake(), self.rx.next_wake()));
+        here.map(|t| self.in_run(t))
     }
 
     /// The application writes `n` bytes. `last`: nothing follows.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         let open = self.is_established();
         self.tx.write(now, n, last, open, &mut self.scratch);
         if open {
@@ -346,6 +371,7 @@ impl Tcp {
 
     /// The application will write no more; it may go on reading. FIN follows the last byte.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         self.rx.note_closed();
         self.tx.close(now);
         if self.is_established() {
@@ -356,6 +382,7 @@ impl Tcp {
 
     /// Breaks the connection off, and tells the peer (`tcp_send_active_reset`).
     pub fn reset(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         if matches!(self.state, State::SynReceived | State::Established) {
             let flags = Flags::RST.with(Flags::ACK);
             self.append(now, self.tx.s.snd_nxt, 0, flags, false, out);
@@ -370,6 +397,7 @@ impl Tcp {
 
     /// The application reads `n` bytes.
     pub fn read(&mut self, now: Time, n: u64, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         if self.rx.read(now, n) {
             self.send_ack(now, out);
         }
@@ -389,6 +417,7 @@ impl Tcp {
 
     /// The path turned out to carry IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).
     pub fn handle_mtu(&mut self, now: Time, mtu: u32, out: &mut Vec<Segment>) {
+        let now = self.here(now);
         let options = if self.limits.timestamps { crate::segment::TIMESTAMP_OPTION } else { 0 };
         self.tx.reduce_mss(now, mtu.saturating_sub(crate::segment::HEADER + options), &mut self.scratch);
         self.flush(now, out);

@@ -233,6 +233,7 @@ impl AddAssign<Span> for Time {
 }
 impl Sub<Span> for Time {
     type Output = Time;
+    #[inline]
     fn sub(self, s: Span) -> Time {
         Time(self.0.saturating_sub(s.0))
     }

@@ -82,6 +82,13 @@ impl Cell {
 
     /// The cell as a scenario file.
     pub fn scenario(&self) -> String {
+        // A host that opens several connections at once needs some 0.3 ms for each (seen in captures of
+        // the lab); flows that begin in the same nanosecond would lose in step.
+        self.scenario_with(if self.flows > 1 { Span::from_micros(300) } else { Span::ZERO })
+    }
+
+    /// The same; its flows are to begin so long after each other.
+    pub fn scenario_with(&self, stagger: Span) -> String {
         let Cell { rate, burst, queue, loss, cc, flows, paced, seconds, .. } = self;
         let fifo = format!("{{ kind = \"fifo\", packets = {queue} }}");
         let link = |queue: &str| format!("{{ kind = \"link\", rate = \"{rate}\", queue = {queue} }}");
@@ -107,9 +114,6 @@ impl Cell {
             "jitter" => format!("{{ kind = \"jitter\", delay = \"{half}\", jitter = \"{JITTER}\" }}"),
             _ => format!("{{ kind = \"delay\", delay = \"{half}\" }}"),
         };
-        // A host that opens several connections at once needs some 0.3 ms for each (seen in captures of
-        // the lab); flows that begin in the same nanosecond would lose in step.
-        let stagger = if self.flows > 1 { "300us" } else { "0s" };
         format!(
             r#"name = "cell"
 duration = "{seconds}s"

@@ -2,13 +2,16 @@
 //!
 //! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
 //! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`;
-//! [`pair`] and `--bin pairs` do the same for two flows on one bottleneck.
+//! [`pair`] and `--bin pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `--bin unrest` ask
+//! how much repeats differ, and how late hosts are.
 
 mod cell;
 pub mod grid;
 mod outcome;
 pub mod pair;
+pub mod reaction;
 pub mod recorded;
+pub mod repeats;
 pub mod sample;
 
 pub use cell::{COLUMNS, Cell};

@@ -214,12 +214,13 @@ export function table(state: Runs): HTMLElement {
   keys(state, () => shown, grid);
   mark(state, lines);
   state.on("pick", () => mark(state, lines));
-  const repeats = state.entries.find((e) => e.variant.repeats)?.variant.repeats;
+  const repeats = state.entries.flatMap((e) => e.variant.repeats ?? []);
+  const [differ, identical] = [repeats.find((r) => !r.identical), repeats.find((r) => r.identical)];
   return h(
     "section",
     { class: "table", "aria-labelledby": "table-title" },
     h("div", { class: "section-head" }, h("h2", { id: "table-title" }, t("ui.table")), groupChoice(state)),
     h("div", { class: "table-scroll", tabindex: 0, role: "group", "aria-labelledby": "table-title", "data-many": state.entries.length > 14 }, grid),
-    h("p", { class: "hint" }, state.entries.length > 1 && t("ui.table.hint"), repeats && " ", repeats && t("ui.repeats.note", { n: repeats.n })),
+    h("p", { class: "hint" }, state.entries.length > 1 && t("ui.table.hint"), differ && " ", differ && t("ui.repeats.note", { n: differ.n }), identical && " ", identical && t("ui.repeats.identical", { n: identical.n })),
   );
 }
