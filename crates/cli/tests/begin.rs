@@ -1,6 +1,7 @@
 //! What a beginner meets first: examples, a scenario from a few answers, completions, manual pages.
 
 #[path = "common/place.rs"]
+#[allow(dead_code)] // not all of it is needed here
 mod place;
 
 use place::{Place, json, stderr, stdout};

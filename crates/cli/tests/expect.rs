@@ -1,6 +1,7 @@
 //! `--expect`: what is read, what it is held against, and what a script learns of it.
 
 #[path = "common/place.rs"]
+#[allow(dead_code)] // not all of it is needed here
 mod place;
 
 use place::{Place, json, stderr, stdout};

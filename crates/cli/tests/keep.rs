@@ -1,6 +1,7 @@
 //! Long work is not lost: what was finished stays, what is there is gone on with, and nothing else is replaced unasked.
 
 #[path = "common/place.rs"]
+#[allow(dead_code)] // not all of it is needed here
 mod place;
 
 use place::{Place, json, stderr, stdout};

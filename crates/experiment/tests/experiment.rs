@@ -1,11 +1,14 @@
 //! Experiments from outside: what is kept, what is told, and that nothing depends on who was first.
 
-use experiment::{CaptureSink, CaptureTap, Captured, Failure, Hooks, Order, Outcomes, Progress, choose, run};
-use result::{Clock, to_json};
+use experiment::{
+    CaptureSink, CaptureTap, Captured, Failure, Hooks, Order, Outcomes, Progress, RunJob, choose, run,
+};
+use result::{Clock, Outcome, Packer, Unpacker, to_json};
 use scenario::Experiment;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SMALL: &str = r#"
@@ -255,4 +258,34 @@ fn flows_measured_alone_stand_side_by_side_or_apart() {
     assert_eq!((complete, some.failed.len(), some.apart.len()), (vec![1, 0, 1], 1, 1));
     let (job, outcome) = &some.apart[0];
     assert_eq!((job.variant, job.flow, outcome.variant.flows.len()), (1, Some(0), 1));
+}
+
+#[test]
+fn what_is_there_is_not_run_again_and_comes_out_the_same() {
+    let requests = "app = { kind = \"request\", request = \"1kB\", response = \"50kB\" }\n";
+    let text = SMALL.replace("[variants.slow]", &format!("{requests}[variants.slow]"));
+    for text in [text.clone(), text.replace("seed = 7", "seed = 7\none_at_a_time = true")] {
+        let experiment = parse(&text);
+        let handed = Mutex::new(Vec::new());
+        let keep = |job: &RunJob, outcome: &Outcome| {
+            // As a caller keeps it: as bytes.
+            let mut bytes = Packer::default();
+            bytes.outcome(outcome);
+            handed.lock().unwrap().push((*job, bytes.0));
+        };
+        let whole = run(&experiment, &order(2, 2), Hooks { finished: Some(&keep), ..Hooks::default() });
+        let handed = handed.into_inner().unwrap();
+        assert_eq!(handed.len(), order(2, 2).jobs(&experiment).len(), "each once");
+        let some = handed.iter().step_by(2).map(|(job, bytes)| (*job, Unpacker(bytes).outcome().unwrap()));
+        let some: Vec<(RunJob, Outcome)> = some.collect();
+        let (there, again) = (some.len(), AtomicUsize::new(0));
+        let count = |job: &RunJob, _: &Outcome| {
+            assert!(handed.iter().step_by(2).all(|(there, _)| there != job), "{job:?} is there");
+            again.fetch_add(1, Relaxed);
+        };
+        let hooks = Hooks { finished: Some(&count), done: some, ..Hooks::default() };
+        let resumed = run(&experiment, &order(2, 2), hooks);
+        assert_eq!(again.into_inner() + there, handed.len());
+        assert!(bytes(&whole) == bytes(&resumed));
+    }
 }
