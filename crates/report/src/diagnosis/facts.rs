@@ -18,6 +18,7 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         again(g, lang),
         timeouts(g, lang),
         too_big(g, lang),
+        icmp(g, lang),
         shrank(g, lang),
         zero_windows(g, lang),
         rtt(g, lang),
@@ -56,8 +57,13 @@ fn timeouts(g: &FlowGroup, lang: Lang) -> Option<String> {
 }
 
 fn too_big(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let n = g.sum(|f| f.measures.too_big as f64) as u64;
+    let n = g.sum(|f| f.measures.too_big.saturating_sub(f.measures.icmp_too_big) as f64) as u64;
     (n > 0).then(|| said("too-big", &[("n", count(n))], lang))
+}
+
+fn icmp(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let n = g.sum(|f| f.measures.icmp_too_big as f64) as u64;
+    (n > 0).then(|| said("icmp-too-big", &[("n", count(n))], lang))
 }
 
 /// Full segments became smaller in the midst of the connection; told already where that is the cause.
