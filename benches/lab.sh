@@ -37,7 +37,7 @@ rtt idle
 rtt "beside 50 Mbit/s" --flows
 
 run() { # TITLE FILE: goodput, engine
-    "$longfat" run "$work/$2.toml" --on kernel --json --out "$work/out" 2>"$work/said" >"$work/json"
+    "$longfat" run "$work/$2.toml" --on kernel --json --force --out "$work/out" 2>"$work/said" >"$work/json"
     python3 - "$1" "$work" <<'END'
 import json, re, sys
 title, work = sys.argv[1:]

@@ -8,9 +8,9 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 for scenario in scenarios/*.toml; do
     for build in release debug; do
-        "$target/$build/longfat" run "$scenario" --json --out "$work/$build" >"$work/$build.json"
+        "$target/$build/longfat" run "$scenario" --json --force --out "$work/$build" >"$work/$build.json"
     done
-    "$target/release/longfat" run "$scenario" --json --jobs 1 --out "$work/again" >"$work/again.json"
+    "$target/release/longfat" run "$scenario" --json --force --jobs 1 --out "$work/again" >"$work/again.json"
     for other in debug again; do
         cmp "$work/release.json" "$work/$other.json"
         for file in flows.parquet states.parquet elements.parquet retransmissions.parquet; do

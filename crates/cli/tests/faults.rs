@@ -84,7 +84,7 @@ impl Place {
     }
 
     fn start(&self, kind: u64) -> Child {
-        let run = ["run", "s.toml", "--on", "kernel", "--out", "o"];
+        let run = ["run", "s.toml", "--on", "kernel", "--out", "o", "--force"];
         let tool = "flows.f.tool=iperf3";
         let mut command = match kind {
             0 => self.longfat(&run),

@@ -166,7 +166,7 @@ fn flows_are_measured_one_at_a_time_when_the_scenario_says_so() {
     assert_eq!(names, ["bulk", "down"]);
     assert!(run.variants[0].one_at_a_time);
     assert!(run.variants[0].elements.iter().all(|e| e.name.ends_with("@bulk") || e.name.ends_with("@down")));
-    let table = stdout(&place.longfat(&["run", "two.toml"]));
+    let table = stdout(&place.longfat(&["run", "two.toml", "--force"]));
     assert!(table.lines().any(|l| l.starts_with("variant  flow")), "{table}");
 }
 
@@ -192,8 +192,9 @@ fn captures_lie_in_a_folder_for_each_run() {
         let bytes = place.read(&format!("caps/policer/{host}.pcap"));
         assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
     }
-    let out =
-        place.longfat(&["run", "small.toml", "--variant", "policer", "--pcap", "many", "--repeat", "2"]);
+    let twice =
+        ["run", "small.toml", "--variant", "policer", "--pcap", "many", "--repeat", "2", "--out", "twice"];
+    let out = place.longfat(&twice);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert!(place.0.join("many/policer-repeat1/dc.pcap").exists());
     assert!(place.0.join("many/policer-repeat2/dc.pcap").exists());

@@ -17,7 +17,7 @@ pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, 
             let error = ScenarioError::in_argument(&format!("--expect {n}"), text, range, cause);
             CliProblem::Scenario(Box::new(error))
         };
-        Reader { text, experiment }.read().map_err(refused)
+        ExpectationReader { text, experiment }.read().map_err(refused)
     };
     texts.iter().zip(1..).map(one).collect()
 }
@@ -25,12 +25,12 @@ pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, 
 /// A place in the text and what is wrong there.
 type Refusal = (Range<usize>, RefusalCause);
 
-struct Reader<'a> {
+struct ExpectationReader<'a> {
     text: &'a str,
     experiment: &'a Experiment,
 }
 
-impl Reader<'_> {
+impl ExpectationReader<'_> {
     fn read(&self) -> Result<Expected, Refusal> {
         let places = Relation::ALL.into_iter().filter_map(|(sign, r)| Some((self.text.find(sign)?, sign, r)));
         // The first in the text; of two at one place the longer, which stands first in the list.
