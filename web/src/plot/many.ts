@@ -22,6 +22,9 @@ export function crowded(
   const of = (f: Shown): Samples[] => {
     const name = column(f.series);
     const s = name === null ? null : samples(data, f.series, name);
+    // A total that stayed 0 has no column, but nothing is what the flow got.
+    const time = !s && look.as === "rate" ? data.column(f.series, "time_s") : null;
+    if (time) return [{ time, value: new Float64Array(time.length) }];
     return s ? [look.as === "level" ? s : known(s)] : [];
   };
   const members = crowd.filter((f) => of(f).length > 0);

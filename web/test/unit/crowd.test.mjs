@@ -22,6 +22,21 @@ test("quantiles of flows' rates, bin by bin", () => {
   assert.ok(Number.isNaN(new m.Crowd([], "rate", 1, 10).at(0.5, 1, 0)));
 });
 
+test("a flow that got nothing counts, though it has no column", () => {
+  const v = variant("a", { flows: 10, duration: 4 });
+  const made = page([v]).page;
+  const [{ series, figures: all }] = made.results;
+  delete series[0].flows[3].columns.delivered_bytes;
+  const time = Float64Array.from({ length: 401 }, (_, i) => i * 0.01);
+  const data = { series: series[0], column: (s, name) => (name === "time_s" ? time : s.columns[name] ? time.map((t) => t * 1e6) : null) };
+  const crowd = m.shownFlows(v.variant, all[0], data);
+  v.variant.flows[3].goodput_mbps = 0;
+  const plot = m.plotOf("each", { variant: v.variant, figures: all[0], data, flows: [], picked: false, crowd, groups: [], rates: [] });
+  const value = (id) => m.valueAt(plot.tracks.find((t) => t.id === id), 2, 0.1);
+  assert.deepEqual([value("tcp-4"), plot.tracks.find((t) => t.id === "p50").crowd.members.length], [0, 10]);
+  assert.ok(value("p5") < value("p25"));
+});
+
 test("of levels the last that is known in a bin counts, and a flow without one is left out", () => {
   const time = Float64Array.from([0, 1, 2, 3]);
   const of = (...value) => ({ time, value: Float64Array.from(value) });
