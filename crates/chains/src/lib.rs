@@ -7,6 +7,7 @@
 
 mod interval;
 mod summary;
+mod times;
 mod topology;
 mod way;
 

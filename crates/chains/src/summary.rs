@@ -1,11 +1,13 @@
 //! What a run is summed up to, whatever clock drove it.
 
-use crate::{interval, topology};
+use crate::times::FlowTimes;
+use crate::{interval, times, topology};
 use result::{
     Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RttSummary, VariantResult,
 };
 use scenario::{PathLimits, Scenario};
-use units::{Span, Time};
+use transport::{Asker, ExchangeLog};
+use units::{Awaited, Span, Time};
 
 /// What a clock has counted of one flow of the result.
 #[derive(Clone, Debug, Default)]
@@ -32,12 +34,25 @@ pub struct FlowTally {
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Exchanges completed, of an application that counts them.
+    /// Exchanges or pages completed, of an application that asks.
     pub completed: Option<u64>,
+    /// How long what it asked for took.
+    pub exchanges: ExchangeLog,
+    /// What it was still waiting for at the end, each since when.
+    pub waiting: Vec<(Awaited, Time)>,
     /// Data packets the path dropped, where that is known.
     pub lost_packets: Option<u64>,
     /// Payload bytes of a full segment, once there is a connection.
     pub mss_bytes: Option<u32>,
+}
+
+impl FlowTally {
+    /// Takes over what an application that asks has counted.
+    pub fn asked(&mut self, asker: &Asker) {
+        self.completed = Some(asker.completed);
+        self.exchanges = asker.log.clone();
+        self.waiting = asker.waiting().collect();
+    }
 }
 
 /// The run as a whole.
@@ -59,7 +74,7 @@ pub fn outcome(
     whole: Whole<'_>,
     tallies: Vec<FlowTally>,
     elements: Vec<ElementResult>,
-    flow_series: Vec<FlowSeries>,
+    mut flow_series: Vec<FlowSeries>,
     element_series: Vec<ElementSeries>,
 ) -> Outcome {
     let Whole { name, clock, scenario, only_flow, duration } = whole;
@@ -70,17 +85,31 @@ pub fn outcome(
         let series = flow_series.iter().find(|s| s.name == tally.name).filter(|_| scenario.measure.is_some());
         interval::goodput_mbps(tally.delivered_bytes, series, interval, end)
     };
-    let flow = |tally: FlowTally| FlowResult {
-        goodput_mbps: goodput(&tally),
+    let times: Vec<FlowTimes> = tallies.iter().map(|t| FlowTimes::new(scenario, t, interval)).collect();
+    let flow = |(tally, times): (&FlowTally, &FlowTimes)| FlowResult {
+        goodput_mbps: goodput(tally),
         limit_mbps: limits.flows[tally.of],
+        completion_s: times.completion.map(Span::as_secs_f64),
+        unfinished: times.unfinished,
+        response_s: times.responses.summary(),
+        page_s: times.pages.summary(),
         ..flow(scenario, tally)
     };
+    let flows = tallies.iter().zip(&times).map(flow).collect();
+    for tally in &tallies {
+        if let Some(series) = flow_series.iter_mut().find(|s| s.name == tally.name) {
+            series.responses = times::rows(tally);
+        }
+    }
     let variant = VariantResult {
         name: name.into(),
         clock,
         duration_s: duration.as_secs_f64(),
         measured_s: interval.map(Time::as_secs_f64),
-        flows: tallies.into_iter().map(flow).collect(),
+        flows,
+        completion_s: times::completions(&times).summary(),
+        response_s: times::pool(times.iter().map(|t| &t.responses)).summary(),
+        page_s: times::pool(times.iter().map(|t| &t.pages)).summary(),
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
@@ -89,14 +118,14 @@ pub fn outcome(
     Outcome::new(variant, flow_series, element_series)
 }
 
-fn flow(scenario: &Scenario, tally: FlowTally) -> FlowResult {
+fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
     let of = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     FlowResult {
-        name: tally.name,
+        name: tally.name.clone(),
         from: host(of.from),
         to: host(of.to),
-        cc: tally.cc,
+        cc: tally.cc.clone(),
         active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,

@@ -7,7 +7,7 @@
 use crate::LabError;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, read_json, to_json};
+use result::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Response, Run, read_json, to_json};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -282,6 +282,9 @@ fn put_outcome(b: &mut ByteReader, o: &Outcome) {
         b.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_ne_bytes);
         b.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_ne_bytes);
         b.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_ne_bytes);
+        b.numbers(&s.responses.iter().map(|r| r.start_s).collect::<Vec<_>>(), f64::to_ne_bytes);
+        b.numbers(&s.responses.iter().map(|r| r.seconds).collect::<Vec<_>>(), f64::to_ne_bytes);
+        b.texts(&s.responses.iter().map(|r| &r.what).collect::<Vec<_>>());
     }
     b.numbers(&[o.element_series.len() as u64], u64::to_ne_bytes);
     for s in &o.element_series {
@@ -303,6 +306,10 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
         let lens = p.numbers(u32::from_ne_bytes)?;
         let places = times.into_iter().zip(bytes).zip(lens);
         s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
+        let (starts, took) = (p.numbers(f64::from_ne_bytes)?, p.numbers(f64::from_ne_bytes)?);
+        let rows = starts.into_iter().zip(took).zip(p.texts()?);
+        s.responses =
+            rows.map(|((start_s, seconds), what)| Response { start_s, seconds, what }).collect();
         o.flow_series.push(s);
     }
     for _ in 0..p.count()? {
@@ -331,6 +338,7 @@ mod tests {
             flow.push(FlowPoint { time_s, ssthresh, rtt_ms, state, ..FlowPoint::default() });
         }
         flow.resent = vec![Resent { time_s: 0.25, byte: 1448, len: 1448 }];
+        flow.responses = vec![Response { start_s: 0.125, seconds: 0.25, what: "page".into() }];
         o.flow_series.push(flow);
         let mut element = ElementSeries { name: "e".into(), ..ElementSeries::default() };
         element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });

@@ -42,7 +42,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     if rtt_ms.max > 0.0 {
         rtt_ms.min = rtt_ms.min.min(min);
     }
-    FlowTally {
+    let mut tally = FlowTally {
         name: f.name.clone(),
         of: f.of,
         cc: f.cc.clone(),
@@ -54,10 +54,14 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         sent_packets: f.sent.load(Relaxed),
         retransmitted_packets: f.retransmitted.load(Relaxed),
         timeouts: f.timeouts.load(Relaxed),
-        completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
         lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
         mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
+        ..FlowTally::default()
+    };
+    if let Some(asker) = &*f.asker.lock().unwrap_or_else(PoisonError::into_inner) {
+        tally.asked(asker);
     }
+    tally
 }
 
 /// What is worth telling of the emulation.

@@ -4,7 +4,7 @@
 //! applications, and looks at `TCP_INFO` every [`TICK`].
 
 use crate::LabError;
-use crate::app::{AnsweringApp, Client, Counts};
+use crate::app::{AskingApp, Client, Counts};
 use crate::clock::WallClock;
 use crate::info::TcpInfo;
 use crate::network::address;
@@ -15,9 +15,10 @@ use crate::sys::{self, Epoll, Event, KernelSocket};
 use result::FlowSeries;
 use scenario::Scenario;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::net::SocketAddrV4;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use transport::{App, Arrival};
@@ -49,7 +50,6 @@ struct Connection {
     dead: bool,
     io: Counts,
     client: Client,
-    server: AnsweringApp,
     /// The other end at a relay, and the most bytes it holds unacknowledged.
     peer: Option<(usize, u64)>,
     awaits: (bool, bool),
@@ -80,6 +80,8 @@ enum Owner {
     Source(usize),
     /// A leg that is to open its connection.
     Leg(usize),
+    /// A flow that has thought and asks again.
+    Asker(usize),
 }
 
 impl Owner {
@@ -90,6 +92,7 @@ impl Owner {
             Owner::Sink(i) => (2, i),
             Owner::Source(i) => (3, i),
             Owner::Leg(i) => (4, i),
+            Owner::Asker(i) => (5, i),
         };
         kind << 32 | i as u64
     }
@@ -100,7 +103,8 @@ impl Owner {
             1 => Owner::Listener(i),
             2 => Owner::Sink(i),
             3 => Owner::Source(i),
-            _ => Owner::Leg(i),
+            4 => Owner::Leg(i),
+            _ => Owner::Asker(i),
         }
     }
 }
@@ -130,6 +134,8 @@ pub struct LabHost<'a> {
     end: Time,
     epoll: Epoll,
     connections: Vec<Connection>,
+    /// By flow.
+    askers: BTreeMap<usize, AskingApp>,
     listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
@@ -159,6 +165,7 @@ impl<'a> LabHost<'a> {
             end: Time::ZERO + scenario.duration,
             epoll: Epoll::new().map_err(LabError::system("epoll"))?,
             connections: Vec::new(),
+            askers: BTreeMap::new(),
             listeners: Vec::new(),
             sources: Vec::new(),
             sinks: Vec::new(),
@@ -178,7 +185,7 @@ impl<'a> LabHost<'a> {
             if leg.to == host {
                 this.listen(i, leg, flow)?;
             }
-            if leg.shown(flow) == Some(host) {
+            if leg.shown(flow) == Some(host) && leg.connection == 0 {
                 this.series.push((leg.flow, FlowSeries::new(&flow.name)));
             }
             if leg.from == host && leg.first {
@@ -257,13 +264,16 @@ impl<'a> LabHost<'a> {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
                     Owner::Listener(i) => self.handle_listener(i),
                     Owner::Sink(i) => self.handle_sink(i),
-                    Owner::Source(_) | Owner::Leg(_) => {}
+                    Owner::Source(_) | Owner::Leg(_) | Owner::Asker(_) => {}
                 }
             }
         }
         self.tick(self.end);
         for i in 0..self.connections.len() {
             self.account(i);
+        }
+        for (flow, asking) in self.askers {
+            *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
         Ok(HostReport { series: self.series, notices: self.notices, _open: self.connections })
     }
@@ -288,7 +298,36 @@ impl<'a> LabHost<'a> {
                         self.write(i);
                     }
                 }
+                Owner::Asker(flow) => self.ask(flow, |asking| {
+                    if asking.asker.next_wake().is_some_and(|t| t <= due) {
+                        asking.asker.handle_wake(due, &mut asking.asks);
+                    }
+                }),
                 Owner::Listener(_) | Owner::Sink(_) => {}
+            }
+        }
+    }
+
+    /// Has a flow's asking side act, and writes what it asks for.
+    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut AskingApp)) {
+        let Some(asking) = self.askers.get_mut(&flow) else { return };
+        let before = asking.asker.next_wake();
+        act(asking);
+        let planned = &self.plan.flows[flow];
+        if let Some(t) = asking.asker.next_wake().filter(|_| before.is_none()) {
+            self.timers.push(Reverse((t, Owner::Asker(flow))));
+        }
+        if let Some(t) = asking.asker.finished {
+            PlannedFlow::note(&planned.finished, t);
+        }
+        while let Some(ask) = self.askers.get_mut(&flow).and_then(|asking| asking.asks.pop_front()) {
+            if let Some(answerer) = &mut *planned.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
+                answerer.expect(ask);
+            }
+            let at = self.askers.get(&flow).and_then(|asking| asking.connections[ask.connection]);
+            if let Some(at) = at {
+                self.connections[at].io.to_write += ask.request;
+                self.write(at);
             }
         }
     }
@@ -315,6 +354,16 @@ impl<'a> LabHost<'a> {
         socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
         let at = self.add(socket, i, true).map_err(failed())?;
         if leg.first {
+            let (of, connection) = (leg.flow, leg.connection);
+            if connection == 0
+                && let Some(asking) = AskingApp::of(flow)
+            {
+                self.askers.insert(of, asking);
+                self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));
+            }
+            if let Some(asking) = self.askers.get_mut(&of) {
+                asking.connections[connection] = Some(at);
+            }
             let c = &mut self.connections[at];
             c.client.start(due, flow, &mut c.io);
             self.arm(at);
@@ -336,7 +385,6 @@ impl<'a> LabHost<'a> {
             dead: false,
             io: Counts::default(),
             client: Client::default(),
-            server: AnsweringApp::default(),
             peer: None,
             awaits,
             acked: 0,
@@ -376,8 +424,11 @@ impl<'a> LabHost<'a> {
                 return self.give_up(i, text);
             }
             c.up = true;
-            if self.plan.legs[c.leg].first {
+            let leg = &self.plan.legs[c.leg];
+            if leg.first {
                 PlannedFlow::note(&flow.established, self.clock.now());
+                let connection = leg.connection;
+                self.ask(leg.flow, |asking| asking.asker.handle_up(connection, &mut asking.asks));
             }
         }
         if read {
@@ -427,10 +478,16 @@ impl<'a> LabHost<'a> {
                 flow.take(self.clock.now().min(self.end), n);
             }
             if c.opens && leg.first {
-                c.client.handle_progress(self.clock.now(), flow, &mut c.io);
-                self.arm(i);
+                let (now, connection, read) = (self.clock.now().min(self.end), leg.connection, c.io.read);
+                self.ask(leg.flow, |asking| {
+                    asking.asker.handle_read(now, connection, read, &mut asking.asks);
+                });
             } else if !c.opens && leg.last {
-                c.server.handle_progress(flow, &mut c.io);
+                if let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
+                    while let Some(answer) = answerer.next(leg.connection, c.io.read) {
+                        c.io.to_write += answer;
+                    }
+                }
             } else if let Some((peer, _)) = c.peer {
                 self.connections[peer].io.to_write += n;
                 self.write(peer);
@@ -564,11 +621,14 @@ impl<'a> LabHost<'a> {
                 let leg = &self.plan.legs[c.leg];
                 leg.flow == *flow && leg.is_outer(c.opens) && c.sends && c.up
             };
-            let c = self.connections.iter().find(mine);
+            let mine = || self.connections.iter().filter(mine);
+            // The one that carries most; of several that carry the same, the first.
+            let more = |a: &Connection, b: &Connection| b.info.bytes_acked > a.info.bytes_acked;
+            let c = mine().reduce(|a, b| if more(a, b) { b } else { a });
             let stack = &self.scenario.hosts[self.host].stack;
             let point = Point {
                 delivered: f.delivered.load(Relaxed),
-                retransmitted: c.map_or(0, |c| c.info.total_retrans as u64),
+                retransmitted: mine().map(|c| u64::from(c.info.total_retrans)).sum(),
                 info: c.map(|c| c.info),
                 opened: c.is_some_and(|c| c.opens),
                 paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.opens)),

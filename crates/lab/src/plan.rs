@@ -6,7 +6,7 @@ use result::Histogram;
 use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::App;
+use transport::{Answerer, App, Asker, Asking};
 use units::{Bytes, Rate, Span, Time};
 
 /// First port; each leg and datagram flow listens on its own.
@@ -21,6 +21,8 @@ const NEVER: u64 = u64::MAX;
 pub struct Leg {
     /// Index of the flow.
     pub flow: usize,
+    /// Which of the flow's connections it belongs to.
+    pub connection: usize,
     /// Whether it begins at the flow's `from` and ends at its `to`.
     pub first: bool,
     pub last: bool,
@@ -75,7 +77,10 @@ pub struct PlannedFlow {
     pub total: AtomicU64,
     pub established: AtomicU64,
     pub finished: AtomicU64,
-    pub completed: AtomicU64,
+    /// Who answers its requests: told of them by those who ask, which in one process need not write them down.
+    pub answerer: Mutex<Option<Answerer>>,
+    /// Who asked, when the run is over.
+    pub asker: Mutex<Option<Asker>>,
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
@@ -97,8 +102,9 @@ impl PlannedFlow {
     pub fn answers(&self) -> bool {
         self.tool.is_none() && self.app.answers()
     }
-    pub fn counts_exchanges(&self) -> bool {
-        self.tool.is_none() && matches!(self.app, App::Request { .. })
+    /// What it asks for, if it does.
+    pub fn asking(&self) -> Option<Asking> {
+        self.app.asking().filter(|_| self.tool.is_none())
     }
     /// Whether iperf3 plays it, be it by a command line of the user's own.
     pub fn is_iperf3(&self) -> bool {
@@ -198,12 +204,16 @@ impl FlowPlan {
         ports.into_iter().find_map(leg)
     }
 
-    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
-        let f = &scenario.flows[of];
-        let udp = matches!(f.app, App::Udp { .. });
-        let flow = self.flows.len();
-        let mut at = f.from;
-        let mut cc = f.cc;
+    /// One connection of the next flow, over its relays.
+    fn connect(
+        &mut self,
+        scenario: &Scenario,
+        of: usize,
+        connection: usize,
+        controls: &Controls,
+    ) -> Result<(), LabError> {
+        let (f, flow) = (&scenario.flows[of], self.flows.len());
+        let (mut at, mut cc) = (f.from, f.cc);
         let stops = f.via.iter().map(|&r| Some(&scenario.relays[r])).chain([None]);
         for (i, relay) in stops.enumerate() {
             let to = relay.map_or(f.to, |r| r.host);
@@ -212,6 +222,7 @@ impl FlowPlan {
             }
             self.legs.push(Leg {
                 flow,
+                connection,
                 first: i == 0,
                 last: relay.is_none(),
                 from: at,
@@ -222,6 +233,16 @@ impl FlowPlan {
             });
             at = to;
             cc = relay.and_then(|r| r.cc).unwrap_or(f.cc);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
+        let f = &scenario.flows[of];
+        let udp = matches!(f.app, App::Udp { .. });
+        let asking = f.app.asking().filter(|_| f.tool.is_none());
+        for connection in 0..asking.map_or(1, |a| a.connections as usize) {
+            self.connect(scenario, of, connection, controls)?;
         }
         self.flows.push(PlannedFlow {
             of,
@@ -246,7 +267,8 @@ impl FlowPlan {
             total: AtomicU64::new(NEVER),
             established: AtomicU64::new(NEVER),
             finished: AtomicU64::new(NEVER),
-            completed: AtomicU64::new(0),
+            answerer: Mutex::new(asking.map(Answerer::new)),
+            asker: Mutex::new(None),
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),

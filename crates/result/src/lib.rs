@@ -31,5 +31,5 @@ pub use model::{
 };
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};
-pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
+pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;

@@ -106,6 +106,7 @@ impl Scenario {
 fn usual(flow: &Flow) -> Goal {
     match flow.app {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
+        App::Page { .. } => Goal::Page,
         App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
     }
 }

@@ -61,7 +61,7 @@ impl Collector {
                 srtt_ms: tx.rtt.smoothed().map(Span::as_millis_f64),
                 rtt_ms: tx.last_rtt.map(Span::as_millis_f64),
                 pacing_mbps: (tx.w.pacing && tx.w.pacing_rate != u64::MAX).then(|| rate(tx.w.pacing_rate)),
-                retransmitted: tx.stats.retransmitted,
+                retransmitted: flows.retransmitted(f),
                 sent_bytes: tx.s.snd_nxt,
                 acked_bytes: tx.s.snd_una,
                 btl_bw_mbps: model.btl_bw.map(rate),
@@ -130,7 +130,9 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
             }
             tally.lost_packets = Some(network.lost[ends].iter().sum());
             tally.mss_bytes = Some(flows.main_sender(t).s.mss);
-            tally.completed = t.app.counts_exchanges().then_some(t.app.completed);
+            if let Some(asker) = &t.app.asker {
+                tally.asked(asker);
+            }
         }
     }
     tally
