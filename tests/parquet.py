@@ -14,6 +14,7 @@ flows = pq.read_table(folder / "flows.parquet")
 elements = pq.read_table(folder / "elements.parquet")
 states = pq.read_table(folder / "states.parquet").to_pylist()
 resent = pq.read_table(folder / "retransmissions.parquet").to_pylist()
+responses = pq.read_table(folder / "responses.parquet").to_pylist()
 passed = 0
 
 for variant in result["variants"]:
@@ -34,6 +35,13 @@ for variant in result["variants"]:
         again = [r for r in resent if (r["variant"], r["name"]) == (variant["name"], flow["name"])]
         assert len(again) == flow["retransmitted_packets"], (variant["name"], flow["name"], len(again))
         assert all(0 < r["bytes"] <= flow["mss_bytes"] and r["byte"] + r["bytes"] <= sent[-1] for r in again)
+        # Every exchange is there, and the summary is theirs.
+        mine = [r for r in responses if (r["variant"], r["name"]) == (variant["name"], flow["name"])]
+        for key, of in [("page_s", {"page"}), ("response_s", {"answer", "html", "object"})]:
+            took = sorted(r["seconds"] for r in mine if r["what"] in of)
+            told = flow.get(key, {"count": 0, "max": 0})
+            assert (len(took), max(took, default=0)) == (told["count"], told["max"]), (variant["name"], flow["name"], key)
+            assert not took or told["p95"] == took[-(-len(took) * 95 // 100) - 1], (flow["name"], key)
         # The timeline has no holes and takes as long as the summary says.
         line = [s for s in states if (s["variant"], s["name"]) == (variant["name"], flow["name"])]
         assert all(a["end_s"] == b["start_s"] and a["state"] != b["state"] for a, b in zip(line, line[1:]))

@@ -13,7 +13,7 @@ for scenario in scenarios/*.toml; do
     "$target/release/longfat" run "$scenario" --json --force --jobs 1 --out "$work/again" >"$work/again.json"
     for other in debug again; do
         cmp "$work/release.json" "$work/$other.json"
-        for file in flows.parquet states.parquet elements.parquet retransmissions.parquet; do
+        for file in flows.parquet states.parquet elements.parquet retransmissions.parquet responses.parquet; do
             cmp "$work/release/$file" "$work/$other/$file"
         done
         passed=$((passed + 1))

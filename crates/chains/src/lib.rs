@@ -2,17 +2,19 @@
 //! lab have in common, which do not know each other.
 //!
 //! A clock calls [`ways`] before it begins, samples with [`element_series`] and [`sample`], and at the end makes its
-//! summary of [`elements`] and of what it has counted of each flow ([`FlowTally`], [`variant`]). The summary holds the
+//! summary of [`elements`] and of what it has counted of each flow ([`FlowTally`], [`outcome`]). The summary holds the
 //! scenario's [`topology`]. Of datagrams it notes with an [`ArrivalMeter`] what arrives and what the path drops.
 
 mod arrivals;
 mod e_model;
+mod interval;
 mod summary;
+mod times;
 mod topology;
 mod way;
 
 pub use arrivals::{ArrivalMeter, NumberSet};
 pub use e_model::{SpeechLoss, mos, r_factor};
-pub use summary::{FlowTally, Whole, variant};
+pub use summary::{FlowTally, Whole, outcome};
 pub use topology::topology;
 pub use way::{LinkWay, element_series, elements, sample, ways};

@@ -1,9 +1,13 @@
 //! What a run is summed up to, whatever clock drove it.
 
-use crate::topology;
-use result::{Clock, ElementResult, FlowResult, RealTime, RttSummary, VariantResult};
+use crate::times::FlowTimes;
+use crate::{interval, times, topology};
+use result::{
+    Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RealTime, RttSummary, VariantResult,
+};
 use scenario::{PathLimits, Scenario};
-use units::Span;
+use transport::{Asker, ExchangeLog};
+use units::{Awaited, Span, Time};
 
 /// What a clock has counted of one flow of the result.
 #[derive(Clone, Debug, Default)]
@@ -14,10 +18,14 @@ pub struct FlowTally {
     pub of: usize,
     /// Congestion control, or `udp`.
     pub cc: String,
-    /// Payload bytes that reached the receiving application.
+    /// When the scenario has it begin.
+    pub start: Time,
+    /// When it was done: its last byte was with the receiving application. `None` where it went on to the end of the run.
+    pub done: Option<Time>,
+    /// Its own time: from when its connection stood, or its first datagram was due, to when it was done or the run ended.
+    pub active: Span,
+    /// Payload bytes that reached the receiving application, of the direction in which it sends more.
     pub delivered_bytes: u64,
-    /// The time over which they count.
-    pub measured: Span,
     /// Round-trip times; of datagrams what `real_time` has.
     pub rtt_ms: RttSummary,
     /// What its datagrams met.
@@ -28,12 +36,25 @@ pub struct FlowTally {
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Exchanges completed, of an application that counts them.
+    /// Exchanges or pages completed, of an application that asks.
     pub completed: Option<u64>,
+    /// How long what it asked for took.
+    pub exchanges: ExchangeLog,
+    /// What it was still waiting for at the end, each since when.
+    pub waiting: Vec<(Awaited, Time)>,
     /// Data packets the path dropped, where that is known.
     pub lost_packets: Option<u64>,
     /// Payload bytes of a full segment, once there is a connection.
     pub mss_bytes: Option<u32>,
+}
+
+impl FlowTally {
+    /// Takes over what an application that asks has counted.
+    pub fn asked(&mut self, asker: &Asker) {
+        self.completed = Some(asker.completed);
+        self.exchanges = asker.log.clone();
+        self.waiting = asker.waiting().collect();
+    }
 }
 
 /// The run as a whole.
@@ -50,32 +71,64 @@ pub struct Whole<'a> {
     pub duration: Span,
 }
 
-/// The summary of a run, but for what follows from its time series and sums over its flows
-/// ([`result::Outcome::new`]).
-pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<ElementResult>) -> VariantResult {
+/// What a run yielded. The series are empty where the scenario wants none.
+pub fn outcome(
+    whole: Whole<'_>,
+    tallies: Vec<FlowTally>,
+    elements: Vec<ElementResult>,
+    mut flow_series: Vec<FlowSeries>,
+    element_series: Vec<ElementSeries>,
+) -> Outcome {
     let Whole { name, clock, scenario, only_flow, duration } = whole;
     let limits = PathLimits::new(scenario, only_flow);
-    VariantResult {
+    let end = Time::ZERO + duration;
+    let interval = interval::measured(scenario, &tallies, end);
+    let goodput = |tally: &FlowTally| {
+        let series = flow_series.iter().find(|s| s.name == tally.name).filter(|_| scenario.measure.is_some());
+        interval::goodput_mbps(tally.delivered_bytes, series, interval, end)
+    };
+    let times: Vec<FlowTimes> = tallies.iter().map(|t| FlowTimes::new(scenario, t, interval)).collect();
+    let flow = |(tally, times): (&FlowTally, &FlowTimes)| FlowResult {
+        goodput_mbps: goodput(tally),
+        limit_mbps: limits.flows[tally.of],
+        completion_s: times.completion.map(Span::as_secs_f64),
+        unfinished: times.unfinished,
+        response_s: times.responses.summary(),
+        page_s: times.pages.summary(),
+        ..flow(scenario, tally)
+    };
+    let flows = tallies.iter().zip(&times).map(flow).collect();
+    for tally in &tallies {
+        if let Some(series) = flow_series.iter_mut().find(|s| s.name == tally.name) {
+            series.responses = times::rows(tally);
+        }
+    }
+    let variant = VariantResult {
         name: name.into(),
         clock,
         duration_s: duration.as_secs_f64(),
-        flows: tallies.into_iter().map(|tally| flow(scenario, &limits, tally)).collect(),
+        measured_s: interval.map(Time::as_secs_f64),
+        flows,
+        completion_s: times::completions(&times).summary(),
+        response_s: times::pool(times.iter().map(|t| &t.responses)).summary(),
+        page_s: times::pool(times.iter().map(|t| &t.pages)).summary(),
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
         ..VariantResult::default()
-    }
+    };
+    Outcome::new(variant, flow_series, element_series)
 }
 
-fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResult {
+fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
     let of = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     FlowResult {
-        name: tally.name,
+        name: tally.name.clone(),
         from: host(of.from),
         to: host(of.to),
-        cc: tally.cc,
-        goodput_mbps: mbps(tally.delivered_bytes, tally.measured),
+        cc: tally.cc.clone(),
+        active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
         rtt_ms: tally.real_time.map_or(tally.rtt_ms, |r| r.delay_ms),
@@ -85,12 +138,6 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         completed: tally.completed,
         lost_packets: tally.lost_packets,
         mss_bytes: tally.mss_bytes,
-        limit_mbps: limits.flows[tally.of],
         ..FlowResult::default()
     }
-}
-
-/// Mbit/s of `bytes` in `span`; 0 in no time.
-fn mbps(bytes: u64, span: Span) -> f64 {
-    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
 }

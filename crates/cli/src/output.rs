@@ -3,8 +3,8 @@
 use crate::problem::CliProblem;
 use crate::provenance::Provenance;
 use result::parquet::{
-    ELEMENTS, FLOWS, FileOrigin, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
-    write_retransmissions, write_states,
+    ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    write_responses, write_retransmissions, write_states,
 };
 use result::{Run, to_json};
 use std::fs::{self, File};
@@ -78,6 +78,7 @@ impl Results<'_> {
         file(STATES.name, &|out| write_states(out, origin, self.sampled))?;
         file(ELEMENTS.name, &|out| write_elements(out, origin, self.sampled))?;
         file(RETRANSMISSIONS.name, &|out| write_retransmissions(out, origin, self.sampled))?;
+        file(RESPONSES.name, &|out| write_responses(out, origin, self.sampled))?;
         file("scenario.toml", &|out| out.write_all(self.scenario.as_bytes()))?;
         file("report.html", &|out| out.write_all(self.page.as_bytes()))?;
         file("provenance.json", &|out| {

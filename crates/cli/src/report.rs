@@ -78,10 +78,12 @@ impl Folder {
         };
         // A summary alone is a result too: the page then has its table.
         let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
-        let resent = file("retransmissions.parquet")?;
+        let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
         let series = match (flows, elements) {
-            (Some(flows), Some(elements)) => read_series(&flows, &elements, resent.as_deref(), &run)
-                .map_err(|e| CliProblem::Result(path.display().to_string(), e.to_string()))?,
+            (Some(flows), Some(elements)) => {
+                read_series(&flows, &elements, resent.as_deref(), responses.as_deref(), &run)
+                    .map_err(|e| CliProblem::Result(path.display().to_string(), e.to_string()))?
+            }
             _ => Vec::new(),
         };
         Ok(Folder { label, run, series })

@@ -215,7 +215,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent};
+    use result::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response};
 
     #[test]
     fn what_the_child_tells_arrives() {
@@ -230,6 +230,7 @@ mod tests {
             flow.push(FlowPoint { time_s, ssthresh, rtt_ms, state, ..FlowPoint::default() });
         }
         flow.resent = vec![Resent { time_s: 0.25, byte: 1448, len: 1448 }];
+        flow.responses = vec![Response { start_s: 0.125, seconds: 0.25, what: "page".into() }];
         o.flow_series.push(flow);
         let mut element = ElementSeries { name: "e".into(), ..ElementSeries::default() };
         element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });

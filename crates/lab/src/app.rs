@@ -1,12 +1,13 @@
-//! What a flow's two ends do with their connection: the kernel's counterpart of
-//! `transport::Application`, which does the same to simulated ends.
+//! What a flow's two ends do with their connections: the kernel's counterpart of
+//! `transport::Application`, which does the same to simulated ends. Who asks and who answers is the same code.
 //!
 //! Departure: what is once written to a kernel socket leaves; at the end of a burst (`duration`,
 //! `on`) the simulator takes back what has not left yet.
 
 use crate::plan::PlannedFlow;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
-use transport::App;
+use transport::{App, Ask, Asker};
 use units::{Span, Time};
 
 /// More than any run sends.
@@ -18,6 +19,7 @@ pub const WRITE_INTERVAL: Span = Span::from_millis(5);
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     pub read: u64,
+    pub written: u64,
     pub to_write: u64,
 }
 
@@ -28,10 +30,6 @@ pub struct Client {
     pub wake: Option<Time>,
     on: bool,
     phase_end: Time,
-    asked: u64,
-    completed: u64,
-    /// It will write no more: finished when all is acknowledged.
-    pub draining: bool,
 }
 
 impl Client {
@@ -40,36 +38,17 @@ impl Client {
         match flow.app {
             App::Bulk { duration, bytes } => {
                 io.to_write = bytes.map_or(ENDLESS, |b| b.get());
-                self.draining = bytes.is_some();
+                if let Some(bytes) = bytes {
+                    flow.total.store(bytes.get(), Relaxed);
+                }
                 self.wake = duration.map(|d| now + d);
-            }
-            App::Request { request, .. } => {
-                self.asked = 1;
-                io.to_write += request.get();
             }
             App::Onoff { .. } => {
                 self.phase_end = now;
                 self.handle_wake(now, flow, io);
             }
+            App::Request { .. } | App::Page { .. } => {}
             App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
-        }
-    }
-
-    /// Something was read.
-    pub fn handle_progress(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
-        let App::Request { request, response, think, count } = flow.app else { return };
-        if self.completed >= self.asked || io.read < self.asked * response.get().max(1) {
-            return;
-        }
-        self.completed = self.asked;
-        flow.completed.store(self.completed, Relaxed);
-        if count.is_some_and(|c| self.completed >= c) {
-            PlannedFlow::note(&flow.finished, now);
-        } else if let Some(pause) = think.filter(|p| !p.is_zero()) {
-            self.wake = Some(now + pause);
-        } else {
-            self.asked += 1;
-            io.to_write += request.get();
         }
     }
 
@@ -79,11 +58,7 @@ impl Client {
         match flow.app {
             App::Bulk { .. } => {
                 io.to_write = 0;
-                self.draining = true;
-            }
-            App::Request { request, .. } => {
-                self.asked += 1;
-                io.to_write += request.get();
+                flow.total.store(io.written, Relaxed);
             }
             App::Onoff { on, off, rate } => {
                 if now >= self.phase_end {
@@ -98,24 +73,26 @@ impl Client {
                     self.wake = Some(until);
                 }
             }
+            App::Request { .. } | App::Page { .. } => {}
             App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 }
 
-/// The side that answers: how many requests it has answered.
-#[derive(Default)]
-pub struct AnsweringApp {
-    answered: u64,
+/// The asking side of a flow.
+pub struct AskingApp {
+    pub asker: Asker,
+    /// Requests to be written.
+    pub asks: VecDeque<Ask>,
+    /// The flow's connections, once they are opened, as the host counts its own.
+    pub connections: Vec<Option<usize>>,
 }
 
-impl AnsweringApp {
-    /// Something was read.
-    pub fn handle_progress(&mut self, flow: &PlannedFlow, io: &mut Counts) {
-        let App::Request { request, response, .. } = flow.app else { return };
-        while io.read >= (self.answered + 1) * request.get().max(1) {
-            self.answered += 1;
-            io.to_write += response.get();
-        }
+impl AskingApp {
+    /// Of this flow, if it asks.
+    pub fn of(flow: &PlannedFlow) -> Option<AskingApp> {
+        let asking = flow.asking()?;
+        let connections = vec![None; asking.connections as usize];
+        Some(AskingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
     }
 }

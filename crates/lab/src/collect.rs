@@ -26,14 +26,13 @@ pub fn outcome(
     let sampled = !scenario.sample.is_zero();
     let duration = scenario.duration;
     let whole = Whole { name, clock: Clock::Kernel, scenario, only_flow, duration };
-    let variant = chains::variant(whole, tallies, engine.elements);
     let series = series.into_iter().map(|(flow, s)| {
         let resent = engine.resent.remove(&flow).unwrap_or_default();
         FlowSeries { resent, ..s }
     });
     let (flow_series, element_series) =
         if sampled { (series.collect(), engine.series) } else { (vec![], vec![]) };
-    Outcome::new(variant, flow_series, element_series)
+    chains::outcome(whole, tallies, engine.elements, flow_series, element_series)
 }
 
 /// What was counted of a flow by the run's `end`.
@@ -43,21 +42,27 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     if rtt_ms.max > 0.0 {
         rtt_ms.min = rtt_ms.min.min(min);
     }
-    FlowTally {
+    let mut tally = FlowTally {
         name: f.name.clone(),
         of: f.of,
         cc: f.cc.clone(),
         delivered_bytes: f.delivered.load(Relaxed),
-        measured: f.measured(end),
+        start: f.start,
+        done: f.done(end),
+        active: f.active(end),
         rtt_ms,
         real_time: f.heard(),
         sent_packets: f.sent.load(Relaxed),
         retransmitted_packets: f.retransmitted.load(Relaxed),
         timeouts: f.timeouts.load(Relaxed),
-        completed: f.counts_exchanges().then(|| f.completed.load(Relaxed)),
         lost_packets: f.has_port().then(|| f.lost.load(Relaxed)),
         mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
+        ..FlowTally::default()
+    };
+    if let Some(asker) = &*f.asker.lock().unwrap_or_else(PoisonError::into_inner) {
+        tally.asked(asker);
     }
+    tally
 }
 
 /// What is worth telling of the emulation.

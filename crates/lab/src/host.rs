@@ -4,7 +4,7 @@
 //! applications, and looks at `TCP_INFO` every [`TICK`].
 
 use crate::LabError;
-use crate::app::{AnsweringApp, Client, Counts};
+use crate::app::{AskingApp, Client, Counts};
 use crate::clock::WallClock;
 use crate::info::TcpInfo;
 use crate::network::address;
@@ -16,9 +16,10 @@ use crate::sys::{self, Epoll, Event, KernelSocket};
 use result::FlowSeries;
 use scenario::Scenario;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::net::SocketAddrV4;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use transport::DatagramPattern;
@@ -42,11 +43,12 @@ struct Connection {
     socket: KernelSocket,
     leg: usize,
     opens: bool,
+    /// It is on the side that sends more: what results tell is told of it.
+    sends: bool,
     up: bool,
     dead: bool,
     io: Counts,
     client: Client,
-    server: AnsweringApp,
     /// The other end at a relay, and the most bytes it holds unacknowledged.
     peer: Option<(usize, u64)>,
     awaits: (bool, bool),
@@ -63,6 +65,8 @@ enum Owner {
     Source(usize),
     /// A leg that is to open its connection.
     Leg(usize),
+    /// A flow that has thought and asks again.
+    Asker(usize),
 }
 
 impl Owner {
@@ -73,6 +77,7 @@ impl Owner {
             Owner::Sink(i) => (2, i),
             Owner::Source(i) => (3, i),
             Owner::Leg(i) => (4, i),
+            Owner::Asker(i) => (5, i),
         };
         kind << 32 | i as u64
     }
@@ -83,7 +88,8 @@ impl Owner {
             1 => Owner::Listener(i),
             2 => Owner::Sink(i),
             3 => Owner::Source(i),
-            _ => Owner::Leg(i),
+            4 => Owner::Leg(i),
+            _ => Owner::Asker(i),
         }
     }
 }
@@ -113,6 +119,8 @@ pub struct LabHost<'a> {
     end: Time,
     epoll: Epoll,
     connections: Vec<Connection>,
+    /// By flow.
+    askers: BTreeMap<usize, AskingApp>,
     listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<DatagramSource>,
     sinks: Vec<DatagramSink>,
@@ -142,6 +150,7 @@ impl<'a> LabHost<'a> {
             end: Time::ZERO + scenario.duration,
             epoll: Epoll::new().map_err(LabError::system("epoll"))?,
             connections: Vec::new(),
+            askers: BTreeMap::new(),
             listeners: Vec::new(),
             sources: Vec::new(),
             sinks: Vec::new(),
@@ -161,8 +170,10 @@ impl<'a> LabHost<'a> {
             if leg.to == host {
                 this.listen(i, leg, flow)?;
             }
-            if leg.from == host && leg.first {
+            if leg.shown(flow) == Some(host) && leg.connection == 0 {
                 this.series.push((leg.flow, FlowSeries::new(&flow.name)));
+            }
+            if leg.from == host && leg.first {
                 if let Some(pattern) = flow.app.datagrams() {
                     this.add_source(leg, flow, &pattern, seed)?;
                 } else {
@@ -241,13 +252,16 @@ impl<'a> LabHost<'a> {
                         let s = &self.sources[i];
                         s.handle_answers(&self.plan.flows[s.flow], self.clock);
                     }
-                    Owner::Leg(_) => {}
+                    Owner::Leg(_) | Owner::Asker(_) => {}
                 }
             }
         }
         self.tick(self.end);
         for i in 0..self.connections.len() {
             self.account(i);
+        }
+        for (flow, asking) in self.askers {
+            *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
         Ok(HostReport { series: self.series, notices: self.notices, _open: self.connections })
     }
@@ -272,7 +286,36 @@ impl<'a> LabHost<'a> {
                         self.write(i);
                     }
                 }
+                Owner::Asker(flow) => self.ask(flow, |asking| {
+                    if asking.asker.next_wake().is_some_and(|t| t <= due) {
+                        asking.asker.handle_wake(due, &mut asking.asks);
+                    }
+                }),
                 Owner::Listener(_) | Owner::Sink(_) => {}
+            }
+        }
+    }
+
+    /// Has a flow's asking side act, and writes what it asks for.
+    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut AskingApp)) {
+        let Some(asking) = self.askers.get_mut(&flow) else { return };
+        let before = asking.asker.next_wake();
+        act(asking);
+        let planned = &self.plan.flows[flow];
+        if let Some(t) = asking.asker.next_wake().filter(|_| before.is_none()) {
+            self.timers.push(Reverse((t, Owner::Asker(flow))));
+        }
+        if let Some(t) = asking.asker.finished {
+            PlannedFlow::note(&planned.finished, t);
+        }
+        while let Some(ask) = self.askers.get_mut(&flow).and_then(|asking| asking.asks.pop_front()) {
+            if let Some(answerer) = &mut *planned.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
+                answerer.expect(ask);
+            }
+            let at = self.askers.get(&flow).and_then(|asking| asking.connections[ask.connection]);
+            if let Some(at) = at {
+                self.connections[at].io.to_write += ask.request;
+                self.write(at);
             }
         }
     }
@@ -299,6 +342,16 @@ impl<'a> LabHost<'a> {
         socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
         let at = self.add(socket, i, true).map_err(failed())?;
         if leg.first {
+            let (of, connection) = (leg.flow, leg.connection);
+            if connection == 0
+                && let Some(asking) = AskingApp::of(flow)
+            {
+                self.askers.insert(of, asking);
+                self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));
+            }
+            if let Some(asking) = self.askers.get_mut(&of) {
+                asking.connections[connection] = Some(at);
+            }
             let c = &mut self.connections[at];
             c.client.start(due, flow, &mut c.io);
             self.arm(at);
@@ -309,16 +362,17 @@ impl<'a> LabHost<'a> {
     fn add(&mut self, socket: KernelSocket, leg: usize, opens: bool) -> io::Result<usize> {
         let at = self.connections.len();
         let awaits = (true, opens);
+        let sends = opens != self.plan.flows[self.plan.legs[leg].flow].answers();
         self.epoll.set(socket.fd(), Owner::Connection(at).token(), awaits.0, awaits.1, true)?;
         self.connections.push(Connection {
             socket,
             leg,
             opens,
+            sends,
             up: !opens,
             dead: false,
             io: Counts::default(),
             client: Client::default(),
-            server: AnsweringApp::default(),
             peer: None,
             awaits,
             acked: 0,
@@ -358,8 +412,11 @@ impl<'a> LabHost<'a> {
                 return self.give_up(i, text);
             }
             c.up = true;
-            if self.plan.legs[c.leg].first {
+            let leg = &self.plan.legs[c.leg];
+            if leg.first {
                 PlannedFlow::note(&flow.established, self.clock.now());
+                let connection = leg.connection;
+                self.ask(leg.flow, |asking| asking.asker.handle_up(connection, &mut asking.asks));
             }
         }
         if read {
@@ -405,15 +462,20 @@ impl<'a> LabHost<'a> {
             let _ = hold_window(&c.socket, &self.scenario.hosts[self.host].stack);
             let leg = &self.plan.legs[c.leg];
             let flow = &self.plan.flows[leg.flow];
+            if leg.is_outer(c.opens) && !c.sends {
+                flow.take(self.clock.now().min(self.end), n);
+            }
             if c.opens && leg.first {
-                if flow.counts_exchanges() {
-                    flow.delivered.fetch_add(n, Relaxed);
-                }
-                c.client.handle_progress(self.clock.now(), flow, &mut c.io);
-                self.arm(i);
+                let (now, connection, read) = (self.clock.now().min(self.end), leg.connection, c.io.read);
+                self.ask(leg.flow, |asking| {
+                    asking.asker.handle_read(now, connection, read, &mut asking.asks);
+                });
             } else if !c.opens && leg.last {
-                flow.delivered.fetch_add(n, Relaxed);
-                c.server.handle_progress(flow, &mut c.io);
+                if let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
+                    while let Some(answer) = answerer.next(leg.connection, c.io.read) {
+                        c.io.to_write += answer;
+                    }
+                }
             } else if let Some((peer, _)) = c.peer {
                 self.connections[peer].io.to_write += n;
                 self.write(peer);
@@ -436,6 +498,7 @@ impl<'a> LabHost<'a> {
             match c.socket.send(&self.buffer[..n]) {
                 Ok(taken) => {
                     c.io.to_write -= taken as u64;
+                    c.io.written += taken as u64;
                     wrote = true;
                     // The buffer is full: who waited there would sleep until a third of it is free.
                     if taken < n {
@@ -501,23 +564,18 @@ impl<'a> LabHost<'a> {
 
     fn look(&mut self, i: usize, now: Time) {
         let c = &mut self.connections[i];
-        if !c.opens || !c.up || c.dead {
+        if !c.sends || !c.up || c.dead {
             return;
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = TcpInfo::of(&c.socket, leg.cc[0].name == "bbr") else { return };
+        let Some(info) = TcpInfo::of(&c.socket, leg.cc[usize::from(!c.opens)].name == "bbr") else { return };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
-            flow.record(Span::from_micros(info.rtt_us as u64));
+            flow.record(now, Span::from_micros(info.rtt_us as u64));
             flow.min_rtt.fetch_min(info.min_rtt_us as u64 * 1000, Relaxed);
         }
         c.info = info;
-        let drained = c.client.draining && c.io.to_write == 0;
-        if drained && c.socket.unacknowledged().is_ok_and(|n| n == 0) {
-            PlannedFlow::note(&flow.finished, now);
-            c.client.draining = false;
-        }
     }
 
     fn sample(&mut self, t: Time) {
@@ -525,16 +583,19 @@ impl<'a> LabHost<'a> {
             let f = &self.plan.flows[*flow];
             let mine = |c: &&Connection| {
                 let leg = &self.plan.legs[c.leg];
-                leg.flow == *flow && leg.first && c.opens && c.up
+                leg.flow == *flow && leg.is_outer(c.opens) && c.sends && c.up
             };
-            let c = self.connections.iter().find(mine);
+            let mine = || self.connections.iter().filter(mine);
+            // The one that carries most; of several that carry the same, the first.
+            let more = |a: &Connection, b: &Connection| b.info.bytes_acked > a.info.bytes_acked;
+            let c = mine().reduce(|a, b| if more(a, b) { b } else { a });
             let stack = &self.scenario.hosts[self.host].stack;
             let point = Point {
                 delivered: f.delivered.load(Relaxed),
-                retransmitted: c.map_or(0, |c| c.info.total_retrans as u64),
+                retransmitted: mine().map(|c| u64::from(c.info.total_retrans)).sum(),
                 info: c.map(|c| c.info),
-                opened: true,
-                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg])),
+                opened: c.is_some_and(|c| c.opens),
+                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.opens)),
                 udp: f.is_udp(),
                 delay: f.last_delay(),
                 initial_window: stack.initial_window.unwrap_or(10),
@@ -549,7 +610,7 @@ impl<'a> LabHost<'a> {
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
         if let Some(info) = TcpInfo::of(&c.socket, false) {
-            if leg.first && c.opens {
+            if leg.is_outer(c.opens) && c.sends {
                 flow.mss.store(info.snd_mss.into(), Relaxed);
             }
             flow.sent.fetch_add(info.data_segs_out as u64, Relaxed);

@@ -7,7 +7,7 @@ use result::Histogram;
 use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::App;
+use transport::{Answerer, App, Asker, Asking};
 use units::{Bytes, Rate, Span, Time};
 
 /// First port; each leg and datagram flow listens on its own.
@@ -22,6 +22,8 @@ const NEVER: u64 = u64::MAX;
 pub struct Leg {
     /// Index of the flow.
     pub flow: usize,
+    /// Which of the flow's connections it belongs to.
+    pub connection: usize,
     /// Whether it begins at the flow's `from` and ends at its `to`.
     pub first: bool,
     pub last: bool,
@@ -32,6 +34,19 @@ pub struct Leg {
     pub cc: [InKernel; 2],
     /// Bytes the relay at its end holds for each direction.
     pub buffer: u64,
+}
+
+impl Leg {
+    /// Whether the end that `opens` this leg, or the other, is the flow's own and not a relay's.
+    pub fn is_outer(&self, opens: bool) -> bool {
+        if opens { self.first } else { self.last }
+    }
+
+    /// The host whose end of this leg the flow's time series show, if they show one of it.
+    pub fn shown(&self, flow: &PlannedFlow) -> Option<usize> {
+        let answers = flow.answers();
+        self.is_outer(!answers).then_some(if answers { self.to } else { self.from })
+    }
 }
 
 /// One flow of the result, and what its threads report.
@@ -53,10 +68,20 @@ pub struct PlannedFlow {
     /// Connections that the program is to open; 1 of what longfat plays.
     pub count: u32,
     pub max_pacing_rate: Option<Rate>,
+    /// RTTs count from the first of these times to the second.
+    pub counted: [Time; 2],
+    /// Payload that the receiving application has read, of the direction in which the flow sends more.
     pub delivered: AtomicU64,
+    /// When it last read some.
+    pub last_read: AtomicU64,
+    /// Bytes of the stream in all, once nothing more will be written; of a bulk transfer.
+    pub total: AtomicU64,
     pub established: AtomicU64,
     pub finished: AtomicU64,
-    pub completed: AtomicU64,
+    /// Who answers its requests: told of them by those who ask, which in one process need not write them down.
+    pub answerer: Mutex<Option<Answerer>>,
+    /// Who asked, when the run is over.
+    pub asker: Mutex<Option<Asker>>,
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
@@ -76,8 +101,13 @@ impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         self.app.is_datagrams()
     }
-    pub fn counts_exchanges(&self) -> bool {
-        self.tool.is_none() && matches!(self.app, App::Request { .. })
+    /// Whether its `to` sends more than its `from`.
+    pub fn answers(&self) -> bool {
+        self.tool.is_none() && self.app.answers()
+    }
+    /// What it asks for, if it does.
+    pub fn asking(&self) -> Option<Asking> {
+        self.app.asking().filter(|_| self.tool.is_none())
     }
     /// Whether iperf3 plays it, be it by a command line of the user's own.
     pub fn is_iperf3(&self) -> bool {
@@ -98,17 +128,35 @@ impl PlannedFlow {
     fn time(cell: &AtomicU64) -> Option<Time> {
         Some(cell.load(Relaxed)).filter(|&t| t != NEVER).map(Time::from_nanos)
     }
-    /// Adds a sample.
-    pub fn record(&self, sample: Span) {
-        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
-    }
-    /// Over which its goodput counts.
-    pub fn measured(&self, end: Time) -> Span {
-        if self.is_udp() && self.tool.is_none() {
-            return end.since(self.start);
+    /// Adds a sample that was measured at `now`.
+    pub fn record(&self, now: Time, sample: Span) {
+        if self.counted[0] <= now && now <= self.counted[1] {
+            self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
         }
+    }
+    /// The receiving application has read `n` bytes more.
+    pub fn take(&self, now: Time, n: u64) {
+        self.delivered.fetch_add(n, Relaxed);
+        self.last_read.fetch_max(now.as_nanos(), Relaxed);
+    }
+    /// When it was done, by the run's `end`: its last byte was with the receiving application.
+    pub fn done(&self, end: Time) -> Option<Time> {
+        let last_read = || Time::from_nanos(self.last_read.load(Relaxed));
+        match self.app {
+            _ if self.tool.is_some() => PlannedFlow::time(&self.finished),
+            App::Bulk { .. } => (self.delivered.load(Relaxed) >= self.total.load(Relaxed)).then(last_read),
+            _ if self.is_udp() => {
+                let duration = self.app.datagrams().and_then(|pattern| pattern.duration);
+                let until = duration.map(|d| self.start + d).filter(|&until| until <= end);
+                until.map(|until| until.max(last_read()))
+            }
+            _ => PlannedFlow::time(&self.finished),
+        }
+    }
+    /// Its own time, by the run's `end`.
+    pub fn active(&self, end: Time) -> Span {
         let from = PlannedFlow::time(&self.established).unwrap_or(self.start);
-        PlannedFlow::time(&self.finished).unwrap_or(end).since(from)
+        self.done(end).unwrap_or(end).since(from)
     }
 }
 
@@ -160,12 +208,16 @@ impl FlowPlan {
         ports.into_iter().find_map(leg)
     }
 
-    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
-        let f = &scenario.flows[of];
-        let udp = f.app.is_datagrams();
-        let flow = self.flows.len();
-        let mut at = f.from;
-        let mut cc = f.cc;
+    /// One connection of the next flow, over its relays.
+    fn connect(
+        &mut self,
+        scenario: &Scenario,
+        of: usize,
+        connection: usize,
+        controls: &Controls,
+    ) -> Result<(), LabError> {
+        let (f, flow) = (&scenario.flows[of], self.flows.len());
+        let (mut at, mut cc) = (f.from, f.cc);
         let stops = f.via.iter().map(|&r| Some(&scenario.relays[r])).chain([None]);
         for (i, relay) in stops.enumerate() {
             let to = relay.map_or(f.to, |r| r.host);
@@ -174,6 +226,7 @@ impl FlowPlan {
             }
             self.legs.push(Leg {
                 flow,
+                connection,
                 first: i == 0,
                 last: relay.is_none(),
                 from: at,
@@ -184,6 +237,16 @@ impl FlowPlan {
             });
             at = to;
             cc = relay.and_then(|r| r.cc).unwrap_or(f.cc);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, scenario: &Scenario, of: usize, n: u32, controls: &Controls) -> Result<(), LabError> {
+        let f = &scenario.flows[of];
+        let udp = f.app.is_datagrams();
+        let asking = f.app.asking().filter(|_| f.tool.is_none());
+        for connection in 0..asking.map_or(1, |a| a.connections as usize) {
+            self.connect(scenario, of, connection, controls)?;
         }
         self.flows.push(PlannedFlow {
             of,
@@ -202,10 +265,14 @@ impl FlowPlan {
             tool: f.tool.clone(),
             count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,
+            counted: scenario.measure.unwrap_or([Span::ZERO, scenario.duration]).map(|t| Time::ZERO + t),
             delivered: AtomicU64::new(0),
+            last_read: AtomicU64::new(0),
+            total: AtomicU64::new(NEVER),
             established: AtomicU64::new(NEVER),
             finished: AtomicU64::new(NEVER),
-            completed: AtomicU64::new(0),
+            answerer: Mutex::new(asking.map(Answerer::new)),
+            asker: Mutex::new(None),
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),

@@ -109,7 +109,7 @@ impl DatagramSink {
         for _ in 0..TURN {
             let room = if self.answers { buffer.len() } else { HEAD };
             let Ok(n) = self.socket.recv(&mut buffer[..room]) else { break };
-            flow.delivered.fetch_add(n as u64, Relaxed);
+            flow.take(clock.now(), n as u64);
             if self.answers {
                 let _ = self.socket.send(&buffer[..n.min(room)]);
             } else {
@@ -125,7 +125,7 @@ fn note(flow: &PlannedFlow, head: &[u8], now: Time) {
     let delay = now.since(Time::from_nanos(u64::from_ne_bytes(*sent)));
     match number(head) {
         Some(number) => flow.meter_of(number, |meter| meter.handle_arrival(number, delay)),
-        None => flow.record(delay),
+        None => flow.record(now, delay),
     }
 }
 

@@ -34,5 +34,5 @@ pub use model::{
 pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};
-pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Stretch};
+pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;

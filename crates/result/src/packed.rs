@@ -2,7 +2,9 @@
 //! how finished runs are kept until all are there. For the same version of this program alone: nothing in it says what
 //! the columns are.
 
-use crate::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Run, read_json, to_json};
+use crate::{
+    Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Response, Run, read_json, to_json,
+};
 
 /// Bytes as they are put together: lists of numbers and texts, each with its length before it.
 #[derive(Default)]
@@ -45,6 +47,9 @@ impl Packer {
             self.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_le_bytes);
             self.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_le_bytes);
             self.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_le_bytes);
+            self.numbers(&s.responses.iter().map(|r| r.start_s).collect::<Vec<_>>(), f64::to_le_bytes);
+            self.numbers(&s.responses.iter().map(|r| r.seconds).collect::<Vec<_>>(), f64::to_le_bytes);
+            self.texts(&s.responses.iter().map(|r| &r.what).collect::<Vec<_>>());
         }
         self.count(element_series.len() as u64);
         for s in element_series {
@@ -120,6 +125,10 @@ impl Unpacker<'_> {
             let lens = self.numbers(u32::from_le_bytes)?;
             let places = times.into_iter().zip(bytes).zip(lens);
             s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
+            let (starts, took) = (self.numbers(f64::from_le_bytes)?, self.numbers(f64::from_le_bytes)?);
+            let rows = starts.into_iter().zip(took).zip(self.texts()?);
+            s.responses =
+                rows.map(|((start_s, seconds), what)| Response { start_s, seconds, what }).collect();
             o.flow_series.push(s);
         }
         for _ in 0..self.count()? {

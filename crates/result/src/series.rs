@@ -22,6 +22,9 @@ columns! {
         /// carried most, where a program opened several; none where the path cannot tell the program's packets by
         /// their port, as `lost_packets` is unknown then.
         pub resent: Vec<Resent>,
+        /// What it asked for and how long that took, in the order in which it came; not a column. Of more than a million
+        /// a random sample.
+        pub responses: Vec<Response>,
     }
 
     /// A flow at one moment: a row of [`FlowSeries`].
@@ -80,6 +83,18 @@ pub struct Resent {
     pub byte: u64,
     /// Payload bytes.
     pub len: u32,
+}
+
+/// An exchange of request and answer, an object of a page, or a whole page.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Response {
+    /// When it was asked for, seconds since the run began: when the asking application would have it. So the first on a
+    /// connection includes its handshake.
+    pub start_s: f64,
+    /// Seconds to the last byte.
+    pub seconds: f64,
+    /// What it was: a name of [`units::Awaited`].
+    pub what: String,
 }
 
 columns! {

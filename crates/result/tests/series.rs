@@ -108,7 +108,7 @@ fn files(runs: &[Sampled]) -> [Vec<u8>; 3] {
 }
 
 fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<VariantSeries>, SeriesError> {
-    read_series(&files[0], &files[1], Some(&files[2]), run)
+    read_series(&files[0], &files[1], Some(&files[2]), Some(&files[3]), run)
 }
 
 /// Everything of them, to the last bit: `Debug` writes doubles so that they read back.
@@ -146,7 +146,7 @@ fn what_was_written_reads_back_to_the_last_bit() {
     wanted.remove(0);
     wanted[0].flows.remove(0);
     assert_eq!(text(&got), text(&wanted), "what the run does not name is passed over");
-    let without = read_series(&files[0], &files[1], None, &run(&first)).unwrap();
+    let without = read_series(&files[0], &files[1], None, None, &run(&first)).unwrap();
     assert!(without[0].flows[0].resent.is_empty() && without[0].flows[0].time_s.len() == 3000);
 }
 
@@ -163,7 +163,10 @@ fn the_wrong_file_is_named() {
     let o = [outcome("v", Clock::Sim, [10, 10, 10], 5)];
     let [flows, elements, resent] = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
     let said = |files: [&[u8]; 3]| {
-        read_series(files[0], files[1], Some(files[2]), &run(&o)).map(|_| ()).unwrap_err().to_string()
+        read_series(files[0], files[1], Some(files[2]), Some(files[3]), &run(&o))
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(said([b"", &elements, &resent]), "flows.parquet is no Parquet file, or was cut");
     assert_eq!(

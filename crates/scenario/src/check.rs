@@ -20,6 +20,8 @@ const LONGEST: Span = Span::from_secs(24 * 3600);
 const MOST_SAMPLES: u64 = 10_000_000;
 const MOST_CONNECTIONS: u64 = 100_000;
 const MOST_NAMED: usize = 1000;
+const MOST_OBJECTS: u32 = 10_000;
+const MOST_OF_A_PAGE: u32 = 256;
 
 /// A fault at the value of `path`.
 fn fault(root: &Node, path: &[&str], cause: RefusalCause) -> Fault {
@@ -79,7 +81,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         let enabled = table.enabled;
         let flow = checks.flow(name, table)?;
         if enabled {
-            connections += u64::from(flow.count);
+            connections += u64::from(flow.count) * u64::from(flow.app.connections());
             if connections > MOST_CONNECTIONS {
                 let allowed = format!("at most {MOST_CONNECTIONS} connections in all flows");
                 return Err(range(root, &["flows", &flow.name, "count"], flow.count, allowed));
@@ -431,6 +433,18 @@ impl Checks<'_> {
             App::Request { request, response, count, .. } => {
                 bytes("request", Some(*request))?;
                 bytes("response", Some(*response))?;
+                if *count == Some(0) { wrong("count", &0, "from 1") } else { Ok(()) }
+            }
+            App::Page { objects, size, connections, request, count, html, .. } => {
+                if !(1..=MOST_OBJECTS).contains(objects) {
+                    return wrong("objects", objects, &format!("1 to {MOST_OBJECTS}"));
+                }
+                bytes("size", Some(*size))?;
+                bytes("request", *request)?;
+                bytes("html", *html)?;
+                if let Some(n) = connections.filter(|n| !(1..=MOST_OF_A_PAGE).contains(n)) {
+                    return wrong("connections", &n, &format!("1 to {MOST_OF_A_PAGE}"));
+                }
                 if *count == Some(0) { wrong("count", &0, "from 1") } else { Ok(()) }
             }
             App::Onoff { on, rate: r, .. } => {

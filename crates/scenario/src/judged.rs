@@ -107,6 +107,7 @@ fn usual(flow: &Flow) -> Goal {
     match flow.app {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
         App::Voice { .. } | App::Probe { .. } => Goal::Delay,
+        App::Page { .. } => Goal::Page,
         App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
     }
 }

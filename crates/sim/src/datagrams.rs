@@ -7,6 +7,7 @@ use chains::ArrivalMeter;
 use result::RealTime;
 use std::ops::Range;
 use transport::{App, Segment, UdpSource, answer};
+use units::Time;
 
 /// A datagram flow.
 pub struct UdpFlow {
@@ -17,13 +18,16 @@ pub struct UdpFlow {
     pub answered: bool,
     /// Payload that reached the other end, copies included.
     pub received_bytes: u64,
+    /// When the last datagram reached the end that notes it; before that when the first is due.
+    pub last: Time,
     pub meter: ArrivalMeter,
 }
 
 impl UdpFlow {
     /// Of an application, without a number yet.
-    pub fn new(app: &App, source: UdpSource, answered: bool) -> UdpFlow {
-        UdpFlow { source, number: 0, answered, received_bytes: 0, meter: ArrivalMeter::new(app) }
+    pub fn new(app: &App, source: UdpSource, answered: bool, start: Time) -> UdpFlow {
+        let meter = ArrivalMeter::new(app);
+        UdpFlow { source, number: 0, answered, received_bytes: 0, last: start, meter }
     }
 
     /// Its directed flow numbers.
@@ -58,6 +62,7 @@ impl SimRun<'_> {
             self.emit_as(flow, number + 1, true, &mut out);
             self.others = out;
         } else {
+            u.last = self.now;
             u.meter.handle_arrival(seg.seq, self.now.since(seg.sent));
         }
     }

@@ -9,11 +9,39 @@ use units::{Span, Stream, Time};
 
 /// A TCP flow: its legs' connections and its application.
 pub struct TcpFlow {
-    /// Connections `legs.start..legs.end`; between them a relay each.
+    /// Legs `legs.start..legs.end`, those of its first connection first.
     pub legs: Range<u32>,
+    /// Legs of a connection; between them a relay each.
+    pub hops: u32,
     pub app: Application,
+    /// Which of a connection's two ends, 0 or 1, is on the side that sends more.
+    pub sending: u32,
     /// Buffers of the relays between the legs.
     pub buffers: Vec<u64>,
+}
+
+impl TcpFlow {
+    /// The outer ends of its connections at its `from` (0) or its `to` (1), in order.
+    pub fn outer(&self, side: u32) -> impl Iterator<Item = usize> + use<> {
+        let (first, hops) = (self.legs.start, self.hops);
+        let connections = (self.legs.end - first) / hops;
+        (0..connections).map(move |n| {
+            let leg = first + n * hops;
+            (if side == 0 { 2 * leg } else { 2 * (leg + hops) - 1 }) as usize
+        })
+    }
+
+    /// Which of its connections a leg belongs to, and that connection's legs.
+    #[inline]
+    pub fn connection_of(&self, leg: u32) -> (usize, Range<u32>) {
+        // One division less for nearly all flows.
+        if self.legs.end - self.legs.start == self.hops {
+            return (0, self.legs.clone());
+        }
+        let n = (leg - self.legs.start) / self.hops;
+        let first = self.legs.start + n * self.hops;
+        (n as usize, first..first + self.hops)
+    }
 }
 
 /// What a flow is made of.
@@ -89,6 +117,26 @@ impl Builder<'_> {
         self.out.established.push(None);
     }
 
+    /// One connection of a flow, over its relays.
+    fn connection(&mut self, index: usize, f: &scenario::Flow, name: &str) {
+        let first = self.out.owner.len();
+        let (mut at, mut cc) = (f.from, f.cc);
+        for (n, &r) in f.via.iter().enumerate() {
+            let relay = &self.scenario.relays[r];
+            let leg = format!("{name}.{n}");
+            self.connect(index, &leg, [cc, f.cc], at, relay.host, f.max_pacing_rate);
+            at = relay.host;
+            cc = relay.cc.unwrap_or(f.cc);
+        }
+        self.connect(index, name, [cc, f.cc], at, f.to, f.max_pacing_rate);
+        // What a relay receives it hands on itself.
+        let last = self.out.owner.len() - 1;
+        for leg in first..=last {
+            self.out.ends[2 * leg].rx.auto_read = leg == first;
+            self.out.ends[2 * leg + 1].rx.auto_read = leg == last;
+        }
+    }
+
     fn add(&mut self, of: u32, i: u32) {
         let f = &self.scenario.flows[of as usize];
         let index = self.out.flows.len();
@@ -99,39 +147,19 @@ impl Builder<'_> {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
                 self.udp.push((index as u32, f.to as u32));
                 let source = UdpSource::new(&pattern, start, stream);
-                FlowKind::Udp(UdpFlow::new(&f.app, source, pattern.answered))
+                FlowKind::Udp(UdpFlow::new(&f.app, source, pattern.answered, start))
             }
             None => {
                 let first = self.out.owner.len() as u32;
-                let mut at = f.from;
-                let mut buffers = Vec::new();
-                let mut cc = f.cc;
-                for (n, &r) in f.via.iter().enumerate() {
-                    let relay = &self.scenario.relays[r];
-                    self.connect(
-                        index,
-                        &format!("{name}.{n}"),
-                        [cc, f.cc],
-                        at,
-                        relay.host,
-                        f.max_pacing_rate,
-                    );
-                    buffers.push(relay.buffer.get());
-                    at = relay.host;
-                    cc = relay.cc.unwrap_or(f.cc);
+                let (sending, app) = (f.app.answers().into(), Application::new(f.app.clone()));
+                self.connection(index, f, &name);
+                for n in 1..app.connections() {
+                    self.connection(index, f, &format!("{name}/{n}"));
                 }
-                self.connect(index, &name, [cc, f.cc], at, f.to, f.max_pacing_rate);
                 let legs = first..self.out.owner.len() as u32;
-                // What a relay receives it hands on itself.
-                for c in legs.start..legs.end {
-                    if c > legs.start {
-                        self.out.ends[2 * c as usize].rx.auto_read = false;
-                    }
-                    if c + 1 < legs.end {
-                        self.out.ends[2 * c as usize + 1].rx.auto_read = false;
-                    }
-                }
-                FlowKind::Tcp(TcpFlow { legs, app: Application::new(f.app.clone()), buffers })
+                let hops = f.via.len() as u32 + 1;
+                let buffers = f.via.iter().map(|&r| self.scenario.relays[r].buffer.get()).collect();
+                FlowKind::Tcp(TcpFlow { legs, hops, app, sending, buffers })
             }
         };
         let cc = if matches!(kind, FlowKind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
@@ -186,41 +214,57 @@ impl SimFlows {
         b.out
     }
 
-    /// The sender that a flow's time series show: the client's, of the first leg.
-    pub fn first_sender(&self, flow: &TcpFlow) -> &Sender {
-        &self.ends[2 * flow.legs.start as usize].tx
+    /// The sender that a flow's time series show: at the side that sends more, of the connection that carries most.
+    pub fn main_sender(&self, flow: &TcpFlow) -> &Sender {
+        &self.main_end(flow).tx
     }
 
-    /// Has every first sender keep its retransmissions.
+    /// The end that it is of.
+    pub fn main_end(&self, flow: &TcpFlow) -> &Tcp {
+        // Of several that carry the same, the first.
+        let ends = flow.outer(flow.sending).map(|end| &self.ends[end]);
+        let most = ends.reduce(|most, end| if end.tx.s.snd_una > most.tx.s.snd_una { end } else { most });
+        most.unwrap_or(&self.ends[2 * flow.legs.start as usize])
+    }
+
+    /// What the senders on that side have sent again.
+    pub fn retransmitted(&self, flow: &TcpFlow) -> u64 {
+        flow.outer(flow.sending).map(|end| self.ends[end].tx.stats.retransmitted).sum()
+    }
+
+    /// Has every such sender keep its retransmissions.
     pub fn keep_resent(&mut self) {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
-                self.ends[2 * t.legs.start as usize].tx.again = Some(Vec::new());
+                for end in t.outer(t.sending) {
+                    self.ends[end].tx.again = Some(Vec::new());
+                }
             }
         }
     }
 
-    /// Payload delivered to the receiving application so far. An exchange counts both ways.
+    /// Payload delivered to the receiving application so far, of the direction in which the flow sends more.
     pub fn delivered(&self, flow: &SimFlow) -> u64 {
         match &flow.kind {
             FlowKind::Udp(u) => u.received_bytes,
-            FlowKind::Tcp(t) => {
-                let server = &self.ends[2 * t.legs.end as usize - 1];
-                let back =
-                    if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
-                server.rx.copied + back
-            }
+            FlowKind::Tcp(t) => t.outer(1 - t.sending).map(|end| self.ends[end].rx.copied).sum(),
         }
     }
 
-    /// Seconds over which a flow's goodput counts.
-    pub fn measured(&self, flow: &SimFlow, end: Time) -> Span {
+    /// When a flow was done: its last byte was with the receiving application.
+    pub fn done(&self, flow: &SimFlow) -> Option<Time> {
         match &flow.kind {
-            FlowKind::Udp(_) => end.since(flow.start),
-            FlowKind::Tcp(t) => {
-                let from = self.established[t.legs.start as usize].unwrap_or(flow.start);
-                t.app.finished.unwrap_or(end).since(from)
-            }
+            FlowKind::Udp(u) => u.source.ended().map(|end| end.max(u.last)),
+            FlowKind::Tcp(t) => t.app.finished,
         }
+    }
+
+    /// A flow's own time, in a run that came to `end`.
+    pub fn active(&self, flow: &SimFlow, end: Time) -> Span {
+        let from = match &flow.kind {
+            FlowKind::Udp(_) => None,
+            FlowKind::Tcp(t) => self.established[t.legs.start as usize],
+        };
+        self.done(flow).unwrap_or(end).since(from.unwrap_or(flow.start))
     }
 }

@@ -9,16 +9,17 @@ impl SimRun<'_> {
     pub(crate) fn handle_relayed(&mut self, flow_index: u32, end: u32) {
         let now = self.now;
         let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
-        let legs = t.legs.clone();
+        let (number, legs) = t.connection_of(end / 2);
         let (client, server) = (2 * legs.start, 2 * legs.end - 1);
         let mut out = std::mem::take(&mut self.others);
         let side = if end == client { Some(Side::Client) } else { (end == server).then_some(Side::Server) };
         if let Some(side) = side {
-            t.app.handle_progress(now, side, &mut self.flows.ends[end as usize], &mut out);
+            t.app.handle_progress(now, side, number, &mut self.flows.ends[end as usize], &mut out);
             let wake = t.app.next_wake();
             self.order += 1;
             self.far.set(self.flows.ends.len() as u32 + flow_index, wake, self.order);
             self.emit(end, &mut out);
+            self.ask(flow_index, &mut out);
         }
         // The relay next to this end: its two ends are numbered one after the other.
         let connection = end / 2;

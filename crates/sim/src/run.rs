@@ -129,7 +129,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     for to in targets {
         network.learn(scenario, to as usize);
     }
-    let collector = Collector::new(&flows, &network);
+    let collector = Collector::new(scenario, &flows, &network);
     let owners = flows.ends.len() + flows.flows.len();
     let restless = match options.unrest {
         true => RestlessHosts::new(scenario, options.seed, &mut flows),
@@ -281,25 +281,44 @@ impl SimRun<'_> {
             FlowKind::Tcp(t) => {
                 let client = 2 * t.legs.start;
                 let end = &mut self.flows.ends[client as usize];
-                if flow.started {
+                let begins = !std::mem::replace(&mut flow.started, true);
+                if !begins {
                     t.app.handle_wake(now, end, &mut out);
                     // What it stopped may have arrived already.
-                    let server = &mut self.flows.ends[2 * t.legs.end as usize - 1];
-                    t.app.handle_progress(now, Side::Server, server, &mut self.others);
+                    let server = &mut self.flows.ends[2 * (t.legs.start + t.hops) as usize - 1];
+                    t.app.handle_progress(now, Side::Server, 0, server, &mut self.others);
                 } else {
-                    flow.started = true;
                     t.app.start(now, end, &mut out);
                     end.connect(now, &mut out);
                 }
-                let wake = t.app.next_wake();
+                let (wake, clients) = (t.app.next_wake(), t.outer(0));
                 self.emit(client, &mut out);
                 self.arm_end(client);
+                for end in clients.skip(1).filter(|_| begins) {
+                    self.flows.ends[end].connect(now, &mut out);
+                    self.emit(end as u32, &mut out);
+                    self.arm_end(end as u32);
+                }
+                self.ask(index, &mut out);
                 wake
             }
         };
         self.segments = out;
         self.order += 1;
         self.far.set(self.flows.ends.len() as u32 + index, wake, self.order);
+    }
+
+    /// Writes the requests that a flow's application has for its connections.
+    #[inline]
+    pub(crate) fn ask(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
+        while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
+            && let Some(ask) = t.app.take_ask()
+        {
+            let end = 2 * (t.legs.start + ask.connection as u32 * t.hops);
+            self.flows.ends[end as usize].write(self.now, ask.request, true, out);
+            self.emit(end, out);
+            self.arm_end(end);
+        }
     }
 
     /// Sends an end's segments.
@@ -412,26 +431,28 @@ impl SimRun<'_> {
         let connection = end as usize / 2;
         let flow_index = self.flows.owner[connection];
         let flow = &mut self.flows.flows[flow_index as usize];
-        if let Some(rtt) = tcp.tx.take_rtt()
-            && end % 2 == 0
-        {
-            self.collector.rtts[flow_index as usize].record(rtt);
-        }
+        let rtt = tcp.tx.take_rtt();
         if end % 2 == 0 && self.flows.established[connection].is_none() && tcp.is_established() {
             self.flows.established[connection] = Some(now);
         }
         let FlowKind::Tcp(t) = &mut flow.kind else { return };
-        let relays = t.legs.end - t.legs.start > 1;
-        if !relays {
+        if let Some(rtt) = rtt
+            && end % 2 == t.sending
+        {
+            self.collector.record(now, flow_index as usize, rtt);
+        }
+        if t.hops == 1 {
             let side = if end % 2 == 0 { Side::Client } else { Side::Server };
+            let number = connection - t.legs.start as usize;
             let before = t.app.next_wake();
-            t.app.handle_progress(now, side, tcp, &mut out);
+            t.app.handle_progress(now, side, number, tcp, &mut out);
             let after = t.app.next_wake();
             if before != after {
                 self.order += 1;
                 self.far.set(self.flows.ends.len() as u32 + flow_index, after, self.order);
             }
             self.emit(end, &mut out);
+            self.ask(flow_index, &mut out);
         } else {
             self.emit(end, &mut out);
             self.handle_relayed(flow_index, end);

@@ -127,6 +127,9 @@ fn app() -> impl Strategy<Value = String> {
         (1u32..20_000, 1u32..50_000, 0u32..50).prop_map(|(q, r, t)| format!(
             "{{ kind = \"request\", request = \"{q}B\", response = \"{r}B\", think = \"{t}ms\" }}"
         )),
+        (1u32..20, 1u32..20_000, 1u32..7, 0u32..50).prop_map(|(n, size, connections, t)| format!(
+            "{{ kind = \"page\", objects = {n}, size = \"{size}B\", connections = {connections}, html = \"{size}B\", think = \"{t}ms\" }}"
+        )),
         (10u32..500, 10u32..500, 50u32..5000).prop_map(|(on, off, r)| format!(
             "{{ kind = \"onoff\", on = \"{on}ms\", off = \"{off}ms\", rate = \"{r}kbit/s\" }}"
         )),

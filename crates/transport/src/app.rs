@@ -1,11 +1,14 @@
-//! What a flow's two ends do with their connection: bulk, request/response, on-off.
+//! What a flow's two ends do with their connections: bulk, request/response, pages, on-off.
 //!
-//! `from` is the client. After every input to either end the caller lets the application look
-//! ([`Application::handle_progress`]); it also has timers of its own.
+//! `from` is the client. After every input to an end the caller lets the application look
+//! ([`Application::handle_progress`]); it also has timers of its own. After each of these calls the caller writes what
+//! [`Application::take_ask`] yields.
 
+use crate::asker::{Answerer, Ask, Asker};
 use crate::config::App;
 use crate::segment::Segment;
 use crate::tcp::Tcp;
+use std::collections::VecDeque;
 use units::{Span, Time};
 
 /// More than any run sends.
@@ -29,12 +32,13 @@ pub struct Application {
     wake: Option<Time>,
     on: bool,
     phase_end: Time,
-    asked: u64,
-    answered: u64,
+    /// Who asks, if exchanges are what it does, and who answers.
+    pub asker: Option<Asker>,
+    answerer: Option<Answerer>,
+    /// Requests to be written.
+    asks: VecDeque<Ask>,
     /// Bytes the stream has in all, once nothing more will be written; or written in this burst.
     total: Option<u64>,
-    /// Exchanges completed.
-    pub completed: u64,
     /// When it had nothing more to do: the last byte was delivered, the last answer was in.
     pub finished: Option<Time>,
 }
@@ -42,15 +46,16 @@ pub struct Application {
 impl Application {
     /// Not started.
     pub fn new(app: App) -> Application {
+        let asking = app.asking();
         Application {
             app,
             wake: None,
             on: false,
             phase_end: Time::ZERO,
-            asked: 0,
-            answered: 0,
+            asker: asking.map(Asker::new),
+            answerer: asking.map(Answerer::new),
+            asks: VecDeque::new(),
             total: None,
-            completed: 0,
             finished: None,
         }
     }
@@ -61,12 +66,12 @@ impl Application {
         self.wake
     }
 
-    /// Whether exchanges are what it counts.
-    pub fn counts_exchanges(&self) -> bool {
-        matches!(self.app, App::Request { .. })
+    /// How many connections it has.
+    pub fn connections(&self) -> u32 {
+        self.asker.as_ref().map_or(1, |a| a.lines())
     }
 
-    /// The flow begins: the client acts.
+    /// The flow begins: the client acts. What an asker writes is in [`Application::asks`].
     pub fn start(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
         match self.app {
             App::Bulk { duration, bytes } => {
@@ -74,21 +79,29 @@ impl Application {
                 self.total = bytes.map(|b| b.get());
                 self.wake = duration.map(|d| now + d);
             }
-            App::Request { request, .. } => {
-                self.asked = 1;
-                client.write(now, request.get(), true, out);
-            }
             App::Onoff { .. } => {
                 self.phase_end = now;
                 self.handle_wake(now, client, out);
+            }
+            App::Request { .. } | App::Page { .. } => {
+                if let Some(asker) = &mut self.asker {
+                    asker.start(now, &mut self.asks);
+                }
             }
             App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
         }
     }
 
-    /// Something arrived at `side`.
+    /// Something arrived at `side` of one of its connections.
     #[inline]
-    pub fn handle_progress(&mut self, now: Time, side: Side, end: &mut Tcp, out: &mut Vec<Segment>) {
+    pub fn handle_progress(
+        &mut self,
+        now: Time,
+        side: Side,
+        connection: usize,
+        end: &mut Tcp,
+        out: &mut Vec<Segment>,
+    ) {
         match self.app {
             App::Bulk { .. }
                 if side == Side::Server
@@ -98,34 +111,32 @@ impl Application {
                 self.finished = Some(now);
                 self.wake = None;
             }
-            App::Request { request, response, think, count } => match side {
-                Side::Server => {
-                    while end.rx.rcv_nxt >= (self.answered + 1) * request.get().max(1)
-                        && self.answered < self.asked
-                    {
-                        self.answered += 1;
-                        end.write(now, response.get(), true, out);
-                    }
-                }
-                Side::Client => {
-                    if self.completed < self.asked && end.rx.rcv_nxt >= self.asked * response.get().max(1) {
-                        self.completed = self.asked;
-                        if count.is_some_and(|c| self.completed >= c) {
-                            self.finished = Some(now);
-                        } else {
-                            match think {
-                                Some(pause) if !pause.is_zero() => self.wake = Some(now + pause),
-                                _ => {
-                                    self.asked += 1;
-                                    end.write(now, request.get(), true, out);
-                                }
-                            }
-                        }
-                    }
-                }
-            },
+            App::Request { .. } | App::Page { .. } => self.exchange(now, side, connection, end, out),
             _ => {}
         }
+    }
+
+    fn exchange(&mut self, now: Time, side: Side, connection: usize, end: &mut Tcp, out: &mut Vec<Segment>) {
+        let (Some(asker), Some(answerer)) = (&mut self.asker, &mut self.answerer) else { return };
+        let read = end.rx.rcv_nxt;
+        if side == Side::Server {
+            while let Some(answer) = answerer.next(connection, read) {
+                end.write(now, answer, true, out);
+            }
+        } else if end.is_established() {
+            asker.handle_up(connection, &mut self.asks);
+            asker.handle_read(now, connection, read, &mut self.asks);
+            (self.wake, self.finished) = (asker.next_wake(), asker.finished);
+        }
+    }
+
+    /// The next request that is to be written, on a connection of the client's.
+    pub fn take_ask(&mut self) -> Option<Ask> {
+        let ask = self.asks.pop_front()?;
+        if let Some(answerer) = &mut self.answerer {
+            answerer.expect(ask);
+        }
+        Some(ask)
     }
 
     /// A timer of the application's own.
@@ -137,9 +148,10 @@ impl Application {
                 client.truncate();
                 self.total = Some(client.tx.s.snd_nxt);
             }
-            App::Request { request, .. } => {
-                self.asked += 1;
-                client.write(now, request.get(), true, out);
+            App::Request { .. } | App::Page { .. } => {
+                if let Some(asker) = &mut self.asker {
+                    asker.handle_wake(now, &mut self.asks);
+                }
             }
             App::Onoff { on, off, rate } => {
                 if now >= self.phase_end {

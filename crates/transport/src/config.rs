@@ -103,7 +103,7 @@ pub enum Arrival {
     Poisson,
 }
 
-/// What a flow does. `bulk`, `request`, `onoff` ride on TCP; `udp`, `voice`, `probe` on UDP.
+/// What a flow does. `bulk`, `request`, `page`, `onoff` ride on TCP; `udp`, `voice`, `probe` on UDP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum App {
@@ -128,6 +128,29 @@ pub enum App {
         /// How many exchanges; without it, to the end of the run.
         #[serde(default)]
         count: Option<u64>,
+    },
+    /// Pages as a browser loads them over HTTP/1.1: `from` opens its connections and asks on each for the next object when
+    /// the one before is there, `to` answers, then `from` thinks. One flow of the result, whatever its connections.
+    Page {
+        /// Objects of a page.
+        objects: u32,
+        /// Size of an object.
+        size: Bytes,
+        /// Connections over which they come (default 6).
+        #[serde(default)]
+        connections: Option<u32>,
+        /// Size of a request (default 400 B).
+        #[serde(default)]
+        request: Option<Bytes>,
+        /// Pause between a page and the next, which comes over the same connections.
+        #[serde(default)]
+        think: Option<Span>,
+        /// How many pages; without it, to the end of the run.
+        #[serde(default)]
+        count: Option<u64>,
+        /// Size of the document that comes first and names the objects; without it all are known at once.
+        #[serde(default)]
+        html: Option<Bytes>,
     },
     /// Bulk in bursts: sends for `on`, pauses for `off`.
     Onoff {
@@ -177,6 +200,30 @@ pub enum App {
         #[serde(default)]
         duration: Option<Span>,
     },
+}
+
+impl App {
+    /// Whether the flow's `to` sends more than its `from`: then it is the side whose sending a result tells of.
+    pub fn answers(&self) -> bool {
+        self.asking().is_some_and(|asking| {
+            let [answers, requests] = asking.sizes();
+            answers > requests
+        })
+    }
+
+    /// How many connections it opens.
+    pub fn connections(&self) -> u32 {
+        self.asking().map_or(1, |asking| asking.connections)
+    }
+
+    /// Whether it comes to an end by itself, given time.
+    pub fn has_end(&self) -> bool {
+        match self {
+            App::Bulk { duration, bytes } => duration.is_some() || bytes.is_some(),
+            App::Request { count, .. } | App::Page { count, .. } => count.is_some(),
+            App::Onoff { .. } | App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => false,
+        }
+    }
 }
 
 /// `TCP_MSS_DEFAULT`: what a peer takes that says nothing (RFC 9293 section 3.7.1).

@@ -2,7 +2,9 @@
 //! split-TCP relays. State machines without a clock: `now` is an argument of every call.
 
 mod app;
+mod asker;
 mod config;
+mod exchanges;
 mod receive;
 mod relay;
 mod rtt;
@@ -16,7 +18,9 @@ mod wheel;
 mod windows;
 
 pub use app::{Application, Side};
+pub use asker::{Answerer, Ask, Asker, Asking, PAGE_CONNECTIONS};
 pub use config::{App, Arrival, Limits, MtuProbing, Offer, Profile, Stack};
+pub use exchanges::{Exchange, ExchangeLog};
 pub use receive::Receiver;
 pub use relay::pump;
 pub use rtt::Rtt;

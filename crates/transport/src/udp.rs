@@ -55,7 +55,7 @@ impl App {
                 let probes = even(interval.unwrap_or(PROBE_INTERVAL), size, duration);
                 Some(DatagramPattern { answered: true, ..probes })
             }
-            App::Bulk { .. } | App::Request { .. } | App::Onoff { .. } => None,
+            App::Bulk { .. } | App::Request { .. } | App::Page { .. } | App::Onoff { .. } => None,
         }
     }
 
@@ -93,6 +93,11 @@ impl UdpSource {
     /// When the next datagram is due.
     pub fn next_wake(&self) -> Option<Time> {
         self.next
+    }
+
+    /// When it stopped, if it has.
+    pub fn ended(&self) -> Option<Time> {
+        self.until.filter(|_| self.next.is_none())
     }
 
     /// Sends what is due.

@@ -1,7 +1,7 @@
 //! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
 //! [`Speed`], [`Length`] and [`Frequency`] for what moves. And what all crates share besides: named random
-//! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, and the [`Goal`] that a scenario states and a result is
-//! judged by.
+//! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, the [`Goal`] that a scenario states and a result is
+//! judged by, and what is [`Awaited`].
 //!
 //! One rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
@@ -9,6 +9,7 @@
 //!
 //! One parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024. See [`parse`].
 
+mod awaited;
 mod choices;
 mod goal;
 mod label;
@@ -16,6 +17,7 @@ mod parse;
 mod quantity;
 mod random;
 
+pub use awaited::Awaited;
 pub use choices::Choices;
 pub use goal::Goal;
 pub use label::Label;

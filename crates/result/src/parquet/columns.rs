@@ -102,5 +102,20 @@ pub const RETRANSMISSIONS: File = File {
     ],
 };
 
+/// How long what flows asked for took.
+pub const RESPONSES: File = File {
+    name: "responses.parquet",
+    about: "an exchange of a `request` flow; an object, the first document or the whole of a page",
+    columns: &[
+        VARIANT,
+        CLOCK,
+        REPEAT,
+        FLOW,
+        column("start_s", ColumnKind::Real, "when it was asked for, seconds since the run began"),
+        column("seconds", ColumnKind::Real, "from then to the last byte of what was asked for"),
+        column("what", ColumnKind::Text, "`answer`, `html`, `object` or `page`"),
+    ],
+};
+
 /// Every file.
-pub const FILES: [File; 4] = [FLOWS, STATES, ELEMENTS, RETRANSMISSIONS];
+pub const FILES: [File; 5] = [FLOWS, STATES, ELEMENTS, RETRANSMISSIONS, RESPONSES];

@@ -18,7 +18,9 @@ mod table;
 mod write;
 
 pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
-pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RETRANSMISSIONS, STATES};
+pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
 pub use read::{VariantSeries, read_series};
 pub use table::SeriesError;
-pub use write::{FileOrigin, Sampled, write_elements, write_flows, write_retransmissions, write_states};
+pub use write::{
+    FileOrigin, Sampled, write_elements, write_flows, write_responses, write_retransmissions, write_states,
+};

@@ -1,8 +1,8 @@
 //! Series read back from a result's folder.
 
-use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, RETRANSMISSIONS};
+use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS};
 use super::table::{ParquetTable, SeriesError};
-use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Run, VariantResult};
+use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Response, Run, VariantResult};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub struct VariantSeries {
 }
 
 /// The first repeat's series of each of the run's variants, as they were written. Each file is given as its bytes;
-/// older results have no `retransmissions.parquet`.
+/// older results have no `retransmissions.parquet` and no `responses.parquet`.
 ///
 /// Columns that an older file lacks come back as zeros (numbers that may be unknown: as unknown), columns that
 /// are not known here are passed over, as are flows and elements that the run does not name.
@@ -30,6 +30,7 @@ pub fn read_series(
     flows: &[u8],
     elements: &[u8],
     retransmissions: Option<&[u8]>,
+    responses: Option<&[u8]>,
     run: &Run,
 ) -> Result<Vec<VariantSeries>, SeriesError> {
     let mut of_flows =
@@ -37,6 +38,9 @@ pub fn read_series(
     read_flows(&ParquetTable::open(FLOWS, flows)?, &mut of_flows)?;
     if let Some(bytes) = retransmissions {
         read_resent(&ParquetTable::open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
+    }
+    if let Some(bytes) = responses {
+        read_responses(&ParquetTable::open(RESPONSES, bytes)?, &mut of_flows)?;
     }
     let named = |name: &str| ElementSeries { name: name.into(), ..ElementSeries::default() };
     let mut of_elements = Slots::new(run, |v| v.elements.iter().map(|e| e.name.as_str()).collect(), named);
@@ -252,6 +256,30 @@ fn read_resent(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<()
         for stretch in &g.stretches {
             let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i] };
             slots.all[stretch.of].resent.extend(stretch.rows.clone().map(row));
+        }
+    }
+    Ok(())
+}
+
+fn read_responses(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
+    let [start, seconds, what] = ["start_s", "seconds", "what"].map(|name| table.column(name));
+    for group in 0..table.groups() {
+        let g = Group::new(table, group, slots)?;
+        let (starts, times) = (table.reals(group, start)?, table.reals(group, seconds)?);
+        let (cells, texts) = table.texts(group, what)?;
+        for stretch in &g.stretches {
+            for i in stretch.rows.clone() {
+                let known = |all: &[Option<f64>], column| {
+                    let number = all[i].filter(|x| x.is_finite() && *x >= 0.0);
+                    number.ok_or_else(|| table.wrong(column, "has what is no time"))
+                };
+                let response = Response {
+                    start_s: known(&starts, start)?,
+                    seconds: known(&times, seconds)?,
+                    what: texts[cells[i]].clone(),
+                };
+                slots.all[stretch.of].responses.push(response);
+            }
         }
     }
     Ok(())

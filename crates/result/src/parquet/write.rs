@@ -1,6 +1,6 @@
 //! The files, written row group by row group.
 
-use super::columns::{ELEMENTS, FLOWS, File, RETRANSMISSIONS, STATES};
+use super::columns::{ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
 use super::sheet::{ParquetSheet, RowBlock, text};
 use crate::{Columns, FlowSeries, Outcome, SCHEMA};
 use parquet::data_type::ByteArray;
@@ -88,6 +88,23 @@ pub fn write_retransmissions<W: Write + Send>(
                 b.reals(&resent.iter().map(|r| r.time_s).collect::<Vec<_>>());
                 b.ints(resent.iter().map(|r| Some(r.byte as i64)));
                 b.ints(resent.iter().map(|r| Some(r.len as i64)));
+            })?;
+        }
+    }
+    sheet.close()
+}
+
+/// Writes how long all that flows asked for took to `out` ([`RESPONSES`]).
+pub fn write_responses<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
+    let mut sheet = sheet(out, RESPONSES, origin)?;
+    for run in runs {
+        for series in &run.outcome.flow_series {
+            let responses = &series.responses;
+            sheet.add(responses.len(), |b| {
+                whose(b, run, &series.name);
+                b.reals(&responses.iter().map(|r| r.start_s).collect::<Vec<_>>());
+                b.reals(&responses.iter().map(|r| r.seconds).collect::<Vec<_>>());
+                b.texts(responses.iter().map(|r| Some(text(&r.what))));
             })?;
         }
     }
