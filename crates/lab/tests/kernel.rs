@@ -468,3 +468,68 @@ fn a_black_hole_lasts_until_the_sender_looks_for_the_mtu() {
         }
     }
 }
+
+/// A call and a probe on an empty path: every datagram takes what the path takes, and is heard.
+#[test]
+fn datagrams_take_what_the_path_takes() {
+    let text = r#"
+duration = "2s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "2Mbit/s", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.call]
+from = "a"
+to = "b"
+app = { kind = "voice", codec = "g711" }
+[flows.ping]
+from = "a"
+to = "b"
+start = "5ms"
+app = { kind = "probe", interval = "50ms", size = 250 }
+[flows.short]
+from = "b"
+to = "a"
+app = { kind = "udp", rate = "32kbit/s", size = 40 }
+"#;
+    let Some(o) = run(text) else { return };
+    let [call, ping, short] = &o.variant.flows[..] else { panic!("three flows") };
+    let heard = call.real_time.expect("datagrams have it");
+    // 200 bytes at 2 Mbit/s, and the delay.
+    near(heard.delay_ms.p50, 20.8, 0.05);
+    assert_eq!((heard.lost, heard.loss_bursts, call.lost_packets), (0.0, 0, Some(0)));
+    assert!(heard.jitter_ms < 1.0 && heard.late.unwrap() < 0.02, "{heard:?}");
+    near(heard.mos.unwrap(), 4.36, 0.02);
+    let back = ping.real_time.expect("datagrams have it");
+    near(back.delay_ms.p50, 41.0, 0.05);
+    assert_eq!((back.lost, back.mos, ping.rtt_ms), (0.0, None, back.delay_ms));
+    assert!((38..=40).contains(&ping.sent_packets), "{}", ping.sent_packets);
+    near(ping.delivered_bytes as f64, ping.sent_packets as f64 * 222.0, 0.03);
+    // No room for a number beside the time.
+    assert!(short.real_time.is_none());
+    near(short.rtt_ms.p50, 20.0, 0.05);
+    let last = |i: usize| o.flow_series[i].delay_ms.iter().rev().flatten().next().copied();
+    near(last(0).unwrap(), 20.8, 0.2);
+    near(last(1).unwrap(), 41.0, 0.2);
+    assert_eq!(last(2), None);
+}
+
+/// Three of four are dropped in a queue, and known by their numbers.
+#[test]
+fn losses_of_datagrams_are_those_of_the_path() {
+    let text = r#"
+duration = "2s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "1Mbit/s", queue = { kind = "fifo", packets = 20 } }]
+[flows.f]
+from = "a"
+to = "b"
+app = { kind = "udp", rate = "4Mbit/s", size = 1000 }
+"#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    let (heard, lost) = (f.real_time.unwrap(), f.lost_packets.unwrap() as f64);
+    near(heard.lost, lost / (lost + f.delivered_bytes as f64 / 972.0), 0.01);
+    near(heard.loss_burst_mean, 3.0, 0.15);
+}
