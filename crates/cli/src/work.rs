@@ -69,8 +69,7 @@ impl<'a> Work<'a> {
             (_, FolderState::Other(why)) => refused(format!(
                 "{folder} holds other results ({why}): --out DIR leaves them as they are, --force replaces them"
             )),
-            // Of a file that stages name, or of another version: these alone are no reason to stop.
-            (Some(Some(why)), FolderState::Empty) if self.args.repeat > 0 => refused(format!(
+            (Some(Some(why)), FolderState::Empty) => refused(format!(
                 "{folder} holds unfinished runs of other work ({why}): --out DIR leaves them as they are, --force \
                  replaces them"
             )),
@@ -125,7 +124,6 @@ impl<'a> Work<'a> {
         let missing = missing(&outcomes, self.order.repeats);
         // What a signal ended may say so in its own way.
         let failed = if signal.is_some() { Vec::new() } else { std::mem::take(&mut outcomes.failed) };
-        let partial = missing.is_some();
         let mut problems: Vec<CliProblem> = Vec::new();
         for run in failed {
             let which = format!("{}, {}, repeat {}", run.variant, run.job.clock.name(), run.job.repeat + 1);
@@ -148,7 +146,6 @@ impl<'a> Work<'a> {
         if !some && outcomes.apart.is_empty() {
             self.kept.clear_all();
         }
-        let missing = missing.filter(|_| partial);
         Ok(Worked { outcomes, missing, signal })
     }
 
