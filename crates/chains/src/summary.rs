@@ -2,7 +2,7 @@
 
 use crate::topology;
 use result::{Clock, ElementResult, FlowResult, RttSummary, VariantResult};
-use scenario::{PathLimits, Scenario};
+use scenario::{Flow, PathLimits, Scenario};
 use units::Span;
 
 /// What a clock has counted of one flow of the result.
@@ -73,6 +73,7 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         from: host(of.from),
         to: host(of.to),
         cc: tally.cc,
+        app: kind(of),
         goodput_mbps: mbps(tally.delivered_bytes, tally.measured),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
@@ -85,6 +86,13 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         limit_mbps: limits.flows[tally.of],
         ..FlowResult::default()
     }
+}
+
+/// The application's kind, as scenarios spell it.
+fn kind(flow: &Flow) -> String {
+    // Plain data: nothing in it can fail to serialise.
+    let written = serde_json::to_value(&flow.app).unwrap_or_default();
+    written.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().into()
 }
 
 /// Mbit/s of `bytes` in `span`; 0 in no time.

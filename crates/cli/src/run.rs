@@ -25,7 +25,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let (started, begun) = (SystemTime::now(), Instant::now());
     let outcomes = play(args, &experiment)?;
     let elapsed = begun.elapsed().as_secs_f64();
-    let run = outcomes.run();
+    let mut run = outcomes.run();
+    run.headline = report::headline(&run);
     let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text));
     let provenance = Provenance::new(
         args.scenario.display().to_string(),

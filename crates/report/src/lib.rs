@@ -12,13 +12,14 @@ pub mod plot;
 #[cfg(test)]
 mod schema;
 mod spark;
-mod story;
+pub mod story;
 mod strings;
 mod style;
 mod summary;
 mod table;
 mod wrap;
 
+pub use story::headline;
 pub use page::{PlottedSeries, Shown, page};
 pub use strings::Lang;
 pub use style::Style;
@@ -31,7 +32,13 @@ use result::{FlowSeries, Run};
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = wrap::wrap(&story::story(&[("", run)], Lang::En).text, style.columns(), "");
+    let told = story::story(&[("", run)]);
+    let mut text = wrap::wrap(&told.without_table(Lang::En), style.columns(), "");
+    let goals = story::table(&told, style);
+    if !goals.is_empty() {
+        text += "\n";
+        text += &goals;
+    }
     if !text.is_empty() {
         text.push('\n');
     }
