@@ -2,13 +2,14 @@
 //! lab have in common, which do not know each other.
 //!
 //! A clock calls [`ways`] before it begins, samples with [`element_series`] and [`sample`], and at the end makes its
-//! summary of [`elements`] and of what it has counted of each flow ([`FlowTally`], [`variant`]). The summary holds the
+//! summary of [`elements`] and of what it has counted of each flow ([`FlowTally`], [`outcome`]). The summary holds the
 //! scenario's [`topology`].
 
+mod interval;
 mod summary;
 mod topology;
 mod way;
 
-pub use summary::{FlowTally, Whole, variant};
+pub use summary::{FlowTally, Whole, outcome};
 pub use topology::topology;
 pub use way::{LinkWay, element_series, elements, sample, ways};

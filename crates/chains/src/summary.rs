@@ -1,9 +1,11 @@
 //! What a run is summed up to, whatever clock drove it.
 
-use crate::topology;
-use result::{Clock, ElementResult, FlowResult, RttSummary, VariantResult};
+use crate::{interval, topology};
+use result::{
+    Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RttSummary, VariantResult,
+};
 use scenario::{Flow, PathLimits, Scenario};
-use units::Span;
+use units::{Span, Time};
 
 /// What a clock has counted of one flow of the result.
 #[derive(Clone, Debug, Default)]
@@ -14,10 +16,14 @@ pub struct FlowTally {
     pub of: usize,
     /// Congestion control, or `udp`.
     pub cc: String,
-    /// Payload bytes that reached the receiving application.
+    /// When the scenario has it begin.
+    pub start: Time,
+    /// When it was done: its last byte was with the receiving application. `None` where it went on to the end of the run.
+    pub done: Option<Time>,
+    /// Its own time: from when its connection stood, or its first datagram was due, to when it was done or the run ended.
+    pub active: Span,
+    /// Payload bytes that reached the receiving application, of the direction in which it sends more.
     pub delivered_bytes: u64,
-    /// The time over which they count.
-    pub measured: Span,
     /// Round-trip times.
     pub rtt_ms: RttSummary,
     /// Data packets sent, retransmissions included.
@@ -48,24 +54,42 @@ pub struct Whole<'a> {
     pub duration: Span,
 }
 
-/// The summary of a run, but for what follows from its time series and sums over its flows
-/// ([`result::Outcome::new`]).
-pub fn variant(whole: Whole<'_>, tallies: Vec<FlowTally>, elements: Vec<ElementResult>) -> VariantResult {
+/// What a run yielded. The series are empty where the scenario wants none.
+pub fn outcome(
+    whole: Whole<'_>,
+    tallies: Vec<FlowTally>,
+    elements: Vec<ElementResult>,
+    flow_series: Vec<FlowSeries>,
+    element_series: Vec<ElementSeries>,
+) -> Outcome {
     let Whole { name, clock, scenario, only_flow, duration } = whole;
     let limits = PathLimits::new(scenario, only_flow);
-    VariantResult {
+    let end = Time::ZERO + duration;
+    let interval = interval::measured(scenario, &tallies, end);
+    let goodput = |tally: &FlowTally| {
+        let series = flow_series.iter().find(|s| s.name == tally.name).filter(|_| scenario.measure.is_some());
+        interval::goodput_mbps(tally.delivered_bytes, series, interval, end)
+    };
+    let flow = |tally: FlowTally| FlowResult {
+        goodput_mbps: goodput(&tally),
+        limit_mbps: limits.flows[tally.of],
+        ..flow(scenario, tally)
+    };
+    let variant = VariantResult {
         name: name.into(),
         clock,
         duration_s: duration.as_secs_f64(),
-        flows: tallies.into_iter().map(|tally| flow(scenario, &limits, tally)).collect(),
+        measured_s: interval.map(Time::as_secs_f64),
+        flows: tallies.into_iter().map(flow).collect(),
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
         ..VariantResult::default()
-    }
+    };
+    Outcome::new(variant, flow_series, element_series)
 }
 
-fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResult {
+fn flow(scenario: &Scenario, tally: FlowTally) -> FlowResult {
     let of = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     FlowResult {
@@ -74,7 +98,7 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         to: host(of.to),
         cc: tally.cc,
         app: kind(of),
-        goodput_mbps: mbps(tally.delivered_bytes, tally.measured),
+        active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
         rtt_ms: tally.rtt_ms,
@@ -83,7 +107,6 @@ fn flow(scenario: &Scenario, limits: &PathLimits, tally: FlowTally) -> FlowResul
         completed: tally.completed,
         lost_packets: tally.lost_packets,
         mss_bytes: tally.mss_bytes,
-        limit_mbps: limits.flows[tally.of],
         ..FlowResult::default()
     }
 }
@@ -93,9 +116,4 @@ fn kind(flow: &Flow) -> String {
     // Plain data: nothing in it can fail to serialise.
     let written = serde_json::to_value(&flow.app).unwrap_or_default();
     written.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().into()
-}
-
-/// Mbit/s of `bytes` in `span`; 0 in no time.
-fn mbps(bytes: u64, span: Span) -> f64 {
-    if span.is_zero() { 0.0 } else { bytes as f64 * 8.0 / span.as_secs_f64() / 1e6 }
 }

@@ -1,6 +1,6 @@
 //! Ways and their elements' books, and the summary of a run.
 
-use chains::{FlowTally, LinkWay, Whole, element_series, elements, sample, variant, ways};
+use chains::{FlowTally, LinkWay, Whole, element_series, elements, outcome, sample, ways};
 use path::{Ecn, Outbox, Packet};
 use result::Clock;
 use scenario::{Experiment, Scenario};
@@ -66,20 +66,24 @@ fn a_summary_has_rates_limits_and_names() {
         name: name.into(),
         cc: "reno".into(),
         delivered_bytes,
-        measured: Span::from_secs(2),
+        start: Time::ZERO + Span::from_secs(1),
+        done: Some(Time::ZERO + Span::from_secs(3)),
+        active: Span::from_millis(1600),
         lost_packets: Some(3),
         ..FlowTally::default()
     };
     let whole = |clock| {
         let duration = scenario.duration;
         let whole = Whole { name: "v", clock, scenario: &scenario, only_flow: None, duration };
-        variant(whole, vec![tally("f-1", 1_000_000), tally("f-2", 0)], Vec::new())
+        let tallies = vec![tally("f-1", 1_000_000), tally("f-2", 0)];
+        outcome(whole, tallies, Vec::new(), Vec::new(), Vec::new()).variant
     };
     let v = whole(Clock::Kernel);
     assert_eq!((v.name.as_str(), v.clock, v.duration_s, v.limit_mbps), ("v", Clock::Kernel, 4.0, Some(8.0)));
     let f = &v.flows[0];
     assert_eq!((f.from.as_str(), f.to.as_str(), f.cc.as_str()), ("a", "c", "reno"));
     assert_eq!((f.goodput_mbps, v.flows[1].goodput_mbps), (4.0, 0.0));
+    assert_eq!((v.measured_s, f.active_s, f.own_goodput_mbps()), ([1.0, 3.0], 1.6, 5.0));
     assert_eq!((f.limit_mbps, f.lost_packets, f.mss_bytes), (Some(8.0), Some(3), None));
     assert_eq!(v.path.as_ref().map(|p| p.links.len()), Some(2));
     // Whoever counted: the same but for who it was.

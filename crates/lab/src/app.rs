@@ -18,6 +18,7 @@ pub const WRITE_INTERVAL: Span = Span::from_millis(5);
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     pub read: u64,
+    pub written: u64,
     pub to_write: u64,
 }
 
@@ -30,8 +31,6 @@ pub struct Client {
     phase_end: Time,
     asked: u64,
     completed: u64,
-    /// It will write no more: finished when all is acknowledged.
-    pub draining: bool,
 }
 
 impl Client {
@@ -40,7 +39,9 @@ impl Client {
         match flow.app {
             App::Bulk { duration, bytes } => {
                 io.to_write = bytes.map_or(ENDLESS, |b| b.get());
-                self.draining = bytes.is_some();
+                if let Some(bytes) = bytes {
+                    flow.total.store(bytes.get(), Relaxed);
+                }
                 self.wake = duration.map(|d| now + d);
             }
             App::Request { request, .. } => {
@@ -79,7 +80,7 @@ impl Client {
         match flow.app {
             App::Bulk { .. } => {
                 io.to_write = 0;
-                self.draining = true;
+                flow.total.store(io.written, Relaxed);
             }
             App::Request { request, .. } => {
                 self.asked += 1;

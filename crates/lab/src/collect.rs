@@ -26,14 +26,13 @@ pub fn outcome(
     let sampled = !scenario.sample.is_zero();
     let duration = scenario.duration;
     let whole = Whole { name, clock: Clock::Kernel, scenario, only_flow, duration };
-    let variant = chains::variant(whole, tallies, engine.elements);
     let series = series.into_iter().map(|(flow, s)| {
         let resent = engine.resent.remove(&flow).unwrap_or_default();
         FlowSeries { resent, ..s }
     });
     let (flow_series, element_series) =
         if sampled { (series.collect(), engine.series) } else { (vec![], vec![]) };
-    Outcome::new(variant, flow_series, element_series)
+    chains::outcome(whole, tallies, engine.elements, flow_series, element_series)
 }
 
 /// What was counted of a flow by the run's `end`.
@@ -48,7 +47,9 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         of: f.of,
         cc: f.cc.clone(),
         delivered_bytes: f.delivered.load(Relaxed),
-        measured: f.measured(end),
+        start: f.start,
+        done: f.done(end),
+        active: f.active(end),
         rtt_ms,
         sent_packets: f.sent.load(Relaxed),
         retransmitted_packets: f.retransmitted.load(Relaxed),

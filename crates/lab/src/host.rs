@@ -43,6 +43,8 @@ struct Connection {
     socket: KernelSocket,
     leg: usize,
     opens: bool,
+    /// It is on the side that sends more: what results tell is told of it.
+    sends: bool,
     up: bool,
     dead: bool,
     io: Counts,
@@ -176,8 +178,10 @@ impl<'a> LabHost<'a> {
             if leg.to == host {
                 this.listen(i, leg, flow)?;
             }
-            if leg.from == host && leg.first {
+            if leg.shown(flow) == Some(host) {
                 this.series.push((leg.flow, FlowSeries::new(&flow.name)));
+            }
+            if leg.from == host && leg.first {
                 if flow.is_udp() {
                     this.add_source(leg, flow, seed)?;
                 } else {
@@ -321,11 +325,13 @@ impl<'a> LabHost<'a> {
     fn add(&mut self, socket: KernelSocket, leg: usize, opens: bool) -> io::Result<usize> {
         let at = self.connections.len();
         let awaits = (true, opens);
+        let sends = opens != self.plan.flows[self.plan.legs[leg].flow].answers();
         self.epoll.set(socket.fd(), Owner::Connection(at).token(), awaits.0, awaits.1, true)?;
         self.connections.push(Connection {
             socket,
             leg,
             opens,
+            sends,
             up: !opens,
             dead: false,
             io: Counts::default(),
@@ -417,14 +423,13 @@ impl<'a> LabHost<'a> {
             let _ = hold_window(&c.socket, &self.scenario.hosts[self.host].stack);
             let leg = &self.plan.legs[c.leg];
             let flow = &self.plan.flows[leg.flow];
+            if leg.is_outer(c.opens) && !c.sends {
+                flow.take(self.clock.now().min(self.end), n);
+            }
             if c.opens && leg.first {
-                if flow.counts_exchanges() {
-                    flow.delivered.fetch_add(n, Relaxed);
-                }
                 c.client.handle_progress(self.clock.now(), flow, &mut c.io);
                 self.arm(i);
             } else if !c.opens && leg.last {
-                flow.delivered.fetch_add(n, Relaxed);
                 c.server.handle_progress(flow, &mut c.io);
             } else if let Some((peer, _)) = c.peer {
                 self.connections[peer].io.to_write += n;
@@ -448,6 +453,7 @@ impl<'a> LabHost<'a> {
             match c.socket.send(&self.buffer[..n]) {
                 Ok(taken) => {
                     c.io.to_write -= taken as u64;
+                    c.io.written += taken as u64;
                     wrote = true;
                     // The buffer is full: who waited there would sleep until a third of it is free.
                     if taken < n {
@@ -498,9 +504,10 @@ impl<'a> LabHost<'a> {
         let flow = &self.plan.flows[sink.flow];
         for _ in 0..TURN {
             let Ok(n) = sink.socket.recv(&mut stamp) else { break };
-            flow.delivered.fetch_add(n as u64, Relaxed);
+            let now = self.clock.now().min(self.end);
+            flow.take(now, n as u64);
             if n >= stamp.len() {
-                flow.record(self.clock.now().since(Time::from_nanos(u64::from_ne_bytes(stamp))));
+                flow.record(now, now.since(Time::from_nanos(u64::from_ne_bytes(stamp))));
             }
         }
     }
@@ -536,23 +543,18 @@ impl<'a> LabHost<'a> {
 
     fn look(&mut self, i: usize, now: Time) {
         let c = &mut self.connections[i];
-        if !c.opens || !c.up || c.dead {
+        if !c.sends || !c.up || c.dead {
             return;
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = TcpInfo::of(&c.socket, leg.cc[0].name == "bbr") else { return };
+        let Some(info) = TcpInfo::of(&c.socket, leg.cc[usize::from(!c.opens)].name == "bbr") else { return };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
-            flow.record(Span::from_micros(info.rtt_us as u64));
+            flow.record(now, Span::from_micros(info.rtt_us as u64));
             flow.min_rtt.fetch_min(info.min_rtt_us as u64 * 1000, Relaxed);
         }
         c.info = info;
-        let drained = c.client.draining && c.io.to_write == 0;
-        if drained && c.socket.unacknowledged().is_ok_and(|n| n == 0) {
-            PlannedFlow::note(&flow.finished, now);
-            c.client.draining = false;
-        }
     }
 
     fn sample(&mut self, t: Time) {
@@ -560,7 +562,7 @@ impl<'a> LabHost<'a> {
             let f = &self.plan.flows[*flow];
             let mine = |c: &&Connection| {
                 let leg = &self.plan.legs[c.leg];
-                leg.flow == *flow && leg.first && c.opens && c.up
+                leg.flow == *flow && leg.is_outer(c.opens) && c.sends && c.up
             };
             let c = self.connections.iter().find(mine);
             let stack = &self.scenario.hosts[self.host].stack;
@@ -568,8 +570,8 @@ impl<'a> LabHost<'a> {
                 delivered: f.delivered.load(Relaxed),
                 retransmitted: c.map_or(0, |c| c.info.total_retrans as u64),
                 info: c.map(|c| c.info),
-                opened: true,
-                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg])),
+                opened: c.is_some_and(|c| c.opens),
+                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.opens)),
                 udp: f.is_udp(),
                 initial_window: stack.initial_window.unwrap_or(10),
             };
@@ -583,7 +585,7 @@ impl<'a> LabHost<'a> {
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
         if let Some(info) = TcpInfo::of(&c.socket, false) {
-            if leg.first && c.opens {
+            if leg.is_outer(c.opens) && c.sends {
                 flow.mss.store(info.snd_mss.into(), Relaxed);
             }
             flow.sent.fetch_add(info.data_segs_out as u64, Relaxed);

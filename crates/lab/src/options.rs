@@ -70,9 +70,9 @@ pub fn receive_buffer(socket: &KernelSocket, bytes: u32) -> io::Result<u32> {
     Ok(u32::from_ne_bytes(got))
 }
 
-/// Whether the kernel paces a connection prepared so.
-pub fn is_paced(stack: &Stack, flow: &PlannedFlow, leg: &Leg) -> bool {
-    leg.cc[0].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
+/// Whether the kernel paces the end that `opens` a connection prepared so, or the other.
+pub fn is_paced(stack: &Stack, flow: &PlannedFlow, leg: &Leg, opens: bool) -> bool {
+    leg.cc[usize::from(!opens)].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
 }
 
 /// Sets the codepoint.

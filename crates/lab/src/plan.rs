@@ -33,6 +33,19 @@ pub struct Leg {
     pub buffer: u64,
 }
 
+impl Leg {
+    /// Whether the end that `opens` this leg, or the other, is the flow's own and not a relay's.
+    pub fn is_outer(&self, opens: bool) -> bool {
+        if opens { self.first } else { self.last }
+    }
+
+    /// The host whose end of this leg the flow's time series show, if they show one of it.
+    pub fn shown(&self, flow: &PlannedFlow) -> Option<usize> {
+        let answers = flow.answers();
+        self.is_outer(!answers).then_some(if answers { self.to } else { self.from })
+    }
+}
+
 /// One flow of the result, and what its threads report.
 pub struct PlannedFlow {
     /// Index of the scenario's flow.
@@ -52,7 +65,14 @@ pub struct PlannedFlow {
     /// Connections that the program is to open; 1 of what longfat plays.
     pub count: u32,
     pub max_pacing_rate: Option<Rate>,
+    /// RTTs count from the first of these times to the second.
+    pub counted: [Time; 2],
+    /// Payload that the receiving application has read, of the direction in which the flow sends more.
     pub delivered: AtomicU64,
+    /// When it last read some.
+    pub last_read: AtomicU64,
+    /// Bytes of the stream in all, once nothing more will be written; of a bulk transfer.
+    pub total: AtomicU64,
     pub established: AtomicU64,
     pub finished: AtomicU64,
     pub completed: AtomicU64,
@@ -72,6 +92,10 @@ pub struct PlannedFlow {
 impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         matches!(self.app, App::Udp { .. })
+    }
+    /// Whether its `to` sends more than its `from`.
+    pub fn answers(&self) -> bool {
+        self.tool.is_none() && self.app.answers()
     }
     pub fn counts_exchanges(&self) -> bool {
         self.tool.is_none() && matches!(self.app, App::Request { .. })
@@ -95,17 +119,34 @@ impl PlannedFlow {
     fn time(cell: &AtomicU64) -> Option<Time> {
         Some(cell.load(Relaxed)).filter(|&t| t != NEVER).map(Time::from_nanos)
     }
-    /// Adds a sample.
-    pub fn record(&self, sample: Span) {
-        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
-    }
-    /// Over which its goodput counts.
-    pub fn measured(&self, end: Time) -> Span {
-        if self.is_udp() && self.tool.is_none() {
-            return end.since(self.start);
+    /// Adds a sample that was measured at `now`.
+    pub fn record(&self, now: Time, sample: Span) {
+        if self.counted[0] <= now && now <= self.counted[1] {
+            self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
         }
+    }
+    /// The receiving application has read `n` bytes more.
+    pub fn take(&self, now: Time, n: u64) {
+        self.delivered.fetch_add(n, Relaxed);
+        self.last_read.fetch_max(now.as_nanos(), Relaxed);
+    }
+    /// When it was done, by the run's `end`: its last byte was with the receiving application.
+    pub fn done(&self, end: Time) -> Option<Time> {
+        let last_read = || Time::from_nanos(self.last_read.load(Relaxed));
+        match self.app {
+            _ if self.tool.is_some() => PlannedFlow::time(&self.finished),
+            App::Bulk { .. } => (self.delivered.load(Relaxed) >= self.total.load(Relaxed)).then(last_read),
+            App::Udp { duration, .. } => {
+                let until = duration.map(|d| self.start + d).filter(|&until| until <= end);
+                until.map(|until| until.max(last_read()))
+            }
+            _ => PlannedFlow::time(&self.finished),
+        }
+    }
+    /// Its own time, by the run's `end`.
+    pub fn active(&self, end: Time) -> Span {
         let from = PlannedFlow::time(&self.established).unwrap_or(self.start);
-        PlannedFlow::time(&self.finished).unwrap_or(end).since(from)
+        self.done(end).unwrap_or(end).since(from)
     }
 }
 
@@ -199,7 +240,10 @@ impl FlowPlan {
             tool: f.tool.clone(),
             count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,
+            counted: scenario.measure.unwrap_or([Span::ZERO, scenario.duration]).map(|t| Time::ZERO + t),
             delivered: AtomicU64::new(0),
+            last_read: AtomicU64::new(0),
+            total: AtomicU64::new(NEVER),
             established: AtomicU64::new(NEVER),
             finished: AtomicU64::new(NEVER),
             completed: AtomicU64::new(0),

@@ -43,8 +43,9 @@ impl ResentWatch {
         let Some(TcpData { between, ports, seq, len, syn }) = tcp_data(ip) else { return };
         if syn {
             let Some(leg) = plan.leg_of(ports) else { return };
-            // Time series show the end that opens the first leg. What a program does is not known.
-            let told = leg.first && (leg.from == host || plan.flows[leg.flow].tool.is_some());
+            // What the flow's time series show. What a program does is not known.
+            let flow = &plan.flows[leg.flow];
+            let told = flow.tool.is_some() || leg.shown(flow) == Some(host);
             let first = seq.wrapping_add(1);
             let new = self.streams.get(&between).is_none_or(|(_, s)| s.first != first);
             if told && new {

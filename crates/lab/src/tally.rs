@@ -99,7 +99,7 @@ impl Tally {
             seen.grew = now;
         }
         if new.bytes_acked > old.bytes_acked && new.rtt_us > 0 && !flow.is_udp() {
-            flow.record(Span::from_micros(new.rtt_us as u64));
+            flow.record(now, Span::from_micros(new.rtt_us as u64));
             flow.min_rtt.fetch_min(new.min_rtt_us as u64 * 1000, Relaxed);
         }
         if self.iperf3 && !flow.is_udp() && end == 0 && new.bytes_sent > IPERF3_TALK {
@@ -288,6 +288,6 @@ mod tests {
         assert_eq!((point.retransmitted, point.info.map(|i| i.bytes_acked)), (3, Some(6_000_002)));
         tally.close(f, true);
         // From the first data to the last.
-        assert_eq!(f.measured(Time::from_nanos(100)), Span::from_nanos(20));
+        assert_eq!(f.active(Time::from_nanos(100)), Span::from_nanos(20));
     }
 }

@@ -50,7 +50,7 @@ fn a_clean_link_carries_its_rate() {
     let Some(o) = run(CLEAN) else { return };
     let f = &o.variant.flows[0];
     assert_eq!(o.variant.clock, Clock::Kernel);
-    near(f.goodput_mbps, 20.0 * 1448.0 / 1500.0, 0.01);
+    near(f.own_goodput_mbps(), 20.0 * 1448.0 / 1500.0, 0.01);
     assert_eq!((f.retransmitted_packets, f.timeouts), (0, 0));
     assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
     let names: Vec<&str> = o.variant.elements.iter().map(|e| e.name.as_str()).collect();
@@ -108,7 +108,7 @@ fn a_policer_as_an_independent_emulator_measured_it() {
     "#;
     let Some(o) = run(text) else { return };
     let f = &o.variant.flows[0];
-    near(f.goodput_mbps, 9.60, 0.03);
+    near(f.own_goodput_mbps(), 9.60, 0.03);
     near(f.retransmitted_packets as f64, 221.0, 0.35);
     near(f.rtt_ms.mean, 20.5, 0.03);
     retransmissions_are_the_kernels(&o);
@@ -157,7 +157,7 @@ fn datagrams_meet_the_delay_beside_a_bulk_flow() {
     assert_eq!(ping.sent_packets, 300);
     assert!(ping.rtt_ms.min >= 20.0 && ping.rtt_ms.p50 < 20.5, "{:?}", ping.rtt_ms);
     // Pacing counts whole packets, goodput what they carry.
-    near(load.goodput_mbps, 50.0 * 1448.0 / 1514.0, 0.06);
+    near(load.own_goodput_mbps(), 50.0 * 1448.0 / 1514.0, 0.06);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn ecn_marks_reach_the_sender() {
     let series = &o.element_series[0].marked;
     assert!(series.is_sorted() && series.last().is_some_and(|&n| n > 0 && n <= marked));
     assert_eq!(o.variant.flows[0].retransmitted_packets, 0);
-    near(o.variant.flows[0].goodput_mbps, 9.6, 0.05);
+    near(o.variant.flows[0].own_goodput_mbps(), 9.6, 0.05);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_fixed_window_bounds_the_flow() {
         );
         let Some(o) = run(&text) else { return };
         // Window / RTT; whole segments only, and the first round trips cost a little.
-        near(o.variant.flows[0].goodput_mbps, window as f64 * 8.0 / 0.04 / 1e6, 0.06);
+        near(o.variant.flows[0].own_goodput_mbps(), window as f64 * 8.0 / 0.04 / 1e6, 0.06);
     }
 }
 
@@ -317,7 +317,7 @@ fn every_key_of_a_stack_is_taken() {
     let f = &o.variant.flows[0];
     // 20 segments of 1200 B in one round trip, which ends 400 ms after the start; ten of 1448 take two.
     assert_eq!((f.sent_packets, f.delivered_bytes), (20, 24_000), "{f:?}");
-    near(f.goodput_mbps, 24_000.0 * 8.0 / 0.2 / 1e6, 0.1);
+    near(f.own_goodput_mbps(), 24_000.0 * 8.0 / 0.2 / 1e6, 0.1);
 }
 
 /// A pause of a second shrinks a window that a second of sending opened, unless the host is told not to; a

@@ -236,8 +236,8 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
 
 /// Flows measured one at a time, as one outcome: `parts` are (flow name, that flow's run) in the
 /// scenario's order. Flows stand side by side; each run's elements are kept, named `element@flow`;
-/// the total is the sum of the flows' goodputs though they never shared the path. Empty parts give
-/// an empty outcome.
+/// the total is the sum of the flows' goodputs, each over the interval of its own run, though they never shared the
+/// path. Empty parts give an empty outcome.
 pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     let mut parts = parts.into_iter();
     let Some((name, mut whole)) = parts.next() else { return Outcome::default() };
@@ -245,6 +245,8 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     for (name, mut part) in parts {
         label(&name, &mut part);
         whole.variant.duration_s = whole.variant.duration_s.max(part.variant.duration_s);
+        let (all, its) = (&mut whole.variant.measured_s, part.variant.measured_s);
+        *all = [all[0].min(its[0]), all[1].max(its[1])];
         whole.variant.flows.append(&mut part.variant.flows);
         whole.variant.elements.append(&mut part.variant.elements);
         whole.flow_series.append(&mut part.flow_series);

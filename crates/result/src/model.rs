@@ -96,14 +96,16 @@ pub struct VariantResult {
     /// Seconds simulated or measured.
     pub duration_s: f64,
     /// The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`,
-    /// else from the first start of a flow to the moment when all flows were done, or to the end of the run.
+    /// else from the first start of a flow to the moment when all flows were done, or to the end of the run. Where flows
+    /// were measured one at a time each rate counts over its own run's interval, and this is from the first to the last.
     #[serde(default)]
     pub measured_s: [f64; 2],
     /// Flows in the scenario's order; a flow with a count is `name-1`, `name-2` ….
     pub flows: Vec<FlowResult>,
     /// Path elements in the order packets pass them.
     pub elements: Vec<ElementResult>,
-    /// Sum of the flows' goodputs, Mbit/s.
+    /// Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time;
+    /// flows that were measured one at a time share none.
     pub total_goodput_mbps: f64,
     /// The part of it that TCP flows carried; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -197,7 +199,7 @@ pub struct FlowResult {
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub app: String,
     /// Payload delivered to the receiving application in the measured interval of the variant
-    /// ([`VariantResult::measured_s`]), Mbit/s.
+    /// ([`VariantResult::measured_s`]), Mbit/s; of requests and answers, of those that are larger.
     pub goodput_mbps: f64,
     /// The flow's own time, seconds: from when its connection stood, or its first datagram was due, to when it was done or
     /// the run ended.
@@ -211,7 +213,7 @@ pub struct FlowResult {
     pub rtt_ms: RttSummary,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Payload bytes delivered.
+    /// Payload bytes delivered in the whole run, of the direction that `goodput_mbps` is of.
     pub delivered_bytes: u64,
     /// Exchanges completed, for `request` flows; pages, for `page` flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -270,6 +272,12 @@ impl FlowResult {
     /// Whether this is a datagram flow (its `rtt_ms` is a one-way delay).
     pub fn is_udp(&self) -> bool {
         self.cc == "udp"
+    }
+
+    /// Payload delivered over the flow's own time ([`FlowResult::active_s`]), Mbit/s: what a program that measures its own
+    /// transfer tells, as iperf3 does. Of several flows such rates must not be added: they count over different times.
+    pub fn own_goodput_mbps(&self) -> f64 {
+        if self.active_s > 0.0 { self.delivered_bytes as f64 * 8e-6 / self.active_s } else { 0.0 }
     }
 }
 

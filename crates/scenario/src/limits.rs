@@ -3,7 +3,6 @@
 use crate::{Flow, Scenario};
 use path::{Stage, StageLimit};
 use std::collections::BTreeMap;
-use transport::App;
 use units::Rate;
 
 /// The tightest limit of one flow of each of the scenario's, and of all of them together, Mbit/s of
@@ -60,7 +59,7 @@ fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
     let mut hosts = vec![flow.from];
     hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
     hosts.push(flow.to);
-    if matches!(&flow.app, App::Request { request, response, .. } if response > request) {
+    if flow.app.answers() {
         hosts.reverse();
     }
     let mut keys = Vec::new();

@@ -10,7 +10,9 @@ use units::{Span, Time};
 
 /// RTT histograms and time series.
 pub struct Collector {
-    pub rtts: Vec<Histogram>,
+    rtts: Vec<Histogram>,
+    /// RTTs count from the first of these times to the second.
+    counted: [Time; 2],
     flows: Vec<FlowSeries>,
     elements: Vec<ElementSeries>,
 }
@@ -21,11 +23,21 @@ fn rate(bytes_per_second: u64) -> f64 {
 }
 
 impl Collector {
-    pub fn new(flows: &SimFlows, network: &SimNetwork) -> Collector {
+    pub fn new(scenario: &Scenario, flows: &SimFlows, network: &SimNetwork) -> Collector {
+        let interval = scenario.measure.unwrap_or([Span::ZERO, scenario.duration]);
         Collector {
+            counted: interval.map(|t| Time::ZERO + t),
             rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
             elements: chains::element_series(network.ways.iter()),
+        }
+    }
+
+    /// A round-trip or one-way time of a flow, measured at `now`.
+    #[inline]
+    pub fn record(&mut self, now: Time, flow: usize, sample: Span) {
+        if now >= self.counted[0] && now <= self.counted[1] {
+            self.rtts[flow].record(sample);
         }
     }
 
@@ -38,7 +50,7 @@ impl Collector {
                 series.push(FlowPoint { time_s: t, delivered_bytes, ..FlowPoint::default() });
                 continue;
             };
-            let tx = flows.first_sender(f);
+            let tx = flows.main_sender(f);
             let model = tx.model();
             series.push(FlowPoint {
                 time_s: t,
@@ -77,20 +89,19 @@ impl Collector {
         let duration = end.since(Time::ZERO);
         let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
         let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
-            let measured = flows.measured(flow, end);
-            FlowTally { rtt_ms: rtts.summary(), measured, ..tally(flows, flow, network) }
+            let active = flows.active(flow, end);
+            FlowTally { rtt_ms: rtts.summary(), active, ..tally(flows, flow, network) }
         });
-        let elements = chains::elements(network.ways.iter());
-        let variant = chains::variant(whole, tallies.collect(), elements);
+        let (tallies, elements) = (tallies.collect(), chains::elements(network.ways.iter()));
         if scenario.sample.is_zero() {
-            return Outcome::new(variant, vec![], vec![]);
+            return chains::outcome(whole, tallies, elements, vec![], vec![]);
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             if let FlowKind::Tcp(t) = &flow.kind {
-                series.resent = resent(flows.first_sender(t));
+                series.resent = resent(flows.main_sender(t));
             }
         }
-        Outcome::new(variant, self.flows, self.elements)
+        chains::outcome(whole, tallies, elements, self.flows, self.elements)
     }
 }
 
@@ -100,6 +111,8 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
         name: flow.name.clone(),
         of: flow.of as usize,
         cc: flow.cc.clone(),
+        start: flow.start,
+        done: flows.done(flow),
         delivered_bytes: flows.delivered(flow),
         ..FlowTally::default()
     };
@@ -116,7 +129,7 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
                 tally.timeouts += end.tx.stats.timeouts;
             }
             tally.lost_packets = Some(network.lost[ends].iter().sum());
-            tally.mss_bytes = Some(flows.first_sender(t).s.mss);
+            tally.mss_bytes = Some(flows.main_sender(t).s.mss);
             tally.completed = t.app.counts_exchanges().then_some(t.app.completed);
         }
     }

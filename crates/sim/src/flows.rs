@@ -14,8 +14,17 @@ pub struct TcpFlow {
     /// Connections `legs.start..legs.end`; between them a relay each.
     pub legs: Range<u32>,
     pub app: Application,
+    /// Which of a connection's two ends, 0 or 1, is on the side that sends more.
+    pub sending: u32,
     /// Buffers of the relays between the legs.
     pub buffers: Vec<u64>,
+}
+
+impl TcpFlow {
+    /// The flow's outer end at its `from` (0) or its `to` (1).
+    pub fn outer(&self, side: u32) -> usize {
+        (if side == 0 { 2 * self.legs.start } else { 2 * self.legs.end - 1 }) as usize
+    }
 }
 
 /// A datagram flow.
@@ -25,6 +34,8 @@ pub struct UdpFlow {
     pub number: u32,
     pub received: u64,
     pub received_bytes: u64,
+    /// When the last arrived.
+    pub last: Time,
 }
 
 /// What a flow is made of.
@@ -110,7 +121,7 @@ impl Builder<'_> {
                 let source =
                     UdpSource::new(*rate, size.unwrap_or(DATAGRAM), *arrival, start, *duration, stream);
                 self.udp.push((index as u32, f.to as u32));
-                FlowKind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0 })
+                FlowKind::Udp(UdpFlow { source, number: 0, received: 0, received_bytes: 0, last: start })
             }
             app => {
                 let first = self.out.owner.len() as u32;
@@ -142,7 +153,8 @@ impl Builder<'_> {
                         self.out.ends[2 * c as usize + 1].rx.auto_read = false;
                     }
                 }
-                FlowKind::Tcp(TcpFlow { legs, app: Application::new(app.clone()), buffers })
+                let (sending, app) = (app.answers().into(), Application::new(app.clone()));
+                FlowKind::Tcp(TcpFlow { legs, app, sending, buffers })
             }
         };
         let cc = if matches!(kind, FlowKind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
@@ -199,41 +211,42 @@ impl SimFlows {
         b.out
     }
 
-    /// The sender that a flow's time series show: the client's, of the first leg.
-    pub fn first_sender(&self, flow: &TcpFlow) -> &Sender {
-        &self.ends[2 * flow.legs.start as usize].tx
+    /// The sender that a flow's time series show: at the side that sends more.
+    pub fn main_sender(&self, flow: &TcpFlow) -> &Sender {
+        &self.ends[flow.outer(flow.sending)].tx
     }
 
-    /// Has every first sender keep its retransmissions.
+    /// Has every such sender keep its retransmissions.
     pub fn keep_resent(&mut self) {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
-                self.ends[2 * t.legs.start as usize].tx.again = Some(Vec::new());
+                self.ends[t.outer(t.sending)].tx.again = Some(Vec::new());
             }
         }
     }
 
-    /// Payload delivered to the receiving application so far. An exchange counts both ways.
+    /// Payload delivered to the receiving application so far, of the direction in which the flow sends more.
     pub fn delivered(&self, flow: &SimFlow) -> u64 {
         match &flow.kind {
             FlowKind::Udp(u) => u.received_bytes,
-            FlowKind::Tcp(t) => {
-                let server = &self.ends[2 * t.legs.end as usize - 1];
-                let back =
-                    if t.app.counts_exchanges() { self.ends[2 * t.legs.start as usize].rx.copied } else { 0 };
-                server.rx.copied + back
-            }
+            FlowKind::Tcp(t) => self.ends[t.outer(1 - t.sending)].rx.copied,
         }
     }
 
-    /// Seconds over which a flow's goodput counts.
-    pub fn measured(&self, flow: &SimFlow, end: Time) -> Span {
+    /// When a flow was done: its last byte was with the receiving application.
+    pub fn done(&self, flow: &SimFlow) -> Option<Time> {
         match &flow.kind {
-            FlowKind::Udp(_) => end.since(flow.start),
-            FlowKind::Tcp(t) => {
-                let from = self.established[t.legs.start as usize].unwrap_or(flow.start);
-                t.app.finished.unwrap_or(end).since(from)
-            }
+            FlowKind::Udp(u) => u.source.ended().map(|end| end.max(u.last)),
+            FlowKind::Tcp(t) => t.app.finished,
         }
+    }
+
+    /// A flow's own time, in a run that came to `end`.
+    pub fn active(&self, flow: &SimFlow, end: Time) -> Span {
+        let from = match &flow.kind {
+            FlowKind::Udp(_) => None,
+            FlowKind::Tcp(t) => self.established[t.legs.start as usize],
+        };
+        self.done(flow).unwrap_or(end).since(from.unwrap_or(flow.start))
     }
 }

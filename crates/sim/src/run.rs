@@ -122,7 +122,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     for to in targets {
         network.learn(scenario, to as usize);
     }
-    let collector = Collector::new(&flows, &network);
+    let collector = Collector::new(scenario, &flows, &network);
     let near = Agenda::new(network.ways.len() + 1);
     let far = Agenda::new(flows.ends.len() + flows.flows.len());
     let mut run = SimRun {
@@ -354,10 +354,11 @@ impl SimRun<'_> {
         }
         if number as usize >= self.flows.ends.len() {
             let flow = self.flows.of[number as usize] as usize;
-            self.collector.rtts[flow].record(self.now.since(packet.body.sent));
+            self.collector.record(self.now, flow, self.now.since(packet.body.sent));
             if let FlowKind::Udp(u) = &mut self.flows.flows[flow].kind {
                 u.received += 1;
                 u.received_bytes += packet.body.len as u64;
+                u.last = self.now;
             }
             return;
         }
@@ -374,15 +375,16 @@ impl SimRun<'_> {
         let connection = end as usize / 2;
         let flow_index = self.flows.owner[connection];
         let flow = &mut self.flows.flows[flow_index as usize];
-        if let Some(rtt) = tcp.tx.take_rtt()
-            && end % 2 == 0
-        {
-            self.collector.rtts[flow_index as usize].record(rtt);
-        }
+        let rtt = tcp.tx.take_rtt();
         if end % 2 == 0 && self.flows.established[connection].is_none() && tcp.is_established() {
             self.flows.established[connection] = Some(now);
         }
         let FlowKind::Tcp(t) = &mut flow.kind else { return };
+        if let Some(rtt) = rtt
+            && end % 2 == t.sending
+        {
+            self.collector.record(now, flow_index as usize, rtt);
+        }
         let relays = t.legs.end - t.legs.start > 1;
         if !relays {
             let side = if end % 2 == 0 { Side::Client } else { Side::Server };

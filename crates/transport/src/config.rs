@@ -127,6 +127,22 @@ pub enum App {
     },
 }
 
+impl App {
+    /// Whether the flow's `to` sends more than its `from`: then it is the side whose sending a result tells of.
+    pub fn answers(&self) -> bool {
+        matches!(self, App::Request { request, response, .. } if response > request)
+    }
+
+    /// Whether it comes to an end by itself, given time.
+    pub fn has_end(&self) -> bool {
+        match self {
+            App::Bulk { duration, bytes } => duration.is_some() || bytes.is_some(),
+            App::Request { count, .. } => count.is_some(),
+            App::Onoff { .. } | App::Udp { .. } => false,
+        }
+    }
+}
+
 /// `TCP_MSS_DEFAULT`: what a peer takes that says nothing (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 

@@ -42,6 +42,11 @@ impl UdpSource {
         self.next
     }
 
+    /// When it stopped, if it has.
+    pub fn ended(&self) -> Option<Time> {
+        self.until.filter(|_| self.next.is_none())
+    }
+
     /// Sends what is due.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         while let Some(due) = self.next.filter(|&t| t <= now) {

@@ -17,7 +17,7 @@ pub struct SeenFlow {
     pub result: FlowResult,
     /// Directions of links on its way.
     pub ways: Vec<(usize, bool)>,
-    /// TCP that sends all it can from its start to the end of the run.
+    /// TCP that sends all it can while it is active.
     pub greedy: bool,
     /// The tightest limit on its way, Mbit/s.
     pub limit: Option<f64>,

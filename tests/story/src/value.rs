@@ -6,9 +6,9 @@ use result::FlowSeries;
 use transport::App;
 use units::Goal;
 
-/// Sends all it can from its start to the end of the run.
+/// Sends all it can while it is active.
 pub fn greedy(app: &App) -> bool {
-    matches!(app, App::Bulk { bytes: None, .. })
+    matches!(app, App::Bulk { .. })
 }
 
 /// Stillness that a timeout ended, as a share of the flow's time by its samples.

@@ -1,12 +1,13 @@
 //! What comes out of a cell: simulated, or on this machine's kernel.
 
 use crate::Cell;
+use result::FlowResult;
 use scenario::{Experiment, Scenario};
 
 /// What came out of a cell, on the kernel or simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Mbit/s, all flows.
+    /// Mbit/s, all flows, each over its own time.
     pub goodput: f64,
     /// Largest of the runs' goodputs / smallest; 1 for a single run.
     pub spread: f64,
@@ -24,7 +25,7 @@ impl Outcome {
         let series = run.flow_series.iter().flat_map(|s| &s.srtt_ms);
         let rtts: Vec<f64> = series.flatten().copied().collect();
         Outcome {
-            goodput: run.variant.total_goodput_mbps,
+            goodput: run.variant.flows.iter().map(FlowResult::own_goodput_mbps).sum(),
             spread: 1.0,
             retransmits: run.variant.flows.iter().map(|f| f.retransmitted_packets as f64).sum(),
             rtt_ms: rtts.iter().sum::<f64>() / rtts.len() as f64,

@@ -30,7 +30,7 @@ pub struct Pair {
 /// What came of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
-    /// Goodput of the first flow, Mbit/s.
+    /// Goodput of the first flow over its own time, Mbit/s.
     pub a: f64,
     /// Of the second.
     pub b: f64,
@@ -48,8 +48,8 @@ impl Share {
         let flows = &run.variant.flows;
         let bottleneck = run.variant.elements.iter().find(|e| e.kind == "link");
         Share {
-            a: flows[0].goodput_mbps,
-            b: flows[1].goodput_mbps,
+            a: flows[0].own_goodput_mbps(),
+            b: flows[1].own_goodput_mbps(),
             wait_ms: bottleneck.map_or(f64::NAN, |e| e.delay_ms.mean - PACKET_MS),
         }
     }

@@ -42,10 +42,9 @@ pub(crate) fn limit(mbps: Option<f64>) -> Option<i64> {
     mbps.map(|l| (l * 1000.0).round() as i64)
 }
 
-/// It sends as fast as it can from its start to the end of the run. Older results do not tell what a flow does.
+/// It sends as fast as it can while it is active. Older results do not tell what a flow does.
 fn is_greedy(flow: &FlowResult) -> bool {
-    let ends = flow.completion_s.is_some() || flow.unfinished || flow.completed.is_some();
-    !flow.is_udp() && !ends && ["", "bulk"].contains(&flow.app.as_str())
+    !flow.is_udp() && flow.completed.is_none() && ["", "bulk"].contains(&flow.app.as_str())
 }
 
 /// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.

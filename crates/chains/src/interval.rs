@@ -1,0 +1,96 @@
+//! The one time base of a run's rates.
+//!
+//! Rates of flows that are added must count over the same time: 200 transfers one after the other, each at the full
+//! rate of the link while it lasts, do not carry 200 times the link's rate.
+
+use crate::FlowTally;
+use result::FlowSeries;
+use scenario::Scenario;
+use units::{Span, Time};
+
+/// The interval over which the rates of a run that came to `end` count: the scenario's `measure`, else from the first
+/// start of a flow to the moment when all flows were done, or to `end`.
+pub fn measured(scenario: &Scenario, tallies: &[FlowTally], end: Time) -> [Time; 2] {
+    if let Some(interval) = scenario.measure {
+        return interval.map(|t| (Time::ZERO + t).min(end));
+    }
+    let first = tallies.iter().map(|t| t.start).min().unwrap_or(Time::ZERO).min(end);
+    let last = tallies.iter().map(|t| t.done.unwrap_or(end)).max().unwrap_or(end);
+    [first, last.clamp(first, end)]
+}
+
+/// Payload bytes that a flow's series has delivered by `t`, linear between two samples. What came after the last
+/// sample until `end` makes `total`.
+fn delivered_by(series: &FlowSeries, total: u64, end: Time, t: Time) -> f64 {
+    let (at, end) = (t.as_secs_f64(), end.as_secs_f64());
+    let next = series.time_s.partition_point(|&sampled| sampled < at);
+    let sample = |i: usize| Some((*series.time_s.get(i)?, *series.delivered_bytes.get(i)? as f64));
+    let (before, after) = (next.checked_sub(1).and_then(sample), sample(next));
+    let (t1, n1) = after.unwrap_or((end, total as f64));
+    let Some((t0, n0)) = before else { return if t1 <= at { n1 } else { 0.0 } };
+    if t1 <= t0 { n1 } else { n0 + (n1 - n0) * ((at - t0) / (t1 - t0)).clamp(0.0, 1.0) }
+}
+
+/// Mbit/s that a flow of `total` payload bytes delivered within `interval` of a run that came to `end`; `series` is
+/// needed only where the scenario cuts the interval out of the run.
+pub fn goodput_mbps(total: u64, series: Option<&FlowSeries>, [from, to]: [Time; 2], end: Time) -> f64 {
+    let bytes = match series {
+        Some(series) => delivered_by(series, total, end, to) - delivered_by(series, total, end, from),
+        None => total as f64,
+    };
+    mbps(bytes, to.since(from))
+}
+
+/// Mbit/s of `bytes` in `span`; 0 in no time.
+fn mbps(bytes: f64, span: Span) -> f64 {
+    if span.is_zero() { 0.0 } else { bytes * 8.0 / span.as_secs_f64() / 1e6 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::FlowPoint;
+
+    const fn ms(n: u64) -> Time {
+        Time::from_nanos(n * 1_000_000)
+    }
+
+    fn scenario(head: &str) -> Scenario {
+        let text = format!("{head}\n[links.l]\nbetween = [\"a\", \"b\"]\n");
+        let experiment = scenario::Experiment::parse("t.toml", &text, &[]);
+        experiment.unwrap_or_else(|e| panic!("{e}")).variants.remove(0).scenario
+    }
+
+    #[test]
+    fn rates_count_from_the_first_start_to_the_last_end() {
+        let tally = |start, done: Option<u64>| FlowTally {
+            start: ms(start),
+            done: done.map(ms),
+            ..FlowTally::default()
+        };
+        let of = |head: &str, tallies: &[FlowTally]| measured(&scenario(head), tallies, ms(10_000));
+        let both = [tally(500, Some(2000)), tally(700, Some(4000))];
+        assert_eq!(of("", &both), [ms(500), ms(4000)]);
+        assert_eq!(of("", &[tally(500, Some(2000)), tally(700, None)]), [ms(500), ms(10_000)]);
+        assert_eq!(of("measure = \"2s..3s\"", &both), [ms(2000), ms(3000)]);
+        // A run that was ended before its time.
+        assert_eq!(measured(&scenario("measure = \"2s..8s\""), &both, ms(5000)), [ms(2000), ms(5000)]);
+        assert_eq!(of("", &[]), [ms(0), ms(10_000)]);
+    }
+
+    #[test]
+    fn what_an_interval_delivered_lies_between_samples() {
+        let mut series = FlowSeries::new("f");
+        for (time_s, delivered_bytes) in [(0.0, 0), (0.1, 1000), (0.2, 3000)] {
+            series.push(FlowPoint { time_s, delivered_bytes, ..FlowPoint::default() });
+        }
+        // 4000 bytes at the end of the run, 50 ms after the last sample.
+        let by = |t| delivered_by(&series, 4000, ms(250), ms(t));
+        assert_eq!([by(0), by(50), by(100), by(150)], [0.0, 500.0, 1000.0, 2000.0]);
+        assert!((by(225) - 3500.0).abs() < 1e-6 && by(250) == 4000.0);
+        let rate = goodput_mbps(4000, Some(&series), [ms(50), ms(150)], ms(250));
+        assert!((rate - 1500.0 * 8.0 / 0.1 / 1e6).abs() < 1e-9);
+        assert_eq!(goodput_mbps(1_000_000, None, [ms(0), ms(2000)], ms(2000)), 4.0);
+        assert_eq!(goodput_mbps(1, None, [ms(7), ms(7)], ms(7)), 0.0);
+    }
+}
