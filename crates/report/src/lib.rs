@@ -19,8 +19,8 @@ mod summary;
 mod table;
 mod wrap;
 
-pub use story::headline;
 pub use page::{PlottedSeries, Shown, page};
+pub use story::headline;
 pub use strings::Lang;
 pub use style::Style;
 

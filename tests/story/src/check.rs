@@ -143,7 +143,10 @@ impl Check<'_> {
                 hold(same(*share, lost as f64 / sent as f64) && *share >= 0.001, "another share");
             }
             Clause::Waited { cc, share } => {
-                hold(near(Some(*share), self.of_control(cc, |f| f.waited.unwrap_or(0.0))), "waited otherwise");
+                hold(
+                    near(Some(*share), self.of_control(cc, |f| f.waited.unwrap_or(0.0))),
+                    "waited otherwise",
+                );
                 hold(*share >= 0.03, "hardly at all");
             }
             Clause::Repaired { cc, share } => {
@@ -168,7 +171,10 @@ impl Check<'_> {
                     let far = |f: &&&crate::seen::SeenFlow| {
                         f.result.goodput_mbps > most.1 || f.result.goodput_mbps < least.1
                     };
-                    jain(&g) <= 0.9 && g.iter().any(|f| is(f, most)) && g.iter().any(|f| is(f, least)) && !g.iter().any(|f| far(&f))
+                    jain(&g) <= 0.9
+                        && g.iter().any(|f| is(f, most))
+                        && g.iter().any(|f| is(f, least))
+                        && !g.iter().any(|f| far(&f))
                 });
                 hold(fits, "no group of flows with such shares");
             }
@@ -176,7 +182,8 @@ impl Check<'_> {
                 let r = || b.flows.iter().map(|f| &f.result);
                 let quiet = r().all(|f| f.lost_packets.unwrap_or(0) * 1000 < f.sent_packets.max(1));
                 hold(quiet && r().all(|f| f.timeouts == 0 && f.delivered_bytes > 0), "not clean");
-                let stood = r().any(|f| f.rtt_ms.p95 - f.rtt_ms.min >= 10.0 && f.rtt_ms.p95 >= 1.5 * f.rtt_ms.min);
+                let stood =
+                    r().any(|f| f.rtt_ms.p95 - f.rtt_ms.min >= 10.0 && f.rtt_ms.p95 >= 1.5 * f.rtt_ms.min);
                 hold(!stood, "a queue stood");
             }
             Clause::Better(better) => list.extend(self.better(better)),
@@ -218,11 +225,16 @@ impl Check<'_> {
             return (vec!["no variant that is compared".into()], None);
         };
         let m = b.effect.measure;
-        if m != self.measure(b.goal) || !near(Some(b.effect.is), value(m, it)) || !same(b.effect.was, self.was(m)) {
+        if m != self.measure(b.goal)
+            || !near(Some(b.effect.is), value(m, it))
+            || !same(b.effect.was, self.was(m))
+        {
             list.push("other values of the goal".into());
         }
         for (effects, costs) in [(&b.gains, false), (&b.costs, true)] {
-            list.extend(effects.iter().filter(|e| !self.effect_holds(e, it, costs)).map(|e| format!("{e:?}")));
+            list.extend(
+                effects.iter().filter(|e| !self.effect_holds(e, it, costs)).map(|e| format!("{e:?}")),
+            );
         }
         let told: Vec<Measure> = b.costs.iter().map(|e| e.measure).chain([m]).collect();
         for hidden in Measure::ALL.into_iter().filter(|&x| x != m && !told.contains(&x)) {
@@ -239,7 +251,9 @@ impl Check<'_> {
             }
         }
         let pays = |told: &Measure| [Measure::FlowGoodput, Measure::Jain].contains(told);
-        if !told.iter().any(pays) && poorest(self.baseline, it).is_some_and(|(_, was, is)| worse(Measure::FlowGoodput, was, is)) {
+        if !told.iter().any(pays)
+            && poorest(self.baseline, it).is_some_and(|(_, was, is)| worse(Measure::FlowGoodput, was, is))
+        {
             list.push("does not tell which flow pays".into());
         }
         let lost = value(Measure::TcpLoss, it);
@@ -311,7 +325,11 @@ fn sums(s: &Seen) -> BTreeMap<String, f64> {
     for f in s.flows.iter().filter(|f| f.result.cc != "udp") {
         let of = |name: &str| {
             f.result.name == name
-                || f.result.name.strip_prefix(name).and_then(|r| r.strip_prefix('-')).is_some_and(|n| n.parse::<u32>().is_ok())
+                || f.result
+                    .name
+                    .strip_prefix(name)
+                    .and_then(|r| r.strip_prefix('-'))
+                    .is_some_and(|n| n.parse::<u32>().is_ok())
         };
         // The longest name that fits is the flow's own.
         let names = s.scenario.flows.iter().map(|f| f.name.as_str()).filter(|n| of(n));

@@ -96,8 +96,12 @@ impl Draw {
                 "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}kbit/s\", burst = \"{}B\" }}",
                 self.pick(&[3000, 9000, 40_000])
             ),
-            1 => format!("{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}"),
-            _ => format!("{{ kind = \"link\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}"),
+            1 => format!(
+                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}"
+            ),
+            _ => {
+                format!("{{ kind = \"link\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}")
+            }
         }
     }
 
@@ -127,7 +131,11 @@ impl Draw {
         let up = self.below(2) == 0;
         let far = self.pick(&["a", "a", "c"]);
         let (from, to) = if up { (far, "b") } else { ("b", far) };
-        let _ = writeln!(text, "\n[flows.\"{name}\"]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"", self.pick(&CONTROLS));
+        let _ = writeln!(
+            text,
+            "\n[flows.\"{name}\"]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"",
+            self.pick(&CONTROLS)
+        );
         let app = match self.below(7) {
             0 => format!("{{ kind = \"bulk\", bytes = \"{}kB\" }}", self.pick(&[20, 100, 800])),
             1 => format!(
@@ -136,7 +144,9 @@ impl Draw {
                 self.pick(&[10, 100])
             ),
             2 => "{ kind = \"onoff\", on = \"300ms\", off = \"200ms\" }".into(),
-            3 => format!("{{ kind = \"udp\", rate = \"{}kbit/s\", size = 300 }}", self.pick(&[100, 600, 3000])),
+            3 => {
+                format!("{{ kind = \"udp\", rate = \"{}kbit/s\", size = 300 }}", self.pick(&[100, 600, 3000]))
+            }
             _ => String::new(),
         };
         if !app.is_empty() {
@@ -165,7 +175,10 @@ impl Draw {
                 let rate = if self.one_in(3) { self.rate() } else { rate };
                 format!("\"links.wan.{way}.limiter\" = {}", self.limiter(rate))
             }
-            3 => format!("\"links.wan.{way}.limiter\" = {{ kind = \"link\", rate = \"{rate}kbit/s\", queue = {} }}", self.queue()),
+            3 => format!(
+                "\"links.wan.{way}.limiter\" = {{ kind = \"link\", rate = \"{rate}kbit/s\", queue = {} }}",
+                self.queue()
+            ),
             4 => format!("\"links.wan.{way}.front.enabled\" = true"),
             5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
             6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),

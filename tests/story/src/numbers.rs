@@ -47,7 +47,8 @@ pub fn numbers(text: &str) -> Vec<Printed> {
         let text: String = chars[i..end].iter().collect();
         if !in_word {
             // A thousand, not the unit's kilo.
-            let thousand = chars.get(end) == Some(&'k') && !chars.get(end + 1).is_some_and(|c| c.is_ascii_alphabetic());
+            let thousand =
+                chars.get(end) == Some(&'k') && !chars.get(end + 1).is_some_and(|c| c.is_ascii_alphabetic());
             found.extend(printed(&text, thousand, i > 0 && chars[i - 1] == '<'));
         }
         i = end.max(i + 1);
@@ -77,7 +78,10 @@ mod tests {
     #[test]
     fn numbers_are_found_with_what_they_leave_open() {
         let values = |text: &str| numbers(text).iter().map(|n| n.value).collect::<Vec<_>>();
-        assert_eq!(values("carries 4.00 Mbit/s, 20.0 % of it: <.01 % p95 BBRv3 (p95), 12.3k."), [4.0, 20.0, 0.005, 12_300.0]);
+        assert_eq!(
+            values("carries 4.00 Mbit/s, 20.0 % of it: <.01 % p95 BBRv3 (p95), 12.3k."),
+            [4.0, 20.0, 0.005, 12_300.0]
+        );
         assert_eq!(values(&unquoted("“v1” has 3, “x 5” 7")), [3.0, 7.0]);
         let one = numbers("19.6")[0];
         assert_eq!(values("\"450kbit/s\" 40kB"), [450.0, 40.0]);

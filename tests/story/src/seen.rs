@@ -187,7 +187,8 @@ fn variant_seen(
     }
     let each = all.into_iter().map(|flow| {
         let name = flow.result.name.clone();
-        let of = |e: &&SeenElement| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
+        let of =
+            |e: &&SeenElement| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
         let elements = elements.iter().filter(of).cloned().collect();
         let limit = flow.limit;
         whole(format!("{} / {name}", variant.name), vec![flow], elements, limit, true)

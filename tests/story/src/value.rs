@@ -59,7 +59,10 @@ fn largest(list: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Parts of sums of packets; `None` where one is not known or nothing was sent.
-fn share<'a>(flows: impl Iterator<Item = &'a SeenFlow>, of: impl Fn(&SeenFlow) -> Option<u64>) -> Option<f64> {
+fn share<'a>(
+    flows: impl Iterator<Item = &'a SeenFlow>,
+    of: impl Fn(&SeenFlow) -> Option<u64>,
+) -> Option<f64> {
     let (mut part, mut whole) = (0, 0);
     for flow in flows {
         part += of(flow)?;

@@ -52,8 +52,10 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
         *counts.entry(kind.clone()).or_insert(0) += 1;
     }
     println!("{counts:?}");
-    let wrong: Vec<String> =
-        found.iter().flat_map(|(seed, (list, _))| list.iter().map(move |w| format!("seed {seed}: {w}"))).collect();
+    let wrong: Vec<String> = found
+        .iter()
+        .flat_map(|(seed, (list, _))| list.iter().map(move |w| format!("seed {seed}: {w}")))
+        .collect();
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     // Scenarios in which a clause never comes would prove nothing of it.
     for kind in ["Carries", "Has", "Dropped", "Waited", "Queued", "Unfair", "Better", "AsGood", "Best"] {
@@ -98,7 +100,9 @@ fn spoilt(clause: &Clause) -> Vec<Clause> {
         }
         Clause::Has { value, .. } => *value *= 1.01,
         Clause::Dropped { dropped, .. } => *dropped += 1,
-        Clause::Waited { share, .. } | Clause::Repaired { share, .. } | Clause::Lost { share } => *share += 0.01,
+        Clause::Waited { share, .. } | Clause::Repaired { share, .. } | Clause::Lost { share } => {
+            *share += 0.01
+        }
         Clause::Queued { p95_ms, .. } => *p95_ms *= 0.5,
         Clause::Unfair { most, least } => std::mem::swap(most, least),
         Clause::Better(b) | Clause::AsGood(b) => b.effect.is *= 1.01,

@@ -33,7 +33,8 @@ pub(super) fn remedies(
     };
     // Of those that gain as many things the first one: they are in the scenario's order.
     let gentle = tried.iter().filter(as_good).rev().max_by_key(|b| b.gains.len());
-    let best = Clause::Best { goal, others: tried.len(), all: others.all && tried.len() == others.list.len() };
+    let best =
+        Clause::Best { goal, others: tried.len(), all: others.all && tried.len() == others.list.len() };
     vec![gentle.cloned().map_or(best, Clause::AsGood)]
 }
 

@@ -125,7 +125,9 @@ fn controls(a: &Row, b: &Row) -> Vec<Change> {
 /// Stages by the direction of the link they are in.
 fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), &[PathStage]> {
     let links = v.path.iter().flat_map(|p| &p.links);
-    links.flat_map(|l| [((l.name.as_str(), false), &l.forward[..]), ((&l.name, true), &l.backward[..])]).collect()
+    links
+        .flat_map(|l| [((l.name.as_str(), false), &l.forward[..]), ((&l.name, true), &l.backward[..])])
+        .collect()
 }
 
 /// Stages are matched by name, then by place when as many are left over on both sides.
@@ -165,7 +167,9 @@ fn stage_changes(was: &PathStage, is: &PathStage) -> Vec<Change> {
     {
         // Another kind of queue has keys of its own.
         let of_limits = ["queue.kind", "queue.packets", "queue.bytes"];
-        differ.retain(|k| !(k.starts_with("queue.") && (old.kind != new.kind || of_limits.contains(&k.as_str()))));
+        differ.retain(|k| {
+            !(k.starts_with("queue.") && (old.kind != new.kind || of_limits.contains(&k.as_str())))
+        });
         list.push(Change::Queue { was: vec![old], is: new });
     }
     list.extend(differ.into_iter().map(|key| Change::Set {

@@ -23,8 +23,12 @@ pub(super) fn agreement(all: &[NamedVariant], clock: Clock) -> Vec<Clause> {
         first: x.goodput_mbps,
         second: y.goodput_mbps,
     });
-    let counts = pairs.iter().flat_map(|(a, b)| [false, true].map(|resent| (a, count(a, resent), count(b, resent), resent)));
-    let much = counts.filter(|&(_, x, y, _)| differ(x, y)).max_by(|a, b| times(a.1, a.2).total_cmp(&times(b.1, b.2)));
+    let counts = pairs
+        .iter()
+        .flat_map(|(a, b)| [false, true].map(|resent| (a, count(a, resent), count(b, resent), resent)));
+    let much = counts
+        .filter(|&(_, x, y, _)| differ(x, y))
+        .max_by(|a, b| times(a.1, a.2).total_cmp(&times(b.1, b.2)));
     let counted = much.map(|(n, first, second, resent)| Clause::ClocksCount {
         variant: n.name.clone(),
         resent,

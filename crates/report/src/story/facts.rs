@@ -24,7 +24,9 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     };
     let mut list = vec![Clause::Has { variant: variant.clone(), measure, value }];
     if measure == Measure::Completion {
-        list.extend(row.variant.completion_s.filter(|t| row.flow.is_none() && t.unfinished > 0).map(unfinished));
+        list.extend(
+            row.variant.completion_s.filter(|t| row.flow.is_none() && t.unfinished > 0).map(unfinished),
+        );
     }
     list
 }

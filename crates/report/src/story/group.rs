@@ -31,9 +31,8 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
 
 /// The least of the groups' Jain indexes.
 pub(crate) fn fairest(row: &Row) -> Option<f64> {
-    let of = |group: &Vec<&FlowResult>| {
-        result::jain(&group.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>())
-    };
+    let of =
+        |group: &Vec<&FlowResult>| result::jain(&group.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
     groups(row).iter().map(of).min_by(f64::total_cmp)
 }
 

@@ -1,7 +1,7 @@
 //! What variants are compared by, and when a difference is worth a word.
 
-use super::{ALIKE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_TIMES, UNFINISHED};
 use super::group::fairest;
+use super::{ALIKE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_TIMES, UNFINISHED};
 use crate::figures::Row;
 use result::{FlowResult, TimesSummary};
 use units::Goal;

@@ -36,13 +36,16 @@ pub(super) fn comparable<'a, 'b>(baseline: &NamedVariant<'a>, all: &'b [NamedVar
     let clock = baseline.row.variant.clock;
     let others = all.iter().filter(|n| n.row.variant.clock == clock && !is(n, baseline));
     let others: Vec<&NamedVariant> = others.collect();
-    let alike: Vec<&NamedVariant> = others.iter().copied().filter(|n| flows(&n.row) == flows(&baseline.row)).collect();
+    let alike: Vec<&NamedVariant> =
+        others.iter().copied().filter(|n| flows(&n.row) == flows(&baseline.row)).collect();
     let mut list: Vec<&NamedVariant> =
         alike.iter().copied().filter(|n| is_no_wider(&n.row, &baseline.row)).collect();
     if list.is_empty() {
         list = alike;
     }
-    let comparable = |n: &&&NamedVariant| baseline.row.flow.is_none() || n.row.flow.map(|f| &f.name) == baseline.row.flow.map(|f| &f.name);
+    let comparable = |n: &&&NamedVariant| {
+        baseline.row.flow.is_none() || n.row.flow.map(|f| &f.name) == baseline.row.flow.map(|f| &f.name)
+    };
     let all = list.len() == others.iter().filter(comparable).count();
     Others { list, all }
 }
@@ -59,7 +62,8 @@ fn flows<'a>(row: &Row<'a>) -> Vec<(&'a str, &'a str, bool)> {
 /// No flow meets a limit that is higher, or not known where the baseline's is.
 fn is_no_wider(row: &Row, baseline: &Row) -> bool {
     let pairs = row.flows().into_iter().zip(baseline.flows());
-    let mut limits = pairs.map(|(a, b)| (a.limit_mbps, b.limit_mbps)).chain([(row.limit(), baseline.limit())]);
+    let mut limits =
+        pairs.map(|(a, b)| (a.limit_mbps, b.limit_mbps)).chain([(row.limit(), baseline.limit())]);
     limits.all(|(is, was)| match (limit(is), limit(was)) {
         (_, None) => true,
         (None, Some(_)) => false,

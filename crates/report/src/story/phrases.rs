@@ -87,7 +87,9 @@ fn change(change: &Change, lang: Lang) -> String {
             instead(queue_words(is, lang), list)
         }
         Change::Set { kind, key, was, is } => {
-            let of = |v: &Option<String>| v.as_ref().map_or_else(|| text("story.usual", lang).into(), |v| quantity(v));
+            let of = |v: &Option<String>| {
+                v.as_ref().map_or_else(|| text("story.usual", lang).into(), |v| quantity(v))
+            };
             let kind = called("element", kind, lang);
             let places =
                 [("kind", kind.as_str()), ("key", &printable(key)), ("was", &of(was)), ("is", &of(is))];
@@ -106,7 +108,9 @@ fn change(change: &Change, lang: Lang) -> String {
             fill("story.change.removed", lang, &[("stage", &the(&kind(old, lang), lang))])
         }
         Change::Relay(host) => fill("story.change.relay", lang, &[("host", &clip(&printable(host), 40))]),
-        Change::NoRelay(host) => fill("story.change.no-relay", lang, &[("host", &clip(&printable(host), 40))]),
+        Change::NoRelay(host) => {
+            fill("story.change.no-relay", lang, &[("host", &clip(&printable(host), 40))])
+        }
         Change::Control { was, is, flows } => {
             let said = instead(cc_name(is, lang), cc_name(was, lang));
             match &flows[..] {
@@ -153,7 +157,11 @@ fn stage(stage: &PathStage, same_rate: bool, lang: Lang) -> String {
         (None, Some(burst)) => fill("story.burst", lang, &[("burst", &quantity(burst))]),
         (None, None) => String::new(),
     };
-    if inside.is_empty() { whole } else { fill("story.stage.with", lang, &[("stage", &whole), ("with", &inside)]) }
+    if inside.is_empty() {
+        whole
+    } else {
+        fill("story.stage.with", lang, &[("stage", &whole), ("with", &inside)])
+    }
 }
 
 /// How long a queue may be; empty where it does not say.

@@ -64,7 +64,16 @@ fn with_udp(mut v: VariantResult, mbps: f64, lost: u64, delay: f64, mos: Option<
     let (lost_packets, real_time) = (Some(lost), Some(real_time));
     let app = if mos.is_some() { "voice" } else { "udp" }.into();
     let base = v.flows[0].clone();
-    v.flows.push(FlowResult { name, cc, app, goodput_mbps: mbps, lost_packets, real_time, rtt_ms: delay_ms, ..base });
+    v.flows.push(FlowResult {
+        name,
+        cc,
+        app,
+        goodput_mbps: mbps,
+        lost_packets,
+        real_time,
+        rtt_ms: delay_ms,
+        ..base
+    });
     v
 }
 
@@ -129,7 +138,12 @@ fn what_happened_and_what_helps() {
         ),
         "{chinese}"
     );
-    has(&chinese, &["用同速率的整形器（1000 个包）代替限速器，用 BBR 代替 CUBIC（“slow”）的 TCP 有效吞吐量为 19.2 Mbit/s，是它的 4.8 倍"]);
+    has(
+        &chinese,
+        &[
+            "用同速率的整形器（1000 个包）代替限速器，用 BBR 代替 CUBIC（“slow”）的 TCP 有效吞吐量为 19.2 Mbit/s，是它的 4.8 倍",
+        ],
+    );
 }
 
 #[test]
@@ -218,13 +232,22 @@ fn transfers_are_judged_by_when_they_end() {
     };
     let goal = [Goal::Completion];
     let told = tell_for(&goal, vec![times("a", 8.0, 0), times("b", 4.1, 0)], Lang::En);
-    has(&told, &["“a” has transfers that take 8.00 s (p95)", "“b” has transfers that take 4.10 s (p95) instead of 8.00 s"]);
+    has(
+        &told,
+        &[
+            "“a” has transfers that take 8.00 s (p95)",
+            "“b” has transfers that take 4.10 s (p95) instead of 8.00 s",
+        ],
+    );
     lacks(&told, &["did not end"]);
     // One of twenty is within what a 95th percentile leaves out, three are not.
     let told = tell_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
     has(&told, &["8.00 s (p95), 1 of 20 transfers did not end", "the other variant does no better"]);
     let told = tell_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
-    has(&told, &["take more time than was left (p95), 3 of 20", "9.10 s (p95) instead of more time than was left"]);
+    has(
+        &told,
+        &["take more time than was left (p95), 3 of 20", "9.10 s (p95) instead of more time than was left"],
+    );
     // As a cost of something else.
     let mut faster = times("b", 16.0, 0);
     faster.flows[0].goodput_mbps = 6.0;
@@ -242,9 +265,18 @@ fn answers_and_pages_are_judged_by_when_they_come() {
     };
     let list = || vec![times("a", 0.8, 5), times("b", 0.2, 5), times("none", 0.0, 0)];
     let told = tell_for(&[Goal::Completion], list(), Lang::En);
-    has(&told, &["“a” has answers that take 0.800 s (p95)", "“b” has answers that take 0.200 s (p95) instead of 0.800 s, and pages take 0.600 s instead of 2.40 s (p95)"]);
+    has(
+        &told,
+        &[
+            "“a” has answers that take 0.800 s (p95)",
+            "“b” has answers that take 0.200 s (p95) instead of 0.800 s, and pages take 0.600 s instead of 2.40 s (p95)",
+        ],
+    );
     let told = tell_for(&[Goal::Page], list(), Lang::En);
-    has(&told, &["“a” has pages that take 2.40 s (p95)", "“b” has pages that take 0.600 s (p95) instead of 2.40 s"]);
+    has(
+        &told,
+        &["“a” has pages that take 2.40 s (p95)", "“b” has pages that take 0.600 s (p95) instead of 2.40 s"],
+    );
     let told = tell_for(&[Goal::Page], vec![times("b", 0.2, 5), times("a", 0.8, 5)], Lang::En);
     has(&told, &["the other variant does no better"]);
 }
@@ -256,10 +288,27 @@ fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
     };
     let list = || vec![call("a", 7.27, 4.3, 20.0), call("b", 10.0, 2.1, 320.0)];
     let told = tell(list());
-    has(&told, &["“a” carries 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"]);
+    has(
+        &told,
+        &["“a” carries 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"],
+    );
     has(&told, &["37.6 % more, but the worst call has a MOS of 2.1 instead of 4.3"]);
-    let told = tell_for(&[Goal::Delay], { let mut l = list(); l.reverse(); l }, Lang::En);
-    has(&told, &["“b” has a p95 one-way delay of 320 ms", "“a” has a p95 one-way delay of 20 ms instead of 320 ms, and the worst call has a MOS of 4.3 instead of 2.1, but TCP carries 7.27 Mbit/s instead of 10.0 Mbit/s"]);
+    let told = tell_for(
+        &[Goal::Delay],
+        {
+            let mut l = list();
+            l.reverse();
+            l
+        },
+        Lang::En,
+    );
+    has(
+        &told,
+        &[
+            "“b” has a p95 one-way delay of 320 ms",
+            "“a” has a p95 one-way delay of 20 ms instead of 320 ms, and the worst call has a MOS of 4.3 instead of 2.1, but TCP carries 7.27 Mbit/s instead of 10.0 Mbit/s",
+        ],
+    );
     // A flood is no call: its delay counts where nobody talks.
     let mut flood = with_udp(variant("a", "link", "cubic", 5.0, 31.0, 0), 1.0, 0, 900.0, None);
     assert_eq!(Measure::OneWay.of(&Row { variant: &flood, flow: None }), Some(900.0));
@@ -269,7 +318,8 @@ fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
 
 #[test]
 fn lost_datagrams_are_a_cost() {
-    let of = |name: &str, tcp, lost| with_udp(variant(name, "link", "cubic", tcp, 31.0, 0), 4.8, lost, 20.0, None);
+    let of =
+        |name: &str, tcp, lost| with_udp(variant(name, "link", "cubic", tcp, 31.0, 0), 4.8, lost, 20.0, None);
     has(
         &tell(vec![of("a", 4.0, 10), of("b", 8.0, 2730)]),
         &["2.0 times as much, but 27.3 % of the datagrams are lost instead of 0.10 %"],
@@ -306,7 +356,14 @@ fn only_flows_of_one_direction_and_limit_are_unfair() {
     fair.name = "fair".into();
     (fair.flows[0].goodput_mbps, fair.flows[1].goodput_mbps) = (18.0, 18.0);
     let told = tell_for(&[Goal::Fairness], vec![two(20.0, false, 10.0), fair.clone()], Lang::En);
-    has(&told, &["“v” has shares with a Jain index of 0.69", unfair, "“fair” has shares with a Jain index of 1.00 instead of 0.69"]);
+    has(
+        &told,
+        &[
+            "“v” has shares with a Jain index of 0.69",
+            unfair,
+            "“fair” has shares with a Jain index of 1.00 instead of 0.69",
+        ],
+    );
     let told = tell_for(&[Goal::Goodput], vec![fair, two(20.0, false, 10.0)], Lang::En);
     has(&told, &["the other variant does no better"]);
 }
@@ -320,8 +377,13 @@ fn two_ends_of_a_dumbbell_share_its_middle() {
         backward: vec![],
     };
     let mut v = variant("v", "link", "cubic", 9.0, 31.0, 0);
-    v.path.as_mut().unwrap().links =
-        vec![link("a", "a", "m"), link("c", "c", "m"), link("x", "m", "n"), link("b", "n", "b"), link("d", "n", "d")];
+    v.path.as_mut().unwrap().links = vec![
+        link("a", "a", "m"),
+        link("c", "c", "m"),
+        link("x", "m", "n"),
+        link("b", "n", "b"),
+        link("d", "n", "d"),
+    ];
     let (from, to, name) = ("c".into(), "d".into(), "other".into());
     v.flows.push(FlowResult { name, from, to, goodput_mbps: 1.0, ..v.flows[0].clone() });
     has(&tell(vec![v.clone()]), &["“bulk” got 9.00 Mbit/s where “other” got 1.00"]);
@@ -399,7 +461,11 @@ fn only_the_same_flows_under_no_higher_limit_are_compared() {
     has(&tell(vec![three().remove(0), free.clone()]), &["(“free”) carries 90.0 Mbit/s"]);
     free.flows[0].name = "another".into();
     lacks(&tell(vec![three().remove(0), free.clone()]), &["free"]);
-    let told = tell(vec![variant("v", "policer", "cubic", 4.0, 31.0, 0), variant("w", "policer", "cubic", 4.0, 31.0, 0), free]);
+    let told = tell(vec![
+        variant("v", "policer", "cubic", 4.0, 31.0, 0),
+        variant("w", "policer", "cubic", 4.0, 31.0, 0),
+        free,
+    ]);
     has(&told, &["of the variants that can be compared, 1, none does better"]);
 }
 
@@ -409,10 +475,14 @@ fn several_goals_are_a_table() {
     let run = run(&goals, None, three());
     let told = story(&[("s", &run)]);
     let rows = told.rows(Lang::En);
-    let cells = |i: usize| [&rows[i].goal, &rows[i].baseline, &rows[i].best, &rows[i].value].map(|s| plain(s));
+    let cells =
+        |i: usize| [&rows[i].goal, &rows[i].baseline, &rows[i].best, &rows[i].value].map(|s| plain(s));
     assert_eq!(cells(0), ["goodput", "4.00 Mbit/s", "slow", "19.2 Mbit/s"]);
     assert_eq!(cells(1), ["p95 delay", "31 ms", "", ""]);
-    has(&plain(&told.text(Lang::En)), &["; goodput: a shaper", "; p95 delay: none of the other 3 variants does better"]);
+    has(
+        &plain(&told.text(Lang::En)),
+        &["; goodput: a shaper", "; p95 delay: none of the other 3 variants does better"],
+    );
     lacks(&plain(&told.without_table(Lang::En)), &["slow"]);
     let table = plain(&table(&told, crate::Style::default()));
     has(&table, &["goal", "best", "19.2 Mbit/s\n  0 % of TCP's packets are lost instead of 1.20 %\n"]);
@@ -459,7 +529,9 @@ fn a_change_is_named_with_its_settings() {
     let told = better(&|v| {
         let name = "first".to_string();
         let settings = settings(&[("rate", "19.6Mbit/s"), ("queue.packets", "40")]);
-        v.path.as_mut().unwrap().links[0].forward.insert(0, PathStage { name, kind: "shaper".into(), settings });
+        v.path.as_mut().unwrap().links[0]
+            .forward
+            .insert(0, PathStage { name, kind: "shaper".into(), settings });
     });
     has(&told, &["a shaper of 19.6 Mbit/s with 40 packets before the policer (“b”) carries 8.00"]);
     let told = better(&|v| v.path.as_mut().unwrap().links[0].forward.clear());

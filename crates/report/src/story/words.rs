@@ -222,7 +222,8 @@ fn goal(e: &Effect, how: &str, lang: Lang) -> String {
         let was = value(e.measure, e.was, lang);
         return fill("story.better.has", lang, &[("how", how), ("what", &what), ("was", &was)]);
     }
-    let key = if e.measure == Measure::TcpGoodput { "story.better.carries" } else { "story.better.carries-udp" };
+    let key =
+        if e.measure == Measure::TcpGoodput { "story.better.carries" } else { "story.better.carries-udp" };
     let said = fill(key, lang, &[("how", how), ("value", &is)]);
     if e.was <= 0.0 {
         return said;

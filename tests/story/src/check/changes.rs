@@ -41,17 +41,22 @@ fn setting(n: &NamedStage, key: &str) -> Option<String> {
 /// Whether the scenario has a stage of this kind with these settings.
 fn has(s: &Scenario, stage: &PathStage) -> bool {
     let fits = |n: &NamedStage| {
-        n.stage.kind() == stage.kind && stage.settings.iter().all(|(k, v)| setting(n, k).as_deref() == Some(v))
+        n.stage.kind() == stage.kind
+            && stage.settings.iter().all(|(k, v)| setting(n, k).as_deref() == Some(v))
     };
     stages(s).iter().any(|x| fits(x.1))
 }
 
 /// What is wrong with the changes that are told of a variant, or missing among them.
 pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
-    let mut list: Vec<String> =
-        told.iter().filter(|c| !holds(&was.scenario, &is.scenario, c)).map(|c| format!("not changed: {c:?}")).collect();
+    let mut list: Vec<String> = told
+        .iter()
+        .filter(|c| !holds(&was.scenario, &is.scenario, c))
+        .map(|c| format!("not changed: {c:?}"))
+        .collect();
     let (before, after) = (stages(&was.scenario), stages(&is.scenario));
-    let differ = before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
+    let differ =
+        before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
     let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. }));
     if differ != of_path {
         list.push(format!("stages differ: {differ}, told: {told:?}"));
@@ -69,7 +74,8 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     match change {
         Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
         Change::Added { stage, before, after } => {
-            let beside = |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(was, k) > 0 && kinds(is, k) > 0);
+            let beside =
+                |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(was, k) > 0 && kinds(is, k) > 0);
             has(is, stage) && named(is, stage) > named(was, stage) && beside(before) && beside(after)
         }
         Change::Removed(stage) => has(was, stage) && named(is, stage) < named(was, stage),

@@ -51,10 +51,12 @@ fn same_numbers(found: &[Printed], want: &[f64]) -> bool {
 
 fn names(clause: &Clause) -> Vec<&str> {
     match clause {
-        Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => vec![variant],
-        Clause::Better(b) | Clause::AsGood(b) => {
-            std::iter::once(b.variant.as_str()).chain(b.costs.iter().filter_map(|e| e.flow.as_deref())).collect()
+        Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => {
+            vec![variant]
         }
+        Clause::Better(b) | Clause::AsGood(b) => std::iter::once(b.variant.as_str())
+            .chain(b.costs.iter().filter_map(|e| e.flow.as_deref()))
+            .collect(),
         Clause::Unfair { most, least } => vec![&most.0, &least.0],
         _ => Vec::new(),
     }
@@ -90,7 +92,13 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::AsGood(better) => rest(better),
         // The one other variant is not counted.
-        Clause::Best { others, all, .. } => if *all && *others == 1 { vec![] } else { vec![*others as f64] },
+        Clause::Best { others, all, .. } => {
+            if *all && *others == 1 {
+                vec![]
+            } else {
+                vec![*others as f64]
+            }
+        }
         Clause::ClocksGoodput { first, second, .. } => vec![*first, *second],
         Clause::ClocksCount { first, second, .. } => vec![*first as f64, *second as f64],
         Clause::Nothing { .. } | Clause::Clean => Vec::new(),
