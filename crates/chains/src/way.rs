@@ -1,7 +1,7 @@
 //! One direction of a link: a chain of elements, and what results say of them.
 
 use path::{Body, Chain};
-use result::{DelaySummary, ElementPoint, ElementResult, ElementSeries};
+use result::{DelaySummary, ElementPoint, ElementResult, ElementSeries, TooBigPackets};
 use scenario::Scenario;
 use units::Time;
 
@@ -54,6 +54,16 @@ fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
         kind: way.kinds[i].into(),
         passed_packets: a.passed,
         dropped_packets: a.dropped,
+        too_big_packets: a.too_big,
+        too_big: a.refused.map(|r| TooBigPackets {
+            mtu_bytes: r.limit.mtu,
+            largest_bytes: r.largest,
+            told: r.limit.icmp,
+        }),
+        fragmented_packets: a.cut,
+        // Who cuts makes no other copies.
+        fragments: if a.cut > 0 { a.cut + a.copies } else { 0 },
+        joined_packets: a.joined,
         marked_packets: a.marked,
         max_queue_packets: a.max_queue,
         delay_ms: DelaySummary {

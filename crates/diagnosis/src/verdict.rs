@@ -12,6 +12,7 @@ mod losses;
 mod measures;
 mod outages;
 mod round_trips;
+mod too_big;
 
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
 use evidence::FlowFacts;
@@ -26,6 +27,7 @@ use result::diagnosis::{
 use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use too_big::SizeStall;
 use track::{Addr, Track};
 
 /// Stretches of a flow's ribbon at most.
@@ -445,11 +447,14 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let limiter = through.as_ref().map(|l| l.found);
     let limiter =
         limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
-    let outages = outages::outages(t, rtt, beside.silences);
+    let stalls = SizeStall::all(t);
+    let mut outages = outages::outages(t, rtt, beside.silences);
+    // The path was there for smaller packets.
+    outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));
     let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
     let by = if policer { Cause::Policed } else { Cause::Congestion };
     let dropped = (through.as_ref().map_or(&[][..], |l| &l.dropped), by);
-    let losses = losses::losses(t, base, rtt, dropped, &outages, beside.full);
+    let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), beside.full);
     let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
     let facts = FlowFacts {
         full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
@@ -460,6 +465,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         limiter,
         share: through.as_ref().map_or(1.0, |l| l.share),
         losses,
+        stalls,
         outages,
         bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
         near_receiver: receiver_side(t),

@@ -12,6 +12,7 @@ use crate::pcap::Recorder;
 use crate::plan::FlowPlan;
 use crate::resent::ResentWatch;
 use crate::sys;
+use crate::torn::TornPackets;
 use crate::wire::{self, Pool, VIRTIO, Wire};
 use path::{Outbox, Packet};
 use result::{ElementResult, ElementSeries, Histogram, Resent};
@@ -104,6 +105,7 @@ pub struct Engine<'a> {
     recorder: Option<Recorder>,
     /// When there are time series.
     watch: Option<ResentWatch>,
+    torn: TornPackets,
 }
 
 impl<'a> Engine<'a> {
@@ -150,6 +152,7 @@ impl<'a> Engine<'a> {
             punctuality: Punctuality::default(),
             recorder,
             watch: (!scenario.sample.is_zero()).then(ResentWatch::default),
+            torn: TornPackets::new(scenario),
         }
     }
 
@@ -239,6 +242,7 @@ impl<'a> Engine<'a> {
             let mut batch = std::mem::take(&mut self.batch);
             self.note_sent(now, self.ways[way].along.hosts[0], &batch);
             for packet in batch.drain(..) {
+                self.torn.note(&packet);
                 self.ways[way].along.chain.handle_packet(now, packet, &mut self.outbox);
             }
             self.batch = batch;
@@ -314,8 +318,7 @@ impl<'a> Engine<'a> {
             self.joiner.clear();
         }
         for (_, packet, _) in self.outbox.dropped.drain(..) {
-            // Of a fragmented packet the first piece counts: it has the ports.
-            if let Some(flow) = wire::data_ports(packet.body.ip()).and_then(|p| self.plan.flow_of(p)) {
+            if let Some(flow) = self.torn.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
                 flow.lost.fetch_add(1, Ordering::Relaxed);
             }
             self.pool.give(packet.body);

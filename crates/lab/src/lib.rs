@@ -56,6 +56,7 @@ mod shell;
 mod sys;
 mod tally;
 mod tool;
+mod torn;
 mod wire;
 
 pub use app::WRITE_INTERVAL;

@@ -6,7 +6,6 @@
 use crate::LabError;
 use crate::netlink::Netlink;
 use crate::sys;
-use path::Stage;
 use scenario::{DuplexLink, Scenario};
 use std::fs;
 use std::io;
@@ -33,14 +32,14 @@ fn device(link: usize) -> String {
     format!("tun{link}")
 }
 
-fn mtu(link: &DuplexLink) -> u32 {
-    let stages = link.forward.iter().chain(&link.backward);
-    stages
-        .filter_map(|s| match &s.stage {
-            Stage::Link(link) => link.mtu,
-            _ => None,
-        })
-        .fold(MTU, u32::min)
+/// A host knows the MTU of the links it speaks over. Where it only hands on, the path is to refuse what is too big, and
+/// to count it; the kernel would do so before it.
+fn mtu(scenario: &Scenario, host: usize, link: &DuplexLink) -> u32 {
+    if scenario.speaks(host) || scenario.links.iter().filter(|l| l.between.contains(&host)).count() < 2 {
+        link.mtu()
+    } else {
+        MTU
+    }
 }
 
 impl LabNetwork {
@@ -85,7 +84,9 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
         let Some(side) = link.between.iter().position(|&h| h == host) else { continue };
         let tun = sys::open_tun(&device(i)).map_err(tun_error)?;
         let index = netlink.index(&device(i)).map_err(failed("finding its TUN device"))?;
-        netlink.configure(index, mtu(link), TUN_QUEUE, segments).map_err(failed("its TUN device"))?;
+        netlink
+            .configure(index, mtu(scenario, host, link), TUN_QUEUE, segments)
+            .map_err(failed("its TUN device"))?;
         indexes[i] = index;
         devices.push((i, side, tun));
     }
@@ -163,6 +164,9 @@ fn settings(host: &str, stack: &Stack) -> Result<(), LabError> {
     let _ = set("ping_group_range", "0 2147483647").or_else(|_| set("ping_group_range", "0 0"));
     // Servers of any port, without privileges.
     let _ = set("ip_unprivileged_port_start", "0");
+    must("tcp_mtu_probing", stack.mtu_probing.unwrap_or_default().sysctl().to_string())?;
+    // A path may carry less than the 552 bytes below which the kernel believes no ICMP.
+    let _ = set("route/min_pmtu", "68");
     must("tcp_no_metrics_save", "1".into())?;
     must("tcp_slow_start_after_idle", flag(stack.idle_restart != Some(false)))?;
     must("tcp_early_retrans", if stack.tlp == Some(false) { "0" } else { "3" }.into())?;

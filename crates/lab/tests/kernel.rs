@@ -243,7 +243,7 @@ fn oversized_packets_come_back_and_fragments_are_joined() {
         if fragment {
             assert!(tunnel.passed_packets > 1300, "{tunnel:?}");
         } else {
-            assert!(tunnel.dropped_packets > 0, "{tunnel:?}");
+            assert!(tunnel.too_big_packets > 0 && tunnel.dropped_packets == 0, "{tunnel:?}");
         }
     }
 }
@@ -427,4 +427,44 @@ fn nothing_is_left_behind() {
     assert!(left.is_empty(), "namespaces left behind: {left:?}");
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
     assert!(!devices.contains("tun0:"), "the machine's own namespace was touched: {devices}");
+}
+
+/// Nobody tells the sender; with `tcp_mtu_probing` it finds out after timeouts.
+#[test]
+fn a_black_hole_lasts_until_the_sender_looks_for_the_mtu() {
+    let text = |probing: &str, seconds: u32| {
+        format!(
+            r#"
+            duration = "{seconds}s"
+            [hosts.a]
+            stack = {{ mtu_probing = "{probing}" }}
+            [links.lan]
+            between = ["a", "r"]
+            [links.path]
+            between = ["r", "s"]
+            forward = [{{ kind = "link", rate = "20Mbit/s", delay = "10ms", mtu = 1400, icmp = false }}]
+            backward = [{{ kind = "delay", delay = "10ms" }}]
+            # A host at the end of the narrow link would know its MTU, and say so in its MSS.
+            [links.far]
+            between = ["s", "b"]
+            [flows.f]
+            from = "a"
+            to = "b"
+            "#
+        )
+    };
+    for (probing, seconds) in [("off", 2), ("on-blackhole", 6)] {
+        let Some(o) = run(&text(probing, seconds)) else { return };
+        let link = o.variant.elements.iter().find(|e| e.name == "path.forward.link").expect("the link");
+        let (f, too_big) = (&o.variant.flows[0], link.too_big.expect("packets that did not fit"));
+        assert_eq!((too_big.mtu_bytes, too_big.largest_bytes, too_big.told), (1400, 1500, false));
+        assert_eq!((link.dropped_packets, f.lost_packets), (0, Some(link.too_big_packets)));
+        if probing == "off" {
+            assert_eq!((f.delivered_bytes, f.mss_bytes), (0, Some(1448)));
+        } else {
+            assert!(f.delivered_bytes > 2_000_000 && f.timeouts >= 4, "{f:?}");
+            // It begins at 1024 bytes and then looks for more.
+            assert!(f.mss_bytes.is_some_and(|mss| (1024..=1348).contains(&mss)), "{f:?}");
+        }
+    }
 }

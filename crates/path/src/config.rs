@@ -111,11 +111,3 @@ pub(crate) fn rate_above_zero(key: &str, rate: Option<Rate>) -> Result<(), Probl
     }
     Ok(())
 }
-
-/// `Err` if an MTU is too small for IP (RFC 791: 68 bytes).
-pub(crate) fn mtu_of_ip(mtu: Option<u32>) -> Result<(), Problem> {
-    if mtu.is_some_and(|m| m < 68) {
-        return Err(Problem::new("mtu", "must be at least 68 bytes (RFC 791); 1500 is usual"));
-    }
-    Ok(())
-}

@@ -30,7 +30,7 @@ impl Config for Delay {
     /// An infinitely fast link is just that.
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = QueueConfig::Fifo(Fifo { packets: Some(1), bytes: None });
-        Link { rate: None, delay: self.delay, mtu: None, queue }.build(seed, name)
+        Link { rate: None, delay: self.delay, mtu: None, icmp: None, queue }.build(seed, name)
     }
 
     fn draw(choices: &mut Choices) -> Delay {

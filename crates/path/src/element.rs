@@ -1,6 +1,7 @@
 //! The contract of a path element, its account and its gauges.
 
 use crate::Packet;
+use crate::size_limit::{Refused, SizeLimit};
 use units::{Span, Time};
 
 /// Why a packet ended inside an element.
@@ -16,8 +17,10 @@ pub enum DropCause {
     Loss,
     /// An outage or a handover lost the buffer.
     Outage,
-    /// Larger than the MTU and not to be cut, or an incomplete set of fragments.
+    /// Larger than the MTU and not to be cut, or than a limiter's bucket.
     TooBig,
+    /// A fragment whose packet did not come whole.
+    Incomplete,
 }
 
 /// What leaves an element. The caller empties it after every call.
@@ -27,7 +30,7 @@ pub struct Outbox<B> {
     pub sent: Vec<(Time, Packet<B>)>,
     /// Ended here.
     pub dropped: Vec<(Time, Packet<B>, DropCause)>,
-    /// Too big for `mtu` bytes (third field): the caller tells the sender (RFC 1191, RFC 8201).
+    /// Too big for so many bytes (third field): the caller tells the sender (RFC 1191, RFC 8201).
     pub bounced: Vec<(Time, Packet<B>, u32)>,
 }
 
@@ -50,7 +53,7 @@ impl<B> Outbox<B> {
     }
 }
 
-/// Conservation: `packets_in + copies == passed + dropped + held`, always.
+/// Conservation: `packets_in + copies == passed + dropped + too_big + joined + held`, always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Packets that arrived.
@@ -59,8 +62,16 @@ pub struct Account {
     pub copies: u64,
     /// Packets handed on.
     pub passed: u64,
-    /// Packets that ended here (dropped, bounced, or joined into another on reassembly).
+    /// Packets that ended here, for any reason but their size.
     pub dropped: u64,
+    /// Packets that ended here because of their size, whether their sender is told or not.
+    pub too_big: u64,
+    /// What they were too big for, of a limit that has a size.
+    pub refused: Option<Refused>,
+    /// Fragments that became part of the packet their first one went on as.
+    pub joined: u64,
+    /// Packets that were cut into fragments.
+    pub cut: u64,
     /// Packets held now.
     pub held: u64,
     /// Packets marked: ECN CE set, or DSCP re-marked.
@@ -76,7 +87,7 @@ pub struct Account {
 impl Account {
     /// Whether the books balance.
     pub fn balances(&self) -> bool {
-        self.packets_in + self.copies == self.passed + self.dropped + self.held
+        self.packets_in + self.copies == self.passed + self.dropped + self.too_big + self.joined + self.held
     }
     /// Books one packet that arrived and is now held.
     #[inline]
@@ -101,14 +112,22 @@ impl Account {
     /// Ends a held packet at `at`.
     pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: DropCause) {
         self.held -= 1;
-        self.dropped += 1;
+        match cause {
+            DropCause::TooBig => self.too_big += 1,
+            _ => self.dropped += 1,
+        }
         out.dropped.push((at, packet, cause));
     }
-    /// Sends a held packet back: too big for `mtu` bytes.
-    pub fn bounce<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, mtu: u32) {
+    /// Ends a held packet that is too big for `limit`: its sender is told, where the limit's host tells.
+    pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, limit: SizeLimit) {
+        let largest = self.refused.map_or(packet.size, |r| r.largest.max(packet.size));
+        self.refused = Some(Refused { limit, largest });
+        if !limit.icmp {
+            return self.lose(out, at, packet, DropCause::TooBig);
+        }
         self.held -= 1;
-        self.dropped += 1;
-        out.bounced.push((at, packet, mtu));
+        self.too_big += 1;
+        out.bounced.push((at, packet, limit.mtu));
     }
 }
 

@@ -26,12 +26,12 @@
 //! nothing that a cell does. The order of packets is kept when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, Problem, StageLimit, Words, misplaced, mtu_of_ip, rate_above_zero};
+use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
 use crate::events::{INFINITE, RateStep, Schedule, Steps};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
 use crate::server::Server;
-use crate::{Body, Element};
+use crate::{Body, Element, SizeLimit, size_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Rate, Span};
@@ -97,6 +97,10 @@ pub struct Handover {
     /// Largest IP packet in bytes; left out: any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
+    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icmp: Option<bool>,
     /// What waits for the transmitter. Default: 1000 packets first in, first out.
     #[serde(default)]
     pub queue: QueueConfig,
@@ -200,7 +204,7 @@ impl Config for Handover {
         }
         schedule.check(self.first.is_some(), self.fall)?;
         rate_above_zero("rate", self.rate)?;
-        mtu_of_ip(self.mtu)?;
+        size_limit::check(self.mtu, self.icmp)?;
         misplaced("falling_rate", self.falling_rate.is_some() && self.fall.is_zero(), "`fall`")?;
         misplaced("extra_for", self.extra_for.is_some() && self.extra_delay.is_zero(), "`extra_delay`")?;
         if !self.fall.is_zero() && self.falling_rate.is_none() {
@@ -211,7 +215,7 @@ impl Config for Handover {
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
-        Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
+        Box::new(Server::new(queue, self.gate(seed, name), self.delay, SizeLimit::new(self.mtu, self.icmp)))
     }
 
     fn draw(choices: &mut Choices) -> Handover {
@@ -240,6 +244,7 @@ impl Config for Handover {
             extra_for: None,
             delay: choices.span(),
             mtu: None,
+            icmp: None,
             queue: QueueConfig::draw(choices),
         }
     }

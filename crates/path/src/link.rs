@@ -5,10 +5,10 @@
 //! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
 //! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
 
-use crate::config::{Config, Problem, StageLimit, Words, mtu_of_ip, rate_above_zero};
+use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
 use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
-use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet, SizeLimit, size_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -28,6 +28,10 @@ pub struct Link {
     /// Left out: any size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
+    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icmp: Option<bool>,
     /// What waits for the transmitter. Default: 1000 packets first in, first out (Linux
     /// `txqueuelen`).
     pub queue: QueueConfig,
@@ -42,7 +46,7 @@ impl Config for Link {
 
     fn check(&self) -> Result<(), Problem> {
         rate_above_zero("rate", self.rate)?;
-        mtu_of_ip(self.mtu)?;
+        size_limit::check(self.mtu, self.icmp)?;
         self.queue.check().map_err(|p| p.within("queue"))
     }
 
@@ -52,7 +56,7 @@ impl Config for Link {
                 rate: self.rate,
                 last_time: (0, Span::ZERO),
                 delay: self.delay,
-                mtu: self.mtu.unwrap_or(u32::MAX),
+                limit: SizeLimit::new(self.mtu, self.icmp),
                 limits: fifo.limits(),
                 queued: QueueLoad::default(),
                 ring: VecDeque::new(),
@@ -63,16 +67,23 @@ impl Config for Link {
             }),
             queue => {
                 let queue = queue.build(seed, name);
-                Box::new(Server::new(queue, Constant(self.rate), self.delay, self.mtu))
+                Box::new(Server::new(
+                    queue,
+                    Constant(self.rate),
+                    self.delay,
+                    SizeLimit::new(self.mtu, self.icmp),
+                ))
             }
         }
     }
 
     fn draw(choices: &mut Choices) -> Link {
+        let mtu = choices.maybe(|c| 1000 + c.below(1000) as u32);
         Link {
             rate: choices.maybe(Choices::rate),
             delay: choices.span(),
-            mtu: choices.maybe(|c| 1000 + c.below(1000) as u32),
+            mtu,
+            icmp: mtu.and_then(|_| choices.maybe(Choices::coin)),
             queue: QueueConfig::draw(choices),
         }
     }
@@ -94,7 +105,7 @@ struct FifoLink<B> {
     /// The last size and its transmission time: sizes repeat, divisions cost.
     last_time: (u32, Span),
     delay: Span,
-    mtu: u32,
+    limit: SizeLimit,
     limits: QueueLoad,
     /// What has not begun transmission.
     queued: QueueLoad,
@@ -153,8 +164,8 @@ impl<B: Send> Element<B> for FifoLink<B> {
             self.catch_up(now, out);
         }
         self.account.enter();
-        if packet.size > self.mtu {
-            return self.account.bounce(out, now, packet, self.mtu);
+        if packet.size > self.limit.mtu {
+            return self.account.refuse(out, now, packet, self.limit);
         }
         let begins = self.free.max(now);
         let bytes = self.queued.bytes + packet.size as u64;
@@ -188,7 +199,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
     }
 
     fn least_delay(&self) -> Option<Span> {
-        (self.mtu == u32::MAX).then_some(self.delay)
+        self.limit.is_none().then_some(self.delay)
     }
 
     fn account(&self) -> Account {
@@ -221,9 +232,10 @@ mod tests {
             let mut s = Stream::new(seed as u64, "agree");
             let (rate, delay) = (Some(Rate::from_bps(10_000_000)), Span::from_micros(1700));
             let queue = QueueConfig::Fifo(fifo);
-            let link = Link { rate, delay, mtu: Some(1500), queue: queue.clone() };
+            let link = Link { rate, delay, mtu: Some(1500), icmp: None, queue: queue.clone() };
             let mut ring = link.build::<()>(0, "");
-            let mut engine = Server::new(queue.build(0, ""), Constant(rate), delay, Some(1500));
+            let mut engine =
+                Server::new(queue.build(0, ""), Constant(rate), delay, SizeLimit::new(Some(1500), None));
             let mut now = Time::ZERO;
             let (mut a, mut b) = (Outbox::default(), Outbox::default());
             for id in 0..5000 {

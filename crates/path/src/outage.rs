@@ -6,7 +6,7 @@ use crate::config::{Config, Problem, Words};
 use crate::events::Schedule;
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
-use crate::{Body, Element};
+use crate::{Body, Element, SizeLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
@@ -86,7 +86,7 @@ impl Config for Outage {
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let gate = OutageGate { schedule: self.schedule(), lost: self.buffer == Buffer::Lost };
-        Box::new(Server::new(self.queue.build(seed, name), gate, Span::ZERO, None))
+        Box::new(Server::new(self.queue.build(seed, name), gate, Span::ZERO, SizeLimit::NONE))
     }
 
     fn draw(choices: &mut Choices) -> Outage {

@@ -8,11 +8,11 @@
 //! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
 //! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, Problem, StageLimit, Words, mtu_of_ip};
+use crate::config::{Config, Problem, StageLimit, Words};
 use crate::events::{RateStep, Steps};
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
-use crate::{Body, Element};
+use crate::{Body, Element, SizeLimit, size_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Rate, Span, Time};
@@ -39,6 +39,10 @@ pub struct RateTrace {
     /// Largest IP packet in bytes; left out: any size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
+    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icmp: Option<bool>,
     /// What waits for the transmitter. Default: 1000 packets first in, first out.
     pub queue: QueueConfig,
 }
@@ -118,7 +122,7 @@ impl Config for RateTrace {
                 return Err(Problem::new("steps", message));
             }
         }
-        mtu_of_ip(self.mtu)?;
+        size_limit::check(self.mtu, self.icmp)?;
         self.queue.check().map_err(|p| p.within("queue"))
     }
 
@@ -157,10 +161,10 @@ impl Config for RateTrace {
                 steps.push(RateStep { at: Span::ZERO, rate: Rate::from_bps(0) });
             }
             let gate = RateTable(Steps::new(steps, self.period));
-            return Box::new(Server::new(queue, gate, self.delay, self.mtu));
+            return Box::new(Server::new(queue, gate, self.delay, SizeLimit::new(self.mtu, self.icmp)));
         }
         let gate = Mahimahi { ms: self.opportunities.clone(), next: 0, left: 0, at: Time::ZERO, fresh: true };
-        Box::new(Server::new(queue, gate, self.delay, self.mtu))
+        Box::new(Server::new(queue, gate, self.delay, SizeLimit::new(self.mtu, self.icmp)))
     }
 
     fn draw(choices: &mut Choices) -> RateTrace {

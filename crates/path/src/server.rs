@@ -6,7 +6,7 @@
 //! While packets are on the line only its head needs a wake-up.
 
 use crate::queue::{Queue, QueueLoad};
-use crate::{Account, DropCause, Element, Gauge, Outbox, Packet};
+use crate::{Account, DropCause, Element, Gauge, Outbox, Packet, SizeLimit};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -100,7 +100,7 @@ pub(crate) struct Server<B, G> {
     queue: Box<dyn Queue<B>>,
     gate: G,
     delay: Span,
-    mtu: u32,
+    limit: SizeLimit,
     head: Option<ServedPacket<B>>,
     line: VecDeque<OnLine<B>>,
     last_due: Time,
@@ -108,12 +108,12 @@ pub(crate) struct Server<B, G> {
 }
 
 impl<B, G: Gate> Server<B, G> {
-    pub fn new(queue: Box<dyn Queue<B>>, gate: G, delay: Span, mtu: Option<u32>) -> Self {
+    pub fn new(queue: Box<dyn Queue<B>>, gate: G, delay: Span, limit: SizeLimit) -> Self {
         Server {
             queue,
             gate,
             delay,
-            mtu: mtu.unwrap_or(u32::MAX),
+            limit,
             head: None,
             line: VecDeque::new(),
             last_due: Time::ZERO,
@@ -193,8 +193,8 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.catch_up(now, out);
         self.account.enter();
-        if packet.size > self.mtu {
-            return self.account.bounce(out, now, packet, self.mtu);
+        if packet.size > self.limit.mtu {
+            return self.account.refuse(out, now, packet, self.limit);
         }
         if !self.gate.fits(packet.size) {
             return self.account.lose(out, now, packet, DropCause::TooBig);
@@ -226,7 +226,7 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
     }
 
     fn least_delay(&self) -> Option<Span> {
-        (self.mtu == u32::MAX).then_some(self.delay)
+        self.limit.is_none().then_some(self.delay)
     }
 
     fn account(&self) -> Account {

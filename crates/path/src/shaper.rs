@@ -13,7 +13,7 @@ use crate::bucket::{BYTE, Bucket};
 use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
-use crate::{Body, Element};
+use crate::{Body, Element, SizeLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Choices, Label, Rate, Span, Time};
@@ -121,12 +121,12 @@ impl Config for Shaper {
                 let peak =
                     self.peak_rate.map(|rate| Bucket::new(rate, self.peak_burst.unwrap_or(Bytes::new(1514))));
                 let gate = Continuous { bucket: Bucket::new(self.rate, self.burst()), peak };
-                Box::new(Server::new(queue, gate, Span::ZERO, None))
+                Box::new(Server::new(queue, gate, Span::ZERO, SizeLimit::NONE))
             }
             Refill::Interval => {
                 let excess = self.excess_burst.unwrap_or(self.burst());
                 let gate = Interval::new(self.rate, self.burst(), excess);
-                Box::new(Server::new(queue, gate, Span::ZERO, None))
+                Box::new(Server::new(queue, gate, Span::ZERO, SizeLimit::NONE))
             }
         }
     }

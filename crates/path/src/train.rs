@@ -30,14 +30,14 @@
 //! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
-use crate::config::{Config, Problem, Words, mtu_of_ip};
+use crate::config::{Config, Problem, Words};
 use crate::events::{RateStep, Schedule, Steps};
 use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
 use crate::queue::QueueConfig;
 use crate::radio;
 use crate::server::Server;
-use crate::{Body, Element};
+use crate::{Body, Element, SizeLimit, size_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Frequency, Label, Length, Rate, Span, Speed, Stream};
@@ -116,6 +116,10 @@ pub struct Train {
     /// Largest IP packet in bytes; left out: any size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
+    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icmp: Option<bool>,
     /// What waits for the transmitter. Default: 1000 packets first in, first out.
     pub queue: QueueConfig,
 }
@@ -151,6 +155,7 @@ impl Default for Train {
             fate: None,
             delay: Span::ZERO,
             mtu: None,
+            icmp: None,
             queue: QueueConfig::default(),
         }
     }
@@ -295,16 +300,17 @@ impl Config for Train {
             let message = format!("is crossed in {every}, a handover takes up to {longest}");
             return Err(Problem::new("cell", message));
         }
-        mtu_of_ip(self.mtu)?;
+        size_limit::check(self.mtu, self.icmp)?;
         self.queue.check().map_err(|p| p.within("queue"))
     }
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
-        Box::new(Server::new(queue, self.gate(seed, name), self.delay, self.mtu))
+        Box::new(Server::new(queue, self.gate(seed, name), self.delay, SizeLimit::new(self.mtu, self.icmp)))
     }
 
     fn draw(choices: &mut Choices) -> Train {
+        let mtu = choices.maybe(|c| 1000 + c.below(1000) as u32);
         Train {
             rate: fast_rate(choices),
             speed: Speed::from_kmh(300 + choices.below(200)),
@@ -322,7 +328,8 @@ impl Config for Train {
             failure_lasts: [Span::ZERO, Span::from_millis(choices.below(99))],
             failure_buffer: choices.maybe(Buffer::draw),
             delay: choices.span(),
-            mtu: choices.maybe(|c| 1000 + c.below(1000) as u32),
+            mtu,
+            icmp: mtu.and_then(|_| choices.maybe(Choices::coin)),
             queue: QueueConfig::draw(choices),
             ..Train::default()
         }

@@ -8,8 +8,8 @@
 //! Fragments (RFC 791) are cut from the outer packet in multiples of 8 bytes, with 20 B of header
 //! each. A packet that is already a fragment is not cut again but ends here.
 
-use crate::config::{Config, Problem, Words, mtu_of_ip};
-use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet};
+use crate::config::{Config, Problem, Words, misplaced};
+use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet, SizeLimit, size_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
@@ -44,6 +44,10 @@ pub struct Tunnel {
     /// Largest outer packet in bytes; left out: any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
+    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icmp: Option<bool>,
     /// Cut outer packets that are too big; default: bounce them ("packet too big" with the
     /// largest inner size that fits).
     #[serde(default)]
@@ -91,7 +95,8 @@ impl Config for Tunnel {
     };
 
     fn check(&self) -> Result<(), Problem> {
-        mtu_of_ip(self.mtu)?;
+        size_limit::check(self.mtu, self.icmp)?;
+        misplaced("icmp", self.fragment && self.icmp.is_some(), "a tunnel that does not `fragment`")?;
         if self.nat_traversal && matches!(self.overhead, Overhead::Bytes(_)) {
             return Err(Problem::new("nat_traversal", "belongs to overhead = \"esp-aes-gcm\" only"));
         }
@@ -111,11 +116,13 @@ impl Config for Tunnel {
     fn draw(choices: &mut Choices) -> Tunnel {
         let esp = choices.coin();
         let mtu = choices.maybe(|c| 576 + c.below(1500) as u32);
+        let fragment = mtu.is_some() && choices.coin();
         Tunnel {
             overhead: if esp { Overhead::Preset(Preset::EspAesGcm) } else { Overhead::Bytes(24) },
             nat_traversal: esp && choices.coin(),
             mtu,
-            fragment: mtu.is_some() && choices.coin(),
+            icmp: mtu.filter(|_| !fragment).and_then(|_| choices.maybe(Choices::coin)),
+            fragment,
         }
     }
 }
@@ -133,6 +140,7 @@ impl TunnelEntry {
         let Ok(count) = u8::try_from(count) else {
             return self.account.lose(out, now, whole, DropCause::TooBig);
         };
+        self.account.cut += 1;
         self.account.copies += count as u64 - 1;
         self.account.held += count as u64 - 1;
         for index in 0..count {
@@ -155,8 +163,8 @@ impl<B: Body + Send> Element<B> for TunnelEntry {
         let exceeded = self.config.mtu.filter(|&mtu| outer > mtu);
         if let Some(mtu) = exceeded {
             if !self.config.fragment {
-                let inner = self.config.largest_inner(mtu);
-                return self.account.bounce(out, now, packet, inner);
+                let inner = SizeLimit::new(Some(self.config.largest_inner(mtu)), self.config.icmp);
+                return self.account.refuse(out, now, packet, inner);
             }
             if packet.fragment.is_some() {
                 return self.account.lose(out, now, packet, DropCause::TooBig);

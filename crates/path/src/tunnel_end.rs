@@ -84,7 +84,7 @@ impl<B: Body> End<B> {
             self.deadlines.pop_front();
             if alive && let Some(set) = self.sets.remove(&id) {
                 for piece in set.pieces {
-                    self.account.lose(out, deadline, piece, DropCause::TooBig);
+                    self.account.lose(out, deadline, piece, DropCause::Incomplete);
                 }
             }
         }
@@ -107,7 +107,7 @@ impl<B: Body> End<B> {
         });
         match set.pieces.binary_search_by_key(&index(&packet), index) {
             Ok(_) => {
-                self.account.lose(out, now, packet, DropCause::TooBig);
+                self.account.lose(out, now, packet, DropCause::Incomplete);
                 return None;
             }
             Err(place) => set.pieces.insert(place, packet),
@@ -121,7 +121,7 @@ impl<B: Body> End<B> {
         whole.fragment = None;
         for piece in pieces {
             self.account.held -= 1;
-            self.account.dropped += 1;
+            self.account.joined += 1;
             whole.size += piece.size.saturating_sub(IP);
             whole.overhead += piece.overhead.saturating_sub(IP);
             if piece.ecn == crate::Ecn::Ce {

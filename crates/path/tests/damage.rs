@@ -73,7 +73,7 @@ fn duplicates_follow_at_once_and_late_ones_are_overtaken() {
 
 fn esp(nat_traversal: bool) -> Tunnel {
     let overhead = Overhead::Preset(Preset::EspAesGcm);
-    Tunnel { overhead, nat_traversal, mtu: Some(1500), fragment: false }
+    Tunnel { overhead, nat_traversal, mtu: Some(1500), icmp: None, fragment: false }
 }
 
 /// RFC 4303 section 2.4, RFC 4106 sections 3, 6: 20 + 8 + 8 + (n + 2 padded to 4) + 16.
@@ -118,14 +118,14 @@ fn fragments_are_cut_and_joined() {
     assert_eq!(at.as_nanos(), MS + 50_667);
     assert_eq!((whole.size, whole.overhead, whole.fragment, whole.ecn), (1500, 0, None, Ecn::Ce));
     let end = rig.chain.account(2);
-    assert_eq!((end.packets_in, end.passed, end.dropped, end.held), (2, 1, 1, 0));
+    assert_eq!((end.packets_in, end.passed, end.joined, end.held), (2, 1, 1, 0));
 
     // The second fragment is lost: the first is given up after 30 s.
     let loss = stage(json!({"kind": "loss", "model": "list", "packets": [2]}));
     let mut rig = Rig::new(&[entry, loss, stage(json!({"kind": "tunnel-end"}))]);
     rig.arrive(5, packet(0, 1500)).arrive(6, packet(1, 1500)).finish();
     assert_eq!(rig.sent(), [(6, 1)]);
-    let expected = [(5, 0, DropCause::Loss), (30_000 * MS + 5, 0, DropCause::TooBig)];
+    let expected = [(5, 0, DropCause::Loss), (30_000 * MS + 5, 0, DropCause::Incomplete)];
     assert_eq!(rig.dropped(), expected);
 }
 

@@ -28,7 +28,7 @@ fn a_link_serves_one_after_another_and_drops_what_does_not_fit() {
     let (at, bounced, mtu) = &rig.out.bounced[0];
     assert_eq!((at.as_nanos(), bounced.id, *mtu), (MS, 6, 1500));
     let a = rig.chain.account(0);
-    assert_eq!((a.packets_in, a.passed, a.dropped, a.max_queue), (7, 4, 3, 2));
+    assert_eq!((a.packets_in, a.passed, a.dropped, a.too_big, a.max_queue), (7, 4, 2, 1, 2));
     assert_eq!((a.delay_max, a.delay_sum), (Span::from_millis(13), Span::from_millis(49)));
 }
 

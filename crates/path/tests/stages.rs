@@ -83,7 +83,7 @@ fn every_kind_reads_writes_and_knows_its_keys() {
         assert_eq!(Stage::deserialize_kind(kind, Value::Object(bare)).unwrap(), stage);
         assert!(stage.build::<()>(1, "x").account().balances());
     }
-    assert_eq!(Stage::fields("link"), ["rate", "delay", "mtu", "queue"]);
+    assert_eq!(Stage::fields("link"), ["rate", "delay", "mtu", "icmp", "queue"]);
     assert!(Stage::fields("lnik").is_empty());
 }
 
@@ -109,6 +109,7 @@ fn problems_name_their_key() {
         (json!({"kind": "link", "rate": "0bit/s"}), "rate"),
         (json!({"kind": "link", "queue": {"kind": "fifo", "packets": 0}}), "queue.packets"),
         (json!({"kind": "link", "mtu": 20}), "mtu"),
+        (json!({"kind": "link", "icmp": false}), "icmp"),
         (json!({"kind": "loss", "probability": 1.5}), "probability"),
         (json!({"kind": "loss"}), "probability"),
         (json!({"kind": "loss", "model": "every", "probability": 0.1}), "probability"),
@@ -148,6 +149,7 @@ fn problems_name_their_key() {
             "classes[0].parent",
         ),
         (json!({"kind": "tunnel", "overhead": 24, "fragment": true}), "fragment"),
+        (json!({"kind": "tunnel", "overhead": 24, "mtu": 1500, "fragment": true, "icmp": true}), "icmp"),
     ] {
         let found = problem(stage.clone());
         assert_eq!(found.key, key, "{stage}: {found}");

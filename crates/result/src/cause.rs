@@ -86,6 +86,8 @@ causes! {
     Policed policed "policed" "A policer dropped what came above its rate.",
     Shaped shaped "shaped" "A shaper delayed what came above its rate.",
     Outage outage "outage" "Nothing passed for a while: handover or outage.",
+    PacketTooBig packet_too_big "packet-too-big" "Packets were too big for the path; the sender was told, and sent them again in smaller ones.",
+    BlackHole black_hole "black-hole" "Packets were too big for the path, and nobody told the sender: full segments vanished, one timeout after the other.",
     AckPath ack_path "ack-path" "The way of the ACKs: thinned out, bunched or congested.",
 }
 

@@ -173,6 +173,11 @@ fn combine_element(repeats: &[&ElementResult]) -> ElementResult {
     ElementResult {
         passed_packets: count(repeats, |e| e.passed_packets),
         dropped_packets: count(repeats, |e| e.dropped_packets),
+        too_big_packets: count(repeats, |e| e.too_big_packets),
+        too_big: repeats.iter().filter_map(|e| e.too_big).max_by_key(|t| t.largest_bytes),
+        fragmented_packets: count(repeats, |e| e.fragmented_packets),
+        fragments: count(repeats, |e| e.fragments),
+        joined_packets: count(repeats, |e| e.joined_packets),
         marked_packets: count(repeats, |e| e.marked_packets),
         max_queue_packets: repeats.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
         delay_ms: DelaySummary {

@@ -312,6 +312,16 @@ pub struct Measures {
     pub mean_burst_bytes: u64,
     /// Full segments lost again and again while small ones passed.
     pub too_big: u64,
+    /// ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there.
+    #[serde(default)]
+    pub icmp_too_big: u64,
+    /// The largest IP packet that the path carries, bytes, as ICMP said or as the size shows that full segments fell to;
+    /// absent where neither did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_mtu_bytes: Option<u32>,
+    /// Payload of a full segment before it fell in the midst of the connection; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mss_before_bytes: Option<u32>,
     /// Both ends agreed on ECN.
     pub ecn: bool,
     /// Data packets marked before the capture (CE).

@@ -27,7 +27,7 @@ pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
     Clock, DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, Repeats,
-    RttSummary, Run, SCHEMA, StateTime, TimesSummary, VariantResult, jain,
+    RttSummary, Run, SCHEMA, StateTime, TimesSummary, TooBigPackets, VariantResult, jain,
 };
 #[cfg(feature = "schema")]
 pub use schema::{diagnosis_schema, schema, schema_of};

@@ -143,6 +143,10 @@ fn is_false(b: &bool) -> bool {
     !b
 }
 
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 /// A mean over repeats with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -373,14 +377,41 @@ pub struct ElementResult {
     pub kind: String,
     /// Packets handed on.
     pub passed_packets: u64,
-    /// Packets dropped.
+    /// Packets dropped, those aside that were too big.
     pub dropped_packets: u64,
     /// Packets marked (ECN CE or DSCP).
     pub marked_packets: u64,
     /// The longest queue, packets.
     pub max_queue_packets: u64,
+    /// Packets that ended here because they were too big: bounced to their sender, or dropped where it is not told.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub too_big_packets: u64,
+    /// What they were too big for; absent where none was, or where a limiter's bucket is smaller than a packet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub too_big: Option<TooBigPackets>,
+    /// Packets that were cut into fragments here.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub fragmented_packets: u64,
+    /// What they became; each counts among `passed_packets`.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub fragments: u64,
+    /// Fragments, each packet's first aside, that were joined here to the packets they are part of.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub joined_packets: u64,
     /// Time inside.
     pub delay_ms: DelaySummary,
+}
+
+/// Packets that did not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TooBigPackets {
+    /// The largest IP packet that fits, bytes, as it comes: without the headers that a tunnel adds.
+    pub mtu_bytes: u32,
+    /// The largest that did not.
+    pub largest_bytes: u32,
+    /// Their senders were told (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923).
+    pub told: bool,
 }
 
 /// Time packets spent inside an element, milliseconds.

@@ -63,6 +63,12 @@ pub enum RemedyKind {
     ReturnPath,
     /// Pace the packets.
     Pacing,
+    /// Clamp the MSS that connections agree on to what the path carries, bytes.
+    MssClamp,
+    /// Let ICMP "fragmentation needed" and "packet too big" pass.
+    AllowIcmp,
+    /// Make the sender look for the path's MTU by itself (RFC 4821; `tcp_mtu_probing`).
+    MtuProbing,
     /// Capture again, so that more can be said.
     CaptureAgain,
 }

@@ -27,17 +27,13 @@ impl Scenario {
     pub fn mtu(&self, from: usize, to: usize) -> u32 {
         let Some(route) = self.route(from, to) else { return MTU };
         let edges = [route.first(), route.last()];
-        let stages = edges.into_iter().flatten().flat_map(|hop| {
-            let link = &self.links[hop.link];
-            link.forward.iter().chain(&link.backward)
-        });
-        let mtus = stages.filter_map(|s| match &s.stage {
-            Stage::Link(link) => link.mtu,
-            Stage::RateTrace(link) => link.mtu,
-            Stage::Handover(link) => link.mtu,
-            _ => None,
-        });
-        mtus.fold(MTU, u32::min)
+        edges.into_iter().flatten().map(|hop| self.links[hop.link].mtu()).fold(MTU, u32::min)
+    }
+
+    /// Whether a flow or a relay begins or ends at this host: else it only hands on.
+    pub fn speaks(&self, host: usize) -> bool {
+        self.flows.iter().any(|f| f.from == host || f.to == host)
+            || self.relays.iter().any(|r| r.host == host)
     }
 
     /// The route between two hosts: the fewest links, and among equals those named first.
@@ -63,6 +59,22 @@ impl Scenario {
         }
         hops.reverse();
         Some(hops)
+    }
+}
+
+impl DuplexLink {
+    /// The largest IP packet that hosts at its ends know to fit, bytes: the smallest MTU of its own stages, 1500 at most.
+    /// What a tunnel over it takes off they do not know.
+    pub fn mtu(&self) -> u32 {
+        let stages = self.forward.iter().chain(&self.backward);
+        let mtus = stages.filter_map(|s| match &s.stage {
+            Stage::Link(link) => link.mtu,
+            Stage::RateTrace(link) => link.mtu,
+            Stage::Handover(link) => link.mtu,
+            Stage::Train(link) => link.mtu,
+            _ => None,
+        });
+        mtus.fold(MTU, u32::min)
     }
 }
 

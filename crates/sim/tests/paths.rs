@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use result::TooBigPackets;
 
 /// Two relays, in a row, each with a small buffer, bytes going both ways: no deadlock, and no faster
 /// than the slowest leg.
@@ -134,7 +135,37 @@ fn a_tunnel_that_bounces() {
         let f = flow(&o, "f");
         assert_eq!(f.timeouts, 0);
         assert!(f.goodput_mbps > 17.0, "{profile}: {}", f.goodput_mbps);
+        let tunnel = element(&o, "tunnel");
+        let first = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: true };
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(first)));
+        // The initial window, which was on its way when the first was told of.
+        assert!((1..=10).contains(&tunnel.too_big_packets), "{tunnel:?}");
+        assert_eq!(f.lost_packets, Some(0));
     }
+}
+
+/// The same tunnel, whose sender is not told: no full segment ever passes. With `tcp_mtu_probing` the sender finds
+/// out after three seconds of timeouts.
+#[test]
+fn a_black_hole_and_the_search_that_ends_it() {
+    let stages = "{ kind = \"tunnel\", overhead = 60, mtu = 1400, icmp = false }, { kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"tunnel-end\" }";
+    let run_with = |probing: &str| {
+        let head = format!("duration = \"10s\"\n[hosts.a]\nstack = {{ mtu_probing = \"{probing}\" }}");
+        run(&path(&head, stages, 30.0, &bulk("cubic")))
+    };
+    let (off, on, always) = (run_with("off"), run_with("on-blackhole"), run_with("always"));
+    for o in [&off, &on] {
+        let tunnel = element(o, "tunnel");
+        let vanished = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: false };
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(vanished)));
+        assert_eq!(flow(o, "f").lost_packets, Some(tunnel.too_big_packets));
+    }
+    assert_eq!((flow(&off, "f").delivered_bytes, flow(&on, "f").mss_bytes), (0, Some(1024)));
+    assert!(flow(&off, "f").timeouts >= 5);
+    let s = series(&on, "f");
+    assert_eq!(goodput(s, 0.0, 3.0), 0.0);
+    assert!(goodput(s, 5.0, 10.0) > 17.0, "{}", goodput(s, 5.0, 10.0));
+    assert_eq!((flow(&always, "f").timeouts, element(&always, "tunnel").too_big_packets), (0, 0));
 }
 
 /// Fragments: joined by the tunnel's end, or by the receiving host when there is none; duplicates of
@@ -148,7 +179,14 @@ fn fragments_with_and_without_a_tunnel_end() {
     for o in [&with, &without] {
         assert!(flow(o, "f").goodput_mbps > 16.0, "{}", flow(o, "f").goodput_mbps);
         assert_eq!(flow(o, "f").timeouts, 0);
+        let tunnel = element(o, "tunnel");
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big_packets), (0, 0));
+        assert!(tunnel.fragmented_packets * 2 <= tunnel.passed_packets && tunnel.fragmented_packets > 10_000);
     }
+    // Joined fragments are not lost ones.
+    let end = element(&with, "tunnel-end");
+    assert_eq!(end.dropped_packets, 0);
+    assert!(element(&with, "tunnel").fragmented_packets - end.joined_packets <= 1000, "{end:?}");
     let lossy =
         runs(", { kind = \"duplicate\", probability = 0.3 }, { kind = \"loss\", probability = 0.01 }");
     let f = flow(&lossy, "f");

@@ -114,9 +114,12 @@ impl TrackedConnection {
         syn && !known && !simultaneous
     }
 
-    /// ICMP says that a packet from end `side` was too big.
-    pub fn too_big(&mut self, side: usize) {
+    /// ICMP says that a packet from end `side` was too big, and perhaps which would not be.
+    pub fn too_big(&mut self, side: usize, mtu: Option<u32>) {
         self.too_big[side] += 1;
+        if let Some(data) = &mut self.data[side] {
+            data.told(mtu);
+        }
     }
 
     /// A packet from end `side` passes. Returns a row for it unless it is a double; `wanted` says whether
@@ -435,6 +438,7 @@ impl TrackedConnection {
             s.counts.resets = self.resets;
             s.counts.fin = from.fin;
             s.counts.too_big += self.too_big[side];
+            s.counts.icmp_too_big = self.too_big[side];
             s.counts.duplicate_records = self.duplicates;
             let (bin, bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_packets();
@@ -449,6 +453,9 @@ impl TrackedConnection {
                 last_data: s.last_data,
                 handshake: s.handshake,
                 mss: s.mss,
+                mss_before: s.mss_before,
+                path_mtu: s.path_mtu,
+                too_big: s.too_big,
                 header: s.header,
                 outside: s.outside,
                 counts: s.counts,

@@ -1,11 +1,13 @@
 //! One direction of a connection: what its sender sent, and what became of it.
 //!
 //! State is grouped by what it is about; the groups are in `direction/state.rs`. What an ACK does to them is in
-//! `ack.rs`, what a retransmission does in `retransmit.rs`, and what pauses mean in `pause.rs`.
+//! `ack.rs`, what a retransmission does in `retransmit.rs`, what pauses mean in `pause.rs`, and how the size of full segments
+//! changes in `size.rs`.
 
 mod ack;
 mod pause;
 mod retransmit;
+mod size;
 mod state;
 
 pub use state::AgreedMss;
@@ -17,9 +19,11 @@ use crate::sender_side::{AckState, SenderSide};
 use crate::sent_board::{self, SentBoard, SentSegment};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use crate::{
-    Bursts, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TrackCounts, WaitReason,
+    Bursts, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan, TrackCounts,
+    WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
+use size::StuckSegments;
 use state::{
     AckTrail, AppState, BurstMeter, DataTimes, PauseState, ReceiveWindow, RecoveryState, RttState,
     SegmentSizes, StreamEdges,
@@ -57,6 +61,7 @@ pub struct Direction {
     rtt: RttState,
     side: SenderSide,
     sizes: SegmentSizes,
+    stuck: StuckSegments,
     times: DataTimes,
     app: AppState,
     pauses: PauseState,
@@ -73,6 +78,9 @@ pub struct DirectionEnd {
     pub last_data: Option<Time>,
     pub handshake: Handshake,
     pub mss: Option<u32>,
+    pub mss_before: Option<u32>,
+    pub path_mtu: Option<u32>,
+    pub too_big: Vec<TooBigSpan>,
     pub header: u32,
     pub outside: u32,
     pub counts: TrackCounts,
@@ -125,6 +133,7 @@ impl Direction {
             rtt,
             side,
             sizes: SegmentSizes::new(mss),
+            stuck: StuckSegments::default(),
             times: DataTimes::default(),
             app: AppState::default(),
             pauses: PauseState::default(),
@@ -150,6 +159,9 @@ impl Direction {
             return None;
         }
         self.sizes.learn(p);
+        if self.sizes.follow(p) {
+            self.unstick(now);
+        }
         let segments = self.sizes.segments(p.len);
         self.count(p, segments);
         let gap = self.times.gap(now);
@@ -312,6 +324,13 @@ impl Direction {
         self.log.settle(now, |loss| count_loss(counts, bins, loss));
     }
 
+    /// ICMP says that packets are too big, and which would not be.
+    pub fn told(&mut self, mtu: Option<u32>) {
+        if let Some(mtu) = mtu {
+            self.sizes.told(mtu);
+        }
+    }
+
     /// Whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
@@ -371,11 +390,15 @@ impl Direction {
         self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
+        let too_big = self.too_big(last);
         DirectionEnd {
             first_data: self.times.first,
             last_data: self.times.first.and(self.times.last_sent.max(self.recovery.progress)),
             handshake: self.handshake,
             mss: self.sizes.mss,
+            mss_before: self.sizes.watch.before,
+            path_mtu: self.sizes.watch.path_mtu,
+            too_big,
             header: self.sizes.header as u32,
             outside: self.sizes.outside as u32,
             counts: self.counts,

@@ -24,7 +24,7 @@ pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::track_capture;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use track::{
-    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, Track,
-    TrackCounts, WaitReason,
+    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, TooBigSpan,
+    Track, TrackCounts, WaitReason,
 };
 pub use tracker::{Totals, Tracker, TrackerOptions};

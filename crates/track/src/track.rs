@@ -41,6 +41,12 @@ pub struct Track {
     /// Payload bytes of the largest segment on the wire (of a super-packet: the announced MSS less options,
     /// or the commonest length); `None` where neither SYNs nor data were seen.
     pub mss: Option<u32>,
+    /// The same before it fell in the midst of the connection; `None` where it did not.
+    pub mss_before: Option<u32>,
+    /// The least MTU that ICMP named ("fragmentation needed", RFC 1191), bytes.
+    pub path_mtu: Option<u32>,
+    /// When full segments did not get through because of their size.
+    pub too_big: Vec<TooBigSpan>,
     /// Bytes of headers a full segment has, IP and TCP.
     pub header: u32,
     /// Bytes that link layer and tunnels add to each packet where it was captured.
@@ -170,6 +176,8 @@ pub struct TrackCounts {
     /// Full-sized segments that were lost again and again while smaller ones passed (path MTU trouble), or
     /// ICMP said "packet too big".
     pub too_big: u64,
+    /// Of these, ICMP messages.
+    pub icmp_too_big: u64,
 }
 
 /// Why nothing was sent, as bins count it.
@@ -348,6 +356,21 @@ pub struct LongWait {
     pub to: Time,
     /// What ended it.
     pub why: WaitReason,
+}
+
+/// A time in which segments of a size were sent in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBigSpan {
+    /// When the first of them was sent, or what came through last before.
+    pub from: Time,
+    /// When smaller ones had taken their place, or the last packet of the connection.
+    pub to: Time,
+    /// Their payload, bytes.
+    pub size: u32,
+    /// The payload of those that took their place; `None`: none did.
+    pub fits: Option<u32>,
+    /// Timeouts in it.
+    pub timeouts: u32,
 }
 
 /// Bursts, by size.

@@ -123,7 +123,7 @@ impl Tracker {
         let (key, side) = table::key(report.from, report.to);
         let slot = self.table.find(&key);
         if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
-            connection.too_big(side);
+            connection.too_big(side, report.mtu);
         }
     }
 

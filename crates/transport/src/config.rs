@@ -20,6 +20,30 @@ pub enum Profile {
     Windows,
 }
 
+/// Whether a sender looks for the path's MTU by the sizes that get through (`tcp_mtu_probing`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MtuProbing {
+    /// Never: only ICMP tells.
+    #[default]
+    Off,
+    /// Once timeouts say that large segments vanish.
+    OnBlackhole,
+    /// From the start.
+    Always,
+}
+
+impl MtuProbing {
+    /// The value of `net.ipv4.tcp_mtu_probing`.
+    pub fn sysctl(self) -> u8 {
+        match self {
+            MtuProbing::Off => 0,
+            MtuProbing::OnBlackhole => 1,
+            MtuProbing::Always => 2,
+        }
+    }
+}
+
 /// A host's TCP. Everything left out takes its profile's default.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -62,6 +86,9 @@ pub struct Stack {
     /// Shrink the congestion window after idle time, or while it is not used (RFC 5681 section 4.1, RFC 2861;
     /// `tcp_slow_start_after_idle`). Default true, false for windows.
     pub idle_restart: Option<bool>,
+    /// Look for the path's MTU without ICMP (RFC 4821; `tcp_mtu_probing` 0, 1, 2): `off` (default), `on-blackhole`: after
+    /// three seconds of timeouts in vain segments shrink to 1024 bytes, then to half each time; or `always`: they begin so.
+    pub mtu_probing: Option<MtuProbing>,
 }
 
 /// How packets of a datagram source are spaced.
@@ -217,6 +244,8 @@ pub struct Limits {
     pub tlp: Option<bool>,
     /// Shrink the window after idle time.
     pub idle_restart: bool,
+    /// Looking for the path's MTU.
+    pub mtu_probing: MtuProbing,
     /// Upper bound of the pacing rate, bytes per second.
     pub max_pacing_rate: u64,
 }
@@ -285,6 +314,7 @@ impl Stack {
             tso: self.tso.unwrap_or(linux),
             tlp: self.tlp,
             idle_restart: self.idle_restart.unwrap_or(!windows),
+            mtu_probing: self.mtu_probing.unwrap_or_default(),
             max_pacing_rate: max_pacing_rate.map_or(u64::MAX, |r| r.as_bps() / 8),
         };
         limits.agree(&offer);

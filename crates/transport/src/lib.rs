@@ -15,7 +15,7 @@ mod wheel;
 mod windows;
 
 pub use app::{Application, Side};
-pub use config::{App, Arrival, Limits, Offer, Profile, Stack};
+pub use config::{App, Arrival, Limits, MtuProbing, Offer, Profile, Stack};
 pub use receive::Receiver;
 pub use relay::pump;
 pub use rtt::Rtt;

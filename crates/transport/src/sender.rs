@@ -6,7 +6,7 @@
 //! RTO and the tail loss probe, [`output`] decides what leaves when, [`rfc`] replaces loss marking for
 //! stacks that only count duplicate ACKs, [`sack`] reads SACK blocks, [`usage`] judges how much of the
 //! window was used, [`peer`] what the other end's window allows, [`delivery`] holds the rate that is told,
-//! [`info`] is what `TCP_INFO` shows, [`mtu`] shrinks packets. State is named as in `struct tcp_sock`.
+//! [`info`] is what `TCP_INFO` shows, [`mtu`] shrinks packets that the path does not carry. State is named as in `struct tcp_sock`.
 
 mod ack;
 mod delivery;
@@ -29,6 +29,7 @@ use crate::windows;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
+use mtu::MtuSearch;
 use peer::Peer;
 use rack::Rack;
 use recovery::{Prr, Recovery, Undo};
@@ -160,6 +161,7 @@ pub struct Sender {
     peer: Peer,
     /// Payload of a full segment by what was agreed and what the path carries.
     full_mss: u32,
+    mtu: MtuSearch,
     sacks: Sacks,
     recovery: Recovery,
     undo: Undo,
@@ -204,6 +206,7 @@ impl Sender {
             stream: WriteStream::default(),
             peer: Peer::default(),
             full_mss: limits.mss,
+            mtu: MtuSearch::new(limits.mtu_probing),
             sacks: Sacks::default(),
             recovery: Recovery::default(),
             undo: Undo::default(),

@@ -92,6 +92,14 @@ impl Check<'_> {
             list.push(format!("judged by {got:?}, should be {want:?}"));
         }
         for &(goal, measure) in &want {
+            let first = told.clauses.iter().find(|c| c.goal() == Some(goal));
+            if let Some(Clause::Better(b)) = first {
+                let better =
+                    |s: &&&Seen| ahead(measure, b.effect.is, value(measure, s).unwrap_or(b.effect.is));
+                list.extend(
+                    self.others.iter().find(better).map(|s| format!("{goal:?}: {} is better", s.name)),
+                );
+            }
             let compared = self.others.iter().filter(|s| value(measure, s).is_some()).count();
             let said = told.clauses.iter().filter(|c| c.goal() == Some(goal)).count();
             if (said > 0) != (compared > 0) {
@@ -141,6 +149,29 @@ impl Check<'_> {
                     (l + f.result.lost_packets.unwrap_or(0), s + f.result.sent_packets)
                 });
                 hold(same(*share, lost as f64 / sent as f64) && *share >= 0.001, "another share");
+            }
+            Clause::BlackHole { element, size_bytes, mtu_bytes, .. } => {
+                let too_big = self.element(element).and_then(|e| e.too_big);
+                let fits = too_big.is_some_and(|t| {
+                    (t.largest_bytes, t.mtu_bytes, t.told) == (*size_bytes, *mtu_bytes, false)
+                });
+                hold(fits && size_bytes > mtu_bytes, "no black hole of these sizes");
+            }
+            Clause::CutSegments { mtu_bytes, mss_bytes } => {
+                let told = b
+                    .result
+                    .elements
+                    .iter()
+                    .filter_map(|e| e.too_big)
+                    .any(|t| t.told && t.mtu_bytes == *mtu_bytes);
+                hold(
+                    told && b.flows.iter().any(|f| f.result.mss_bytes == Some(*mss_bytes)),
+                    "nobody was told, or keeps to it",
+                );
+            }
+            Clause::Fragmented { element, cut, fragments, .. } => {
+                let it = self.element(element).map(|e| (e.fragmented_packets, e.fragments));
+                hold(it == Some((*cut, *fragments)) && *cut > 0, "other fragments");
             }
             Clause::Waited { cc, share } => {
                 hold(
@@ -197,6 +228,10 @@ impl Check<'_> {
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
         list
+    }
+
+    fn element(&self, name: &str) -> Option<&result::ElementResult> {
+        self.baseline.result.elements.iter().find(|e| e.name == name)
     }
 
     fn of_control(&self, cc: &str, of: impl Fn(&crate::seen::SeenFlow) -> f64) -> Option<f64> {
@@ -283,15 +318,8 @@ impl Check<'_> {
     fn better(&self, b: &Better) -> Vec<String> {
         let (mut list, it) = self.recommended(b);
         let Some(it) = it else { return list };
-        let m = b.effect.measure;
-        if !self.is_ahead(m, it) {
+        if !self.is_ahead(b.effect.measure, it) {
             list.push("no better than the baseline".into());
-        }
-        // One that costs nothing may stand beside a better one that does.
-        let free = b.costs.is_empty();
-        let better = |s: &&&Seen| ahead(m, b.effect.is, value(m, s).unwrap_or(b.effect.is));
-        if let Some(other) = self.others.iter().find(better).filter(|_| !free) {
-            list.push(format!("{} is better", other.name));
         }
         list
     }

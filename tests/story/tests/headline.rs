@@ -125,3 +125,27 @@ fn spoilt(clause: &Clause) -> Vec<Clause> {
     });
     list
 }
+
+/// The one default that the story knows: what a FIFO holds that says nothing of its length.
+#[test]
+fn a_fifo_of_no_stated_length_is_told_with_the_length_it_has() {
+    let text = r#"
+duration = "2s"
+goal = "p95 delay"
+[links.l]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "1Mbit/s" }]
+[flows.f]
+from = "a"
+to = "b"
+app = { kind = "udp", rate = "20Mbit/s" }
+[variants.fifo]
+[variants.codel]
+"links.l.forward.link.queue" = { kind = "codel" }
+"flows.f.app.rate" = "900kbit/s"
+"#;
+    let seen = play(text, 1, Clock::Sim);
+    assert_eq!(seen.run.variants[0].elements[0].max_queue_packets, 1000);
+    let headline = seen.run.headline.unwrap();
+    assert!(headline.contains("CoDel instead of a FIFO of 1000 packets"), "{headline}");
+}

@@ -6,6 +6,7 @@
 //! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/result/src/cause`).
 
 use super::round_trips::RoundTripSpan;
+use super::too_big::SizeStall;
 use crate::limiter::FoundLimiter;
 use result::cause::{RoundEvidence, RoundPart};
 use result::diagnosis::Cause;
@@ -29,6 +30,8 @@ pub(crate) struct FlowFacts {
     pub share: f64,
     /// Each loss: seconds since the connection's first packet, and what it was.
     pub losses: Vec<(f64, Cause)>,
+    /// When packets did not pass because of their size.
+    pub stalls: Vec<SizeStall>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
     /// When a whole window sent at once ended a pause, likewise: that pause was the application's.
@@ -50,9 +53,9 @@ pub(crate) type RoundSplit = [(Cause, f64); 6];
 
 /// The split of every round.
 pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSplit> {
-    let first_loss = rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0).unwrap_or(rounds.len());
+    let first_loss = first_loss(rounds, facts);
     let mut seen = 0;
-    let mut last = facts.losses.first().map_or(Cause::RandomLoss, |l| l.1);
+    let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
@@ -63,9 +66,15 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSpl
                 seen += 1;
             }
             last = commonest(&facts.losses[from..seen]).unwrap_or(last);
+            let stall = facts.stalls.iter().find(|s| s.meets((a, b))).map(|s| s.cause);
+            last = stall.filter(|c| *c == Cause::BlackHole).unwrap_or(last);
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
             let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
-            let after_loss = if near_outage(r, facts) { Cause::Outage } else { last };
+            let after_loss = match stall {
+                Some(Cause::PacketTooBig) => Cause::PacketTooBig,
+                _ if near_outage(r, facts) => Cause::Outage,
+                _ => last,
+            };
             let e = evidence(rounds, i, first_loss, after_loss, facts);
             RoundPart::ALL.map(|part| {
                 let seconds = match part {
@@ -126,10 +135,27 @@ fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
         && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst_ends_pause(r.from, n, facts))
 }
 
+/// Congestion control answers it: not what was lost for its size alone, and told of (RFC 1191 section 6.4).
+fn is_answered(loss: &(f64, Cause)) -> bool {
+    loss.1 != Cause::PacketTooBig
+}
+
+/// The round trip of the first loss that is answered.
+fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
+    let first = match facts.losses.iter().all(is_answered) {
+        true => rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0),
+        false => {
+            let at = facts.losses.iter().find(|l| is_answered(l)).map(|l| l.0);
+            at.and_then(|at| rounds.iter().position(|r| r.from + r.width > at))
+        }
+    };
+    first.unwrap_or(rounds.len())
+}
+
 /// The cause that most of them have.
 fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
     let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
-    [Cause::Policed, Cause::Outage, Cause::Congestion, Cause::RandomLoss]
+    [Cause::BlackHole, Cause::Policed, Cause::Outage, Cause::Congestion, Cause::RandomLoss]
         .into_iter()
         .filter(|c| count(*c) > 0)
         .max_by_key(|c| count(*c))

@@ -1,6 +1,7 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
 use super::outages::reach;
+use super::too_big::SizeStall;
 use crate::limiter::loss_delay::delay_at_losses;
 use crate::limiter::loss_gaps::all_gaps_closed;
 use crate::limiter::{LimiterPackets, micros, micros32, seconds};
@@ -23,13 +24,13 @@ const SHARE: f32 = 0.25;
 const TICKS: f64 = 0.003;
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
-/// a limiter dropped, and what that makes of them; `outages` as [`super::outages`] says.
+/// a limiter dropped, and what that makes of them; `outages` as [`super::outages`] says, `stalls` as [`super::too_big`].
 pub(crate) fn losses(
     t: &Track,
     base: f64,
     rtt: f64,
     (dropped, by): (&[u32], Cause),
-    outages: &[(f64, f64)],
+    (outages, stalls): (&[(f64, f64)], &[SizeStall]),
     of_all: QueueLossSigns,
 ) -> Vec<(f64, Cause)> {
     let first = seconds(t.first);
@@ -43,7 +44,9 @@ pub(crate) fn losses(
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != PacketFate::Passed) {
         let at = seconds(s.time);
         let since = at - first;
-        let cause = if dropped.contains(&(i as u32)) {
+        let cause = if let Some(stall) = stalls.iter().find(|stall| stall.explains(s, since)) {
+            stall.cause
+        } else if dropped.contains(&(i as u32)) {
             by
         } else if gone.iter().any(|g| since > g.0 && since < g.1) {
             Cause::Outage

@@ -1,6 +1,7 @@
 //! The numbers of a flow, and how far they can be trusted.
 
 use super::round_trips::RoundTripSpan;
+use super::too_big::is_untold;
 use result::RttSummary;
 use result::diagnosis::Measures;
 use track::{SpanHistogram, Track};
@@ -50,10 +51,19 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         largest_burst_bytes: t.bursts.largest as u64,
         mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),
         too_big: c.too_big,
+        icmp_too_big: c.icmp_too_big,
+        path_mtu_bytes: t.path_mtu.or_else(|| fell_to(t)),
+        mss_before_bytes: t.mss_before,
         ecn: t.handshake.ecn,
         ce: c.ce,
         ece: c.ece,
     }
+}
+
+/// The IP packet that full segments make after they fell, where the sender was told to.
+fn fell_to(t: &Track) -> Option<u32> {
+    let mss = t.mss.filter(|_| !t.too_big.is_empty() && !is_untold(t))?;
+    Some(mss + t.header)
 }
 
 /// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.

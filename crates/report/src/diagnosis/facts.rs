@@ -18,6 +18,8 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         again(g, lang),
         timeouts(g, lang),
         too_big(g, lang),
+        icmp(g, lang),
+        shrank(g, lang),
         zero_windows(g, lang),
         rtt(g, lang),
         flight(g, lang),
@@ -55,8 +57,28 @@ fn timeouts(g: &FlowGroup, lang: Lang) -> Option<String> {
 }
 
 fn too_big(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let n = g.sum(|f| f.measures.too_big as f64) as u64;
+    let n = g.sum(|f| f.measures.too_big.saturating_sub(f.measures.icmp_too_big) as f64) as u64;
     (n > 0).then(|| said("too-big", &[("n", count(n))], lang))
+}
+
+fn icmp(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let n = g.sum(|f| f.measures.icmp_too_big as f64) as u64;
+    (n > 0).then(|| said("icmp-too-big", &[("n", count(n))], lang))
+}
+
+/// Full segments became smaller in the midst of the connection; told already where that is the cause.
+fn shrank(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let m = &g.lead().measures;
+    let told = matches!(g.cause, Cause::PacketTooBig | Cause::BlackHole);
+    let before = m.mss_before_bytes.filter(|_| !told)?;
+    let values = [("before", before.to_string()), ("mss", m.mss_bytes.to_string())];
+    match m.path_mtu_bytes {
+        Some(mtu) => {
+            let [before, mss] = values;
+            Some(said("shrank-mtu", &[before, mss, ("mtu", mtu.to_string())], lang))
+        }
+        None => Some(said("shrank", &values, lang)),
+    }
 }
 
 /// What says that the receiver did not read; told already where that is the cause.

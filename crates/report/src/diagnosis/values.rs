@@ -97,6 +97,11 @@ fn counts(g: &FlowGroup) -> Named {
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
         ("rounds", (m.rtt_ms.min > 0.0).then(rounds)),
+        // The path's MTU, payload of a full segment and what it was before it fell, bytes; timeouts.
+        ("mtu", m.path_mtu_bytes.map(|n| n.to_string())),
+        ("mss", (m.mss_bytes > 0).then(|| m.mss_bytes.to_string())),
+        ("mss_before", m.mss_before_bytes.map(|n| n.to_string())),
+        ("timeouts", (m.timeouts > 0).then(|| m.timeouts.to_string())),
         // Data packets to each ACK; the largest burst back to back.
         ("data_per_ack", Some(short(g.sum(|f| f.measures.data_packets as f64) / acks))),
         ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),

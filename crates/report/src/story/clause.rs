@@ -89,6 +89,37 @@ pub enum Clause {
         /// Their share, 0 to 1.
         share: f64,
     },
+    /// Packets were too big for a stage, and their senders never heard of it.
+    BlackHole {
+        /// The stage's name.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// The largest that did not fit, bytes.
+        size_bytes: u32,
+        /// The largest that fits.
+        mtu_bytes: u32,
+    },
+    /// Packets were too big for a stage, and senders keep to what fits.
+    CutSegments {
+        /// The largest packet that fits, bytes.
+        mtu_bytes: u32,
+        /// Payload of the segments that are sent.
+        mss_bytes: u32,
+    },
+    /// A stage cut packets into fragments.
+    Fragmented {
+        /// Its name.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// Packets that it cut.
+        cut: u64,
+        /// Packets that came to it.
+        came: u64,
+        /// What the cut ones became.
+        fragments: u64,
+    },
     /// Time in which nothing moved until a timeout fired.
     Waited {
         /// The congestion control of the flows that waited most.

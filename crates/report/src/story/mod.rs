@@ -19,6 +19,7 @@
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
 //! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
+//! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
 //! | [`ACTIVE`] | 0.9 | flows of a group were there for nearly the same time: the tenth that [`NOTICED_JAIN`] is |
 
 mod best;
@@ -28,6 +29,7 @@ mod clocks;
 mod facts;
 mod group;
 mod measure;
+mod mtu;
 mod named;
 mod phrases;
 mod table;
@@ -59,6 +61,7 @@ const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
 const COUNTED_TIMES: f64 = 1.5;
 const ACTIVE: f64 = 0.9;
+const FRAGMENTED: f64 = 0.01;
 
 /// What is told of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,8 +100,14 @@ pub fn story(runs: &[(&str, &Run)]) -> Story {
     let goals = goals(told.map_or(&[][..], |r| &r.goals), baseline, &others.list);
     let mut clauses = facts::opening(baseline, &goals);
     let nothing = matches!(clauses[..], [Clause::Nothing { .. }]);
+    let too_big = mtu::facts(&baseline.row);
+    let fit = too_big.is_empty();
+    clauses.extend(too_big);
     if !nothing {
-        clauses.extend(facts::facts(&baseline.row, &goals));
+        let mut facts = facts::facts(&baseline.row, &goals);
+        // What was too big is no clean path.
+        facts.retain(|c| *c != Clause::Clean || fit);
+        clauses.extend(facts);
     }
     for judged in &goals {
         clauses.extend(best::remedies(judged, baseline, &others));

@@ -94,6 +94,20 @@ impl Clause {
                 let share = percent(*dropped as f64 / *came as f64);
                 fill("story.dropped", &[("what", &what), ("share", &share)])
             }
+            Clause::BlackHole { kind, size_bytes, mtu_bytes, .. } => {
+                let (size, mtu) = (size_bytes.to_string(), mtu_bytes.to_string());
+                let places = [("what", called("one", kind, lang)), ("size", size), ("mtu", mtu)];
+                fill("story.black-hole", &places.each_ref().map(|(k, v)| (*k, v.as_str())))
+            }
+            Clause::CutSegments { mtu_bytes, mss_bytes } => fill(
+                "story.cut-segments",
+                &[("mtu", &mtu_bytes.to_string()), ("mss", &mss_bytes.to_string())],
+            ),
+            Clause::Fragmented { kind, cut, came, fragments, .. } => {
+                let each = (*fragments as f64 / *cut as f64).round().to_string();
+                let (what, share) = (called("dropper", kind, lang), percent(*cut as f64 / *came as f64));
+                fill("story.fragments", &[("what", &what), ("share", &share), ("n", &each)])
+            }
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share))]),
             Clause::Waited { cc, share } => spent("story.waited", cc, *share, lang),
             Clause::Repaired { cc, share } => spent("story.recovered", cc, *share, lang),

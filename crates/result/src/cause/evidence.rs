@@ -36,6 +36,8 @@ impl RoundPart {
 /// what is left when nothing else fits comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimOrder {
+    /// Packets do not pass because of their size: whatever else holds, they would not.
+    TooBig,
     /// The application wrote little.
     Writer,
     /// The window is full, but packets queue anyway: a larger window would only lengthen the queue.
@@ -81,7 +83,8 @@ pub struct RoundEvidence {
     pub window_full: bool,
     /// Holes are repaired one by one while the window stays full.
     pub repairs_slowly: bool,
-    /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`] or [`Cause::Outage`].
+    /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`] or
+    /// [`Cause::BlackHole`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, which nothing answers.
     pub last_loss: Cause,
     /// Before the round trip of the first loss.
     pub before_loss: bool,

@@ -16,6 +16,21 @@ pub(super) fn bbr(why: &str) -> Remedy {
     Remedy::new(RemedyKind::CongestionControl, RemedyPlace::Sender, why).named("bbr")
 }
 
+/// Bytes of an IPv4 header without options and a TCP header, or of an IPv6 header and a TCP header: what an MTU has more
+/// than an MSS (RFC 6691 section 2).
+const HEADERS: [u32; 2] = [40, 60];
+
+/// The MSS clamped to what the path carries, where that is known.
+pub(super) fn mss_clamp(a: &AffectedFlows, why: &str) -> Remedy {
+    let lead = a.lead();
+    let clamp = Remedy::new(RemedyKind::MssClamp, RemedyPlace::Path, why);
+    let headers = HEADERS[usize::from(lead.from.starts_with('['))];
+    match lead.measures.path_mtu_bytes {
+        Some(mtu) if mtu > headers => clamp.set(None, (mtu - headers).into(), RemedyUnit::Bytes),
+        _ => clamp,
+    }
+}
+
 /// A rate that is used up: a higher one; and a queue that delays less, where it is long.
 pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Remedy> {
     let why = "the rate is used up";

@@ -48,6 +48,9 @@ impl Direction {
             true => (PacketKind::Reordered, None),
             false => self.kind_of_retransmission(seq, old_end, now, gap, first),
         };
+        if !late {
+            self.watch_size(p, (old_end, first), (kind, timer.is_some()), now);
+        }
         let old = OldPacket {
             late,
             entry: self.log.push(LogEntry { again: !late, ..entry }),

@@ -1,5 +1,6 @@
 //! What a direction remembers, by what it is about.
 
+use super::size::SizeWatch;
 use crate::rtt::RttEstimate;
 use crate::{Bursts, LongWait, PackedSpan, SpanHistogram};
 use capture::TcpPacket;
@@ -139,13 +140,22 @@ pub struct SegmentSizes {
     pub outside: u16,
     /// The largest packet that was ever acknowledged.
     pub largest_acked: Option<u32>,
+    /// How they change.
+    pub watch: SizeWatch,
 }
 
 impl SegmentSizes {
     /// What the SYNs said.
     pub fn new(mss: Option<AgreedMss>) -> SegmentSizes {
         let (likely, most) = (mss.map(|m| m.likely), mss.map(|m| m.most));
-        SegmentSizes { mss: likely, most, header: 40, outside: 0, largest_acked: None }
+        SegmentSizes {
+            mss: likely,
+            most,
+            header: 40,
+            outside: 0,
+            largest_acked: None,
+            watch: SizeWatch::default(),
+        }
     }
 
     /// Takes a packet of data. Without what the SYNs said, a packet of more than an Ethernet frame is several, unless it
@@ -158,7 +168,11 @@ impl SegmentSizes {
         }
         let header = p.header as u32;
         match self.most {
-            Some(most) if p.len <= most => self.mss = Some(p.len),
+            Some(most) if p.len <= most => {
+                if self.may_grow(p.len) {
+                    self.mss = Some(p.len);
+                }
+            }
             Some(_) => {}
             None if self.mss.is_none() || p.len + header <= ETHERNET_MTU => {
                 self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));

@@ -4,7 +4,7 @@
 //!
 //! | here | Linux |
 //! |---|---|
-//! | no MTU probing, no FIN or SYN in recovery | present |
+//! | no probes of a larger MTU, no FIN or SYN in recovery | present |
 //! | timestamps tick in ms | µs on routes that ask for it |
 
 use super::ack::Resend;

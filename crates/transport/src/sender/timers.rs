@@ -174,6 +174,7 @@ impl Sender {
     /// `tcp_retransmit_timer`: everything old enough is lost, the window is one packet.
     fn handle_rto(&mut self, out: &mut Vec<Outgoing>) {
         self.stats.timeouts += 1;
+        self.search_mtu();
         self.enter_loss();
         self.timers.retransmits += 1;
         let first = self.board.first();

@@ -83,6 +83,13 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         Clause::Lost { share } | Clause::Waited { share, .. } | Clause::Repaired { share, .. } => {
             vec![share * 100.0]
         }
+        Clause::BlackHole { size_bytes, mtu_bytes, .. } => {
+            vec![f64::from(*size_bytes), f64::from(*mtu_bytes)]
+        }
+        Clause::CutSegments { mtu_bytes, mss_bytes } => vec![f64::from(*mtu_bytes), f64::from(*mss_bytes)],
+        Clause::Fragmented { cut, came, fragments, .. } => {
+            vec![*cut as f64 / *came as f64 * 100.0, *fragments as f64 / *cut as f64]
+        }
         Clause::Queued { least_ms, p95_ms, packets, .. } => vec![*least_ms, *p95_ms, *packets as f64],
         Clause::Unfair { most, least } => vec![most.1, least.1],
         Clause::Better(better) => {

@@ -1,0 +1,53 @@
+//! When packets did not pass because of their size, and whether the sender was told.
+
+use crate::limiter::seconds;
+use result::diagnosis::Cause;
+use track::{LoggedPacket, Track};
+
+/// Who shrinks segments after so many timeouts was not told: a message comes within a round trip.
+const TIMEOUTS: u32 = 2;
+/// A packet of this share of the size that did not pass is of that size.
+const OF_THE_SIZE: f64 = 0.95;
+
+/// A time in which packets of a size did not pass, seconds since the connection's first packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SizeStall {
+    pub from: f64,
+    pub to: f64,
+    /// [`Cause::BlackHole`] or [`Cause::PacketTooBig`].
+    pub cause: Cause,
+    /// IP bytes of the packets.
+    size: f64,
+}
+
+impl SizeStall {
+    /// Those of a track.
+    pub(crate) fn all(t: &Track) -> Vec<SizeStall> {
+        let since = |at| seconds(at) - seconds(t.first);
+        let stall = |s: &track::TooBigSpan| SizeStall {
+            from: since(s.from),
+            to: since(s.to),
+            cause: if s.timeouts >= TIMEOUTS { Cause::BlackHole } else { Cause::PacketTooBig },
+            size: (s.size + t.header) as f64,
+        };
+        t.too_big.iter().map(stall).collect()
+    }
+
+    /// It lies, in part, between these.
+    pub(crate) fn meets(&self, (from, to): (f64, f64)) -> bool {
+        self.from < to && self.to >= from
+    }
+
+    /// A packet lost then, `since` the connection's first, was of that size.
+    pub(crate) fn explains(&self, s: &LoggedPacket, since: f64) -> bool {
+        let size = s.bytes as f64 / f64::from(s.segments.max(1));
+        // A segment of the old size may be counted as two of the new.
+        let whole = s.bytes as f64 >= OF_THE_SIZE * self.size || size >= OF_THE_SIZE * self.size;
+        (self.from - 1e-6..=self.to).contains(&since) && whole
+    }
+}
+
+/// Whether the sender found out by itself, or never did: then the size it fell to says little of the path's.
+pub(crate) fn is_untold(t: &Track) -> bool {
+    SizeStall::all(t).iter().any(|s| s.cause == Cause::BlackHole)
+}

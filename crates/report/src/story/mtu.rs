@@ -1,0 +1,94 @@
+//! What packets met that were too big for the path: a black hole, a smaller segment, fragments.
+
+use super::FRAGMENTED;
+use super::clause::Clause;
+use crate::figures::Row;
+use result::ElementResult;
+
+/// The clauses, the gravest first.
+pub(super) fn facts(row: &Row) -> Vec<Clause> {
+    [black_hole(row), cut_segments(row), fragments(row)].into_iter().flatten().collect()
+}
+
+/// The element where most packets did not fit, of those that tell their senders or of those that do not.
+fn tightest<'a>(row: &Row<'a>, told: bool) -> Option<&'a ElementResult> {
+    let elements = row.elements().into_iter().filter(|e| e.too_big.is_some_and(|t| t.told == told));
+    elements.max_by_key(|e| e.too_big_packets)
+}
+
+fn black_hole(row: &Row) -> Option<Clause> {
+    let element = tightest(row, false)?;
+    let too_big = element.too_big?;
+    let (size_bytes, mtu_bytes) = (too_big.largest_bytes, too_big.mtu_bytes);
+    Some(Clause::BlackHole {
+        element: element.name.clone(),
+        kind: element.kind.clone(),
+        size_bytes,
+        mtu_bytes,
+    })
+}
+
+/// The senders were told, and keep to it.
+fn cut_segments(row: &Row) -> Option<Clause> {
+    let mtu_bytes = tightest(row, true)?.too_big?.mtu_bytes;
+    let sizes = row.compared().into_iter().filter_map(|f| f.mss_bytes);
+    // The headers of IP and TCP are 40 bytes, options not counted.
+    let mss_bytes = sizes.filter(|mss| mss + 40 <= mtu_bytes).max()?;
+    Some(Clause::CutSegments { mtu_bytes, mss_bytes })
+}
+
+fn fragments(row: &Row) -> Option<Clause> {
+    let element = row.elements().into_iter().max_by_key(|e| e.fragmented_packets)?;
+    let (cut, fragments) = (element.fragmented_packets, element.fragments);
+    let came = (element.passed_packets + cut).saturating_sub(fragments).max(cut);
+    let (name, kind) = (element.name.clone(), element.kind.clone());
+    let many = cut as f64 >= FRAGMENTED * came.max(1) as f64;
+    many.then_some(Clause::Fragmented { element: name, kind, cut, came, fragments })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strings::Lang;
+    use result::{FlowResult, TooBigPackets, VariantResult};
+
+    fn told(element: ElementResult, lang: Lang) -> Vec<String> {
+        let flow = FlowResult { name: "f".into(), mss_bytes: Some(1424), ..FlowResult::default() };
+        let elements = vec![ElementResult { kind: "tunnel".into(), ..element }];
+        let variant = VariantResult { flows: vec![flow], elements, ..VariantResult::default() };
+        let plain = |s: String| s.replace('\u{a0}', " ");
+        facts(&Row { variant: &variant, flow: None }).iter().map(|c| plain(c.say(lang))).collect()
+    }
+
+    fn refusing(told: bool) -> ElementResult {
+        let too_big = Some(TooBigPackets { mtu_bytes: 1476, largest_bytes: 1500, told });
+        ElementResult { passed_packets: 3, too_big_packets: 7, too_big, ..ElementResult::default() }
+    }
+
+    #[test]
+    fn each_is_told_where_it_holds() {
+        assert_eq!(told(ElementResult::default(), Lang::En), [""; 0]);
+        assert_eq!(
+            told(refusing(false), Lang::En),
+            [
+                "packets of 1500 bytes were too big for a tunnel that carries 1476, and the sender never heard of it (a black hole)"
+            ]
+        );
+        assert_eq!(
+            told(refusing(true), Lang::En),
+            ["the path's MTU of 1476 bytes cut the segments to 1424 bytes"]
+        );
+        let cutting = ElementResult {
+            passed_packets: 1900,
+            fragmented_packets: 900,
+            fragments: 1800,
+            ..ElementResult::default()
+        };
+        assert_eq!(
+            told(cutting.clone(), Lang::En),
+            ["the tunnel cut 90.0 % of the packets into 2 fragments each"]
+        );
+        assert_eq!(told(cutting, Lang::Zh), ["隧道把 90.0 % 的数据包各切成 2 个分片"]);
+        assert!(told(refusing(false), Lang::Zh)[0].contains("黑洞"));
+    }
+}

@@ -1,0 +1,240 @@
+//! Packets that were too big for the path, and the size that the sender fell back to.
+//!
+//! A sender that hears of a smaller MTU (ICMP), or guesses it after timeouts (RFC 4821), sends what it sent in full
+//! segments again in smaller pieces, and from then on its full segments are of the new size. Who goes on to hold them
+//! against the old size takes each for the end of what an application wrote.
+//!
+//! A new size is believed when some packets are made of it and none of the old one comes between: after a packet that
+//! ends inside one that was sent before, after an ICMP message, or (of a run of equal packets that do not push) by
+//! itself: what is neither full nor pushed has no other reason to end there.
+
+use super::Direction;
+use super::state::SegmentSizes;
+use crate::sent_board::SentSegment;
+use crate::{PacketKind, TooBigSpan};
+use capture::{TcpFlags, TcpPacket};
+use units::{Span, Time};
+
+/// Packets that show a size that something else has named.
+const SHOWN: u8 = 2;
+/// Equal packets without PSH that show one by themselves.
+const RUN: u8 = 8;
+/// Timeouts in vain that speak of a size, where no smaller segments followed: as many as make Linux look for one
+/// (`tcp_retries1`).
+const VAIN: u32 = 3;
+/// Smaller segments follow those that were cut within two round trips and this.
+const SOON: Span = Span::from_millis(10);
+/// Spans kept at most.
+const MOST: usize = 16;
+
+/// How full segments change their size.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SizeWatch {
+    /// The size before it first fell.
+    pub before: Option<u32>,
+    /// The least MTU that ICMP named.
+    pub path_mtu: Option<u32>,
+    /// A size that full segments may have now, and how many packets since are made of it.
+    candidate: Option<u32>,
+    shown: u8,
+    /// The last packet without PSH below the full size, and how many equal ones in a row.
+    run: u32,
+    in_run: u8,
+    /// A packet beyond the full size after that fell, and how many equal ones in a row.
+    larger: u32,
+    in_larger: u8,
+}
+
+/// Full segments that do not get through.
+#[derive(Debug, Default)]
+pub struct StuckSegments {
+    /// Those that are over: smaller ones followed.
+    pub over: Vec<TooBigSpan>,
+    /// The one that goes on.
+    open: Option<TooBigSpan>,
+}
+
+impl SegmentSizes {
+    /// ICMP named an MTU.
+    pub fn told(&mut self, mtu: u32) {
+        self.watch.path_mtu = Some(self.watch.path_mtu.map_or(mtu, |m| m.min(mtu)));
+        self.propose(mtu.saturating_sub(self.header as u32));
+    }
+
+    /// Full segments may have this size now.
+    fn propose(&mut self, size: u32) {
+        if size > 0 && self.mss.is_some_and(|mss| size < mss) && self.watch.candidate != Some(size) {
+            (self.watch.candidate, self.watch.shown) = (Some(size), 0);
+        }
+    }
+
+    /// Whether segments may grow to `len` bytes again, after they had shrunk: not by one packet, which may be a probe
+    /// (RFC 4821 section 7.4) or hold several.
+    #[inline]
+    pub fn may_grow(&mut self, len: u32) -> bool {
+        if self.watch.before.is_none() {
+            return true;
+        }
+        if len.is_multiple_of(self.or_one()) {
+            return false;
+        }
+        let w = &mut self.watch;
+        w.in_larger = if len == w.larger { w.in_larger.saturating_add(1) } else { 1 };
+        w.larger = len;
+        w.in_larger > SHOWN
+    }
+
+    /// Takes a packet of data; `true`: full segments have become smaller.
+    #[inline]
+    pub fn follow(&mut self, p: &TcpPacket) -> bool {
+        let mss = self.or_one();
+        if p.len == mss {
+            (self.watch.in_run, self.watch.candidate) = (0, None);
+            return false;
+        }
+        self.follow_other(p, mss)
+    }
+
+    /// The same of one that is not a full segment.
+    fn follow_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
+        let w = &mut self.watch;
+        if p.len.is_multiple_of(mss) {
+            (w.in_run, w.candidate) = (0, None);
+        } else if let Some(size) = w.candidate.filter(|size| p.len.is_multiple_of(*size)) {
+            w.shown += 1;
+            if w.shown >= SHOWN {
+                return self.fall(size);
+            }
+        }
+        let w = &mut self.watch;
+        if p.len > mss {
+            return false;
+        }
+        match p.flags.has(TcpFlags::PSH) {
+            true if p.len > w.run => w.in_run = 0,
+            true => {}
+            false if p.len == w.run => w.in_run += 1,
+            false => (w.run, w.in_run) = (p.len, 1),
+        }
+        let (run, long) = (w.run, w.in_run >= RUN);
+        long && self.fall(run)
+    }
+
+    fn fall(&mut self, size: u32) -> bool {
+        self.watch.before = self.watch.before.or(self.mss);
+        self.mss = Some(size);
+        let w = &mut self.watch;
+        (w.candidate, w.shown, w.in_run, w.in_larger) = (None, 0, 0, 0);
+        true
+    }
+}
+
+impl Direction {
+    /// Data from `seq` to `end` was sent again; `first` is what it was part of. Nothing came through since `stalled`.
+    pub(super) fn watch_size(
+        &mut self,
+        p: &TcpPacket,
+        (end, first): (u64, Option<SentSegment>),
+        (kind, timer): (PacketKind, bool),
+        now: Time,
+    ) {
+        let Some((first, mss)) = first.filter(|s| !s.is_unseen()).zip(self.sizes.mss) else { return };
+        let timeout = timer && kind == PacketKind::Timeout;
+        let last = self.board.list.get(self.board.find(end - 1));
+        let cut = !p.len.is_multiple_of(mss) && last.is_some_and(|s| s.end() > end && !s.is_unseen());
+        let passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss);
+        let again = timeout && p.len == mss && first.len >= mss && passed;
+        if !cut && !again {
+            return;
+        }
+        let since = self.recovery.progress.max(self.times.first).unwrap_or(now);
+        let from = if timeout { since } else { first.time };
+        let passed_since = self.stuck.open.is_some_and(|s| self.recovery.progress > Some(s.to));
+        if passed_since && self.sizes.watch.candidate.is_none() {
+            self.stuck.open = None; // That was another matter.
+        }
+        let span =
+            self.stuck.open.get_or_insert(TooBigSpan { from, to: now, size: mss, fits: None, timeouts: 0 });
+        (span.to, span.timeouts) = (now, span.timeouts + timeout as u32);
+        if cut {
+            // Of a packet that holds several (segmentation offload), what follows must say how large they are.
+            self.sizes.propose(p.len);
+        }
+    }
+
+    /// Full segments have become smaller: if some were stuck, that was why.
+    #[cold]
+    pub(super) fn unstick(&mut self, now: Time) {
+        let soon = self.rtt.estimate.or_zero() * 2 + SOON;
+        if let Some(span) = self.stuck.open.take().filter(|s| now.since(s.to) <= soon)
+            && self.stuck.over.len() < MOST
+        {
+            self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, ..span });
+        }
+    }
+
+    /// The spans, at the connection's end: one that goes on counts where nothing of that size ever came through.
+    pub(super) fn too_big(&mut self, last: Time) -> Vec<TooBigSpan> {
+        let mut spans = std::mem::take(&mut self.stuck.over);
+        let open = self.stuck.open.take().filter(|s| s.timeouts >= VAIN);
+        let vain = open.filter(|s| self.sizes.largest_acked.is_none_or(|acked| acked < s.size));
+        spans.extend(vain.map(|s| TooBigSpan { to: s.to.max(last), ..s }));
+        spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::direction::AgreedMss;
+
+    fn packet(len: u32, push: bool) -> TcpPacket {
+        let flags = if push { TcpFlags(TcpFlags::PSH.0 | TcpFlags::ACK.0) } else { TcpFlags::ACK };
+        TcpPacket { len, header: 52, flags, ..TcpPacket::default() }
+    }
+
+    fn sizes() -> SegmentSizes {
+        SegmentSizes::new(Some(AgreedMss { likely: 1448, most: 1448 }))
+    }
+
+    fn take(sizes: &mut SegmentSizes, packets: &[(u32, bool)]) -> usize {
+        let fell = packets.iter().map(|(len, push)| {
+            sizes.learn(&packet(*len, *push));
+            sizes.follow(&packet(*len, *push))
+        });
+        fell.filter(|fell| *fell).count()
+    }
+
+    #[test]
+    fn a_size_that_was_named_is_believed_when_packets_show_it() {
+        let mut s = sizes();
+        take(&mut s, &[(1448, false)]);
+        s.told(1476);
+        assert_eq!((take(&mut s, &[(1424, true)]), s.mss), (0, Some(1448)));
+        assert_eq!((take(&mut s, &[(1424, true)]), s.mss, s.watch.before), (1, Some(1424), Some(1448)));
+        // Segmentation offload: two in one packet. Named, and refuted.
+        s.told(1052);
+        take(&mut s, &[(2848, true), (2000, true), (1424, true)]);
+        assert_eq!((take(&mut s, &[(1000, true), (1000, true)]), s.mss), (0, Some(1424)));
+    }
+
+    #[test]
+    fn what_an_application_pushes_is_no_full_segment() {
+        let mut s = sizes();
+        assert_eq!((take(&mut s, &[(1000, true); 100]), s.mss), (0, Some(1448)));
+        assert_eq!(take(&mut s, &[(1000, false), (1000, true), (900, false), (448, true)].repeat(9)), 0);
+    }
+
+    #[test]
+    fn a_run_of_equal_packets_that_do_not_push_are_full() {
+        let mut s = sizes();
+        let burst = [(1424, false), (1424, true)];
+        assert_eq!((take(&mut s, &burst.repeat(7)), s.mss), (0, Some(1448)));
+        assert_eq!((take(&mut s, &burst), s.mss), (1, Some(1424)));
+        // They grow again when several have grown, not by a probe.
+        take(&mut s, &[(1440, false), (1424, false), (1424, false)]);
+        assert_eq!(s.mss, Some(1424));
+        take(&mut s, &[(1440, false); 3]);
+        assert_eq!(s.mss, Some(1440));
+    }
+}

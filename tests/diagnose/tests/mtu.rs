@@ -1,0 +1,107 @@
+//! Paths that carry less than a full packet: what the diagnosis says of them, and that it says it of no other path.
+
+use diagnose_test::judge::Judge;
+use diagnose_test::{Case, Vantage};
+use result::{Cause, FlowDiagnosis};
+
+/// What is said of an upload over 10 Mbit/s and 30 ms, with `tunnel` before the link and `stack` at the sender.
+fn said(tunnel: &str, stack: &str, app: &str, offload: bool) -> FlowDiagnosis {
+    let text = format!(
+        r#"duration = "12s"
+[hosts.a]
+stack = {{ {stack} }}
+[hosts.m]
+[hosts.b]
+[links.lan]
+between = ["a", "m"]
+forward = [{{ kind = "link", rate = "100Mbit/s" }}]
+backward = [{{ kind = "link", rate = "100Mbit/s" }}]
+[links.wan]
+between = ["m", "b"]
+forward = [{tunnel}{{ kind = "link", rate = "10Mbit/s", delay = "15ms", queue = {{ kind = "fifo", packets = 80 }} }}, {{ kind = "tunnel-end" }}]
+backward = [{{ kind = "link", rate = "10Mbit/s", delay = "15ms" }}]
+[flows.f]
+from = "a"
+to = "b"
+app = {app}
+"#
+    );
+    let case = Case {
+        number: 1,
+        seed: 1,
+        meant: Cause::Bottleneck,
+        vantage: Vantage::Sender,
+        offload,
+        rate: 10e6,
+        rtt: 0.03,
+        text,
+        outages: Vec::new(),
+    };
+    let (_, diagnosis, _) = Judge::new(None).expect("needs nothing").score(&case).expect("parses");
+    diagnosis.flows.into_iter().max_by_key(|f| f.measures.data_packets).expect("a flow")
+}
+
+fn share(f: &FlowDiagnosis, cause: Cause) -> f64 {
+    f.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.share)
+}
+
+const BULK: &str = "{ kind = \"bulk\" }";
+const BOUNCE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500 }, ";
+const HOLE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, icmp = false }, ";
+const CUT: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, fragment = true }, ";
+
+/// The link is what is full; the segments that no longer fill an Ethernet frame are full ones all the same.
+#[test]
+fn segments_that_shrank_are_full() {
+    for offload in [false, true] {
+        let f = said(BOUNCE, "", BULK, offload);
+        assert_eq!(f.cause, Cause::Bottleneck, "{:?}", f.causes);
+        assert!(f.confidence > 0.8 && share(&f, Cause::Application) < 0.02, "{:?}", f.causes);
+        let m = &f.measures;
+        assert_eq!((m.mss_before_bytes, m.mss_bytes), (Some(1448), 1424), "offload {offload}");
+        // What was sent again, put together, does not show where it was cut.
+        assert_eq!(m.path_mtu_bytes, (!offload).then_some(1476));
+    }
+}
+
+/// What the size cost is told of a transfer that it cost something.
+#[test]
+fn a_short_transfer_is_held_by_packets_that_did_not_fit() {
+    let f = said(BOUNCE, "", "{ kind = \"bulk\", bytes = \"14kB\" }", false);
+    assert!(share(&f, Cause::PacketTooBig) > 0.3, "{:?}", f.causes);
+    assert_eq!(share(&f, Cause::BlackHole), 0.0);
+    let clamp = f.remedies.iter().find_map(|r| r.setting.filter(|s| s.to == 1436.0));
+    assert!(f.cause != Cause::PacketTooBig || clamp.is_some(), "{:?}", f.remedies);
+}
+
+#[test]
+fn a_black_hole_without_end_and_one_that_probing_ends() {
+    let f = said(HOLE, "", BULK, false);
+    assert_eq!((f.cause, f.measures.mss_before_bytes), (Cause::BlackHole, None), "{:?}", f.causes);
+    assert!(share(&f, Cause::BlackHole) > 0.9, "{:?}", f.causes);
+    let f = said(HOLE, "mtu_probing = \"on-blackhole\"", BULK, false);
+    assert!(share(&f, Cause::BlackHole) > 0.2, "{:?}", f.causes);
+    assert_eq!(share(&f, Cause::Outage), 0.0, "{:?}", f.causes);
+    let m = &f.measures;
+    assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1024, None));
+}
+
+/// Full packets that fit; a path that goes for seconds; fragments, which the sender does not see.
+#[test]
+fn what_is_no_trouble_with_sizes_is_not_called_so() {
+    let outage = "{ kind = \"outage\", at = [\"3s\"], lasts = \"4s\" }, ";
+    let loss = "{ kind = \"loss\", probability = 0.02 }, ";
+    for (stages, app) in [
+        ("", BULK),
+        (CUT, BULK),
+        (outage, BULK),
+        (loss, BULK),
+        ("", "{ kind = \"onoff\", on = \"50ms\", off = \"50ms\", rate = \"2Mbit/s\" }"),
+    ] {
+        for offload in [false, true] {
+            let f = said(stages, "", app, offload);
+            let of_size = share(&f, Cause::BlackHole) + share(&f, Cause::PacketTooBig);
+            assert_eq!((of_size, f.measures.mss_before_bytes), (0.0, None), "{stages} {app} {:?}", f.causes);
+        }
+    }
+}
