@@ -5,7 +5,7 @@ use crate::{interval, times, topology};
 use result::{
     Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RealTime, RttSummary, VariantResult,
 };
-use scenario::{PathLimits, Scenario};
+use scenario::{Flow, PathLimits, Scenario};
 use transport::{Asker, ExchangeLog};
 use units::{Awaited, Span, Time};
 
@@ -128,6 +128,7 @@ fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
         from: host(of.from),
         to: host(of.to),
         cc: tally.cc.clone(),
+        app: kind(of),
         active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
@@ -140,4 +141,11 @@ fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
         mss_bytes: tally.mss_bytes,
         ..FlowResult::default()
     }
+}
+
+/// The application's kind, as scenarios spell it.
+fn kind(flow: &Flow) -> String {
+    // Plain data: nothing in it can fail to serialise.
+    let written = serde_json::to_value(&flow.app).unwrap_or_default();
+    written.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().into()
 }

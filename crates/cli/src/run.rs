@@ -43,6 +43,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut run = outcomes.run();
     run.partial = missing.is_some();
     run.warnings = warnings;
+    run.headline = report::headline(&run);
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {
         return Ok(exit_code(&run, signal));

@@ -13,7 +13,7 @@ pub mod plot;
 #[cfg(test)]
 mod schema;
 mod spark;
-mod story;
+pub mod story;
 mod strings;
 mod style;
 mod summary;
@@ -22,6 +22,7 @@ mod wrap;
 
 pub use figures::GroupBy;
 pub use page::{PlottedSeries, Shown, page};
+pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};
 pub use wrap::wrap;
@@ -34,7 +35,13 @@ use result::{FlowSeries, Run};
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let mut text = wrap::wrap(&story::story(&[("", run)], Lang::En).text, style.columns(), "");
+    let told = story::story(&[("", run)]);
+    let mut text = wrap::wrap(&told.without_table(Lang::En), style.columns(), "");
+    let goals = story::table(&told, style);
+    if !goals.is_empty() {
+        text += "\n";
+        text += &goals;
+    }
     if !text.is_empty() {
         text.push('\n');
     }

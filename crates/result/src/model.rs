@@ -243,6 +243,9 @@ pub struct FlowResult {
     pub to: String,
     /// Congestion control; `udp` for datagrams.
     pub cc: String,
+    /// Kind of its application, as scenarios spell it; absent of older results.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub app: String,
     /// Payload delivered to the receiving application in the measured interval of the variant
     /// ([`VariantResult::measured_s`]), Mbit/s; of requests and answers, of those that are larger.
     pub goodput_mbps: f64,

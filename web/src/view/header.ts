@@ -6,6 +6,7 @@ import type { Lang } from "../model";
 import type { Runs } from "../state";
 import { theme, type Theme } from "../theme";
 import { seconds } from "../number";
+import { goals } from "./goals";
 
 export interface Controls {
   setLang(lang: Lang): void;
@@ -114,6 +115,7 @@ export function story(state: Runs): HTMLElement {
     "section",
     { class: "story", "aria-label": t("ui.story") },
     h("p", { id: "story", class: text.length > LONG ? "long" : null }, text),
+    goals(state.page.story),
   );
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod columns;
 use crate::both::{has_both, label};
 use crate::figures::VariantFigures;
 use crate::markup::escaped;
-use crate::story::story;
+use crate::story::{GoalRow, story};
 use crate::strings::Lang;
 use result::{Clock, ElementSeries, FlowSeries, Outcome, Run};
 use serde::Serialize;
@@ -80,8 +80,20 @@ struct PageStory {
     en: String,
     /// Chinese.
     zh: String,
-    /// The variants it is about, the subject first, as result and variant.
+    /// What helps, where the variants are judged by several goals; else the sentence says it.
+    goals: PageGoals,
+    /// The variants it is about, the baseline first, as result and variant.
     about: Vec<[usize; 2]>,
+}
+
+/// The table of goals; no rows where there is one goal.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PageGoals {
+    /// English.
+    en: Vec<GoalRow>,
+    /// Chinese.
+    zh: Vec<GoalRow>,
 }
 
 /// How the variants of all results were run.
@@ -163,8 +175,13 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
-    let english = story(&runs, Lang::En);
-    let told = PageStory { en: english.text, zh: story(&runs, Lang::Zh).text, about: english.about };
+    let told = story(&runs);
+    let told = PageStory {
+        en: told.without_table(Lang::En),
+        zh: told.without_table(Lang::Zh),
+        goals: PageGoals { en: told.rows(Lang::En), zh: told.rows(Lang::Zh) },
+        about: told.about,
+    };
     let page = ResultPage {
         format: "longfat-report/1",
         longfat: env!("CARGO_PKG_VERSION"),

@@ -1,121 +1,133 @@
-//! What sets one variant apart from another, as far as a result tells: stages of the path, relays, congestion
-//! controls.
+//! What sets one variant apart from another, as far as a result tells: stages of the path, their queues and settings,
+//! relays, congestion controls.
 
-use super::cc_name;
 use crate::figures::Row;
-use crate::story::called;
-use crate::strings::{Lang, fill};
-use crate::table::{clip, printable};
 use result::VariantResult;
 use result::topology::PathStage;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The difference of two variants.
+/// What waits at a stage.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub struct QueueSetting {
+    /// `fifo`, `codel` ….
+    pub kind: String,
+    /// Most packets, as the scenario spells it, where it says so or the default does.
+    pub packets: Option<String>,
+    /// Most bytes, as the scenario spells it.
+    pub bytes: Option<String>,
+}
+
+/// A difference of two variants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
     /// A stage of another kind in a stage's place.
-    Replaced { was: String, is: String, same_rate: bool },
-    /// One setting of a stage of the same kind.
-    Set { kind: String, key: String, was: String, is: String },
-    /// A stage of this kind more.
-    Added(String),
-    /// A stage of this kind less.
-    Removed(String),
-    /// Relays where there were none, on this host.
+    Replaced {
+        /// The baseline's.
+        was: PathStage,
+        /// The variant's.
+        is: PathStage,
+    },
+    /// Another queue; where several stages got the same, what each of them had.
+    Queue {
+        /// In the baseline.
+        was: Vec<QueueSetting>,
+        /// In the variant.
+        is: QueueSetting,
+    },
+    /// A setting of a stage of the same kind.
+    Set {
+        /// The stage's kind.
+        kind: String,
+        /// The setting's key.
+        key: String,
+        /// The baseline's value; `None`: the default.
+        was: Option<String>,
+        /// The variant's.
+        is: Option<String>,
+    },
+    /// A stage more.
+    Added {
+        /// The stage.
+        stage: PathStage,
+        /// The kind of the stage behind it that the baseline has too.
+        before: Option<String>,
+        /// The kind of the stage in front of it, where there is none behind.
+        after: Option<String>,
+    },
+    /// A stage less.
+    Removed(PathStage),
+    /// A relay more, on this host.
     Relay(String),
-    /// Another congestion control for all flows that changed it.
-    Control { was: String, is: String },
-    /// More than one of these, or something that the result does not tell; and whether the path took part.
-    Several,
+    /// A relay less.
+    NoRelay(String),
+    /// Another congestion control.
+    Control {
+        /// The baseline's.
+        was: String,
+        /// The variant's.
+        is: String,
+        /// The flows whose it is; empty: all of the variant's TCP flows.
+        flows: Vec<String>,
+    },
 }
 
-impl Change {
-    pub(crate) fn is_of_path(&self) -> bool {
-        !matches!(self, Change::Control { .. } | Change::Several)
-    }
-
-    pub(crate) fn is_of_control(&self) -> bool {
-        matches!(self, Change::Control { .. })
-    }
-
-    pub(crate) fn is_several(&self) -> bool {
-        matches!(self, Change::Several)
-    }
-
-    /// The change and the variant's name.
-    pub(crate) fn say(&self, name: &str, lang: Lang) -> String {
-        let kind = |k: &str| called("one", k, lang);
-        let say = |key, places: &[(&str, &str)]| {
-            let mut all = vec![("name", name)];
-            all.extend(places);
-            fill(key, lang, &all)
-        };
-        match self {
-            Change::Replaced { was, is, same_rate } => {
-                let key = if *same_rate { "story.change.same-rate" } else { "story.change.replaced" };
-                say(key, &[("was", &kind(was)), ("is", &kind(is))])
-            }
-            Change::Set { kind: k, key, was, is } => {
-                let of_queue = key == "queue.kind";
-                let value =
-                    |v: &str| if of_queue { called("queue", v, lang) } else { clip(&printable(v), 40) };
-                let places =
-                    [("kind", kind(k)), ("key", printable(key)), ("was", value(was)), ("is", value(is))];
-                let text = if of_queue { "story.change.queue" } else { "story.change.set" };
-                say(text, &places.each_ref().map(|(n, v)| (*n, v.as_str())))
-            }
-            Change::Added(k) => say("story.change.added", &[("kind", &kind(k))]),
-            Change::Removed(k) => say("story.change.removed", &[("kind", &kind(k))]),
-            Change::Relay(host) => say("story.change.relay", &[("host", &clip(&printable(host), 40))]),
-            Change::Control { was, is } => {
-                say("story.change.cc", &[("was", &cc_name(was, lang)), ("is", &cc_name(is, lang))])
-            }
-            Change::Several => say("story.change.several", &[]),
-        }
-    }
-}
+/// A FIFO that says nothing of its length holds as many packets (`path::Fifo`, Linux' `txqueuelen`).
+pub(super) const FIFO_PACKETS: &str = "1000";
+/// Stages that have a queue; a setting `queue` of others is told as any.
+const QUEUED: [&str; 6] = ["link", "rate-trace", "shaper", "handover", "train", "outage"];
 
 /// What `b` changes of `a`.
-pub(crate) fn change(a: &Row, b: &Row) -> Change {
-    let mut found = path_changes(a.variant, b.variant);
-    let mut controls: Vec<(&str, &str)> = a
-        .flows()
-        .into_iter()
-        .zip(b.flows())
-        .filter(|(x, y)| x.cc != y.cc)
-        .map(|(x, y)| (&*x.cc, &*y.cc))
-        .collect();
-    controls.dedup();
-    found.extend(controls.into_iter().map(|(was, is)| Change::Control { was: was.into(), is: is.into() }));
-    if found.len() == 1 { found.remove(0) } else { Change::Several }
-}
-
-/// Stages by the direction of the link they are in.
-fn stages(v: &VariantResult) -> BTreeMap<String, &[PathStage]> {
-    let links = v.path.iter().flat_map(|p| &p.links);
-    let ways = links.flat_map(|l| {
-        [(format!("{}.forward", l.name), &l.forward[..]), (format!("{}.backward", l.name), &l.backward[..])]
-    });
-    ways.collect()
+pub(super) fn changes(a: &Row, b: &Row) -> Vec<Change> {
+    let mut found: Vec<Change> = Vec::new();
+    let (before, after) = (stages(a.variant), stages(b.variant));
+    for (way, was) in &before {
+        let is = after.get(way).copied().unwrap_or_default();
+        way_changes(was, is).into_iter().for_each(|c| add(&mut found, c));
+    }
+    let relays = |v: &VariantResult| -> Vec<_> { v.path.iter().flat_map(|p| p.relays.clone()).collect() };
+    let (before, after) = (relays(a.variant), relays(b.variant));
+    found.extend(after.iter().filter(|r| !before.contains(r)).map(|r| Change::Relay(r.host.clone())));
+    found.extend(before.iter().filter(|r| !after.contains(r)).map(|r| Change::NoRelay(r.host.clone())));
+    found.extend(controls(a, b));
+    found
 }
 
 /// The same change in several places (both directions of a link, say) counts once.
-fn path_changes(a: &VariantResult, b: &VariantResult) -> Vec<Change> {
-    let (before, after) = (stages(a), stages(b));
-    let mut found: Vec<Change> = Vec::new();
-    let mut add = |c: Change| {
-        if !found.contains(&c) {
-            found.push(c);
+fn add(found: &mut Vec<Change>, new: Change) {
+    if let Change::Queue { was: more, is } = &new {
+        let same = found.iter_mut().find_map(|c| match c {
+            Change::Queue { was, is: other } if other == is => Some(was),
+            _ => None,
+        });
+        if let Some(was) = same {
+            was.extend(more.iter().filter(|q| !was.contains(q)).cloned().collect::<Vec<_>>());
+            return;
         }
-    };
-    for (way, was) in &before {
-        let is = after.get(way).copied().unwrap_or_default();
-        way_changes(was, is).into_iter().for_each(&mut add);
     }
-    let relays = |v: &VariantResult| v.path.as_ref().map_or_else(Vec::new, |p| p.relays.clone());
-    let new = relays(b).into_iter().filter(|r| !relays(a).contains(r));
-    new.for_each(|r| add(Change::Relay(r.host)));
-    found
+    if !found.contains(&new) {
+        found.push(new);
+    }
+}
+
+fn controls(a: &Row, b: &Row) -> Vec<Change> {
+    let tcp = |r: &Row| r.flows().into_iter().filter(|f| !f.is_udp()).count();
+    let mut ccs: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (x, y) in a.flows().into_iter().zip(b.flows()).filter(|(x, y)| x.cc != y.cc) {
+        ccs.entry((x.cc.clone(), y.cc.clone())).or_default().push(x.name.clone());
+    }
+    let one = |((was, is), flows): ((String, String), Vec<String>)| {
+        let flows = if flows.len() == tcp(b) { Vec::new() } else { flows };
+        Change::Control { was, is, flows }
+    };
+    ccs.into_iter().map(one).collect()
+}
+
+/// Stages by the direction of the link they are in.
+fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), &[PathStage]> {
+    let links = v.path.iter().flat_map(|p| &p.links);
+    links
+        .flat_map(|l| [((l.name.as_str(), false), &l.forward[..]), ((&l.name, true), &l.backward[..])])
+        .collect()
 }
 
 /// Stages are matched by name, then by place when as many are left over on both sides.
@@ -125,36 +137,55 @@ fn way_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
     let new: Vec<&PathStage> = is.iter().filter(|s| missing(was, s)).collect();
     let mut list = Vec::new();
     for old in was {
-        list.extend(is.iter().find(|s| s.name == old.name).and_then(|s| stage_change(old, s)));
+        list.extend(is.iter().find(|s| s.name == old.name).map_or_else(Vec::new, |s| stage_changes(old, s)));
     }
     if gone.len() == new.len() {
-        list.extend(gone.iter().zip(&new).filter_map(|(a, b)| stage_change(a, b)));
-    } else {
-        list.extend(gone.iter().map(|s| Change::Removed(s.kind.clone())));
-        list.extend(new.iter().map(|s| Change::Added(s.kind.clone())));
+        list.extend(gone.iter().zip(&new).flat_map(|(a, b)| stage_changes(a, b)));
+        return list;
     }
+    list.extend(gone.into_iter().map(|s| Change::Removed(s.clone())));
+    list.extend(new.into_iter().map(|s| {
+        let at = is.iter().position(|x| x.name == s.name).unwrap_or(0);
+        let old = |s: &&PathStage| !missing(was, s);
+        let before = is[at..].iter().find(old).map(|s| s.kind.clone());
+        let after = is[..at].iter().rev().find(old).map(|s| s.kind.clone()).filter(|_| before.is_none());
+        Change::Added { stage: s.clone(), before, after }
+    }));
     list
 }
 
-fn stage_change(was: &PathStage, is: &PathStage) -> Option<Change> {
+fn stage_changes(was: &PathStage, is: &PathStage) -> Vec<Change> {
     if was.kind != is.kind {
-        let same_rate = was.settings.get("rate").is_some_and(|r| is.settings.get("rate") == Some(r));
-        return Some(Change::Replaced { was: was.kind.clone(), is: is.kind.clone(), same_rate });
+        return vec![Change::Replaced { was: was.clone(), is: is.clone() }];
     }
-    let keys: std::collections::BTreeSet<&String> = was.settings.keys().chain(is.settings.keys()).collect();
+    let keys: BTreeSet<&String> = was.settings.keys().chain(is.settings.keys()).collect();
     let mut differ: Vec<&String> =
         keys.into_iter().filter(|k| was.settings.get(*k) != is.settings.get(*k)).collect();
-    // Another kind of queue has keys of its own.
-    if let Some(kind) = differ.iter().copied().find(|k| k.ends_with(".kind")) {
-        let table = kind.trim_end_matches("kind");
-        differ.retain(|k| *k == kind || !k.starts_with(table));
+    let mut list = Vec::new();
+    if let (Some(old), Some(new)) = (queue(was), queue(is))
+        && old != new
+    {
+        // Another kind of queue has keys of its own.
+        let of_limits = ["queue.kind", "queue.packets", "queue.bytes"];
+        differ.retain(|k| {
+            !(k.starts_with("queue.") && (old.kind != new.kind || of_limits.contains(&k.as_str())))
+        });
+        list.push(Change::Queue { was: vec![old], is: new });
     }
-    match differ[..] {
-        [] => None,
-        [key] => {
-            let of = |s: &PathStage| s.settings.get(key).cloned().unwrap_or_else(|| "–".into());
-            Some(Change::Set { kind: was.kind.clone(), key: key.clone(), was: of(was), is: of(is) })
-        }
-        _ => Some(Change::Several),
-    }
+    list.extend(differ.into_iter().map(|key| Change::Set {
+        kind: was.kind.clone(),
+        key: key.clone(),
+        was: was.settings.get(key).cloned(),
+        is: is.settings.get(key).cloned(),
+    }));
+    list
+}
+
+/// What waits at a stage; `None` of a kind that has no queue.
+pub(super) fn queue(stage: &PathStage) -> Option<QueueSetting> {
+    let setting = |key: &str| stage.settings.get(key).cloned();
+    let kind = setting("queue.kind").unwrap_or_else(|| "fifo".into());
+    let (packets, bytes) = (setting("queue.packets"), setting("queue.bytes"));
+    let usual = (kind == "fifo" && bytes.is_none()).then(|| FIFO_PACKETS.into());
+    QUEUED.contains(&stage.kind.as_str()).then(|| QueueSetting { kind, packets: packets.or(usual), bytes })
 }

@@ -1,237 +1,154 @@
-//! One sentence about a result: what happened, and what helps. Every clause is a fact of the result; one that does
-//! not hold is not said.
+//! The headline of a result: what the baseline got, what hurt it by the goal it is judged by, and which variant does
+//! better, with what that costs. Every clause is a fact of the result; one that does not hold is not said.
 //!
-//! The subject is the variant that carries least among those that can be compared: the same flows under the same
-//! limits, on the first clock. Where all carry alike it is the first. Then what the path did to it (drops, waiting for
-//! timeouts, queues), and the best change of path and of congestion control, each with what it costs in delay.
+//! It is made as data first ([`Clause`]) and worded then, in English and Chinese. Compared are the variants on the first
+//! clock with the baseline's flows, those first that meet no higher limit: more capacity is no cure. Older results, and
+//! several results together, are judged by goodput beside the first variant.
+//!
+//! | threshold | value | why this |
+//! |---|---|---|
+//! | [`ALIKE`] | 5 % | simulator and kernel are nearer than this in 92 % of the exact emulator's cells (docs/fidelity.md) |
+//! | [`NOTICED_TIMES`] | 1.2 | durations nearer than this are not told apart (Seow, Designing and Engineering Time, 2008: 20 %) |
+//! | [`NOTICED_DELAY_MS`] | 10 ms | half a packet of speech (RFC 3551 section 4.2) |
+//! | [`NOTICED_LOSS`] | 1 point | what ITU-T G.1010 table I.1 allows of video calls |
+//! | [`NOTICED_MOS`] | 0.3 | narrower than any category of ITU-T G.109 table 1 (4.34, 4.03, 3.60, 3.10) |
+//! | [`NOTICED_JAIN`] | 0.1 | from equal shares to two flows of which one gets twice the other's |
+//! | [`UNFINISHED`] | 5 % | what is left out of a 95th percentile |
+//! | [`DROPPED`] | 0.05 % | prints as 0.1 % at one decimal |
+//! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
+//! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
+//! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
+//! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
+//! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
+//! | [`ACTIVE`] | 0.9 | flows of a group were there for nearly the same time: the tenth that [`NOTICED_JAIN`] is |
 
+mod best;
 mod change;
+mod clause;
+mod clocks;
+mod facts;
+mod group;
+mod measure;
 mod mtu;
-mod remedy;
+mod named;
+mod phrases;
+mod table;
+mod words;
 
-use crate::figures::{Row, rows};
-use crate::number::{percent, short};
-use crate::strings::{Lang, fill, find};
-use crate::table::{clip, printable};
-use remedy::remedies;
-use result::{Clock, FlowResult, Run};
+pub use change::{Change, QueueSetting};
+pub use clause::{Better, Clause, Effect};
+pub use measure::Measure;
+pub(crate) use table::{GoalRow, table};
 
-/// Goodputs nearer than this are the same.
+use crate::figures::Row;
+use crate::strings::Lang;
+use measure::measures;
+use named::{NamedVariant, comparable, named};
+use result::Run;
+use units::Goal;
+
 const ALIKE: f64 = 0.05;
-/// More than this many times as much is worth a word.
-const GAIN: f64 = 1.1;
-
-/// A variant under the name to tell of it; of flows measured one at a time each is one for itself.
-struct NamedVariant<'a> {
-    name: String,
-    /// Which result's, and which of its variants.
-    at: [usize; 2],
-    row: Row<'a>,
-}
+const NOTICED_TIMES: f64 = 1.2;
+const NOTICED_DELAY_MS: f64 = 10.0;
+const NOTICED_LOSS: f64 = 0.01;
+const NOTICED_MOS: f64 = 0.3;
+const NOTICED_JAIN: f64 = 0.1;
+const UNFINISHED: f64 = 0.05;
+const DROPPED: f64 = 0.0005;
+const LOST: f64 = 0.001;
+const WAITED: f64 = 0.03;
+const REPAIRED: f64 = 0.25;
+const STOOD: f64 = 1.5;
+const COUNTED_TIMES: f64 = 1.5;
+const ACTIVE: f64 = 0.9;
+const FRAGMENTED: f64 = 0.01;
 
 /// What is told of a result.
-#[derive(Debug, Default)]
-pub(crate) struct Story {
-    /// The sentence.
-    pub text: String,
-    /// Which variants it is about, the subject first: indexes of the result and of its variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Story {
+    /// What the variants are judged by; goals that nothing was measured of are left out.
+    pub goals: Vec<JudgedBy>,
+    /// The statements, in the order in which they are said: what happened, then goal by goal what helps, then the clocks.
+    pub clauses: Vec<Clause>,
+    /// Which variants it is about, the baseline first: indexes of the result and of its variant.
     pub about: Vec<[usize; 2]>,
 }
 
-/// The story, in `lang`; `runs` are results and their labels. Empty where there is no flow at all.
-pub(crate) fn story(runs: &[(&str, &Run)], lang: Lang) -> Story {
-    let several = runs.len() > 1;
-    let each = runs.iter().enumerate().flat_map(|(i, (label, run))| named(i, label, run, several));
-    let all: Vec<NamedVariant> = each.collect();
-    let Some(clock) = all.first().map(|n| n.row.variant.clock) else { return Story::default() };
-    let pool: Vec<&NamedVariant> = all.iter().filter(|n| n.row.variant.clock == clock).collect();
-    let group = comparable(&pool);
-    let Some(&subject) = group.first() else { return Story::default() };
-    let least = group.iter().min_by(|a, b| goodput(&a.row).total_cmp(&goodput(&b.row)));
-    let far = |n: &&&NamedVariant| goodput(&n.row) < (1.0 - ALIKE) * goodput(&subject.row);
-    let subject = least.filter(far).copied().unwrap_or(subject);
-    let mut clauses = facts(&subject.row, lang);
-    let helps = remedies(subject, &group);
-    clauses.extend(helps.iter().map(|r| r.say(&subject.row, lang)));
-    clauses.extend(agreement(&all, clock, lang));
-    let opening = carries(subject, lang);
-    let (colon, between, end) = if lang == Lang::Zh { ("：", "；", "。") } else { (": ", "; ", ".") };
-    let rest = clauses.join(between);
-    let text = if rest.is_empty() { opening + end } else { opening + colon + &rest + end };
-    let about = [subject].into_iter().chain(helps.iter().map(|r| r.other)).map(|n| n.at);
-    Story { text, about: about.collect() }
+/// A goal and how it is measured here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedBy {
+    /// What the variants are judged by.
+    pub goal: Goal,
+    /// How that is measured.
+    pub measure: Measure,
+    /// The baseline's value, in the measure's unit, if it has one.
+    pub baseline: Option<f64>,
 }
 
-fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<NamedVariant<'a>> {
-    let before = if several { format!("{label}: ") } else { String::new() };
-    let one = |row: Row<'a>| {
-        let of = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
-        let variant = run.variants.iter().position(|v| std::ptr::eq(v, row.variant)).unwrap_or(0);
-        NamedVariant { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
+/// The story of results with their labels. Empty where there is no flow at all.
+pub fn story(runs: &[(&str, &Run)]) -> Story {
+    let all: Vec<NamedVariant> =
+        runs.iter().enumerate().flat_map(|(i, (label, run))| named(i, label, run, runs.len() > 1)).collect();
+    let told = match runs {
+        [(_, run)] => Some(*run),
+        _ => None,
     };
-    rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(one).collect()
-}
-
-/// The largest set of variants with the same flows under the same limits; the first of equals.
-fn comparable<'a, 'b>(pool: &[&'b NamedVariant<'a>]) -> Vec<&'b NamedVariant<'a>> {
-    let limit = |x: Option<f64>| x.map(|l| (l * 1000.0).round() as i64);
-    let key = |row: &Row| {
-        let flows: Vec<_> = row.flows().iter().map(|f| (f.name.clone(), limit(f.limit_mbps))).collect();
-        (limit(row.limit()), flows)
+    let Some(baseline) = baseline(&all, told.and_then(|r| r.baseline.as_deref())) else {
+        return Story::default();
     };
-    let mut groups: Vec<(_, Vec<&NamedVariant>)> = Vec::new();
-    for &named in pool {
-        let key = key(&named.row);
-        match groups.iter_mut().find(|g| g.0 == key) {
-            Some(group) => group.1.push(named),
-            None => groups.push((key, vec![named])),
-        }
+    let others = comparable(baseline, &all);
+    let goals = goals(told.map_or(&[][..], |r| &r.goals), baseline, &others.list);
+    let mut clauses = facts::opening(baseline, &goals);
+    let nothing = matches!(clauses[..], [Clause::Nothing { .. }]);
+    let too_big = mtu::facts(&baseline.row);
+    let fit = too_big.is_empty();
+    clauses.extend(too_big);
+    if !nothing {
+        let mut facts = facts::facts(&baseline.row, &goals);
+        // What was too big is no clean path.
+        facts.retain(|c| *c != Clause::Clean || fit);
+        clauses.extend(facts);
     }
-    let most = groups.iter().map(|g| g.1.len()).max().unwrap_or(0);
-    groups.into_iter().find(|g| g.1.len() == most).map(|g| g.1).unwrap_or_default()
-}
-
-/// What the flows that are compared carry, Mbit/s.
-fn goodput(row: &Row) -> f64 {
-    row.compared().iter().map(|f| f.goodput_mbps).sum()
-}
-
-/// Median RTT, ms; 0 where none is known.
-fn rtt(row: &Row) -> f64 {
-    row.rtt(|f| f.rtt_ms.p50).unwrap_or(0.0)
-}
-
-/// The share of data packets that were lost where that is known, else of those sent again.
-fn lost(row: &Row) -> f64 {
-    let gone = |f: &&FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets);
-    let sent: u64 = row.compared().iter().map(|f| f.sent_packets).sum();
-    row.compared().iter().map(gone).sum::<u64>() as f64 / sent.max(1) as f64
-}
-
-fn quoted(name: &str) -> String {
-    let short = clip(&printable(name), 40);
-    // First strong isolate: a name written right to left keeps to its place.
-    format!("“\u{2068}{short}\u{2069}”")
-}
-
-/// The opening: what the subject carries, and of how much.
-fn carries(subject: &NamedVariant, lang: Lang) -> String {
-    let name = quoted(&subject.name);
-    let carried = goodput(&subject.row);
-    if carried <= 0.0 {
-        return fill("story.nothing", lang, &[("name", &name)]);
+    for judged in &goals {
+        clauses.extend(best::remedies(judged, baseline, &others));
     }
-    let goodput = short(carried);
-    match subject.row.limit().filter(|&l| l > 0.0) {
-        Some(l) => {
-            let share = percent(carried / l);
-            fill("story.carries.share", lang, &[("name", &name), ("goodput", &goodput), ("share", &share)])
-        }
-        None => fill("story.carries", lang, &[("name", &name), ("goodput", &goodput)]),
-    }
-}
-
-/// What the path did to a variant.
-fn facts(row: &Row, lang: Lang) -> Vec<String> {
-    let mut list = mtu::facts(row, lang);
-    if let Some((kind, share)) = dropper(row).filter(|d| d.1 >= 0.0005) {
-        let what = called("dropper", kind, lang);
-        list.push(fill("story.dropped", lang, &[("what", &what), ("share", &percent(share))]));
-    }
-    list.extend(time_lost(row, lang));
-    let least = row.rtt(|f| f.rtt_ms.min).unwrap_or(0.0);
-    let queued = rtt(row) - least;
-    if queued >= 10.0 && queued >= 0.5 * least && !row.compared().iter().any(|f| f.is_udp()) {
-        list.push(fill("story.queued", lang, &[("ms", &whole(queued))]));
-    }
-    let shares: Vec<f64> = row.compared().iter().map(|f| f.goodput_mbps).collect();
-    let (low, high) = shares.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &x| (l.min(x), h.max(x)));
-    if shares.len() > 1 && result::jain(&shares) < 0.9 && low > 0.0 {
-        list.push(fill("story.unfair", lang, &[("times", &times(high / low))]));
-    }
-    if list.is_empty() && lost(row) >= 0.001 {
-        list.push(fill("story.lost", lang, &[("share", &percent(lost(row)))]));
-    }
-    if list.is_empty() && goodput(row) > 0.0 {
-        list.push(fill("story.clean", lang, &[]));
-    }
-    list
-}
-
-/// The element that dropped most, by its kind, and the share of what it met.
-fn dropper<'a>(row: &Row<'a>) -> Option<(&'a str, f64)> {
-    let elements = row.elements().into_iter().filter(|e| e.dropped_packets > 0);
-    let most = elements.max_by_key(|e| e.dropped_packets)?;
-    let met = most.passed_packets + most.dropped_packets;
-    Some((&most.kind, most.dropped_packets as f64 / met as f64))
-}
-
-/// What the congestion control of most flows spent its time on, when that was loss.
-fn time_lost(row: &Row, lang: Lang) -> Option<String> {
-    let flows = row.compared();
-    let mut ccs: Vec<&str> = flows.iter().map(|f| f.cc.as_str()).collect();
-    ccs.sort_unstable();
-    ccs.dedup();
-    let worst = |share: &dyn Fn(&FlowResult) -> f64| {
-        let of = |cc: &str| {
-            let shares: Vec<f64> = flows.iter().filter(|f| f.cc == cc).map(|f| share(f)).collect();
-            shares.iter().sum::<f64>() / shares.len() as f64
-        };
-        ccs.iter().map(|&cc| (cc, of(cc))).max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let say = |key, (cc, share): (&str, f64)| {
-        fill(key, lang, &[("cc", &cc_name(cc, lang)), ("share", &whole(share * 100.0))])
-    };
-    if let Some(waiting) = worst(&|f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= 0.03) {
-        return Some(say("story.waited", waiting));
-    }
-    let repairing = |f: &FlowResult| {
-        let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
-        states.map(|s| s.share).sum()
-    };
-    worst(&repairing).filter(|w| w.1 >= 0.25).map(|w| say("story.recovered", w))
-}
-
-/// How far the second clock is from the first, at the variant where it is farthest.
-fn agreement(all: &[NamedVariant], clock: Clock, lang: Lang) -> Option<String> {
-    let (first, second): (Vec<&NamedVariant>, Vec<&NamedVariant>) =
-        all.iter().partition(|n| n.row.variant.clock == clock);
-    let off = first.iter().filter_map(|a| {
-        let b = second.iter().find(|b| b.name == a.name)?;
-        let (x, y) = (goodput(&a.row), goodput(&b.row));
-        (x > 0.0 && y > 0.0).then(|| (a, (x / y - 1.0).abs()))
+    clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
+    let better = clauses.iter().filter_map(|c| match c {
+        Clause::Better(b) | Clause::AsGood(b) => Some(b.at),
+        _ => None,
     });
-    let (worst, off) = off.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let name = quoted(&worst.name);
-    Some(fill("story.clocks", lang, &[("share", &percent(off)), ("name", &name)]))
-}
-
-/// What people call it: `what` is a part of `names.json`. What has no name there is called by its own.
-fn called(what: &str, name: &str, lang: Lang) -> String {
-    find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
-}
-
-/// A congestion control as papers write it; one that only the kernel has with a capital letter.
-pub(crate) fn cc_name(cc: &str, lang: Lang) -> String {
-    if cc == "udp" {
-        return "UDP".into();
+    let mut about = vec![baseline.at];
+    for at in better {
+        if !about.contains(&at) {
+            about.push(at);
+        }
     }
-    find(&format!("name.control.{cc}"), lang).map_or_else(
-        || {
-            let mut letters = cc.chars();
-            letters.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + letters.as_str())
-        },
-        Into::into,
-    )
+    Story { goals, clauses, about }
 }
 
-/// A ratio for reading: two digits.
-fn times(x: f64) -> String {
-    if x < 9.95 { format!("{x:.1}") } else { format!("{x:.0}") }
+/// The variant of this name; else the first. Of flows measured one at a time its first flow.
+fn baseline<'a, 'b>(all: &'b [NamedVariant<'a>], name: Option<&str>) -> Option<&'b NamedVariant<'a>> {
+    let clock = all.first()?.row.variant.clock;
+    let is = |n: &&NamedVariant| n.row.variant.clock == clock && Some(n.row.variant.name.as_str()) == name;
+    all.iter().find(is).or(all.first())
 }
 
-fn whole(x: f64) -> String {
-    format!("{x:.0}")
+/// The stated goals that something was measured of, in the baseline or in another; else goodput.
+fn goals(stated: &[Goal], baseline: &NamedVariant, others: &[&NamedVariant]) -> Vec<JudgedBy> {
+    let measured = |goal: Goal| {
+        let of = |row: &Row| measures(goal).iter().copied().find(|m| m.of(row).is_some());
+        let measure = of(&baseline.row).or_else(|| others.iter().find_map(|n| of(&n.row)))?;
+        Some(JudgedBy { goal, measure, baseline: measure.of(&baseline.row) })
+    };
+    let found = |goals: &[Goal]| -> Vec<JudgedBy> { goals.iter().filter_map(|&g| measured(g)).collect() };
+    let goals = found(stated);
+    if goals.is_empty() { found(&[Goal::Goodput]) } else { goals }
+}
+
+/// The headline of a run, in English: [`Run::headline`]. `None` where there is no flow.
+pub fn headline(run: &Run) -> Option<String> {
+    let text = story(&[("", run)]).text(Lang::En);
+    (!text.is_empty()).then(|| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " "))
 }
 
 #[cfg(test)]

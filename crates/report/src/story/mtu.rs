@@ -1,16 +1,13 @@
 //! What packets met that were too big for the path: a black hole, a smaller segment, fragments.
 
-use super::{called, percent};
+use super::FRAGMENTED;
+use super::clause::Clause;
 use crate::figures::Row;
-use crate::strings::{Lang, fill};
 use result::ElementResult;
 
-/// A smaller share of the packets cut into fragments is not worth a word.
-const CUT_SHARE: f64 = 0.01;
-
 /// The clauses, the gravest first.
-pub(super) fn facts(row: &Row, lang: Lang) -> Vec<String> {
-    [black_hole(row, lang), cut_segments(row, lang), fragments(row, lang)].into_iter().flatten().collect()
+pub(super) fn facts(row: &Row) -> Vec<Clause> {
+    [black_hole(row), cut_segments(row), fragments(row)].into_iter().flatten().collect()
 }
 
 /// The element where most packets did not fit, of those that tell their senders or of those that do not.
@@ -19,41 +16,40 @@ fn tightest<'a>(row: &Row<'a>, told: bool) -> Option<&'a ElementResult> {
     elements.max_by_key(|e| e.too_big_packets)
 }
 
-fn black_hole(row: &Row, lang: Lang) -> Option<String> {
+fn black_hole(row: &Row) -> Option<Clause> {
     let element = tightest(row, false)?;
     let too_big = element.too_big?;
-    let (size, mtu) = (too_big.largest_bytes.to_string(), too_big.mtu_bytes.to_string());
-    let what = called("one", &element.kind, lang);
-    Some(fill("story.black-hole", lang, &[("what", &what), ("size", &size), ("mtu", &mtu)]))
+    let (size_bytes, mtu_bytes) = (too_big.largest_bytes, too_big.mtu_bytes);
+    Some(Clause::BlackHole {
+        element: element.name.clone(),
+        kind: element.kind.clone(),
+        size_bytes,
+        mtu_bytes,
+    })
 }
 
 /// The senders were told, and keep to it.
-fn cut_segments(row: &Row, lang: Lang) -> Option<String> {
-    let mtu = tightest(row, true)?.too_big?.mtu_bytes;
+fn cut_segments(row: &Row) -> Option<Clause> {
+    let mtu_bytes = tightest(row, true)?.too_big?.mtu_bytes;
     let sizes = row.compared().into_iter().filter_map(|f| f.mss_bytes);
     // The headers of IP and TCP are 40 bytes, options not counted.
-    let largest = sizes.filter(|mss| mss + 40 <= mtu).max()?;
-    let values = [("mtu", mtu.to_string()), ("mss", largest.to_string())];
-    Some(fill("story.cut-segments", lang, &values.each_ref().map(|(k, v)| (*k, v.as_str()))))
+    let mss_bytes = sizes.filter(|mss| mss + 40 <= mtu_bytes).max()?;
+    Some(Clause::CutSegments { mtu_bytes, mss_bytes })
 }
 
-fn fragments(row: &Row, lang: Lang) -> Option<String> {
+fn fragments(row: &Row) -> Option<Clause> {
     let element = row.elements().into_iter().max_by_key(|e| e.fragmented_packets)?;
-    let (cut, pieces) = (element.fragmented_packets, element.fragments);
-    let came = (element.passed_packets + cut).saturating_sub(pieces).max(cut);
-    let share = cut as f64 / came.max(1) as f64;
-    if share < CUT_SHARE {
-        return None;
-    }
-    let each = ((pieces as f64 / cut as f64).round() as u64).to_string();
-    let what = called("dropper", &element.kind, lang);
-    let share = percent(share);
-    Some(fill("story.fragments", lang, &[("what", &what), ("share", &share), ("n", &each)]))
+    let (cut, fragments) = (element.fragmented_packets, element.fragments);
+    let came = (element.passed_packets + cut).saturating_sub(fragments).max(cut);
+    let (name, kind) = (element.name.clone(), element.kind.clone());
+    let many = cut as f64 >= FRAGMENTED * came.max(1) as f64;
+    many.then_some(Clause::Fragmented { element: name, kind, cut, came, fragments })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strings::Lang;
     use result::{FlowResult, TooBigPackets, VariantResult};
 
     fn told(element: ElementResult, lang: Lang) -> Vec<String> {
@@ -61,7 +57,7 @@ mod tests {
         let elements = vec![ElementResult { kind: "tunnel".into(), ..element }];
         let variant = VariantResult { flows: vec![flow], elements, ..VariantResult::default() };
         let plain = |s: String| s.replace('\u{a0}', " ");
-        facts(&Row { variant: &variant, flow: None }, lang).into_iter().map(plain).collect()
+        facts(&Row { variant: &variant, flow: None }).iter().map(|c| plain(c.say(lang))).collect()
     }
 
     fn refusing(told: bool) -> ElementResult {

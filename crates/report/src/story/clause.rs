@@ -1,0 +1,194 @@
+//! What the headline says, as data: each number with its unit, each name whole. `words.rs` makes sentences of it.
+
+use super::change::Change;
+use super::measure::Measure;
+use units::Goal;
+
+/// A value of a measure in two variants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    /// What is measured.
+    pub measure: Measure,
+    /// Whose it is, where it is not all flows'.
+    pub flow: Option<String>,
+    /// In the baseline, in the measure's unit.
+    pub was: f64,
+    /// In the variant.
+    pub is: f64,
+}
+
+/// What one variant is better at than the baseline, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Better {
+    /// What it is judged by.
+    pub goal: Goal,
+    /// Its name.
+    pub variant: String,
+    /// Index of its result, and of it in there.
+    pub at: [usize; 2],
+    /// What it changed of the baseline, as far as a result tells; empty where it does not.
+    pub changes: Vec<Change>,
+    /// The goal's value in both.
+    pub effect: Effect,
+    /// What else it gains to speak of, two things at most.
+    pub gains: Vec<Effect>,
+    /// The share of data packets of TCP that were lost, 0 to 1, where neither gains nor costs tell it.
+    pub loses: Option<f64>,
+    /// All that is worse to speak of.
+    pub costs: Vec<Effect>,
+}
+
+/// A statement about the result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Clause {
+    /// No payload arrived in the baseline.
+    Nothing {
+        /// Its name.
+        variant: String,
+    },
+    /// What the baseline carried.
+    Carries {
+        /// Its name.
+        variant: String,
+        /// Goodput of TCP, Mbit/s.
+        tcp: Option<f64>,
+        /// Goodput of datagrams, Mbit/s.
+        udp: Option<f64>,
+        /// The limit that all of it met, Mbit/s.
+        limit: Option<f64>,
+    },
+    /// The baseline's value of a goal other than goodput.
+    Has {
+        /// Its name.
+        variant: String,
+        /// What is measured.
+        measure: Measure,
+        /// In its unit.
+        value: f64,
+    },
+    /// Of several transfers some did not come to their end.
+    Unfinished {
+        /// How many.
+        unfinished: u64,
+        /// Of how many.
+        all: u64,
+    },
+    /// The stage of the path that dropped most.
+    Dropped {
+        /// Its name.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// Packets that it dropped.
+        dropped: u64,
+        /// Packets that came to it.
+        came: u64,
+    },
+    /// Data packets were lost at places that are not known.
+    Lost {
+        /// Their share, 0 to 1.
+        share: f64,
+    },
+    /// Packets were too big for a stage, and their senders never heard of it.
+    BlackHole {
+        /// The stage's name.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// The largest that did not fit, bytes.
+        size_bytes: u32,
+        /// The largest that fits.
+        mtu_bytes: u32,
+    },
+    /// Packets were too big for a stage, and senders keep to what fits.
+    CutSegments {
+        /// The largest packet that fits, bytes.
+        mtu_bytes: u32,
+        /// Payload of the segments that are sent.
+        mss_bytes: u32,
+    },
+    /// A stage cut packets into fragments.
+    Fragmented {
+        /// Its name.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// Packets that it cut.
+        cut: u64,
+        /// Packets that came to it.
+        came: u64,
+        /// What the cut ones became.
+        fragments: u64,
+    },
+    /// Time in which nothing moved until a timeout fired.
+    Waited {
+        /// The congestion control of the flows that waited most.
+        cc: String,
+        /// Their time, its share, mean, 0 to 1.
+        share: f64,
+    },
+    /// Time in which losses were repaired.
+    Repaired {
+        /// The congestion control of the flows that did so most.
+        cc: String,
+        /// Their time, its share, mean, 0 to 1.
+        share: f64,
+    },
+    /// Round trips grew far beyond the shortest, and a queue stood.
+    Queued {
+        /// The shortest round trip of any flow, ms.
+        least_ms: f64,
+        /// The 95th percentile, ms ([`Measure::Rtt`]).
+        p95_ms: f64,
+        /// The stage with the longest queue.
+        element: String,
+        /// Its kind.
+        kind: String,
+        /// The longest that queue was, packets.
+        packets: u64,
+    },
+    /// Flows of the same direction and limit got unlike shares.
+    Unfair {
+        /// Who got most, and its goodput, Mbit/s.
+        most: (String, f64),
+        /// Who got least.
+        least: (String, f64),
+    },
+    /// Next to nothing was lost and no queue stood.
+    Clean,
+    /// A variant that does better by the goal.
+    Better(Better),
+    /// A variant that does as well by the goal and better by something else, at no cost.
+    AsGood(Better),
+    /// No other variant does better by the goal.
+    Best {
+        /// The goal.
+        goal: Goal,
+        /// How many others were compared.
+        others: usize,
+        /// Those are all that there are.
+        all: bool,
+    },
+    /// Simulator and kernel, at the flow whose goodputs differ most.
+    ClocksGoodput {
+        /// The variant's name.
+        variant: String,
+        /// The flow's.
+        flow: String,
+        /// Goodput on the first clock, Mbit/s.
+        first: f64,
+        /// On the second.
+        second: f64,
+    },
+    /// Simulator and kernel, where they differ much in what was dropped or sent again.
+    ClocksCount {
+        /// The variant's name.
+        variant: String,
+        /// What is counted: packets dropped by all elements, or packets sent again.
+        resent: bool,
+        /// On the first clock.
+        first: u64,
+        /// On the second.
+        second: u64,
+    },
+}

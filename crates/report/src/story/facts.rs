@@ -1,0 +1,137 @@
+//! What the path did to the baseline.
+
+use super::clause::Clause;
+use super::group::groups;
+use super::measure::{Measure, lost};
+use super::named::NamedVariant;
+use super::{DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REPAIRED, STOOD, WAITED};
+use crate::figures::Row;
+use result::{ElementResult, FlowResult, TimesSummary};
+use units::Goal;
+
+/// What the baseline got, by the first goal.
+pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause> {
+    let (row, variant) = (&baseline.row, baseline.name.clone());
+    let carried = |measure: Measure| measure.of(row);
+    let (tcp, udp) = (carried(Measure::TcpGoodput), carried(Measure::UdpGoodput));
+    if tcp.unwrap_or(0.0) + udp.unwrap_or(0.0) <= 0.0 {
+        return vec![Clause::Nothing { variant }];
+    }
+    let carries = || Clause::Carries { variant: variant.clone(), tcp, udp, limit: limit(row) };
+    let other = goals.first().filter(|g| g.goal != Goal::Goodput);
+    let Some((measure, value)) = other.and_then(|g| Some((g.measure, g.baseline?))) else {
+        return vec![carries()];
+    };
+    let mut list = vec![Clause::Has { variant: variant.clone(), measure, value }];
+    if measure == Measure::Completion {
+        list.extend(
+            row.variant.completion_s.filter(|t| row.flow.is_none() && t.unfinished > 0).map(unfinished),
+        );
+    }
+    list
+}
+
+fn unfinished(t: TimesSummary) -> Clause {
+    Clause::Unfinished { unfinished: t.unfinished, all: t.count + t.unfinished }
+}
+
+/// The limit that all of the row's payload met together.
+fn limit(row: &Row) -> Option<f64> {
+    row.limit().filter(|&l| l > 0.0)
+}
+
+/// What hurts by these goals, the first goal's causes first.
+pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
+    let mut list: Vec<Clause> = Vec::new();
+    for judged in goals {
+        let found = match judged.goal {
+            Goal::Goodput => vec![dropped(row), time_lost(row), queued(row), unfair(row)],
+            Goal::Delay => vec![queued(row), dropped(row)],
+            Goal::Completion | Goal::Page => vec![dropped(row), time_lost(row), queued(row)],
+            Goal::Fairness => vec![unfair(row), dropped(row)],
+        };
+        for clause in found.into_iter().flatten() {
+            if !list.contains(&clause) {
+                list.push(clause);
+            }
+        }
+    }
+    if list.is_empty() {
+        list.extend(nothing_special(row));
+    }
+    list
+}
+
+fn nothing_special(row: &Row) -> Option<Clause> {
+    if let Some(share) = lost(&row.flows()).filter(|&share| share >= LOST) {
+        return Some(Clause::Lost { share });
+    }
+    let gone = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
+    let loses = row.flows().iter().any(|f| gone(f) >= LOST * f.sent_packets as f64);
+    let waits = row.flows().iter().any(|f| stood(f.rtt_ms.min, f.rtt_ms.p95));
+    let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
+    (!loses && !waits && !silent).then_some(Clause::Clean)
+}
+
+/// The element that dropped most.
+fn dropped(row: &Row) -> Option<Clause> {
+    let elements = row.elements().into_iter().filter(|e| e.dropped_packets > 0);
+    let most = elements.max_by_key(|e| e.dropped_packets)?;
+    let came = most.passed_packets + most.dropped_packets;
+    let (element, kind, dropped) = (most.name.clone(), most.kind.clone(), most.dropped_packets);
+    (dropped as f64 >= DROPPED * came as f64).then_some(Clause::Dropped { element, kind, dropped, came })
+}
+
+/// What the congestion control of most flows spent its time on, when that was loss.
+fn time_lost(row: &Row) -> Option<Clause> {
+    let repairing = |f: &FlowResult| {
+        let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
+        states.map(|s| s.share).sum()
+    };
+    let waited = worst(row, |f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= WAITED);
+    let waited = waited.map(|(cc, share)| Clause::Waited { cc, share });
+    waited.or_else(|| {
+        let (cc, share) = worst(row, repairing).filter(|w| w.1 >= REPAIRED)?;
+        Some(Clause::Repaired { cc, share })
+    })
+}
+
+/// The congestion control whose flows have the largest mean share.
+fn worst(row: &Row, share: impl Fn(&FlowResult) -> f64) -> Option<(String, f64)> {
+    let flows: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
+    let mut ccs: Vec<&str> = flows.iter().map(|f| f.cc.as_str()).collect();
+    ccs.sort_unstable();
+    ccs.dedup();
+    let of = |cc: &str| {
+        let shares: Vec<f64> = flows.iter().filter(|f| f.cc == cc).map(|f| share(f)).collect();
+        shares.iter().sum::<f64>() / shares.len() as f64
+    };
+    let each = ccs.into_iter().map(|cc| (cc.to_string(), of(cc)));
+    each.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn stood(least: f64, p95: f64) -> bool {
+    p95 - least >= NOTICED_DELAY_MS && p95 >= STOOD * least
+}
+
+/// Round trips beside the shortest, and the longest queue.
+fn queued(row: &Row) -> Option<Clause> {
+    let p95_ms = Measure::Rtt.of(row)?;
+    let least = row.flows().into_iter().filter(|f| !f.is_udp() && f.rtt_ms.max > 0.0).map(|f| f.rtt_ms.min);
+    let least_ms = least.min_by(f64::total_cmp)?;
+    let longest = |e: &&ElementResult| e.max_queue_packets;
+    let queue = row.elements().into_iter().max_by_key(longest).filter(|e| e.max_queue_packets > 0)?;
+    let (element, kind, packets) = (queue.name.clone(), queue.kind.clone(), queue.max_queue_packets);
+    stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
+}
+
+/// The group whose flows got the most unlike shares: its first and its last.
+fn unfair(row: &Row) -> Option<Clause> {
+    let jain = |g: &Vec<&FlowResult>| result::jain(&g.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
+    let groups = groups(row);
+    let worst = groups.iter().min_by(|a, b| jain(a).total_cmp(&jain(b)))?;
+    let by = |a: &&&FlowResult, b: &&&FlowResult| a.goodput_mbps.total_cmp(&b.goodput_mbps);
+    let (least, most) = (worst.iter().min_by(by)?, worst.iter().max_by(by)?);
+    let of = |f: &FlowResult| (f.name.clone(), f.goodput_mbps);
+    (jain(worst) <= 1.0 - NOTICED_JAIN).then(|| Clause::Unfair { most: of(most), least: of(least) })
+}

@@ -1,0 +1,76 @@
+//! Which flows shared a place of the path on equal terms.
+
+use super::ACTIVE;
+use crate::figures::Row;
+use result::{FlowResult, Topology};
+use std::collections::BTreeMap;
+
+/// TCP flows that wanted all they could get, at the same time, in the same direction of the same link, under the same
+/// limit. Each group once, of two flows at least.
+pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
+    let greedy: Vec<&FlowResult> = row.flows().into_iter().filter(|f| is_greedy(f)).collect();
+    let mut places: BTreeMap<(String, Option<i64>), Vec<&FlowResult>> = BTreeMap::new();
+    for flow in greedy {
+        for place in ways(row.variant.path.as_ref(), flow) {
+            places.entry((place, limit(flow.limit_mbps))).or_default().push(flow);
+        }
+    }
+    let mut groups: Vec<Vec<&FlowResult>> = Vec::new();
+    for mut group in places.into_values() {
+        let longest = group.iter().map(|f| f.active_s).fold(0.0, f64::max);
+        group.retain(|f| f.active_s >= ACTIVE * longest);
+        let same = |other: &Vec<&FlowResult>| {
+            other.len() == group.len() && other.iter().zip(&group).all(|(a, b)| std::ptr::eq(*a, *b))
+        };
+        if group.len() > 1 && !groups.iter().any(same) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// The least of the groups' Jain indexes.
+pub(crate) fn fairest(row: &Row) -> Option<f64> {
+    let of =
+        |group: &Vec<&FlowResult>| result::jain(&group.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
+    groups(row).iter().map(of).min_by(f64::total_cmp)
+}
+
+/// A limit in kbit/s, to be compared.
+pub(crate) fn limit(mbps: Option<f64>) -> Option<i64> {
+    mbps.map(|l| (l * 1000.0).round() as i64)
+}
+
+/// It sends as fast as it can while it is active. Older results do not tell what a flow does.
+fn is_greedy(flow: &FlowResult) -> bool {
+    !flow.is_udp() && flow.completed.is_none() && ["", "bulk"].contains(&flow.app.as_str())
+}
+
+/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
+fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
+    let ends = || vec![format!("{} → {}", flow.from, flow.to)];
+    let Some(path) = path else { return ends() };
+    let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
+    let mut edge = vec![flow.from.as_str()];
+    while !edge.is_empty() && !reached.contains_key(flow.to.as_str()) {
+        let mut next = Vec::new();
+        for host in edge {
+            for link in &path.links {
+                let [a, b] = link.between.each_ref().map(String::as_str);
+                let (to, way) = match host {
+                    h if h == a => (b, "forward"),
+                    h if h == b => (a, "backward"),
+                    _ => continue,
+                };
+                if !reached.contains_key(to) {
+                    let mut passed = reached[host].clone();
+                    passed.push(format!("{}.{way}", link.name));
+                    reached.insert(to, passed);
+                    next.push(to);
+                }
+            }
+        }
+        edge = next;
+    }
+    reached.remove(flow.to.as_str()).filter(|w| !w.is_empty()).unwrap_or_else(ends)
+}

@@ -1,0 +1,83 @@
+//! Several goals as a table: each with the baseline's value, the best variant, its value, and what that costs.
+
+use super::clause::{Better, Clause};
+use super::phrases::{joined, value};
+use super::words::name;
+use super::{Measure, Story};
+use crate::strings::Lang;
+use crate::style::Style;
+use crate::table::{TableCell, TableColumn, printable, render};
+use crate::wrap::wrap;
+use serde::Serialize;
+use units::Goal;
+
+/// A row of the table of goals, in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct GoalRow {
+    /// The goal.
+    pub goal: String,
+    /// The baseline's value with its unit; empty where nothing was measured.
+    pub baseline: String,
+    /// The best variant; empty where the baseline is.
+    pub best: String,
+    /// Its value with its unit; empty as above.
+    pub value: String,
+    /// What else changes with it; empty where nothing does to speak of.
+    pub costs: String,
+}
+
+impl Story {
+    /// The table's rows; none where there is one goal.
+    pub(crate) fn rows(&self, lang: Lang) -> Vec<GoalRow> {
+        let several = self.goals.len() > 1;
+        let goals = self.goals.iter().filter(|_| several);
+        goals.map(|g| self.row(g.goal, g.measure, g.baseline, lang)).collect()
+    }
+
+    fn row(&self, goal: Goal, measure: Measure, baseline: Option<f64>, lang: Lang) -> GoalRow {
+        let said = self.clauses.iter().find(|c| c.goal() == Some(goal));
+        let best = match said {
+            Some(Clause::Better(b) | Clause::AsGood(b)) => Some(b),
+            _ => None,
+        };
+        GoalRow {
+            goal: name(goal, lang).into(),
+            baseline: baseline.map(|v| value(measure, v, lang)).unwrap_or_default(),
+            best: best.map(|b| printable(&b.variant)).unwrap_or_default(),
+            value: best.map(|b| value(measure, b.effect.is, lang)).unwrap_or_default(),
+            costs: best.map(|b| costs(b, lang)).unwrap_or_default(),
+        }
+    }
+}
+
+/// What else changes, in words.
+fn costs(b: &Better, lang: Lang) -> String {
+    joined(super::words::effects(b, lang), lang)
+}
+
+/// The table as text of the terminal; empty where there is one goal. What a variant costs stands below its row.
+pub(crate) fn table(story: &Story, style: Style) -> String {
+    let rows = story.rows(Lang::En);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut columns = Vec::new();
+    let mut add = |head, text, cell: &dyn Fn(&GoalRow) -> &str| {
+        let cells = rows.iter().map(|r| TableCell::from(if cell(r).is_empty() { "–" } else { cell(r) }));
+        columns.push(TableColumn { head, text, rank: 0, cells: cells.collect() });
+    };
+    add(["goal", ""], true, &|r| &r.goal);
+    add(["baseline", ""], false, &|r| &r.baseline);
+    add(["best", "variant"], true, &|r| &r.best);
+    add(["its", "value"], false, &|r| &r.value);
+    let rendered = render(columns, style);
+    let (head, body) = rendered.split_at(rendered.match_indices('\n').nth(2).map_or(0, |(at, _)| at + 1));
+    let mut text = head.to_string();
+    for (line, row) in body.lines().zip(&rows) {
+        text += line;
+        text.push('\n');
+        text += &wrap(&row.costs, style.columns(), "  ");
+    }
+    text
+}

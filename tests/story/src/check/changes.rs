@@ -1,0 +1,119 @@
+//! What a variant is said to have changed, held against the two scenarios.
+
+use super::Check;
+use crate::numbers::numbers;
+use crate::seen::Seen;
+use report::story::{Better, Change};
+use result::topology::PathStage;
+use scenario::{NamedStage, Scenario};
+use serde_json::Value;
+
+/// Every direction's stages.
+fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
+    let of = |link: &str, way: &str, n: &NamedStage| format!("{link}.{way}.{}", n.name);
+    let mut all = Vec::new();
+    for link in &s.links {
+        all.extend(link.forward.iter().map(|n| (of(&link.name, "forward", n), n)));
+        all.extend(link.backward.iter().map(|n| (of(&link.name, "backward", n), n)));
+    }
+    all
+}
+
+/// The kind of the stage of this name; `@flow` behind it does not matter.
+pub fn kind(s: &Scenario, element: &str) -> Option<String> {
+    let name = element.split('@').next()?;
+    stages(s).into_iter().find(|x| x.0 == name).map(|x| x.1.stage.kind().to_string())
+}
+
+fn json(n: &NamedStage) -> Value {
+    serde_json::to_value(&n.stage).expect("plain data")
+}
+
+/// A setting under a key with dots, as results spell it.
+fn setting(n: &NamedStage, key: &str) -> Option<String> {
+    let mut at = json(n);
+    for part in key.split('.') {
+        at = at.get(part)?.clone();
+    }
+    Some(at.as_str().map_or_else(|| at.to_string(), str::to_string))
+}
+
+/// Whether the scenario has a stage of this kind with these settings.
+fn has(s: &Scenario, stage: &PathStage) -> bool {
+    let fits = |n: &NamedStage| {
+        n.stage.kind() == stage.kind
+            && stage.settings.iter().all(|(k, v)| setting(n, k).as_deref() == Some(v))
+    };
+    stages(s).iter().any(|x| fits(x.1))
+}
+
+/// What is wrong with the changes that are told of a variant, or missing among them.
+pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
+    let mut list: Vec<String> = told
+        .iter()
+        .filter(|c| !holds(&was.scenario, &is.scenario, c))
+        .map(|c| format!("not changed: {c:?}"))
+        .collect();
+    let (before, after) = (stages(&was.scenario), stages(&is.scenario));
+    let differ =
+        before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
+    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. }));
+    if differ != of_path {
+        list.push(format!("stages differ: {differ}, told: {told:?}"));
+    }
+    let controls = was.flows.iter().zip(&is.flows).filter(|(a, b)| a.result.cc != b.result.cc).count();
+    if (controls > 0) != told.iter().any(|c| matches!(c, Change::Control { .. })) {
+        list.push(format!("{controls} flows with another control, told: {told:?}"));
+    }
+    list
+}
+
+fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
+    let kinds = |s: &Scenario, kind: &str| stages(s).iter().filter(|x| x.1.stage.kind() == kind).count();
+    let named = |s: &Scenario, of: &PathStage| stages(s).iter().filter(|x| x.1.name == of.name).count();
+    match change {
+        Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
+        Change::Added { stage, before, after } => {
+            let beside =
+                |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(was, k) > 0 && kinds(is, k) > 0);
+            has(is, stage) && named(is, stage) > named(was, stage) && beside(before) && beside(after)
+        }
+        Change::Removed(stage) => has(was, stage) && named(is, stage) < named(was, stage),
+        Change::Queue { was: old, is: new } => {
+            let with = |s: &Scenario, q: &report::story::QueueSetting| {
+                let fits = |n: &NamedStage| {
+                    let kind = setting(n, "queue.kind").unwrap_or_else(|| "fifo".into());
+                    let length = setting(n, "queue.packets").or(Some("1000".into()));
+                    kind == q.kind && (q.packets.is_none() || length == q.packets)
+                };
+                stages(s).iter().any(|x| fits(x.1))
+            };
+            with(is, new) && old.iter().all(|q| with(was, q))
+        }
+        Change::Set { kind, key, was: old, is: new } => {
+            // A default may be left out on either side.
+            let some = |s: &Scenario, v: &Option<String>| {
+                stages(s).iter().any(|x| x.1.stage.kind() == kind && (v.is_none() || setting(x.1, key) == *v))
+            };
+            some(was, old) && some(is, new) && old != new
+        }
+        Change::Control { was: old, is: new, .. } => {
+            was.flows.iter().zip(&is.flows).any(|(a, b)| a.cc.name() == old && b.cc.name() == new)
+        }
+        Change::Relay(_) | Change::NoRelay(_) => false,
+    }
+}
+
+/// All numbers of both scenarios' stages, and how many flows may have changed.
+pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
+    let mut list: Vec<f64> = (1..=check.baseline.flows.len()).map(|n| n as f64).collect();
+    let of = check.others.iter().filter(|s| s.name == b.variant).copied().chain([check.baseline]);
+    for seen in of {
+        for (_, stage) in stages(&seen.scenario) {
+            list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
+        }
+    }
+    // What a FIFO holds that says nothing of its length.
+    list.push(1000.0);
+    list
+}

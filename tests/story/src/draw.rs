@@ -1,0 +1,194 @@
+//! Draws experiments: a small path, flows of all kinds in both directions, and variants that change one or two things.
+
+use std::fmt::Write as _;
+use units::Stream;
+
+const CONTROLS: [&str; 7] = ["cubic", "reno", "bbr", "bbr3", "vegas", "westwood", "compound"];
+const QUEUES: [&str; 5] = ["fifo", "codel", "fq-codel", "pie", "drr"];
+const GOALS: [&str; 5] = ["goodput", "p95 delay", "completion time", "page time", "fairness"];
+
+/// What is drawn.
+struct Draw {
+    stream: Stream,
+    /// Rates of the two directions, kbit/s.
+    rates: [u64; 2],
+    flows: Vec<String>,
+}
+
+/// The experiment of a seed, as a scenario file, and how often to run it.
+pub fn draw(seed: u64) -> (String, u32) {
+    let mut draw = Draw { stream: Stream::new(seed, "story"), rates: [0; 2], flows: Vec::new() };
+    let text = draw.file(seed);
+    let repeats = if draw.one_in(15) { 2 } else { 1 };
+    (text, repeats)
+}
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.stream.below(n)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    fn file(&mut self, seed: u64) -> String {
+        self.rates = [self.rate(), self.rate()];
+        let seconds = 2 + self.below(3);
+        let mut text = format!("duration = \"{seconds}s\"\nseed = {seed}\n");
+        let alone = self.one_in(12);
+        if alone {
+            text += "one_at_a_time = true\n";
+        }
+        let variants = 1 + self.below(4);
+        self.goals(&mut text);
+        if self.one_in(3) {
+            let _ = writeln!(text, "baseline = \"v{}\"", self.below(variants));
+        }
+        if self.one_in(4) {
+            let _ = writeln!(text, "measure = \"{}ms..{}s\"", 50 + self.below(900), seconds);
+        }
+        self.path(&mut text);
+        for i in 0..1 + self.below(3) {
+            self.flow(&mut text, i, seconds);
+        }
+        for i in 0..variants {
+            let _ = writeln!(text, "\n[variants.v{i}]");
+            for _ in 0..if i == 0 { 0 } else { 1 + self.below(2) } {
+                self.change(&mut text);
+            }
+        }
+        text
+    }
+
+    fn goals(&mut self, text: &mut String) {
+        let mut goals: Vec<&str> = Vec::new();
+        for _ in 0..self.below(4) {
+            let goal = self.pick(&GOALS);
+            if !goals.contains(&goal) {
+                goals.push(goal);
+            }
+        }
+        if !goals.is_empty() {
+            let _ = writeln!(text, "goal = {goals:?}");
+        }
+    }
+
+    /// kbit/s.
+    fn rate(&mut self) -> u64 {
+        self.pick(&[500, 1000, 2000, 4000, 8000])
+    }
+
+    fn queue(&mut self) -> String {
+        let kind = self.pick(&QUEUES);
+        format!("{{ kind = \"{kind}\", packets = {} }}", self.pick(&[5, 20, 60, 300]))
+    }
+
+    /// What limits a direction; of this name whatever it is.
+    fn limiter(&mut self, rate: u64) -> String {
+        let queue = self.queue();
+        match self.below(4) {
+            0 => format!(
+                "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}kbit/s\", burst = \"{}B\" }}",
+                self.pick(&[3000, 9000, 40_000])
+            ),
+            1 => format!(
+                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}"
+            ),
+            _ => {
+                format!("{{ kind = \"link\", name = \"limiter\", rate = \"{rate}kbit/s\", queue = {queue} }}")
+            }
+        }
+    }
+
+    /// `a` and `c` over `m` to `b`: two hosts share the limited link.
+    fn path(&mut self, text: &mut String) {
+        let delay = self.pick(&[2, 10, 40]);
+        for (way, name) in ["forward", "backward"].iter().enumerate() {
+            let rate = self.rates[way];
+            let front = rate * 9 / 10;
+            let limiter = self.limiter(rate);
+            let loss = self.pick(&["0", "0.002", "0.02"]);
+            if way == 0 {
+                *text += "\n[links.wan]\nbetween = [\"m\", \"b\"]\n";
+            }
+            let _ = writeln!(
+                text,
+                "{name} = [\n    {{ kind = \"shaper\", name = \"front\", rate = \"{front}kbit/s\", queue = {{ kind = \"fifo\", packets = 20 }}, enabled = false }},\n    {limiter},\n    {{ kind = \"loss\", name = \"loss\", probability = {loss} }},\n    {{ kind = \"delay\", delay = \"{delay}ms\" }},\n]"
+            );
+        }
+        for host in ["a", "c"] {
+            let _ = writeln!(text, "\n[links.{host}]\nbetween = [\"{host}\", \"m\"]");
+        }
+    }
+
+    fn flow(&mut self, text: &mut String, i: u64, seconds: u64) {
+        let name = format!("{}{}", self.pick(&["up", "down", "x-", "y"]), i + 5);
+        let up = self.below(2) == 0;
+        let far = self.pick(&["a", "a", "c"]);
+        let (from, to) = if up { (far, "b") } else { ("b", far) };
+        let _ = writeln!(
+            text,
+            "\n[flows.\"{name}\"]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"",
+            self.pick(&CONTROLS)
+        );
+        let app = match self.below(7) {
+            0 => format!("{{ kind = \"bulk\", bytes = \"{}kB\" }}", self.pick(&[20, 100, 800])),
+            1 => format!(
+                "{{ kind = \"request\", request = \"200B\", response = \"{}kB\", think = \"{}ms\" }}",
+                self.pick(&[5, 60]),
+                self.pick(&[10, 100])
+            ),
+            2 => "{ kind = \"onoff\", on = \"300ms\", off = \"200ms\" }".into(),
+            3 => {
+                format!("{{ kind = \"udp\", rate = \"{}kbit/s\", size = 300 }}", self.pick(&[100, 600, 3000]))
+            }
+            _ => String::new(),
+        };
+        if !app.is_empty() {
+            let _ = writeln!(text, "app = {app}");
+        }
+        if self.one_in(3) {
+            let _ = writeln!(text, "count = {}", 2 + self.below(3));
+            if self.one_in(2) {
+                let _ = writeln!(text, "stagger = \"{}ms\"", self.pick(&[20, 300]));
+            }
+        }
+        if self.one_in(4) {
+            let _ = writeln!(text, "start = \"{}ms\"", self.below(500 * seconds));
+        }
+        self.flows.push(name);
+    }
+
+    fn change(&mut self, text: &mut String) {
+        let way = self.pick(&["forward", "forward", "backward"]);
+        let rate = self.rates[usize::from(way == "backward")];
+        let flows = self.flows.clone();
+        let flow = &flows[self.below(flows.len() as u64) as usize];
+        let line = match self.below(8) {
+            0 | 1 => format!("'flows.\"{flow}\".cc' = \"{}\"", self.pick(&CONTROLS)),
+            2 => {
+                let rate = if self.one_in(3) { self.rate() } else { rate };
+                format!("\"links.wan.{way}.limiter\" = {}", self.limiter(rate))
+            }
+            3 => format!(
+                "\"links.wan.{way}.limiter\" = {{ kind = \"link\", rate = \"{rate}kbit/s\", queue = {} }}",
+                self.queue()
+            ),
+            4 => format!("\"links.wan.{way}.front.enabled\" = true"),
+            5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
+            6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),
+            _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
+        };
+        // The same key twice would be no scenario.
+        let key = line.split(" = ").next().unwrap_or_default().to_string();
+        let current = text.rsplit("[variants.").next().unwrap_or_default();
+        if !current.contains(&key) && !(current.contains("limiter") && key.contains("limiter")) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+}
