@@ -2,11 +2,11 @@
 
 use result::parquet::{
     FileOrigin, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
-    write_retransmissions,
+    write_responses, write_retransmissions,
 };
 use result::{
     CellsMut, Clock, Columns, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Outcome,
-    Resent, Run, VariantResult,
+    Resent, Response, Run, VariantResult,
 };
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -64,6 +64,13 @@ fn flow(name: &str, rows: u64, dice: &mut Dice) -> FlowSeries {
     let resent =
         |i| Resent { time_s: i as f64 / 50.0, byte: dice.roll(1 << 40), len: 1 + dice.roll(1448) as u32 };
     s.resent = (0..rows / 3).map(resent).collect();
+    // In the order in which they ended: starts may fall.
+    let response = |_| Response {
+        start_s: dice.roll(1 << 40) as f64 / 1e9,
+        seconds: dice.roll(1 << 40) as f64 / 1e9,
+        what: ["answer", "html", "object", "page"][dice.roll(4) as usize].into(),
+    };
+    s.responses = (0..rows / 4).map(response).collect();
     s
 }
 
@@ -97,17 +104,18 @@ fn run(outcomes: &[Outcome]) -> Run {
     Run { scenario: "s".into(), seed: 1, variants, ..Run::default() }
 }
 
-/// The three files of these runs.
-fn files(runs: &[Sampled]) -> [Vec<u8>; 3] {
+/// The four files of these runs.
+fn files(runs: &[Sampled]) -> [Vec<u8>; 4] {
     let origin = FileOrigin { scenario: "s", seed: 1 };
-    let mut files = [const { Vec::new() }; 3];
+    let mut files = [const { Vec::new() }; 4];
     write_flows(&mut files[0], origin, runs).unwrap();
     write_elements(&mut files[1], origin, runs).unwrap();
     write_retransmissions(&mut files[2], origin, runs).unwrap();
+    write_responses(&mut files[3], origin, runs).unwrap();
     files
 }
 
-fn read(files: &[Vec<u8>; 3], run: &Run) -> Result<Vec<VariantSeries>, SeriesError> {
+fn read(files: &[Vec<u8>; 4], run: &Run) -> Result<Vec<VariantSeries>, SeriesError> {
     read_series(&files[0], &files[1], Some(&files[2]), Some(&files[3]), run)
 }
 
@@ -161,13 +169,12 @@ fn long_series_read_back() {
 #[test]
 fn the_wrong_file_is_named() {
     let o = [outcome("v", Clock::Sim, [10, 10, 10], 5)];
-    let [flows, elements, resent] = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
-    let said = |files: [&[u8]; 3]| {
-        read_series(files[0], files[1], Some(files[2]), Some(files[3]), &run(&o))
-            .map(|_| ())
-            .unwrap_err()
-            .to_string()
+    let [flows, elements, resent, responses] = files(&[Sampled { repeat: 1, outcome: &o[0] }]);
+    let read = |files: [&[u8]; 3], responses: &[u8]| {
+        let read = read_series(files[0], files[1], Some(files[2]), Some(responses), &run(&o));
+        read.map(|_| ()).unwrap_err().to_string()
     };
+    let said = |files| read(files, &responses);
     assert_eq!(said([b"", &elements, &resent]), "flows.parquet is no Parquet file, or was cut");
     assert_eq!(
         said([&flows, &elements[..elements.len() - 1], &resent]),
@@ -175,12 +182,14 @@ fn the_wrong_file_is_named() {
     );
     assert_eq!(said([&flows, &flows, &resent]), "elements.parquet: column `queue_packets` is missing");
     assert_eq!(said([&flows, &elements, &flows]), "retransmissions.parquet: column `byte` is missing");
+    let swapped = read([&flows, &elements, &resent], &resent);
+    assert_eq!(swapped, "responses.parquet: column `start_s` is missing");
 }
 
 /// One of the files broken: bits turned, bytes lost, the end cut off, or bytes put in between.
-fn broken(whole: &[Vec<u8>; 3], dice: &mut Dice) -> [Vec<u8>; 3] {
+fn broken(whole: &[Vec<u8>; 4], dice: &mut Dice) -> [Vec<u8>; 4] {
     let mut files = whole.clone();
-    let file = &mut files[dice.roll(3) as usize];
+    let file = &mut files[dice.roll(4) as usize];
     // The footer is where most goes wrong: half of the places are in it.
     let len = file.len() as u64;
     let at = if dice.roll(2) == 0 { dice.roll(len) } else { len - 1 - dice.roll(len.min(3000)) } as usize;

@@ -134,14 +134,14 @@ fn what_happened_and_what_helps() {
     let chinese = tell_for(&[], three(), Lang::Zh);
     assert!(
         chinese.starts_with(
-            "“policed”的有效吞吐量为 4.00 Mbit/s，即限速的 20.0 %：限速器丢弃了 1.20 % 的数据包；"
+            "“policed”的有效吞吐量为 4.00 Mbit/s，即限速的 20.0 %：流量监管丢弃了 1.20 % 的数据包；"
         ),
         "{chinese}"
     );
     has(
         &chinese,
         &[
-            "用同速率的整形器（1000 个包）代替限速器，用 BBR 代替 CUBIC（“slow”）的 TCP 有效吞吐量为 19.2 Mbit/s，是它的 4.8 倍",
+            "用同速率的流量整形（1000 个包）代替流量监管，用 BBR 代替 CUBIC（“slow”）的 TCP 有效吞吐量为 19.2 Mbit/s，是它的 4.8 倍",
         ],
     );
 }
