@@ -12,7 +12,9 @@ fn main() -> ExitCode {
     let (count, from) = (numbers.next().unwrap_or(30), numbers.next().unwrap_or(1));
     let mut wrong = 0;
     for seed in from..from + count {
-        let seen = play(&draw(seed).0, 1, Clock::Kernel);
+        // Controls that few kernels have.
+        let text = draw(seed).0.replace("\"vegas\"", "\"reno\"").replace("\"bbr3\"", "\"bbr\"");
+        let seen = play(&text, 1, Clock::Kernel);
         println!("{seed}: {}", seen.run.headline.as_deref().unwrap_or("-"));
         for complaint in complaints(&seen) {
             println!("  WRONG: {complaint}");
