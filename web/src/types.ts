@@ -108,7 +108,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -191,8 +191,14 @@ export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-
 export interface ElementResult {
   /** Time inside. */
   delay_ms: DelaySummary;
-  /** Packets dropped. */
+  /** Packets dropped, those aside that were too big. */
   dropped_packets: number;
+  /** Packets that were cut into fragments here. */
+  fragmented_packets?: number;
+  /** What they became; each counts among `passed_packets`. */
+  fragments?: number;
+  /** Fragments, each packet's first aside, that were joined here to the packets they are part of. */
+  joined_packets?: number;
   /** `policer`, `shaper`, `link` …. */
   kind: string;
   /** Packets marked (ECN CE or DSCP). */
@@ -203,6 +209,10 @@ export interface ElementResult {
   name: string;
   /** Packets handed on. */
   passed_packets: number;
+  /** What they were too big for; absent where none was, or where a limiter's bucket is smaller than a packet. */
+  too_big?: TooBigPackets;
+  /** Packets that ended here because they were too big: bounced to their sender, or dropped where it is not told. */
+  too_big_packets?: number;
 }
 
 /** An element's columns. */
@@ -225,6 +235,22 @@ export interface Estimate {
   ci95: number;
   /** Mean. */
   mean: number;
+}
+
+/** Something that was expected of a variant, and what came. */
+export interface Expectation {
+  /** Which clock drove that. */
+  clock: Clock;
+  /** As it was written: `upload.goodput > 18Mbit/s`. */
+  expected: string;
+  /** What was measured, in `unit`; of several connections the one that is furthest from it. Absent where there was nothing to measure, and then it is not met. */
+  measured?: number;
+  /** Whether it came so. */
+  met: boolean;
+  /** `Mbit/s`, `%`, `ms`, `s`; empty for counts and indexes. */
+  unit: string;
+  /** The variant it was held against. */
+  variant: string;
 }
 
 /** How the variants of all results were run. */
@@ -369,17 +395,19 @@ export interface FlowRepeats {
 export interface FlowResult {
   /** The flow's own time, seconds: from when its connection stood, or its first datagram was due, to when it was done or the run ended. */
   active_s: number;
+  /** Kind of its application, as scenarios spell it; absent of older results. */
+  app?: string;
   /** Congestion control; `udp` for datagrams. */
   cc: string;
   /** Exchanges completed, for `request` flows; pages, for `page` flows. */
   completed?: number;
   /** Seconds from the flow's start to its last byte at the receiving application; absent where it has no end, or did not come to it. */
   completion_s?: number;
-  /** Payload bytes delivered. */
+  /** Payload bytes delivered in the whole run, of the direction that `goodput_mbps` is of. */
   delivered_bytes: number;
   /** Sending host. */
   from: string;
-  /** Payload delivered to the receiving application in the measured interval of the variant (`VariantResult::measured_s`), Mbit/s. */
+  /** Payload delivered to the receiving application in the measured interval of the variant (`VariantResult::measured_s`), Mbit/s; of requests and answers, of those that are larger. */
   goodput_mbps: number;
   /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `VariantResult::limit_mbps`. */
   limit_mbps?: number;
@@ -429,6 +457,20 @@ export interface FlowSeries {
 
 /** What a comparison of variants is about: which of two results is the better one. */
 export type Goal = "goodput" | "p95 delay" | "completion time" | "page time" | "fairness";
+
+/** A row of the table of goals, in words. */
+export interface GoalRow {
+  /** The baseline's value with its unit; empty where nothing was measured. */
+  baseline: string;
+  /** The best variant; empty where the baseline is. */
+  best: string;
+  /** What else changes with it; empty where nothing does to speak of. */
+  costs: string;
+  /** The goal. */
+  goal: string;
+  /** Its value with its unit; empty as above. */
+  value: string;
+}
 
 /** What flows are put together by. */
 export type GroupBy = "cc" | "from" | "direction" | "name";
@@ -503,6 +545,8 @@ export interface Measures {
   goodput_mbps: number;
   /** RTT of the handshake, ms. */
   handshake_rtt_ms?: number;
+  /** ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there. */
+  icmp_too_big: number;
   /** Seconds with nothing outstanding. */
   idle_s: number;
   /** Bytes of the largest burst back to back. */
@@ -521,8 +565,12 @@ export interface Measures {
   mean_burst_bytes: number;
   /** Mean of each bin's most, bytes. */
   mean_inflight_bytes: number;
+  /** Payload of a full segment before it fell in the midst of the connection; absent where it did not. */
+  mss_before_bytes?: number;
   /** Payload bytes of a full segment. */
   mss_bytes: number;
+  /** The largest IP packet that the path carries, bytes, as ICMP said or as the size shows that full segments fell to; absent where neither did. */
+  path_mtu_bytes?: number;
   /** Packets reordered before the capture. */
   reordered: number;
   /** The most by which one was late, ms. */
@@ -597,12 +645,22 @@ export interface PageColumn {
   rows: number;
 }
 
+/** The table of goals; no rows where there is one goal. */
+export interface PageGoals {
+  /** English. */
+  en: GoalRow[];
+  /** Chinese. */
+  zh: GoalRow[];
+}
+
 /** The sentence on top. */
 export interface PageStory {
-  /** The variants it is about, the subject first, as result and variant. */
+  /** The variants it is about, the baseline first, as result and variant. */
   about: ([number, number])[];
   /** English. */
   en: string;
+  /** What helps, where the variants are judged by several goals; else the sentence says it. */
+  goals: PageGoals;
   /** Chinese. */
   zh: string;
 }
@@ -649,23 +707,25 @@ export interface PathStage {
   settings?: Record<string, string>;
 }
 
-/** What datagrams met on their way, as a receiver that plays them out sees it. */
+/** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {
   /** One-way delay; for probes there and back. */
   delay_ms: RttSummary;
-  /** Interarrival jitter (RFC 3550 section 6.4.1), its mean over all packets, ms. */
+  /** Interarrival jitter J (RFC 3550 section 6.4.1), its mean over all packets but the first, ms. */
   jitter_ms: number;
+  /** Share of packets that came too late to be played, 0 to 1, for `voice` flows: after the fastest packet's delay and the jitter buffer. */
+  late?: number;
   /** Packets in such a run, most. */
   loss_burst_max: number;
   /** Packets in such a run, mean. */
   loss_burst_mean: number;
-  /** Runs of lost packets. */
+  /** Runs of lost packets, in the order they were sent. */
   loss_bursts: number;
   /** Share of packets that did not arrive, 0 to 1. */
   lost: number;
   /** Mean opinion score that follows from it (G.107 annex B), 1 to 4.5. */
   mos?: number;
-  /** Transmission rating R of the E-model (ITU-T G.107), for `voice` flows. */
+  /** Transmission rating R of the E-model (ITU-T G.107), for `voice` flows; packets that are lost or late are what it counts as loss, and codec, fastest packet and jitter buffer together are its delay. Absent where the codec is not in ITU-T G.113. */
   r_factor?: number;
 }
 
@@ -702,7 +762,7 @@ export interface RemedyEffect {
 }
 
 /** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "capture-again";
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "capture-again";
 
 /** Where a remedy is applied. */
 export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
@@ -734,6 +794,8 @@ export interface RepeatValues {
 
 /** A variant over its repeats, each with a seed of its own. */
 export interface Repeats {
+  /** Every repeat yielded the same numbers, as nothing in them was random: the intervals, of width 0, say nothing. */
+  identical?: boolean;
   /** Jain's fairness index. */
   jain_index: Estimate;
   /** How many. */
@@ -792,6 +854,8 @@ export interface Run {
   baseline?: string;
   /** What the scenario says it is about. */
   description?: string;
+  /** What was expected of this run (`--expect`), and whether it came so. */
+  expectations?: Expectation[];
   /** What the variants are judged by, the most important first. */
   goals?: Goal[];
   /** What happened and what helps, in English; absent where there is no flow. */
@@ -862,6 +926,16 @@ export interface TimesSummary {
   unfinished: number;
 }
 
+/** Packets that did not fit. */
+export interface TooBigPackets {
+  /** The largest that did not. */
+  largest_bytes: number;
+  /** The largest IP packet that fits, bytes, as it comes: without the headers that a tunnel adds. */
+  mtu_bytes: number;
+  /** Their senders were told (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923). */
+  told: boolean;
+}
+
 /** Hosts and the links between them. */
 export interface Topology {
   /** Hosts' names, in the scenario's order. */
@@ -912,7 +986,7 @@ export interface VariantResult {
   jain_index: number;
   /** The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none, or where it changes. */
   limit_mbps?: number;
-  /** The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`, else from the first start of a flow to the moment when all flows were done, or to the end of the run. */
+  /** The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`, else from the first start of a flow to the moment when all flows were done, or to the end of the run. Where flows were measured one at a time each rate counts over its own run's interval, and this is from the first to the last. */
   measured_s: [number, number];
   /** Its name. */
   name: string;
@@ -928,7 +1002,7 @@ export interface VariantResult {
   response_s?: TimesSummary;
   /** The part of it that TCP flows carried; absent where there is none. */
   tcp_goodput_mbps?: number;
-  /** Sum of the flows' goodputs, Mbit/s. */
+  /** Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time; flows that were measured one at a time share none. */
   total_goodput_mbps: number;
   /** The part of it that datagrams carried; absent where there are none. */
   udp_goodput_mbps?: number;

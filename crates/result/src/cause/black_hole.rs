@@ -19,6 +19,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             en: "full segments of {mss} bytes were sent in vain, {timeouts} timeouts long, though small packets came through",
             zh: "{mss} 字节的满长报文段在 {timeouts} 次超时中均未送达，而小包可以通过",
         },
+        Bilingual {
+            en: "full segments were sent in vain, though small packets came through",
+            zh: "满长报文段始终未送达，而小包可以通过",
+        },
     ],
     advice: &[
         AdviceTemplate {

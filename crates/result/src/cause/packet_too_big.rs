@@ -23,13 +23,22 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             zh: "连接最初使用的数据包大小超过了路径 MTU",
         },
     ],
-    advice: &[AdviceTemplate {
-        of: &[RemedyKind::MssClamp],
-        text: Bilingual {
-            en: "Clamp the MSS to {mss-clamp} bytes where the path narrows (ip tcp adjust-mss, iptables --clamp-mss-to-pmtu): then no connection begins with packets that do not fit",
-            zh: "在路径变窄处把 MSS 限制为 {mss-clamp} 字节（ip tcp adjust-mss、iptables --clamp-mss-to-pmtu）：连接从一开始就不会发送过大的数据包",
+    advice: &[
+        AdviceTemplate {
+            of: &[RemedyKind::MssClamp],
+            text: Bilingual {
+                en: "Clamp the MSS to {mss-clamp} bytes where the path narrows (ip tcp adjust-mss, iptables --clamp-mss-to-pmtu): then no connection begins with packets that do not fit",
+                zh: "在路径变窄处把 MSS 限制为 {mss-clamp} 字节（ip tcp adjust-mss、iptables --clamp-mss-to-pmtu）：连接从一开始就不会发送过大的数据包",
+            },
         },
-    }],
+        AdviceTemplate {
+            of: &[RemedyKind::MssClamp],
+            text: Bilingual {
+                en: "Clamp the MSS where the path narrows to what it carries there (ip tcp adjust-mss, iptables --clamp-mss-to-pmtu): then no connection begins with packets that do not fit",
+                zh: "在路径变窄处把 MSS 限制为路径所能通过的大小（ip tcp adjust-mss、iptables --clamp-mss-to-pmtu）：连接从一开始就不会发送过大的数据包",
+            },
+        },
+    ],
     colors: CauseColors { light: "#7d7a00", dark: "#b5e04a" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),

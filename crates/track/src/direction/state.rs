@@ -168,12 +168,11 @@ impl SegmentSizes {
         }
         let header = p.header as u32;
         match self.most {
-            Some(most) if p.len <= most => {
-                if self.may_grow(p.len) {
+            Some(most) => {
+                if p.len <= most && self.may_grow(p.len) {
                     self.mss = Some(p.len);
                 }
             }
-            Some(_) => {}
             None if self.mss.is_none() || p.len + header <= ETHERNET_MTU => {
                 self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));
             }
