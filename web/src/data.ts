@@ -32,9 +32,9 @@ export class Data<S extends { blob: string } = Series> {
     return this.values(of.resent?.[name]);
   }
 
-  /** As `column`, of the list of answers: when each was asked for and how long it took. */
+  /** As `column`, of the list of answers and pages: when each was asked for, how long it took, and whether it is a page. */
   responses(of: FlowSeries, name: string): Float64Array | null {
-    return this.values((of as { responses?: Record<string, Column> }).responses?.[name]);
+    return this.values(of.responses?.[name]);
   }
 
   private values(column: Column | undefined): Float64Array | null {

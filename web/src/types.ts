@@ -451,6 +451,8 @@ export interface FlowSeries {
   name: string;
   /** What was sent again: `time_s`, `byte`, `len`. */
   resent: Record<string, PageColumn>;
+  /** What was asked for and came: `start_s`, `seconds`, and `page`, 1 where it is a whole page. */
+  responses: Record<string, PageColumn>;
   /** Names of the states that the column `state` counts. */
   states: string[];
 }

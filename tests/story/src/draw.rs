@@ -187,7 +187,8 @@ impl Draw {
         // The same key twice would be no scenario.
         let key = line.split(" = ").next().unwrap_or_default().to_string();
         let current = text.rsplit("[variants.").next().unwrap_or_default();
-        if !current.contains(&key) && !(current.contains("limiter") && key.contains("limiter")) {
+        let both = current.contains("limiter") && key.contains("limiter");
+        if !current.contains(&key) && !both {
             let _ = writeln!(text, "{line}");
         }
     }

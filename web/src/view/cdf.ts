@@ -9,7 +9,7 @@ import { steps } from "./scale";
 
 const [WIDTH, HEIGHT] = [720, 240];
 const BOX = { left: 48, right: 704, top: 12, bottom: 196 };
-const KINDS = ["response", "completion"] as const;
+const KINDS = ["page", "response", "completion"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Fewer say nothing of how they are spread. */
@@ -20,7 +20,10 @@ export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: 
   const list =
     kind === "completion"
       ? variant.flows.flatMap((f) => f.completion_s ?? [])
-      : (data?.series.flows ?? []).flatMap((f) => [...(data?.responses(f, "seconds") ?? [])]);
+      : (data?.series.flows ?? []).flatMap((f) => {
+          const page = data?.responses(f, "page");
+          return [...(data?.responses(f, "seconds") ?? [])].filter((_, i) => (page?.[i] === 1) === (kind === "page"));
+        });
   return Float64Array.from(list.filter(Number.isFinite)).sort();
 }
 

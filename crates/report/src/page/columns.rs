@@ -44,6 +44,8 @@ pub(crate) struct FlowColumns {
     columns: Columns,
     /// What was sent again: `time_s`, `byte`, `len`.
     resent: Columns,
+    /// What was asked for and came: `start_s`, `seconds`, and `page`, 1 where it is a whole page.
+    responses: Columns,
 }
 
 /// An element's columns.
@@ -74,6 +76,8 @@ pub(crate) struct SeriesDirectory {
 /// Decimals kept: a microsecond of time and of RTT, a kilobit per second, a thousandth of a gain.
 pub(crate) const MICRO: u32 = 1_000_000;
 pub(crate) const MILLI: u32 = 1_000;
+/// What a whole page is called among responses (`units::Awaited::Page`).
+const PAGE: &str = "page";
 
 /// A variant's series: their directory, and the blob in base64. `None` where there is none.
 pub(crate) fn encode(
@@ -108,7 +112,12 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> FlowColumns {
     c.reals("time_s", s.resent.iter().map(|r| Some(r.time_s)), MICRO, 1);
     c.counts("byte", s.resent.iter().map(|r| r.byte));
     c.counts("len", s.resent.iter().map(|r| r.len as u64));
-    FlowColumns { name: s.name.clone(), states: s.states.clone(), columns, resent: c.columns }
+    let resent = c.columns;
+    let mut c = PageSheet::new(out);
+    c.reals("start_s", s.responses.iter().map(|r| Some(r.start_s)), MICRO, 1);
+    c.reals("seconds", s.responses.iter().map(|r| Some(r.seconds)), MICRO, 1);
+    c.counts("page", s.responses.iter().map(|r| u64::from(r.what == PAGE)));
+    FlowColumns { name: s.name.clone(), states: s.states.clone(), columns, resent, responses: c.columns }
 }
 
 fn element(out: &mut Vec<u8>, s: &ElementSeries) -> ElementColumns {

@@ -106,7 +106,7 @@ fn poorest(was: &Row, is: &Row) -> Option<Effect> {
 fn by_name(row: &Row) -> BTreeMap<String, f64> {
     let mut counted: BTreeMap<&str, Vec<(u64, f64)>> = BTreeMap::new();
     let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
-    let number = |f: &FlowResult| Some(f.name.rsplit_once('-')?.1.parse().ok()?);
+    let number = |f: &FlowResult| f.name.rsplit_once('-')?.1.parse().ok();
     let base = |f: &'_ FlowResult| f.name.rsplit_once('-').map_or(0, |n| n.0.len());
     for flow in &tcp {
         if let Some(n) = number(flow) {

@@ -51,7 +51,7 @@ pub(super) fn comparable<'a, 'b>(baseline: &NamedVariant<'a>, all: &'b [NamedVar
 }
 
 fn is(a: &NamedVariant, b: &NamedVariant) -> bool {
-    let flow = |n: &NamedVariant| n.row.flow.map(|f| std::ptr::from_ref(f));
+    let flow = |n: &NamedVariant| n.row.flow.map(std::ptr::from_ref);
     std::ptr::eq(a.row.variant, b.row.variant) && flow(a) == flow(b)
 }
 

@@ -167,16 +167,14 @@ impl SegmentSizes {
             return;
         }
         let header = p.header as u32;
-        match self.most {
-            Some(most) => {
-                if p.len <= most && self.may_grow(p.len) {
-                    self.mss = Some(p.len);
-                }
-            }
-            None if self.mss.is_none() || p.len + header <= ETHERNET_MTU => {
+        let Some(most) = self.most else {
+            if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
                 self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));
             }
-            None => {}
+            return;
+        };
+        if p.len <= most && self.may_grow(p.len) {
+            self.mss = Some(p.len);
         }
     }
 
