@@ -29,7 +29,7 @@ fn each<T: Send>(of: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
         }
     };
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        let all: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         all.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
     })
 }
