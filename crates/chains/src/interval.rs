@@ -86,7 +86,8 @@ mod tests {
         }
         // 4000 bytes at the end of the run, 50 ms after the last sample.
         let by = |t| delivered_by(&series, 4000, ms(250), ms(t));
-        for (t, wanted) in [(0, 0.0), (50, 500.0), (100, 1000.0), (150, 2000.0), (225, 3500.0), (250, 4000.0)] {
+        for (t, wanted) in [(0, 0.0), (50, 500.0), (100, 1000.0), (150, 2000.0), (225, 3500.0), (250, 4000.0)]
+        {
             assert!((by(t) - wanted).abs() < 1e-6, "{t} ms: {}", by(t));
         }
         let rate = goodput_mbps(4000, Some(&series), [ms(50), ms(150)], ms(250));

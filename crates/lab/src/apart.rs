@@ -7,7 +7,9 @@
 use crate::LabError;
 use crate::shell::Tell;
 use crate::sys::{self, Forked};
-use result::{Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Response, Run, read_json, to_json};
+use result::{
+    Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Response, Run, read_json, to_json,
+};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -308,8 +310,7 @@ fn get_outcome(p: &mut Parts) -> Option<Outcome> {
         s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
         let (starts, took) = (p.numbers(f64::from_ne_bytes)?, p.numbers(f64::from_ne_bytes)?);
         let rows = starts.into_iter().zip(took).zip(p.texts()?);
-        s.responses =
-            rows.map(|((start_s, seconds), what)| Response { start_s, seconds, what }).collect();
+        s.responses = rows.map(|((start_s, seconds), what)| Response { start_s, seconds, what }).collect();
         o.flow_series.push(s);
     }
     for _ in 0..p.count()? {

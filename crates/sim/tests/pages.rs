@@ -28,7 +28,10 @@ fn a_page_takes_a_round_trip_for_each_object_of_a_connection() {
         close("both and a pause", f.completion_s.unwrap(), pages.max + 1.0 + pages.p50, 0.1);
         assert_eq!((f.delivered_bytes, f.unfinished), (2 * 7 * 500, false));
         let responses = f.response_s.expect("responses");
-        assert_eq!((responses.count, o.variant.response_s, o.variant.page_s), (14, Some(responses), Some(pages)));
+        assert_eq!(
+            (responses.count, o.variant.response_s, o.variant.page_s),
+            (14, Some(responses), Some(pages))
+        );
         // Each is a row.
         let rows = &series(&o, "f").responses;
         let of = |what: &str| rows.iter().filter(|r| r.what == what).count();

@@ -84,10 +84,16 @@ fn limit() -> impl Strategy<Value = (String, f64, f64)> {
             let queue = format!("{{ kind = \"fifo\", packets = {n} }}");
             (format!("{{ kind = \"link\", rate = \"{r}kbit/s\", queue = {queue} }}"), r, 0)
         }),
-        (rate.clone(), 3000u32..200_000)
-            .prop_map(|(r, b)| (format!("{{ kind = \"policer\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"), r, b)),
-        (rate, 3000u32..50_000)
-            .prop_map(|(r, b)| (format!("{{ kind = \"shaper\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"), r, b)),
+        (rate.clone(), 3000u32..200_000).prop_map(|(r, b)| (
+            format!("{{ kind = \"policer\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"),
+            r,
+            b
+        )),
+        (rate, 3000u32..50_000).prop_map(|(r, b)| (
+            format!("{{ kind = \"shaper\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"),
+            r,
+            b
+        )),
     ]
     .prop_map(|(stage, kbit, burst)| (stage, kbit as f64 / 1e3, burst as f64))
 }

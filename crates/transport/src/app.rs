@@ -116,14 +116,7 @@ impl Application {
         }
     }
 
-    fn exchange(
-        &mut self,
-        now: Time,
-        side: Side,
-        connection: usize,
-        end: &mut Tcp,
-        out: &mut Vec<Segment>,
-    ) {
+    fn exchange(&mut self, now: Time, side: Side, connection: usize, end: &mut Tcp, out: &mut Vec<Segment>) {
         let (Some(asker), Some(answerer)) = (&mut self.asker, &mut self.answerer) else { return };
         let read = end.rx.rcv_nxt;
         if side == Side::Server {

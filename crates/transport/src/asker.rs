@@ -241,7 +241,10 @@ pub struct Answerer {
 impl Answerer {
     /// Of a flow that asks so.
     pub fn new(what: Asking) -> Answerer {
-        Answerer { request: what.request.max(1), lines: vec![(0, VecDeque::new()); what.connections as usize] }
+        Answerer {
+            request: what.request.max(1),
+            lines: vec![(0, VecDeque::new()); what.connections as usize],
+        }
     }
 
     /// A request is on its way.
