@@ -19,8 +19,11 @@ cc = "reno"
 
 /// The simulator's and the kernel's; `None` where the kernel may not be asked.
 fn both(app: &str) -> Option<[Outcome; 2]> {
-    let text = format!("{PATH}app = {app}\n");
-    let experiment = Experiment::parse("times.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    run(&format!("{PATH}app = {app}\n"))
+}
+
+fn run(text: &str) -> Option<[Outcome; 2]> {
+    let experiment = Experiment::parse("times.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
     let scenario = &experiment.variants[0].scenario;
     let sim = sim::run("v", scenario, sim::SimOptions::default());
     match lab::run("v", scenario, lab::LabOptions::default()) {
@@ -29,7 +32,7 @@ fn both(app: &str) -> Option<[Outcome; 2]> {
             eprintln!("SKIPPED, this needs root: {e}");
             None
         }
-        Err(e) => panic!("{app}: {e}"),
+        Err(e) => panic!("{text}: {e}"),
     }
 }
 
@@ -69,4 +72,18 @@ fn pages_take_as_long() {
     let Some(o) = both(app) else { return };
     compare("pages", o.each_ref().map(|o| o.variant.page_s));
     compare("objects", o.each_ref().map(|o| o.variant.response_s));
+}
+
+/// The first answer is lost whole, and what is sent of it again at first: only a timeout helps, on the answering side.
+#[test]
+fn timeouts_of_the_answering_side_are_told() {
+    let app = "{ kind = \"request\", request = \"400B\", response = \"4kB\", think = \"100ms\", count = 5 }";
+    let lost = "backward = [{ kind = \"loss\", model = \"list\", packets = [2, 3, 4, 5, 6] }, ";
+    let text = format!("{PATH}app = {app}\n").replace("backward = [", lost);
+    let Some(o) = run(&text) else { return };
+    let flows = o.each_ref().map(|o| &o.variant.flows[0]);
+    println!("timeouts: simulator {}, kernel {}", flows[0].timeouts, flows[1].timeouts);
+    assert!(flows.iter().all(|f| f.timeouts > 0 && f.states.iter().any(|s| s.state == "loss")), "{flows:?}");
+    assert_eq!(flows[0].timeouts, flows[1].timeouts);
+    near("the longest", flows.map(|f| f.response_s.expect("answers").max), 0.05);
 }
