@@ -186,11 +186,11 @@ mod tests {
         assert_eq!(rows.len(), 6);
         assert_eq!(
             row(0),
-            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null null "slow start""#
+            r#""v" "sim" 1 "bulk" 0E0 0 10 null 9 null 31.0 null 0 0 0 20.0 30.0 1.25 2.0 null null null "slow start""#
         );
         assert_eq!(
             row(4),
-            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 18.5 "avoidance""#
+            r#""v" "sim" 2 "bulk" 0.1 125000 10 20 9 30.5 31.0 null 0 2896 1448 20.0 30.0 1.25 2.0 1 18.5 null "avoidance""#
         );
     }
 
