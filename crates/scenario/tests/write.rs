@@ -177,7 +177,7 @@ fn the_drawn_files_hold_everything_there_is() {
     path::QueueConfig::KINDS.iter().for_each(|kind| has(&format!("queue = {{ kind = \"{kind}\"")));
     ["bulk", "request", "onoff", "udp", "voice", "probe"]
         .iter()
-        .for_each(|kind| has(&format!("app = {{ kind = \"{kind}\"")));
+        .for_each(|kind| has(&format!(" kind = \"{kind}\"")));
     congestion::NAMES.iter().for_each(|name| has(&format!("\"{name}\"")));
     for kind in path::Stage::KINDS {
         path::Stage::fields(kind).iter().for_each(|key| has(&format!(" {key} = ")));
