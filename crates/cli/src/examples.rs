@@ -25,14 +25,17 @@ macro_rules! built_in {
 
 /// Every scenario of `scenarios/`: a test holds the two against each other.
 const EXAMPLES: &[Example] = built_in![
+    "call",
     "cc-primer",
     "home-line",
     "hsr-choice-of-t",
     "hsr-emulation",
     "hsr-train",
+    "mtu",
     "policer-or-shaper",
     "real-programs",
-    "sdwan-limiter"
+    "sdwan-limiter",
+    "web-pages"
 ];
 
 /// Files that stages of examples name, with their texts: all that is in `scenarios/` besides.

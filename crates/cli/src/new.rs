@@ -19,7 +19,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
         let text = "nobody to ask here: give what differs from the defaults (--rate, --limiter …), or --yes";
         return Err(CliProblem::Usage(text.into()));
     }
-    let answers = Answers::of(args, &mut Asker { asks, input: &mut io::stdin().lock() })?;
+    let answers = Answers::of(args, &mut Questioner { asks, input: &mut io::stdin().lock() })?;
     let experiment = answers.experiment()?;
     let text = experiment.to_toml();
     experiment.warnings().iter().for_each(|w| eprintln!("warning: {w}"));
@@ -57,13 +57,13 @@ impl NewArgs {
 }
 
 /// Who is asked.
-struct Asker<'a> {
+struct Questioner<'a> {
     /// Whether there is somebody.
     asks: bool,
     input: &'a mut dyn BufRead,
 }
 
-impl Asker<'_> {
+impl Questioner<'_> {
     /// What an option says, or what is answered to the question; nothing answered is `default`.
     fn ask<T>(
         &mut self,
@@ -127,7 +127,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn of(args: &NewArgs, asker: &mut Asker) -> Result<Answers, CliProblem> {
+    fn of(args: &NewArgs, asker: &mut Questioner) -> Result<Answers, CliProblem> {
         let list = |list: &Vec<_>| Some(list.clone()).filter(|l| !l.is_empty());
         let goals = Some(args.goal.clone()).filter(|g| !g.is_empty());
         let limiter = |text: &str| LimiterArg::from_str(text, true);
@@ -259,7 +259,7 @@ mod tests {
 
     fn answered(line: &str, said: Option<&str>) -> Result<Experiment, String> {
         let mut input = said.unwrap_or_default().as_bytes();
-        let mut asker = Asker { asks: said.is_some(), input: &mut input };
+        let mut asker = Questioner { asks: said.is_some(), input: &mut input };
         let answers = Answers::of(&args(line), &mut asker).map_err(|e| e.to_string())?;
         answers.experiment().map_err(|e| e.to_string())
     }

@@ -12,7 +12,10 @@ use std::process::{Command, Stdio};
 fn examples_are_listed_shown_and_copied() {
     let place = Place::new("examples");
     let list = stdout(&place.longfat(&["examples"]));
-    assert!(list.starts_with("cc-primer ") && list.contains("\nhome-line  "), "{list}");
+    assert!(
+        list.starts_with("call ") && list.contains("\ncc-primer ") && list.contains("\nhome-line  "),
+        "{list}"
+    );
     assert!(list.lines().all(|l| l.chars().count() <= 80), "{list}");
     let all = json(&stdout(&place.longfat(&["examples", "--json"])));
     assert!(all["examples"].as_array().unwrap().len() >= 8);

@@ -1,7 +1,7 @@
 //! The contract of a path element, its account and its gauges.
 
 use crate::Packet;
-use crate::size_limit::{Refused, SizeLimit};
+use crate::size_limit::{RefusedSize, SizeLimit};
 use units::{Span, Time};
 
 /// Why a packet ended inside an element.
@@ -67,7 +67,7 @@ pub struct Account {
     /// Packets that ended here because of their size, whether their sender is told or not.
     pub too_big: u64,
     /// What they were too big for, of a limit that has a size.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedSize>,
     /// Fragments that became part of the packet their first one went on as.
     pub joined: u64,
     /// Packets that were cut into fragments.
@@ -121,7 +121,7 @@ impl Account {
     /// Ends a held packet that is too big for `limit`: its sender is told, where the limit's host tells.
     pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, limit: SizeLimit) {
         let largest = self.refused.map_or(packet.size, |r| r.largest.max(packet.size));
-        self.refused = Some(Refused { limit, largest });
+        self.refused = Some(RefusedSize { limit, largest });
         if !limit.icmp {
             return self.lose(out, at, packet, DropCause::TooBig);
         }

@@ -37,7 +37,7 @@ pub use packet::{Body, Ecn, Fragment, Packet};
 pub use policer::{Action, Meter};
 pub use queue::QueueConfig;
 pub use shaper::Refill;
-pub use size_limit::{Refused, SizeLimit};
+pub use size_limit::{RefusedSize, SizeLimit};
 pub use tunnel::{Overhead, Preset};
 
 // The registry of elements: a line each, in the order of the reference. See `stage.rs`.

@@ -32,7 +32,7 @@ impl SizeLimit {
 
 /// The packets that a limit refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refused {
+pub struct RefusedSize {
     /// What fits.
     pub limit: SizeLimit,
     /// The largest that did not, bytes.

@@ -148,8 +148,8 @@ impl Scenario {
 
     /// The largest IP packet that a flow's leg sends.
     fn largest_packet(&self, flow: &Flow, from: usize, to: usize) -> u32 {
-        if let App::Udp { size, .. } = &flow.app {
-            return size.unwrap_or(FULL);
+        if let Some(pattern) = flow.app.datagrams() {
+            return pattern.size;
         }
         let mss = [from, to].into_iter().filter_map(|h| self.hosts[h].stack.mss);
         mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS))

@@ -183,8 +183,10 @@ fn variants_differ_and_are_named_where_not_all_are_meant() {
 }
 
 /// What the examples are warned of, because they mean it.
-const MEANT: &[(&str, &[&str])] =
-    &[("policer-or-shaper", &["flows.udp.app.rate: 30 Mbit/s of datagrams are more than the 20Mbit/s"])];
+const MEANT: &[(&str, &[&str])] = &[
+    ("call", &["links.line.forward.modem.queue: 850 packets of 1500 B are 1.0 s at 10Mbit/s"]),
+    ("policer-or-shaper", &["flows.udp.app.rate: 30 Mbit/s of datagrams are more than the 20Mbit/s"]),
+];
 
 #[test]
 fn examples_are_warned_of_nothing_but_what_they_mean() {

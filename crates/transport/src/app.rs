@@ -33,7 +33,7 @@ pub struct Application {
     on: bool,
     phase_end: Time,
     /// Who asks, if exchanges are what it does, and who answers.
-    pub asker: Option<Asker>,
+    pub asker: Option<Box<Asker>>,
     answerer: Option<Answerer>,
     /// Requests to be written.
     asks: VecDeque<Ask>,
@@ -52,7 +52,7 @@ impl Application {
             wake: None,
             on: false,
             phase_end: Time::ZERO,
-            asker: asking.map(Asker::new),
+            asker: asking.map(|asking| Box::new(Asker::new(asking))),
             answerer: asking.map(Answerer::new),
             asks: VecDeque::new(),
             total: None,
