@@ -79,7 +79,7 @@ def capture(folder):
             assert row[name] == measures[name], (flow["id"], name)
         assert all(row[f"rtt_{q}_ms"] == measures["rtt_ms"][q] for q in measures["rtt_ms"])
         shares = {name: row[name] for name in row if name.startswith("share_")}
-        assert abs(sum(shares.values()) - 1) < 1e-6 and len(shares) == 12, shares
+        assert abs(sum(shares.values()) - 1) < 1e-6 and len(shares) == 14, shares
         for held in flow["causes"]:
             assert shares["share_" + held["cause"].replace("-", "_")] == held["share"]
         rate = limiters[flow["limiter"]]["rate_mbps"] if "limiter" in flow else None

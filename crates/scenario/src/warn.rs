@@ -17,8 +17,6 @@ const FEW_ROUND_TRIPS: u64 = 5;
 const LONG_WAIT: Span = Span::from_secs(1);
 /// A policer whose bucket holds more than this of its rate hardly polices.
 const DEEP_BUCKET: Span = Span::from_secs(2);
-/// An IP packet where nothing says otherwise.
-const FULL: u32 = 1500;
 /// IP and TCP headers without options.
 const HEADERS: u32 = 40;
 /// So many variants are named.
