@@ -7,15 +7,23 @@ import type { Runs } from "../state";
 /** Warnings that are shown at once. */
 const MOST = 8;
 
+/** A line, and its language where that is not the page's: results have their warnings in English. */
+interface Line {
+  text: string;
+  lang: string;
+}
+
 /** Nothing where there is nothing to warn of. */
 export function notice(state: Runs): HTMLElement | null {
   const several = state.page.results.length > 1;
   const lines = state.page.results.flatMap(({ label, run }) => {
     const of = several ? `${label}: ` : "";
-    return [...(run.partial ? [of + t("ui.notice.partial")] : []), ...(run.warnings ?? []).map((text) => of + text)];
+    const warnings = (run.warnings ?? []).map((text) => ({ text: of + text, lang: "en" }));
+    return [...(run.partial ? [{ text: of + t("ui.notice.partial"), lang: "" }] : []), ...warnings];
   });
   if (!lines.length) return null;
-  const items = (list: string[]) => h("ul", {}, ...list.map((line) => h("li", { dir: "auto" }, line.length > 600 ? `${line.slice(0, 600)}…` : line)));
+  const item = ({ text, lang }: Line) => h("li", { dir: "auto", ...(lang && { lang }) }, text.length > 600 ? `${text.slice(0, 600)}…` : text);
+  const items = (list: Line[]) => h("ul", {}, ...list.map(item));
   const rest = lines.slice(MOST);
   return h(
     "aside",

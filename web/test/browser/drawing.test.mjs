@@ -17,6 +17,7 @@ async function expected(dir, variant) {
     throughput: flows.size > 0,
     rates: [...flows.values()].some((f) => Object.keys(f).some((c) => c.endsWith("_mbps") && f[c].some((x) => x !== null))),
     rtt: any([...flows.values()], "rtt_ms"),
+    delay: any([...flows.values()], "delay_ms"),
     cwnd: tcp,
     queue: any(elements, "queue_packets") || elements.some((e) => e.tokens_bytes.some((x) => x !== null)),
     drops: any(elements, "dropped"),

@@ -116,7 +116,7 @@ test("warnings and what was not run stand on top", async () => {
     const [notice, story] = await page.$$eval("#notice, #story", (all) => all.map((el) => el.getBoundingClientRect().top));
     assert.ok(notice < story);
   });
-  await visit(reports.policer, {}, async (page) => assert.equal(await page.locator("#notice").count(), 0));
+  await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#notice").count(), 0));
 });
 
 test("a link opens what was shown", async () => {
