@@ -315,9 +315,9 @@ fn every_key_of_a_stack_is_taken() {
     "#;
     let Some(o) = run(text) else { return };
     let f = &o.variant.flows[0];
-    // 20 segments of 1200 B in one round trip, which ends 400 ms after the start; ten of 1448 take two.
+    // 20 segments of 1200 B in one flight, which is there 100 ms after the connection; ten of 1448 take two.
     assert_eq!((f.sent_packets, f.delivered_bytes), (20, 24_000), "{f:?}");
-    near(f.own_goodput_mbps(), 24_000.0 * 8.0 / 0.2 / 1e6, 0.1);
+    near(f.own_goodput_mbps(), 24_000.0 * 8.0 / 0.1 / 1e6, 0.1);
 }
 
 /// A pause of a second shrinks a window that a second of sending opened, unless the host is told not to; a
