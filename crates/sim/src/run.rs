@@ -309,7 +309,6 @@ impl SimRun<'_> {
     }
 
     /// Writes the requests that a flow's application has for its connections.
-    #[inline]
     pub(crate) fn ask(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
             && let Some(ask) = t.app.take_ask()
@@ -451,8 +450,11 @@ impl SimRun<'_> {
                 self.order += 1;
                 self.far.set(self.flows.ends.len() as u32 + flow_index, after, self.order);
             }
+            let asks = t.app.has_asks();
             self.emit(end, &mut out);
-            self.ask(flow_index, &mut out);
+            if asks {
+                self.ask(flow_index, &mut out);
+            }
         } else {
             self.emit(end, &mut out);
             self.handle_relayed(flow_index, end);

@@ -116,6 +116,7 @@ impl Application {
         }
     }
 
+    #[inline(never)]
     fn exchange(&mut self, now: Time, side: Side, connection: usize, end: &mut Tcp, out: &mut Vec<Segment>) {
         let (Some(asker), Some(answerer)) = (&mut self.asker, &mut self.answerer) else { return };
         let read = end.rx.rcv_nxt;
@@ -128,6 +129,12 @@ impl Application {
             asker.handle_read(now, connection, read, &mut self.asks);
             (self.wake, self.finished) = (asker.next_wake(), asker.finished);
         }
+    }
+
+    /// Whether a request waits to be written.
+    #[inline]
+    pub fn has_asks(&self) -> bool {
+        !self.asks.is_empty()
     }
 
     /// The next request that is to be written, on a connection of the client's.
