@@ -137,6 +137,9 @@ pub struct RunArgs {
     /// is printed with what was measured; exit code 1 when one is not met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
+    /// Exit code 1 where a measurement on the kernel is not to be trusted (docs/lab.md); else it is only said.
+    #[arg(long)]
+    pub strict: bool,
     /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only); with
     /// `--on both` as DIR/VARIANT-sim and DIR/VARIANT-kernel.
     #[arg(long, value_name = "DIR")]

@@ -42,11 +42,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     }
     let mut run = outcomes.run();
     run.partial = missing.is_some();
+    for untrusted in report::distrust(&run, report::Lang::En) {
+        eprintln!("warning: {untrusted}");
+        warnings.push(untrusted);
+    }
     run.warnings = warnings;
     run.headline = report::headline(&run);
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {
-        return Ok(exit_code(&run, signal));
+        return Ok(exit_code(args, &run, signal));
     }
     let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text));
     let provenance = Provenance::new(
@@ -72,7 +76,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let kept = format!("results in {} (open report.html)\n{plots}", folder.display());
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| s.flows).collect();
     show(args, &run, &series, &kept)?;
-    Ok(exit_code(&run, signal))
+    Ok(exit_code(args, &run, signal))
 }
 
 /// What a folder holds already, held against what is expected now.
@@ -83,17 +87,18 @@ fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> R
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
     let kept = format!("all runs were there already: {} is as it was\n", folder.display());
     show(args, &run, &series, &kept)?;
-    Ok(exit_code(&run, None))
+    Ok(exit_code(args, &run, None))
 }
 
 /// What it came to; says aloud what the table does not.
-fn exit_code(run: &Run, signal: Option<i32>) -> ExitCode {
+fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
     let idle = |v: &&VariantResult| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0);
     let idle: Vec<&str> = run.variants.iter().filter(idle).map(|v| v.name.as_str()).collect();
     if !idle.is_empty() {
         eprintln!("nothing arrived in: {}", idle.join(", "));
     }
-    let unmet = run.expectations.iter().any(|e| !e.met);
+    let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
+    let unmet = untrusted || run.expectations.iter().any(|e| !e.met);
     match signal {
         // As shells have it.
         Some(signal) => ExitCode::from(128 + signal as u8),

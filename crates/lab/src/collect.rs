@@ -4,11 +4,11 @@ use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::{FlowPlan, PlannedFlow};
 use chains::{FlowTally, Whole};
-use result::{Clock, FlowSeries, Outcome};
+use result::{Clock, FlowSeries, Outcome, Trust};
 use scenario::Scenario;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use units::Time;
+use units::{Span, Time};
 
 /// Summary and series, in the scenario's order.
 pub fn outcome(
@@ -63,6 +63,27 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         tally.asked(asker);
     }
     tally
+}
+
+/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
+pub fn trust(
+    p: &Punctuality,
+    hosts: &[host::HostReport],
+    duration: Span,
+    lost: u64,
+    shares: Option<[f64; 2]>,
+) -> Trust {
+    Trust {
+        engine_cpu: p.cpu.as_secs_f64() / duration.as_secs_f64(),
+        real_time: p.real_time,
+        lateness_ms: p.late.summary().into(),
+        waiting_ms: p.waited.summary().into(),
+        hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
+        kernel_lost_packets: lost + p.refused,
+        idle: shares.map(|[idle, _]| idle),
+        steal: shares.map(|[_, steal]| steal),
+        ..Trust::default()
+    }
 }
 
 /// What is worth telling of the emulation.

@@ -53,6 +53,8 @@ struct EngineWay {
     to: RawFd,
     /// Fragments of packets that no tunnel end has joined: how many came, and the bytes.
     partial: BTreeMap<u64, (u8, Wire)>,
+    /// When the device that they come from was last seen empty.
+    empty: Time,
 }
 
 /// How punctual the engine was, and what it lost.
@@ -60,6 +62,8 @@ struct EngineWay {
 pub struct Punctuality {
     /// From due to delivered.
     pub late: Histogram,
+    /// From sent to taken, at most: since the device that it came from was last seen empty.
+    pub waited: Histogram,
     /// Packets the kernel refused.
     pub refused: u64,
     /// CPU time of the engine.
@@ -128,7 +132,7 @@ impl<'a> Engine<'a> {
                 along.chain.watch();
             }
             let elements = along.elements.len();
-            ways.push(EngineWay { along, first, from, to, partial: BTreeMap::new() });
+            ways.push(EngineWay { along, first, from, to, partial: BTreeMap::new(), empty: Time::ZERO });
             first += elements;
         }
         Engine {
@@ -198,6 +202,13 @@ impl<'a> Engine<'a> {
                 rested = now;
             }
             sys::poll_readable(&fds, &mut ready, wait)?;
+            let now = self.clock.now();
+            for (way, ready) in self.ways.iter_mut().zip(&ready) {
+                // A sleep ends when the first packet comes.
+                if !ready || !wait.is_zero() {
+                    way.empty = now;
+                }
+            }
             for (way, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.read(way)?;
             }
@@ -233,10 +244,14 @@ impl<'a> Engine<'a> {
         for _ in 0..BATCH {
             let n = match sys::read(self.ways[way].from, &mut self.frame) {
                 Ok(n) => n,
-                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => break,
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    self.ways[way].empty = self.clock.now();
+                    break;
+                }
                 Err(e) => return Err(e),
             };
             let now = self.now();
+            self.punctuality.waited.record(now.since(self.ways[way].empty));
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);

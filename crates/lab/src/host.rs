@@ -7,6 +7,7 @@ use crate::LabError;
 use crate::app::{AskingApp, Client, Counts};
 use crate::clock::WallClock;
 use crate::info::TcpInfo;
+use crate::machine;
 use crate::network::address;
 use crate::options::{hold_window, is_paced, prepare};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
@@ -100,13 +101,15 @@ pub struct HostReport {
     pub series: Vec<(usize, FlowSeries)>,
     /// What went wrong with single connections.
     pub notices: Vec<String>,
+    /// How long it waited for a CPU, in the mean.
+    pub wait: Option<Span>,
     _open: Vec<Connection>,
 }
 
 impl HostReport {
     /// Of traffic whose sockets are not ours.
     pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> HostReport {
-        HostReport { series, notices, _open: Vec::new() }
+        HostReport { series, notices, wait: None, _open: Vec::new() }
     }
 }
 
@@ -263,7 +266,8 @@ impl<'a> LabHost<'a> {
         for (flow, asking) in self.askers {
             *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
-        Ok(HostReport { series: self.series, notices: self.notices, _open: self.connections })
+        let wait = machine::mean_wait();
+        Ok(HostReport { series: self.series, notices: self.notices, wait, _open: self.connections })
     }
 
     fn handle_timers(&mut self, now: Time) {

@@ -43,6 +43,7 @@ mod hosts;
 mod info;
 mod join;
 mod launch;
+mod machine;
 mod netlink;
 mod network;
 mod options;

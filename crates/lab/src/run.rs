@@ -8,12 +8,13 @@ use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
+use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
 use crate::plan::FlowPlan;
 use crate::sys;
 use crate::tool::{self, Tools};
-use result::Outcome;
+use result::{Outcome, Trust, VariantResult};
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -108,6 +109,7 @@ impl LabJob<'_> {
         let (recorder, writer) = pcap.unzip();
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
         let end = Time::ZERO + scenario.duration;
+        let begun = CpuTimes::now();
         let (engine, hosts) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
             let (stop, crew) = (&stop, &crew);
@@ -141,6 +143,39 @@ impl LabJob<'_> {
             Ok::<_, LabError>((engine, hosts))
         })?;
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
-        Ok(collect::outcome(variant, scenario, plan, only_flow, engine, hosts))
+        let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
+        let lost = machine::lost_packets(&network);
+        let trust = collect::trust(&engine.punctuality, &hosts, scenario.duration, lost, shares);
+        let passages = engine.punctuality.late.samples();
+        let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
+        let rtt = result::shortest_rtt(&outcome.variant.flows);
+        let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
+        outcome.variant.trust = Some(trust.judge(passages, rtt, crossings(scenario, only_flow)));
+        Ok(outcome)
     }
+}
+
+/// Links that a packet and its answer cross together, on the longest way of a flow.
+fn crossings(scenario: &Scenario, only_flow: Option<usize>) -> usize {
+    let flows = scenario.flows.iter().enumerate().filter(|(i, _)| only_flow.is_none_or(|only| only == *i));
+    let hops = |from, to| scenario.route(from, to).map_or(0, |way| way.len());
+    flows.map(|(_, f)| hops(f.from, f.to) + hops(f.to, f.from)).max().unwrap_or(0)
+}
+
+/// How much longer datagrams took, in the median, than the slowest took through all elements of their way, ms: they
+/// stood where nobody measures, before they left. The worst flow; `None` without datagrams.
+fn unexplained(variant: &VariantResult, scenario: &Scenario, plan: &FlowPlan) -> Option<f64> {
+    let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| matches!(&*f.app, "udp" | "voice"));
+    let excess = flows.filter_map(|(f, planned)| {
+        let flow = &scenario.flows[planned.of];
+        let ways = scenario.route(flow.from, flow.to)?;
+        let slowest = ways.iter().map(|hop| {
+            let way = if hop.forward { "forward" } else { "backward" };
+            let of = format!("{}.{way}.", scenario.links[hop.link].name);
+            let inside = variant.elements.iter().filter(|e| e.name.starts_with(&of));
+            inside.map(|e| e.delay_ms.max).sum::<f64>()
+        });
+        Some((f.rtt_ms.p50 - slowest.sum::<f64>()).max(0.0))
+    });
+    excess.reduce(f64::max)
 }

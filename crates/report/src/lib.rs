@@ -18,6 +18,7 @@ mod strings;
 mod style;
 mod summary;
 mod table;
+mod trust;
 mod wrap;
 
 pub use figures::GroupBy;
@@ -25,6 +26,7 @@ pub use page::{PlottedSeries, Shown, page};
 pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};
+pub use trust::distrust;
 pub use wrap::wrap;
 
 use result::{FlowSeries, Run};

@@ -2,7 +2,7 @@
 
 use crate::{
     DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues, Repeats,
-    RttSummary, StateTime, TimesSummary, VariantResult,
+    RttSummary, StateTime, TimesSummary, Trust, VariantResult,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -248,6 +248,7 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
         page_s: times(&all, |v| v.page_s),
         jain_index: mean(&all, |v| v.jain_index),
         repeats: Some(repeats(&all, seeds)),
+        trust: Trust::worst(all.iter().filter_map(|v| v.trust.as_ref())),
         ..first.clone()
     }
 }
@@ -265,6 +266,7 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
         whole.variant.duration_s = whole.variant.duration_s.max(part.variant.duration_s);
         let (all, its) = (&mut whole.variant.measured_s, part.variant.measured_s);
         *all = [all[0].min(its[0]), all[1].max(its[1])];
+        whole.variant.trust = Trust::worst([&whole.variant.trust, &part.variant.trust].into_iter().flatten());
         whole.variant.flows.append(&mut part.variant.flows);
         whole.variant.elements.append(&mut part.variant.elements);
         whole.flow_series.append(&mut part.flow_series);

@@ -19,6 +19,7 @@ pub mod remedy;
 mod schema;
 mod series;
 pub mod topology;
+mod trust;
 
 pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
@@ -36,3 +37,4 @@ pub use packed::{Packer, Unpacker};
 pub use schema::{diagnosis_schema, schema, schema_of};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;
+pub use trust::{OwnDelay, Trust, TrustKind, TrustReason, shortest_rtt};

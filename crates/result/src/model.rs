@@ -1,6 +1,6 @@
 //! The result schema, as `--json` prints it.
 
-use crate::{ElementSeries, FlowSeries, Topology};
+use crate::{ElementSeries, FlowSeries, Topology, Trust};
 use serde::{Deserialize, Serialize};
 use units::Goal;
 
@@ -161,6 +161,9 @@ pub struct VariantResult {
     /// Means and intervals, when the variant was run more than once.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<Repeats>,
+    /// Whether the measurement can be trusted; on the kernel only. Of several runs the worst.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trust: Option<Trust>,
 }
 
 fn is_false(b: &bool) -> bool {

@@ -75,15 +75,10 @@ fn scenario(cell: &Cell) -> Result<Scenario, String> {
 /// # Errors
 /// The lab says why it cannot.
 pub fn measure(cell: &Cell, run: u64) -> Result<(f64, f64), String> {
-    // The lab tells it in words alone.
-    let mut late = None;
-    let mut notice = |text: &str| {
-        let number = text.split("p99 ").nth(1).and_then(|rest| rest.split(' ').next());
-        late = late.or_else(|| number.and_then(|n| n.parse::<f64>().ok()));
-    };
-    let options = lab::LabOptions { seed: run, notice: Some(&mut notice), ..Default::default() };
-    let outcome = lab::run("kernel", &scenario(cell)?, options).map_err(|e| e.to_string())?;
-    Ok((outcome.variant.total_goodput_mbps, late.ok_or("the lab does not say how late it was")?))
+    let options = lab::LabOptions { seed: run, ..Default::default() };
+    let variant = lab::run("kernel", &scenario(cell)?, options).map_err(|e| e.to_string())?.variant;
+    let trust = variant.trust.ok_or("the lab does not say how late it was")?;
+    Ok((variant.total_goodput_mbps, trust.lateness_ms.p99))
 }
 
 /// The total goodput of so many repeats in the simulator, Mbit/s.

@@ -1,0 +1,238 @@
+//! Whether a measurement on the kernel can be trusted: how punctual the emulator was, what the machine lost and gave.
+//!
+//! Packets of a run on the kernel pass this machine's CPUs, and what those add is not the path's. A packet that comes
+//! late has a longer round trip; a sender that is limited by losses carries in proportion to 1/RTT (RFC 5348 section
+//! 3.1), so lateness of a share s of the round trip moves goodput by about s.
+
+use crate::{FlowResult, RttSummary};
+use serde::{Deserialize, Serialize};
+
+/// A delay of the emulator's own, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OwnDelay {
+    /// Median.
+    pub p50: f64,
+    /// 99 % of the packets waited no longer.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+impl From<RttSummary> for OwnDelay {
+    fn from(s: RttSummary) -> OwnDelay {
+        OwnDelay { p50: s.p50, p99: s.p99, max: s.max }
+    }
+}
+
+/// What tells against a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TrustKind {
+    /// What the emulator's median delay adds to a round trip, ms.
+    Late,
+    /// The delay of the emulator that one packet in a hundred exceeds, ms.
+    LateTail,
+    /// What datagrams took longer than through all elements of their way, ms: they waited before they left.
+    Unexplained,
+    /// The emulator's share of the CPU that it runs on, 0 to 1.
+    EngineBusy,
+    /// What hosts that wait for a CPU add to a round trip, ms.
+    HostsLate,
+    /// The share of CPU time that the hypervisor gave to others, 0 to 1.
+    Steal,
+    /// The share of packets that the kernel's own queues lost, 0 to 1.
+    KernelLoss,
+}
+
+/// A reason not to trust a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrustReason {
+    /// What it is.
+    pub kind: TrustKind,
+    /// What was measured, in the unit of its kind.
+    pub measured: f64,
+    /// The bound that it is beyond.
+    pub bound: f64,
+}
+
+/// What is known of a measurement's quality.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Trust {
+    /// Nothing tells against it.
+    pub reliable: bool,
+    /// What tells against it.
+    pub reasons: Vec<TrustReason>,
+    /// CPU time of the emulator over the run's time, 0 to 1.
+    pub engine_cpu: f64,
+    /// Whether the emulator ran with real-time priority.
+    pub real_time: bool,
+    /// From when a packet was due at the end of its link until it was delivered.
+    pub lateness_ms: OwnDelay,
+    /// From when a host sent a packet until the emulator took it: at most so long.
+    pub waiting_ms: OwnDelay,
+    /// How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited
+    /// longest; absent where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hosts_wait_ms: Option<f64>,
+    /// How much longer datagrams took, in the median, than the slowest took through all elements of their way; absent
+    /// without datagrams.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unexplained_ms: Option<f64>,
+    /// Packets that the kernel's own queues lost: devices, sockets of datagrams, refused deliveries.
+    pub kernel_lost_packets: u64,
+    /// The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub idle: Option<f64>,
+    /// The share of CPU time that the hypervisor gave to others, 0 to 1; absent where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub steal: Option<f64>,
+}
+
+/// Of a round trip: what a repeat's goodput differs by on the kernel itself (± 3 %).
+const LATE: f64 = 0.03;
+/// CUBIC leaves slow start when the round trip has grown by an eighth, at least 4 ms and at most 16
+/// (`HYSTART_DELAY_THRESH` in tcp_cubic.c): a packet later than this can end it.
+const HYSTART: (f64, f64, f64) = (1.0 / 8.0, 4.0, 16.0);
+/// A server that is busy for this share makes its customers wait for ten times their service in the mean (M/M/1).
+const BUSY: f64 = 0.9;
+/// What the hypervisor takes is late by as much.
+const STEAL: f64 = LATE;
+/// A loss rate that holds Reno back nowhere below 200 Mbit/s at 20 ms (1.2 MSS / (RTT sqrt p), RFC 3649 section 1).
+const LOSS: f64 = 1e-5;
+
+impl Trust {
+    /// Judges what was measured of a run. `passages` packets passed the emulator; a packet's round trip of
+    /// `rtt_ms` crosses it `crossings` times.
+    pub fn judge(mut self, passages: u64, rtt_ms: Option<f64>, crossings: usize) -> Trust {
+        let mut reasons = Vec::new();
+        let mut hold = |kind, measured: f64, bound: f64, bad: bool| {
+            if bad {
+                reasons.push(TrustReason { kind, measured, bound });
+            }
+        };
+        if let Some(rtt) = rtt_ms {
+            let late = (self.lateness_ms.p50 + self.waiting_ms.p50) * crossings as f64;
+            hold(TrustKind::Late, late, LATE * rtt, late > LATE * rtt);
+            let tail = self.lateness_ms.p99.max(self.waiting_ms.p99);
+            let bound = (HYSTART.0 * rtt).clamp(HYSTART.1, HYSTART.2);
+            hold(TrustKind::LateTail, tail, bound, tail > bound);
+            let extra = self.unexplained_ms.unwrap_or(0.0);
+            hold(TrustKind::Unexplained, extra, bound, extra > bound);
+            // One end sends, the other answers.
+            let wait = 2.0 * self.hosts_wait_ms.unwrap_or(0.0);
+            hold(TrustKind::HostsLate, wait, LATE * rtt, wait > LATE * rtt);
+        }
+        hold(TrustKind::EngineBusy, self.engine_cpu, BUSY, self.engine_cpu > BUSY);
+        if let Some(steal) = self.steal {
+            hold(TrustKind::Steal, steal, STEAL, steal > STEAL);
+        }
+        let lost = self.kernel_lost_packets as f64 / passages.max(1) as f64;
+        hold(TrustKind::KernelLoss, lost, LOSS, lost > LOSS);
+        self.reliable = reasons.is_empty();
+        self.reasons = reasons;
+        self
+    }
+
+    /// Of several runs that stand as one: the worst of each.
+    pub fn worst<'a>(all: impl IntoIterator<Item = &'a Trust>) -> Option<Trust> {
+        let own = |a: OwnDelay, b: OwnDelay| OwnDelay {
+            p50: a.p50.max(b.p50),
+            p99: a.p99.max(b.p99),
+            max: a.max.max(b.max),
+        };
+        let either = |a: Option<f64>, b: Option<f64>, pick: fn(f64, f64) -> f64| match (a, b) {
+            (Some(a), Some(b)) => Some(pick(a, b)),
+            (a, b) => a.or(b),
+        };
+        all.into_iter().cloned().reduce(|a, b| {
+            let mut reasons = a.reasons;
+            for reason in b.reasons {
+                match reasons.iter_mut().find(|r| r.kind == reason.kind) {
+                    Some(same) if reason.measured > same.measured => *same = reason,
+                    Some(_) => {}
+                    None => reasons.push(reason),
+                }
+            }
+            Trust {
+                reliable: a.reliable && b.reliable,
+                reasons,
+                engine_cpu: a.engine_cpu.max(b.engine_cpu),
+                real_time: a.real_time && b.real_time,
+                lateness_ms: own(a.lateness_ms, b.lateness_ms),
+                waiting_ms: own(a.waiting_ms, b.waiting_ms),
+                hosts_wait_ms: either(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
+                unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
+                kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
+                idle: either(a.idle, b.idle, f64::min),
+                steal: either(a.steal, b.steal, f64::max),
+            }
+        })
+    }
+}
+
+/// The shortest round trip that a flow saw, ms; a datagram's one-way delay counts twice.
+pub fn shortest_rtt(flows: &[FlowResult]) -> Option<f64> {
+    let ways = |f: &FlowResult| if matches!(&*f.app, "udp" | "voice") { 2.0 } else { 1.0 };
+    let rtt = |f: &FlowResult| (f.rtt_ms.max > 0.0).then(|| f.rtt_ms.min * ways(f));
+    flows.iter().filter_map(rtt).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn punctual() -> Trust {
+        let lateness_ms = OwnDelay { p50: 0.01, p99: 0.1, max: 0.5 };
+        Trust { engine_cpu: 0.2, lateness_ms, waiting_ms: lateness_ms, idle: Some(0.6), ..Trust::default() }
+    }
+
+    fn kinds(trust: &Trust) -> Vec<TrustKind> {
+        trust.reasons.iter().map(|r| r.kind).collect()
+    }
+
+    #[test]
+    fn a_punctual_run_is_reliable() {
+        let trust = punctual().judge(100_000, Some(20.0), 2);
+        assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
+    }
+
+    #[test]
+    fn each_fault_has_its_reason() {
+        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(100_000, Some(rtt), crossings));
+        assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
+        assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
+        let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
+        assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
+        assert_eq!(
+            judge(Trust { lateness_ms: tail, ..punctual() }, 60.0, 2),
+            [],
+            "an eighth of 60 ms is 7.5"
+        );
+        assert_eq!(
+            judge(Trust { unexplained_ms: Some(660.0), ..punctual() }, 5.0, 2),
+            [TrustKind::Unexplained]
+        );
+        assert_eq!(judge(Trust { engine_cpu: 0.97, ..punctual() }, 20.0, 2), [TrustKind::EngineBusy]);
+        assert_eq!(judge(Trust { hosts_wait_ms: Some(0.4), ..punctual() }, 20.0, 2), [TrustKind::HostsLate]);
+        assert_eq!(judge(Trust { hosts_wait_ms: Some(0.2), ..punctual() }, 20.0, 2), []);
+        assert_eq!(judge(Trust { steal: Some(0.2), ..punctual() }, 20.0, 2), [TrustKind::Steal]);
+        assert_eq!(judge(Trust { kernel_lost_packets: 2, ..punctual() }, 20.0, 2), [TrustKind::KernelLoss]);
+        assert_eq!(judge(Trust { kernel_lost_packets: 1, ..punctual() }, 20.0, 2), [], "one of 100,000");
+    }
+
+    #[test]
+    fn of_repeats_the_worst_counts() {
+        let judged = |t: Trust| t.judge(1000, Some(20.0), 2);
+        let all =
+            [judged(punctual()), judged(Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), ..punctual() })];
+        let worst = Trust::worst(&all).unwrap();
+        assert!(!worst.reliable);
+        assert_eq!(kinds(&worst), [TrustKind::HostsLate, TrustKind::EngineBusy]);
+        assert_eq!((worst.engine_cpu, worst.hosts_wait_ms), (0.95, Some(1.0)));
+        assert_eq!(Trust::worst([]), None);
+    }
+}
