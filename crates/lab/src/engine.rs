@@ -55,6 +55,18 @@ struct EngineWay {
     partial: BTreeMap<u64, (u8, Wire)>,
     /// When the device that they come from was last seen empty.
     empty: Time,
+    /// Whether a burst has begun to leave here since the engine last slept.
+    begun: Begun,
+}
+
+/// How far a burst is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Not,
+    /// Its first packets have just left.
+    Now,
+    /// Who receives them had a turn since.
+    Before,
 }
 
 /// How punctual the engine was, and what it lost.
@@ -132,7 +144,15 @@ impl<'a> Engine<'a> {
                 along.chain.watch();
             }
             let elements = along.elements.len();
-            ways.push(EngineWay { along, first, from, to, partial: BTreeMap::new(), empty: Time::ZERO });
+            ways.push(EngineWay {
+                along,
+                first,
+                from,
+                to,
+                partial: BTreeMap::new(),
+                empty: Time::ZERO,
+                begun: Begun::Not,
+            });
             first += elements;
         }
         Engine {
@@ -193,10 +213,18 @@ impl<'a> Engine<'a> {
             }
             let spin = SPINS.iter().find(|(most, _)| self.window.2 <= *most).map_or(Duration::ZERO, |s| s.1);
             let wait = wake.map_or(NAP, |t| self.clock.until(t).saturating_sub(spin).min(NAP));
+            // Who receives a burst reads its first packet before the rest is there, as on a core of its own. Linux sizes the
+            // receive buffer by what was read in a round trip less what is still unread (`tcp_rcv_space_adjust`): a
+            // window that is always read in one piece never grows.
+            if self.gathered && wait.is_zero() && self.ways.iter().any(|w| w.begun == Begun::Now) {
+                std::thread::sleep(PAUSE);
+                self.ways.iter_mut().filter(|w| w.begun == Begun::Now).for_each(|w| w.begun = Begun::Before);
+            }
             // Overloaded, it would keep its core: another path's engine has its turn first.
             if !wait.is_zero() {
                 rested = now;
                 self.taken_in = 0;
+                self.ways.iter_mut().for_each(|w| w.begun = Begun::Not);
             } else if now.since(rested) >= SHIFT {
                 sys::give_way();
                 rested = now;
@@ -291,6 +319,9 @@ impl<'a> Engine<'a> {
         }
         if self.outbox.is_empty() {
             return;
+        }
+        if w.begun == Begun::Not {
+            w.begun = Begun::Now;
         }
         let p = &mut self.punctuality;
         let now = self.clock.now();
