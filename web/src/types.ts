@@ -597,6 +597,16 @@ export interface Measures {
   zero_windows: number;
 }
 
+/** A delay of the emulator's own, ms. */
+export interface OwnDelay {
+  /** Longest. */
+  max: number;
+  /** Median. */
+  p50: number;
+  /** 99 % of the packets waited no longer. */
+  p99: number;
+}
+
 /** Where a flow's columns are in its blob. */
 export interface Packets {
   /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`. */
@@ -948,6 +958,45 @@ export interface Topology {
   relays?: PathRelay[];
 }
 
+/** What is known of a measurement's quality. */
+export interface Trust {
+  /** CPU time of the emulator over the run's time, 0 to 1. */
+  engine_cpu: number;
+  /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
+  hosts_wait_ms?: number;
+  /** The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say. */
+  idle?: number;
+  /** Packets that the kernel's own queues lost: devices, sockets of datagrams, refused deliveries. */
+  kernel_lost_packets: number;
+  /** From when a packet was due at the end of its link until it was delivered. */
+  lateness_ms: OwnDelay;
+  /** Whether the emulator ran with real-time priority. */
+  real_time: boolean;
+  /** What tells against it. */
+  reasons: TrustReason[];
+  /** Nothing tells against it. */
+  reliable: boolean;
+  /** The share of CPU time that the hypervisor gave to others, 0 to 1; absent where the system does not say. */
+  steal?: number;
+  /** How much longer datagrams took, in the median, than the slowest took through all elements of their way; absent without datagrams. */
+  unexplained_ms?: number;
+  /** From when a host sent a packet until the emulator took it: at most so long. */
+  waiting_ms: OwnDelay;
+}
+
+/** What tells against a measurement. */
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss";
+
+/** A reason not to trust a measurement. */
+export interface TrustReason {
+  /** The bound that it is beyond. */
+  bound: number;
+  /** What it is. */
+  kind: TrustKind;
+  /** What was measured, in the unit of its kind. */
+  measured: number;
+}
+
 /** Where in the round trip the capture sits. */
 export interface Vantage {
   /** Where. */
@@ -1006,6 +1055,8 @@ export interface VariantResult {
   tcp_goodput_mbps?: number;
   /** Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time; flows that were measured one at a time share none. */
   total_goodput_mbps: number;
+  /** Whether the measurement can be trusted; on the kernel only. Of several runs the worst. */
+  trust?: Trust;
   /** The part of it that datagrams carried; absent where there are none. */
   udp_goodput_mbps?: number;
 }
