@@ -70,6 +70,6 @@ pub use network::address;
 pub use pcap::Captures;
 pub use plan::FIRST_PORT;
 pub use preflight::{MissingNeed, missing};
-pub use run::{LabOptions, run};
+pub use run::{LabOptions, run, trusted};
 pub use shell::{Serve, ShellOptions, shell};
 pub use sys::{catch_interrupts, interrupted};

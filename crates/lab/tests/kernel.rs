@@ -18,8 +18,11 @@ fn scenario(text: &str) -> Scenario {
 fn run(text: &str) -> Option<Outcome> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut notice = |text: &str| eprintln!("  {text}");
-    let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
-    match lab::run("test", &scenario(text), options) {
+    let measure = || {
+        let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
+        lab::run("test", &scenario(text), options)
+    };
+    match lab::trusted(TRIES, measure) {
         Ok(outcome) => Some(outcome),
         Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
@@ -28,6 +31,9 @@ fn run(text: &str) -> Option<Outcome> {
         Err(e) => panic!("{e}"),
     }
 }
+
+/// How often a run is measured at most.
+const TRIES: usize = 5;
 
 fn near(got: f64, want: f64, within: f64) {
     assert!((got / want - 1.0).abs() <= within, "{got} is not within {within} of {want}");

@@ -75,17 +75,23 @@ impl Cell {
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))
     }
 
-    /// Runs the cell once on this machine's kernel. The loss pattern is the simulator's of this seed.
+    /// Measures the cell on this machine's kernel, again while other work disturbs it. The loss pattern is the simulator's of this seed.
     ///
     /// # Errors
     /// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
     pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::LabError> {
         let unsupported = |why| lab::LabError::Unsupported { key: self.line(), why };
         let scenario = self.checked().map_err(unsupported)?;
-        let options = lab::LabOptions { seed, notice: Some(notice), ..Default::default() };
-        lab::run("kernel", &scenario, options).map(|run| Outcome::of(&run))
+        let measure = || {
+            let options = lab::LabOptions { seed, notice: Some(&mut *notice), ..Default::default() };
+            lab::run("kernel", &scenario, options)
+        };
+        lab::trusted(TRIES, measure).map(|run| Outcome::of(&run))
     }
 }
+
+/// How often a cell is measured at most.
+const TRIES: usize = 3;
 
 /// How far `simulated` is off, as a share: +0.1 is 10 % too fast.
 pub fn error(simulated: &Outcome, measured: &Outcome) -> f64 {

@@ -26,7 +26,7 @@ fn run(text: &str) -> Option<[Outcome; 2]> {
     let experiment = Experiment::parse("times.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
     let scenario = &experiment.variants[0].scenario;
     let sim = sim::run("v", scenario, sim::SimOptions::default());
-    match lab::run("v", scenario, lab::LabOptions::default()) {
+    match lab::trusted(5, || lab::run("v", scenario, lab::LabOptions::default())) {
         Ok(kernel) => Some([sim, kernel]),
         Err(e @ lab::LabError::Permission { .. }) => {
             eprintln!("SKIPPED, this needs root: {e}");
