@@ -113,7 +113,10 @@ fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(i
                 let mut pipe = File::from(writing);
                 let entered = sys::enter_new_user().map_err(|e| LabError::Permission {
                     missing: "CAP_SYS_ADMIN".into(),
-                    why: format!("it makes network namespaces; a user namespace instead was refused: {e}"),
+                    why: format!(
+                        "it makes network namespaces; a user namespace instead was refused: {}",
+                        sys::namespace_refusal(&e, "user")
+                    ),
                 });
                 let last = entered.and_then(|()| work(&mut pipe)).unwrap_or_else(Message::Failed);
                 drop(send(&mut pipe, &last));

@@ -64,6 +64,10 @@ impl LabNetwork {
     }
 }
 
+/// What Linux writes into a packet (`IPDEFTTL`), and what the field holds.
+const LINUX_TTL: usize = 64;
+const MOST_HOPS: usize = 255;
+
 type Devices = Vec<(usize, usize, OwnedFd)>;
 
 fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), LabError> {
@@ -72,7 +76,16 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
     sys::enter_new_network().map_err(namespace_error)?;
     let namespace = sys::own_network().map_err(LabError::system("its namespace"))?;
     let failed = |what: &str| LabError::system(format!("host {name}: {what}"));
-    settings(name, stack)?;
+    let reach =
+        (0..scenario.hosts.len()).filter_map(|to| scenario.route(host, to)).map(|way| way.len()).max();
+    let hops = reach.unwrap_or(0);
+    if hops > MOST_HOPS {
+        return Err(LabError::unsupported(
+            "links",
+            format!("a packet passes at most {MOST_HOPS} in a row (TTL)"),
+        ));
+    }
+    settings(name, stack, hops)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
     let own = address(host);
     let segments = if stack.tso == Some(false) { 1 } else { 0 };
@@ -118,13 +131,14 @@ pub fn is_restricted(cc: &str) -> bool {
 }
 
 fn namespace_error(source: io::Error) -> LabError {
-    if source.kind() != io::ErrorKind::PermissionDenied {
-        return LabError::System { what: "making a network namespace".into(), source };
-    }
-    LabError::Permission {
-        missing: "CAP_SYS_ADMIN".into(),
-        why: "a network namespace for each host needs it".into(),
-    }
+    let (missing, why) = match source.raw_os_error() {
+        Some(libc::ENOSPC) => ("network namespaces", sys::namespace_refusal(&source, "net")),
+        _ if source.kind() == io::ErrorKind::PermissionDenied => {
+            ("CAP_SYS_ADMIN", "a network namespace for each host needs it".into())
+        }
+        _ => return LabError::System { what: "making a network namespace".into(), source },
+    };
+    LabError::Permission { missing: missing.into(), why }
 }
 
 fn tun_error(source: io::Error) -> LabError {
@@ -146,7 +160,7 @@ fn tun_error(source: io::Error) -> LabError {
 
 /// The namespace's settings, as the stack of the scenario says; what it leaves open is what the
 /// simulator takes, not what this machine happens to have.
-fn settings(host: &str, stack: &Stack) -> Result<(), LabError> {
+fn settings(host: &str, stack: &Stack, hops: usize) -> Result<(), LabError> {
     let set =
         |key: &str, value: &str| -> io::Result<()> { fs::write(format!("/proc/sys/net/ipv4/{key}"), value) };
     let must = |key: &str, value: String| {
@@ -156,6 +170,10 @@ fn settings(host: &str, stack: &Stack) -> Result<(), LabError> {
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     must("ip_forward", "1".into())?;
+    // Linux gives a packet 64 hops: a longer chain needs more, at most what the field holds (RFC 791).
+    if hops > LINUX_TTL {
+        must("ip_default_ttl", MOST_HOPS.to_string())?;
+    }
     for key in ["rp_filter", "send_redirects", "accept_redirects"] {
         must(&format!("conf/all/{key}"), "0".into())?;
         must(&format!("conf/default/{key}"), "0".into())?;

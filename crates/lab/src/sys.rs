@@ -76,6 +76,19 @@ pub fn enter_new_user() -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
 }
 
+/// Why a new namespace of this kind (`user`, `net`) was refused: the kernel says "no space left on device" where it means
+/// that a user may have no more (user_namespaces(7), `/proc/sys/user/max_KIND_namespaces`).
+pub fn namespace_refusal(e: &io::Error, kind: &str) -> String {
+    match e.raw_os_error() {
+        Some(libc::ENOSPC | libc::EUSERS) => {
+            format!(
+                "this user has as many {kind} namespaces as the kernel gives it (user.max_{kind}_namespaces)"
+            )
+        }
+        _ => e.to_string(),
+    }
+}
+
 /// Which process [`fork`] returned in.
 pub enum Forked {
     /// The new one.
@@ -532,10 +545,14 @@ pub fn cpus_of(thread: i32) -> Option<Cpus> {
 
 /// The CPU the calling thread is on.
 pub fn own_cpu() -> Cpus {
-    // SAFETY: `cpu_set_t` is plain data; CPU_SET ignores numbers beyond the set.
+    // SAFETY: `cpu_set_t` is plain data; the number is within the set.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
-        libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
+        match usize::try_from(libc::sched_getcpu()) {
+            Ok(cpu) if cpu < libc::CPU_SETSIZE as usize => libc::CPU_SET(cpu, &mut set),
+            // Not known, or beyond what the set can name: all that the thread may use.
+            _ => drop(libc::sched_getaffinity(0, size_of_val(&set), &mut set)),
+        }
         Cpus(set)
     }
 }

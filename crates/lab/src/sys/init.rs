@@ -394,7 +394,8 @@ fn tend(command: libc::pid_t, lifeline: RawFd, foreground: bool) -> i32 {
                 pid if pid > 0 => continue,
                 _ => {}
             }
-            libc::poll(fds.as_mut_ptr(), 2, -1);
+            // Without the descriptor (no room for one), it looks now and then.
+            libc::poll(fds.as_mut_ptr(), 2, if signals < 0 { 20 } else { -1 });
             if fds[1].revents != 0 {
                 let mut info: libc::signalfd_siginfo = zeroed();
                 libc::read(signals, (&raw mut info).cast(), size_of_val(&info));
