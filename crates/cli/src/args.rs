@@ -316,6 +316,9 @@ pub struct ShellArgs {
     /// program waits up to a second for it to listen.
     #[arg(long, value_name = "HOST=COMMAND")]
     pub serve: Vec<String>,
+    /// Where root runs it: a folder that programs may write to besides the current one, the home, /tmp and /var/tmp; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub writable: Vec<PathBuf>,
     /// Also plays the scenario's own flows, once, as traffic beside the program.
     #[arg(long)]
     pub flows: bool,

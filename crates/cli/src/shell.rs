@@ -41,6 +41,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         command: args.command.clone(),
         serve,
         flows: args.flows,
+        writable: args.writable.clone(),
         notice: Some(&mut notice),
     };
     let code = lab::shell(scenario, options).map_err(|e| CliProblem::Lab(Box::new(e)))?;

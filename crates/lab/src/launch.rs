@@ -22,6 +22,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A command to start.
@@ -34,6 +35,8 @@ pub(crate) struct Launch<'a> {
     pub argv: &'a [OsString],
     /// Variables besides those of this process.
     pub env: &'a [(OsString, OsString)],
+    /// Folders that it may write to besides the usual, where it is root's.
+    pub writable: &'a [PathBuf],
     /// Where its input and output go.
     pub output: Output,
 }
@@ -102,7 +105,12 @@ impl Launch<'_> {
         };
         let (lifeline, theirs) = sys::socket_pair().map_err(failed())?;
         let (reading, writing) = sys::pipe().map_err(failed())?;
+        let folder = std::env::current_dir().map_err(LabError::system("the current folder"))?;
+        let writable = user.is_root().then(|| texts(writable(&folder, self.writable))).transpose()?;
+        let writable = writable.as_deref().map(|list| list.iter().map(|t| t.as_ptr()).collect::<Vec<_>>());
+        let folder = texts([folder.into_os_string()])?;
         let orders = Orders {
+            confined: writable.as_deref().map(|list| (list, folder[0].as_ptr())),
             network: self.namespace.as_raw_fd(),
             stdio,
             lifeline: theirs.as_raw_fd(),
@@ -150,7 +158,23 @@ struct User {
     own_name: Option<(u32, u32)>,
 }
 
+/// Where root's commands may write: in the current folder, their home, `/tmp`, and what is named. Not in all of the
+/// machine, where one of these is `/`.
+fn writable(folder: &Path, named: &[PathBuf]) -> Vec<OsString> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let usual = [folder.into(), "/tmp".into(), "/var/tmp".into()].into_iter().chain(home);
+    let all = usual.chain(named.iter().map(|path| folder.join(path)));
+    all.filter(|path: &PathBuf| path.is_dir() && path.parent().is_some())
+        .map(PathBuf::into_os_string)
+        .collect()
+}
+
 impl User {
+    /// Commands are root's own, without capabilities.
+    fn is_root(&self) -> bool {
+        self.account.is_none() && self.own_name.is_none() && sys::effective_ids().0 == 0
+    }
+
     fn own() -> User {
         let outside = outside_ids();
         User {

@@ -141,7 +141,8 @@ impl RunningProgram {
         let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let output = Output::Split { stdout: nowhere.into(), stderr: writing };
-        let running = Launch { namespace, hosts_file, argv: &argv, env: &[], output }.start()?;
+        let running =
+            Launch { namespace, hosts_file, argv: &argv, env: &[], writable: &[], output }.start()?;
         Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, told: false })
     }
 

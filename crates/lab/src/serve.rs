@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,12 +38,20 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Starts them all.
-    pub(crate) fn start(serve: &[Serve], network: &LabNetwork, names: &str) -> Result<Servers, LabError> {
+    pub(crate) fn start(
+        serve: &[Serve],
+        network: &LabNetwork,
+        names: &str,
+        writable: &[PathBuf],
+    ) -> Result<Servers, LabError> {
         let before = match serve.is_empty() {
             true => Vec::new(),
             false => (0..network.namespaces.len()).map(|h| listening(network, h)).collect(),
         };
-        let list = serve.iter().map(|s| ServedCommand::start(s, network, names)).collect::<Result<_, _>>()?;
+        let list = serve
+            .iter()
+            .map(|s| ServedCommand::start(s, network, names, writable))
+            .collect::<Result<_, _>>()?;
         Ok(Servers { list, before })
     }
 
@@ -81,13 +90,19 @@ impl Servers {
 }
 
 impl ServedCommand {
-    fn start(serve: &Serve, network: &LabNetwork, names: &str) -> Result<ServedCommand, LabError> {
+    fn start(
+        serve: &Serve,
+        network: &LabNetwork,
+        names: &str,
+        writable: &[PathBuf],
+    ) -> Result<ServedCommand, LabError> {
         let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
         let launch = Launch {
             namespace: network.namespaces[serve.host].as_fd(),
             hosts_file: names,
             argv: &serve.command,
             env: &[],
+            writable,
             output: Output::Capture(writing),
         };
         let running = launch.start()?;

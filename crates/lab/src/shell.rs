@@ -23,6 +23,7 @@ use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct ShellOptions<'a> {
     pub serve: Vec<Serve>,
     /// Also plays the scenario's flows, once, for the scenario's duration.
     pub flows: bool,
+    /// Folders that commands may write to besides the usual, where root runs them.
+    pub writable: Vec<PathBuf>,
     /// Is told what a user may want to know: servers that failed, settings that had to give way.
     pub notice: Option<&'a mut dyn FnMut(&str)>,
 }
@@ -76,7 +79,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
-    let ShellOptions { seed, host, command, serve, notice, flows } = options;
+    let ShellOptions { seed, host, command, serve, notice, flows, writable } = options;
     let notice: &mut dyn FnMut(&str) = match notice {
         Some(notice) => notice,
         None => &mut |_| (),
@@ -102,7 +105,16 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     }
     let plan = FlowPlan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
-    let job = ShellJob { scenario: &scenario, plan: &plan, defaults: &defaults, seed, host, command, serve };
+    let job = ShellJob {
+        scenario: &scenario,
+        plan: &plan,
+        defaults: &defaults,
+        seed,
+        host,
+        command,
+        serve,
+        writable,
+    };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
     if !unheeded.is_empty() {
         notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
@@ -146,6 +158,7 @@ struct ShellJob<'a> {
     host: usize,
     command: Vec<OsString>,
     serve: Vec<Serve>,
+    writable: Vec<PathBuf>,
 }
 
 impl ShellJob<'_> {
@@ -166,7 +179,7 @@ impl ShellJob<'_> {
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
-            let mut servers = Servers::start(&self.serve, &network, &names)?;
+            let mut servers = Servers::start(&self.serve, &network, &names, &self.writable)?;
             servers.await_listening(&network, tell);
             // Before the clock starts, what comes in waits.
             thread::sleep(clock.until(Time::ZERO));
@@ -227,6 +240,7 @@ impl ShellJob<'_> {
             hosts_file: names,
             argv: &command,
             env: &env,
+            writable: &self.writable,
             output: Output::Inherit,
         };
         let mut running = launch.start()?;

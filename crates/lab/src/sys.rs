@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+mod confine;
 mod init;
 mod interrupt;
 mod process;

@@ -177,6 +177,68 @@ fn commands_have_no_privileges_and_no_way_back() {
     assert!(text.lines().any(|l| l == "tun0"), "{text}");
 }
 
+/// What a command of root's must not do to the machine, each a line of shell that prints nothing where it fails.
+const ESCAPES: &[&str] = &[
+    ": >> /proc/sys/kernel/core_pattern",
+    ": >> /proc/sys/vm/drop_caches",
+    ": >> /proc/sysrq-trigger",
+    "cat /proc/kcore | head -c 1 | grep -q .",
+    "cat /proc/kmsg | head -c 1 | grep -q .",
+    ": >> /dev/kmsg",
+    "head -c 1 /dev/kmsg | grep -q .",
+    "head -c 1 /dev/mem | grep -q .",
+    "ls /dev/?d? /dev/vd? /dev/nvme* 2>/dev/null | grep -q .",
+    "touch /etc/escaped",
+    ": >> /etc/passwd",
+    ": >> /etc/hosts",
+    "touch /usr/local/bin/escaped",
+    "touch /run/escaped",
+    "touch /var/lib/escaped",
+    "mkdir /sys/fs/cgroup/escaped",
+    ": >> /sys/fs/cgroup/cgroup.subtree_control",
+    ": >> /sys/fs/cgroup/cgroup.procs",
+    ": >> /sys/kernel/mm/transparent_hugepage/enabled",
+    "mount -t tmpfs none /mnt",
+    "mount -o remount,rw /",
+    "umount /proc",
+    "unshare -m true",
+    "nsenter --mount=/proc/1/ns/mnt true",
+    "chroot / true",
+    "mknod /tmp/escaped-disk b 254 0",
+    "ip link add escaped type dummy",
+    "kill -0 $PARENT",
+    "hostname escaped",
+    "date -s 2001-01-01",
+    "touch /proc/self/root/etc/escaped",
+    "modprobe dummy",
+];
+
+#[test]
+fn roots_commands_touch_nothing_of_the_machine() {
+    // In a user namespace the machine protects itself by its users.
+    if fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) != 0)
+        || std::env::var_os("SUDO_UID").is_some()
+    {
+        eprintln!("SKIPPED, this needs root without sudo");
+        return;
+    }
+    let said = Said::new("escapes");
+    let tries = ESCAPES.iter().map(|line| format!("( {line} ) > /dev/null 2>&1 && echo 'escaped: {line}'\n"));
+    let allowed = "for at in . /tmp /var/tmp \"$HOME\" /dev/shm; do f=$at/longfat-writable-$$; \
+                   echo x > $f && rm $f && echo \"writable: $at\"; done; echo x > /dev/null && head -c 1 /dev/urandom \
+                   | wc -c; echo done\n";
+    let script: String = tries.chain([allowed.to_string()]).collect();
+    let script = script.replace("$PARENT", &std::process::id().to_string());
+    let Some(_) = run(&format!("exec > {} 2>&1\n{script}", said.path())) else { return };
+    let text = said.text();
+    let escaped: Vec<&str> = text.lines().filter(|l| l.starts_with("escaped")).collect();
+    assert!(escaped.is_empty(), "{escaped:#?}");
+    for at in [".", "/tmp", "/var/tmp", "/dev/shm"] {
+        assert!(text.lines().any(|l| l == format!("writable: {at}")), "{at}: {text}");
+    }
+    assert!(text.ends_with("1\ndone\n"), "{text}");
+}
+
 #[test]
 fn what_a_command_leaves_running_ends_with_it() {
     let _alone = alone();

@@ -9,7 +9,7 @@
 //! command does, when it is killed, or when the other end of its lifeline is closed, which is when
 //! the process that started it is gone, however that ended.
 
-use super::{UserAccount, check, check_size, exit_code};
+use super::{UserAccount, check, check_size, confine, exit_code};
 use std::ffi::CStr;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
@@ -73,6 +73,8 @@ pub struct Orders<'a> {
     pub errors: RawFd,
     /// What stands in `/etc/hosts`.
     pub hosts_file: &'a [u8],
+    /// The folders that may be written to, and the current one, where all else may not be.
+    pub confined: Option<(&'a [*const libc::c_char], *const libc::c_char)>,
     /// Whom to become.
     pub account: Option<&'a UserAccount>,
     /// The lines of `uid_map` and `gid_map` of one more user namespace, in which the caller is
@@ -150,6 +152,9 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         check(libc::setns(o.network, libc::CLONE_NEWNET)).at(LaunchStep::Network)?;
         mounts(o.hosts_file)?;
+        if let Some((writable, folder)) = o.confined {
+            confine::confine(writable, folder).at(LaunchStep::Mounts)?;
+        }
         if o.own_session {
             check(libc::setsid()).at(LaunchStep::Descriptors)?;
         }
@@ -194,16 +199,10 @@ unsafe fn mounts(hosts_file: &[u8]) -> Result<(), Failed> {
         // A daemon that caches names answers with the machine's, not with the scenario's.
         let _ = mount(TMPFS, c"/run/nscd", TMPFS, safe | libc::MS_RDONLY);
         let _ = mount(c"proc", HIDDEN, c"proc", safe);
-        let cgroups = libc::syscall(
-            libc::SYS_open_tree,
-            libc::AT_FDCWD,
-            CGROUPS.as_ptr(),
-            OPEN_TREE_CLONE | libc::O_CLOEXEC as libc::c_uint | libc::AT_RECURSIVE as libc::c_uint,
-        );
+        let cgroups = open_tree(CGROUPS, true);
         // Its own devices; the cgroups, which tell programs how much they may use, stay.
         if mount(c"sysfs", c"/sys", c"sysfs", safe | libc::MS_RDONLY).is_ok() && cgroups >= 0 {
-            let (empty, here) = (c"".as_ptr(), libc::AT_FDCWD);
-            libc::syscall(libc::SYS_move_mount, cgroups, empty, here, CGROUPS.as_ptr(), MOVE_EMPTY_PATH);
+            move_mount(cgroups, CGROUPS);
         }
         // A file with capabilities (often `ping`) would not run at all where it cannot have them;
         // on a mount without setuid it runs without (execve(2), EPERM).
@@ -224,14 +223,29 @@ const OPEN_TREE_CLONE: libc::c_uint = 1;
 const MOVE_EMPTY_PATH: libc::c_uint = 4;
 const MOUNT_ATTR_NOSUID: u64 = 2;
 
+/// A copy of what is mounted there, on a descriptor; negative where there is nothing.
+pub unsafe fn open_tree(path: &CStr, all: bool) -> libc::c_int {
+    let below = if all { libc::AT_RECURSIVE as libc::c_uint } else { 0 };
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as libc::c_uint | below;
+    // SAFETY: the path is terminated.
+    unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) as libc::c_int }
+}
+
+/// Mounts such a copy.
+pub unsafe fn move_mount(tree: libc::c_int, at: &CStr) {
+    let (empty, here) = (c"".as_ptr(), libc::AT_FDCWD);
+    // SAFETY: both texts are terminated.
+    unsafe { libc::syscall(libc::SYS_move_mount, tree, empty, here, at.as_ptr(), MOVE_EMPTY_PATH) };
+}
+
 /// `struct mount_attr` (mount_setattr(2)).
 #[repr(C)]
 #[derive(Default)]
-struct MountAttributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
+pub struct MountAttributes {
+    pub set: u64,
+    pub clear: u64,
+    pub propagation: u64,
+    pub user_namespace: u64,
 }
 
 unsafe fn write_file(path: &CStr, bytes: &[u8], create: libc::c_int) -> io::Result<()> {
