@@ -35,6 +35,8 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
+    /// What this machine's lab can measure.
+    Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
     /// Prints the JSON Schema of scenario files, for editors, or of results or diagnoses.
@@ -43,6 +45,29 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Prints or writes manual pages.
     Man(ManArgs),
+}
+
+/// `longfat lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// What `longfat lab` does.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Measures up to which rate, packet rate and number of links in a row this machine is punctual; takes half a minute.
+    Check(LabCheckArgs),
+}
+
+/// `longfat lab check`.
+#[derive(Debug, Args)]
+pub struct LabCheckArgs {
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `longfat schema`.

@@ -12,6 +12,7 @@ mod keep;
 #[path = "no_lab.rs"]
 #[allow(dead_code)] // what only the lab reads
 mod lab;
+mod lab_check;
 mod load;
 mod manual;
 mod new;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Lab(args) => lab_check::lab(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
