@@ -180,7 +180,7 @@ impl Walker {
             });
         }
         if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {
-            batch.too_big.extend(tcp::too_big(time, net, w));
+            batch.too_big.extend(tcp::too_big(time, batch.packets.len(), net, w));
         }
         tunnel::ip(w, net).map(Inside::Layer)
     }
