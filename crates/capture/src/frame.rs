@@ -1,6 +1,6 @@
 //! A packet's headers as data, and as the bytes of RFC 791, RFC 9293, RFC 768 and RFC 792.
 
-use crate::{Addr, Endpoint, PacketOptions, TcpPacket, TooBig};
+use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket, TooBig};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::BitOr;
@@ -252,6 +252,7 @@ impl Frame {
             id: self.id,
             ttl: self.ttl,
             ecn: self.ecn,
+            fragments: PacketFragments::default(),
             options,
         })
     }

@@ -389,8 +389,8 @@ impl SimRun<'_> {
         while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, packet);
         }
-        while let Some(bounced) = self.network.bounced.pop() {
-            self.bounce(bounced);
+        while !self.network.bounced.is_empty() {
+            std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
         }
         while let Some(way) = self.network.touched.pop() {
             if let Some(tap) = &mut self.options.tap {

@@ -65,6 +65,11 @@ pub fn read(mut reader: CaptureReader) -> Diagnosis {
 }
 
 impl Judge {
+    /// What this build says of what a tracker was given.
+    pub fn said(tracker: Tracker) -> Diagnosis {
+        said(tracker, FileInfo::default())
+    }
+
     /// `program`, or this build's library.
     ///
     /// # Errors

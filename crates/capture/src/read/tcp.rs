@@ -4,7 +4,7 @@ use super::TooBig;
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use crate::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
+use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
 /// Appends the packet whose TCP header stands at `w.at`.
@@ -62,6 +62,7 @@ static EMPTY: TcpPacket = TcpPacket {
     id: 0,
     ttl: 0,
     ecn: 0,
+    fragments: PacketFragments { count: 0, torn: false, fits: 0 },
     options: PacketOptions {
         mss: None,
         wscale: None,
