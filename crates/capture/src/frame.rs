@@ -344,7 +344,9 @@ impl Frame {
         // Pseudo-header: addresses, protocol, length (RFC 9293 section 3.1); zeros add nothing.
         let pseudo = match protocol {
             ICMP => 0,
-            _ => add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets()),
+            _ => {
+                add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets())
+            }
         };
         let mut sum = checksum(add_words(pseudo, &transport));
         if protocol == UDP && sum == 0 {

@@ -12,4 +12,6 @@ mod read;
 pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooBigFrame, UdpFrame};
 pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
-pub use read::{Batch, CaptureReader, Captured, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig};
+pub use read::{
+    Batch, CaptureReader, Captured, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig,
+};

@@ -454,7 +454,9 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
     let others: Vec<&Track> = match t.too_big.is_empty() {
         true => Vec::new(),
-        false => beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect(),
+        false => {
+            beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
+        }
     };
     let stalls = SizeStall::all(t, &others);
     let mut outages = outages::outages(t, rtt, beside.silences);

@@ -164,7 +164,11 @@ impl SimNetwork {
         while at != to {
             let way = self.next[at * self.hosts + to];
             // Nothing else goes to a host that sends datagrams only: then the ways there are not known.
-            at = if way == u32::MAX || hosts.len() > self.hosts { to } else { self.ways[way as usize].hosts[1] };
+            at = if way == u32::MAX || hosts.len() > self.hosts {
+                to
+            } else {
+                self.ways[way as usize].hosts[1]
+            };
             hosts.push(at);
         }
         hosts

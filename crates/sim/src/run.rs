@@ -491,7 +491,10 @@ impl SimRun<'_> {
         if let Some(tap) = &mut self.options.tap {
             let (from, to) = self.flows.ends_of(number);
             let refusal = SizeRefusal { packet: &packet, mtu, router, from, to };
-            self.network.passed(router, from).into_iter().for_each(|host| tap.too_big(self.now, host, &refusal));
+            self.network
+                .passed(router, from)
+                .into_iter()
+                .for_each(|host| tap.too_big(self.now, host, &refusal));
         }
         if number as usize >= self.flows.ends.len() {
             return;

@@ -165,7 +165,7 @@ impl Direction {
             self.unstick(now);
         }
         let segments = if probes { 1 } else { self.sizes.segments(p.len) };
-        if probes {
+        if probes && self.stuck.probe.is_none_or(|probe| probe.len < p.len) {
             self.stuck.probe = Some(SentProbe { seq, len: p.len, time: now });
         }
         self.count(p, segments);

@@ -395,7 +395,11 @@ const NARROW: &str = r#"{ kind = "tunnel", overhead = 24, mtu = 1500, icmp = ICM
 #[test]
 fn a_router_tells_the_sender_that_a_packet_was_too_big() {
     let Some((read, sent)) = refused(true, "", NARROW) else { return };
-    assert_eq!((read[0].len(), &read[1], read[2].len()), (10, &read[0], 0), "the first window, behind a and m");
+    assert_eq!(
+        (read[0].len(), &read[1], read[2].len()),
+        (10, &read[0], 0),
+        "the first window, behind a and m"
+    );
     // What a sent first arrives at m after 5 ms; the message takes no time.
     let large: Vec<_> = sent.iter().filter(|s| s.1 == 1500).collect();
     for (line, (at, size, seq)) in read[0].iter().zip(large) {

@@ -133,24 +133,47 @@ fn both_ways(wire: fn(&Seen) -> Fate) -> FlowDiagnosis {
     f
 }
 
-/// Nothing passes, or nothing of the sender: no black hole, whatever the receiver sends.
+/// Nothing passes for a while, or nothing of the sender: no black hole, whatever the receiver sends.
 #[test]
 fn a_path_that_is_gone_is_an_outage() {
-    let gone = |s: &Seen| s.at >= at(FALLS);
-    let all = both_ways(|s| if s.at >= at(FALLS) { Fate::Lost } else { Fate::Arrive });
-    assert_eq!((all.cause, share(&all, Cause::BlackHole)), (Cause::Outage, 0.0), "{:?}", all.causes);
-    let one = both_ways(|s| if s.forward && s.at >= at(FALLS) { Fate::Lost } else { Fate::Arrive });
+    fn gone(s: &Seen) -> bool {
+        s.at >= at(FALLS) && s.at < at(FALLS + 5_000)
+    }
+    let all = both_ways(|s| if gone(s) { Fate::Lost } else { Fate::Arrive });
+    assert!(share(&all, Cause::Outage) > 0.3 && share(&all, Cause::BlackHole) == 0.0, "{:?}", all.causes);
+    let one = both_ways(|s| if s.forward && gone(s) { Fate::Lost } else { Fate::Arrive });
     assert_eq!(share(&one, Cause::BlackHole), 0.0, "{:?}", one.causes);
-    // For a while, and with small messages.
+    // With small messages.
     let mut p = pair(MtuProbing::OnBlackhole);
-    p.wire(move |s| if gone(s) && s.at < at(FALLS + 1_500) { Fate::Lost } else { Fate::Arrive });
+    p.wire(|s| if gone(s) { Fate::Lost } else { Fate::Arrive });
     p.connect();
     for _ in 0..110 {
         p.write(3_000);
         p.run(ms(100));
     }
-    let f = said(captured(&p, 0, |s| gone(s) && s.at < at(FALLS + 1_500)), 40_000);
+    let f = said(captured(&p, 0, gone), 40_000);
+    println!("{:?} {:?}", f.causes, f.measures);
     assert_eq!(share(&f, Cause::BlackHole), 0.0, "{:?}", f.causes);
+}
+
+/// A search for the path's MTU through a window that fills no queue: all that is lost is what it tried (RFC 4821 section
+/// 7.6.1: that is no sign of congestion).
+#[test]
+fn a_segment_that_was_tried_and_lost_is_no_random_loss() {
+    let client = Stack { mtu_probing: Some(MtuProbing::OnBlackhole), ..Stack::default() };
+    let server = Stack { receive_window: Some(units::Bytes::new(50_000)), ..Stack::default() };
+    let mut p = Pair::with("cubic", &client, &server);
+    p.wire(|s| if s.segment.ip_bytes() > 1_476 { Fate::Lost } else { Fate::Arrive });
+    p.connect();
+    p.write(8_000_000);
+    p.run(ms(15_000));
+    assert_eq!(p.client.tx.s.mss, 1421);
+    let f = said(captured(&p, 0, nothing), 40_000);
+    println!("{:?} {:?}", f.causes, f.measures);
+    assert_eq!(f.measures.mss_bytes, 1421);
+    let lost = share(&f, Cause::RandomLoss) + share(&f, Cause::Congestion) + share(&f, Cause::Policed);
+    assert_eq!(lost, 0.0, "{:?}", f.causes);
+    assert_eq!(f.cause, Cause::ReceiveWindow, "{:?}", f.causes);
 }
 
 /// Nothing of an upload shows what it is; another flow's small packets do.

@@ -110,7 +110,9 @@ impl Fragments {
 
     /// Passes on the oldest with the length that is known of it.
     fn give_up(&mut self, batch: &mut Batch) {
-        if let Some(HeldFragments { first: Some((packet, header)), end, count, .. }) = self.waiting.pop_front() {
+        if let Some(HeldFragments { first: Some((packet, header)), end, count, .. }) =
+            self.waiting.pop_front()
+        {
             // Where no other packet was complete either, the capture does not have later fragments at all.
             let fragments = PacketFragments { count, torn: self.completed > 0, ..packet.fragments };
             batch.packets.push(TcpPacket { len: end.saturating_sub(header), fragments, ..packet });

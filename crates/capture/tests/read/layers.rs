@@ -164,7 +164,8 @@ fn where_later_fragments_are_missing_packets_are_not_held_up() {
 fn a_packet_that_misses_a_fragment_is_torn_where_others_have_all() {
     let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
     let all = frames(1, vec![a1, a2, a3, b1, b2, c1]);
-    let got: Vec<_> = all.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
+    let got: Vec<_> =
+        all.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
     assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
 }
 
@@ -179,7 +180,10 @@ fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
     ];
     let all = frames(1, parts.to_vec());
     let [packet] = all.packets[..] else { panic!("{:?}", all.info) };
-    assert_eq!((packet.len, packet.fragments), (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 }));
+    assert_eq!(
+        (packet.len, packet.fragments),
+        (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 })
+    );
     let whole = frames(1, vec![ethernet(0x0800, &ipv4(47, &outer))]);
     assert_eq!(whole.packets[0].fragments, PacketFragments::default());
 }

@@ -60,6 +60,11 @@ pub struct StuckSegments {
     pub over: Vec<TooBigSpan>,
     /// The one that goes on.
     open: Option<TooBigSpan>,
+    /// A smaller segment that was sent in it has arrived.
+    small_arrived: bool,
+    /// The sender has cut segments in it, and ran into a timeout all the same.
+    cut: bool,
+    cut_in_vain: bool,
     /// New data of the receiver late in it, and whether the receiver sent something again.
     heard: u32,
     heard_again: bool,
@@ -93,13 +98,15 @@ impl StuckSegments {
         if s.len.is_multiple_of(span.size) {
             self.open = None; // That was another matter.
         } else {
-            span.smaller_passed |= s.len < span.size && s.time > span.from;
+            self.small_arrived |= s.len < span.size && s.time > span.from;
         }
     }
 
     /// `first` was sent again, or a piece of it by `p`.
     pub fn sent_again(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
-        let Some((probe, first)) = self.probe.zip(first).filter(|(probe, s)| s.seq == probe.seq) else { return };
+        let Some((probe, first)) = self.probe.zip(first).filter(|(probe, s)| s.seq == probe.seq) else {
+            return;
+        };
         self.probe = None;
         if first.sent == 1 && p.len < probe.len && self.lost_probes.len() < MOST_PROBES {
             self.lost_probes.push(probe.time);
@@ -205,9 +212,14 @@ impl Direction {
         let timeout = timer && kind == PacketKind::Timeout;
         let last = self.board.list.get(self.board.find(end - 1));
         let cut = !p.len.is_multiple_of(mss) && last.is_some_and(|s| s.end() > end && !s.is_unseen());
-        // Small ones, or the handshake, came through before; if larger ones did, that says nothing of now.
-        let smaller_passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss);
         let again = timeout && p.len == mss && first.len >= mss;
+        self.stuck.cut_in_vain |= timeout && self.stuck.cut;
+        // Small ones, or the handshake, came through before; if larger ones did, that says nothing of now. A small one that
+        // was sent behind full ones, and arrived while they are sent again and again, does.
+        let mut outstanding = self.board.list.iter().take(LOOKED_AT);
+        let behind = |s: &SentSegment| s.sacked && s.sent == 1 && s.len < mss;
+        let smaller_passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss)
+            || again && (self.stuck.small_arrived || outstanding.any(behind));
         if !cut && !again {
             return;
         }
@@ -220,6 +232,7 @@ impl Direction {
         }
         if self.stuck.open.is_none() {
             (self.stuck.heard, self.stuck.heard_again) = (0, false);
+            (self.stuck.cut, self.stuck.cut_in_vain, self.stuck.small_arrived) = (false, false, false);
         }
         let span = self.stuck.open.get_or_insert(TooBigSpan {
             from,
@@ -230,7 +243,9 @@ impl Direction {
             smaller_passed,
         });
         (span.to, span.timeouts) = (now, span.timeouts + timeout as u32);
+        span.smaller_passed |= smaller_passed;
         if cut {
+            self.stuck.cut = true;
             // Of a packet that holds several (segmentation offload), what follows must say how large they are.
             self.sizes.propose(p.len);
         }
@@ -253,12 +268,9 @@ impl Direction {
         if let Some(span) = self.stuck.open.take().filter(|s| now.since(s.to) <= soon)
             && self.stuck.over.len() < MOST
         {
-            self.stuck.over.push(TooBigSpan {
-                to: now,
-                fits: self.sizes.mss,
-                smaller_passed: true,
-                ..span
-            });
+            // The first smaller one came through, or it was not the size.
+            let smaller_passed = span.smaller_passed || !self.stuck.cut_in_vain;
+            self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, smaller_passed, ..span });
         }
     }
 
