@@ -84,7 +84,7 @@ fn a_black_hole_without_end_and_one_that_probing_ends() {
     assert!(share(&f, Cause::BlackHole) > 0.2, "{:?}", f.causes);
     assert_eq!(share(&f, Cause::Outage), 0.0, "{:?}", f.causes);
     let m = &f.measures;
-    assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1024, None));
+    assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1421, None));
 }
 
 /// Full packets that fit; a path that goes for seconds; fragments, which the sender does not see.
