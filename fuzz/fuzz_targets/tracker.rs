@@ -126,7 +126,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for b in bytes.chunks_exact(EACH) {
         if b[1] == 255 {
             let report =
-                TooBig { time: Time::from_nanos(time), from: end(b[2]), to: end(b[3]), mtu: Some(b[4] as u32) };
+                TooBig { time: Time::from_nanos(time), behind: 0, from: end(b[2]), to: end(b[3]), mtu: Some(b[4] as u32) };
             tracker.too_big(&report);
         }
         tracker.packets(&[packet(b, &mut time)]);

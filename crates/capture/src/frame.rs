@@ -1,6 +1,6 @@
-//! A packet's headers as data, and as the bytes of RFC 791, RFC 9293 and RFC 768.
+//! A packet's headers as data, and as the bytes of RFC 791, RFC 9293, RFC 768 and RFC 792.
 
-use crate::{Addr, Endpoint, PacketOptions, TcpPacket};
+use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket, TooBig};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::BitOr;
@@ -9,6 +9,12 @@ use units::Time;
 const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
+/// What an ICMP message quotes at least: the IP header and 8 bytes behind it (RFC 792).
+const QUOTED: usize = IP_HEADER + 8;
+/// Protocol numbers.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// What a TCP header can hold of options (RFC 9293 section 3.1: data offset of at most 15 words).
 const MOST_OPTIONS: usize = 40;
 
@@ -40,6 +46,17 @@ pub enum Payload {
     Tcp(TcpFrame),
     /// A UDP datagram.
     Udp(UdpFrame),
+    /// ICMP: a packet was too big.
+    TooBig(TooBigFrame),
+}
+
+/// ICMP "fragmentation needed" (RFC 792 type 3 code 4; RFC 1191 section 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TooBigFrame {
+    /// The MTU of the next hop, bytes.
+    pub mtu: u16,
+    /// The packet's IP header and the first bytes behind it, ports and sequence number.
+    pub quoted: Vec<u8>,
 }
 
 /// A TCP segment's header.
@@ -235,7 +252,44 @@ impl Frame {
             id: self.id,
             ttl: self.ttl,
             ecn: self.ecn,
+            fragments: PacketFragments::default(),
             options,
+        })
+    }
+
+    /// The message of a router at `router` to whoever sent this packet: it is too big for a next hop that carries
+    /// `mtu` bytes.
+    pub fn refused(&self, router: Ipv4Addr, mtu: u32) -> Result<Frame, FrameError> {
+        let mut quoted = self.headers()?.0;
+        quoted.truncate(QUOTED);
+        let mtu = mtu.min(u16::MAX.into()) as u16;
+        Ok(Frame {
+            src: router,
+            dst: self.src,
+            id: 0,
+            dscp: 0,
+            ecn: 0,
+            ttl: 64,
+            payload: Payload::TooBig(TooBigFrame { mtu, quoted }),
+            ..*self
+        })
+    }
+
+    /// What a reader makes of an ICMP message about a TCP packet, as [`CaptureReader`](crate::CaptureReader) does.
+    pub fn too_big(&self) -> Option<TooBig> {
+        let Payload::TooBig(TooBigFrame { mtu, quoted }) = &self.payload else { return None };
+        let ip: &[u8; QUOTED] = quoted.first_chunk()?;
+        let end = |addr: usize, port: usize| Endpoint {
+            addr: Addr::v4([ip[addr], ip[addr + 1], ip[addr + 2], ip[addr + 3]]),
+            port: u16::from_be_bytes([ip[port], ip[port + 1]]),
+        };
+        let mtu = Some(u32::from(*mtu)).filter(|mtu| *mtu > 0);
+        (ip[9] == TCP).then(|| TooBig {
+            time: self.time,
+            behind: 0,
+            from: end(12, IP_HEADER),
+            to: end(16, IP_HEADER + 2),
+            mtu,
         })
     }
 
@@ -276,13 +330,10 @@ impl Frame {
 
     /// The headers' bytes, checksums right for a payload of zeros, and the packet's whole length.
     pub fn headers(&self) -> Result<(Vec<u8>, u32), FrameError> {
-        let mut transport = match &self.payload {
-            Payload::Tcp(tcp) => tcp_header(tcp),
-            Payload::Udp(udp) => udp_header(udp),
-        };
-        let (protocol, checksum_at, payload) = match &self.payload {
-            Payload::Tcp(tcp) => (6, 16, tcp.payload_len),
-            Payload::Udp(udp) => (17, 6, udp.payload_len),
+        let (mut transport, protocol, checksum_at, payload) = match &self.payload {
+            Payload::Tcp(tcp) => (tcp_header(tcp), TCP, 16, tcp.payload_len),
+            Payload::Udp(udp) => (udp_header(udp), UDP, 6, udp.payload_len),
+            Payload::TooBig(report) => (icmp(report), ICMP, 2, 0),
         };
         let segment = transport.len() as u64 + payload as u64;
         let bytes = IP_HEADER as u64 + segment;
@@ -291,10 +342,14 @@ impl Frame {
             transport[4..6].copy_from_slice(&(segment as u16).to_be_bytes());
         }
         // Pseudo-header: addresses, protocol, length (RFC 9293 section 3.1); zeros add nothing.
-        let pseudo =
-            add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets());
+        let pseudo = match protocol {
+            ICMP => 0,
+            _ => {
+                add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets())
+            }
+        };
         let mut sum = checksum(add_words(pseudo, &transport));
-        if protocol == 17 && sum == 0 {
+        if protocol == UDP && sum == 0 {
             sum = 0xffff; // RFC 768: zero means "no checksum".
         }
         transport[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
@@ -330,6 +385,15 @@ fn tcp_header(tcp: &TcpFrame) -> Vec<u8> {
     b.extend(tcp.window.to_be_bytes());
     b.extend([0; 4]);
     b.extend(options);
+    b
+}
+
+/// With a checksum of zero.
+fn icmp(report: &TooBigFrame) -> Vec<u8> {
+    let mut b = vec![3, 4, 0, 0, 0, 0];
+    b.extend(report.mtu.to_be_bytes());
+    b.extend(&report.quoted);
+    b.resize(b.len().next_multiple_of(2), 0);
     b
 }
 

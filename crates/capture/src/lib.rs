@@ -9,7 +9,9 @@ mod packet;
 mod pcap;
 mod read;
 
-pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
-pub use packet::{Addr, Endpoint, PacketOptions, TcpPacket};
+pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooBigFrame, UdpFrame};
+pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
-pub use read::{Batch, CaptureReader, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig};
+pub use read::{
+    Batch, CaptureReader, Captured, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig,
+};

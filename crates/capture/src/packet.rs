@@ -83,8 +83,21 @@ pub struct TcpPacket {
     pub ttl: u8,
     /// The two ECN bits.
     pub ecn: u8,
+    /// The IP fragments that it came in.
+    pub fragments: PacketFragments,
     /// Options, as far as they were captured.
     pub options: PacketOptions,
+}
+
+/// The IP fragments of a packet (RFC 791 section 2.3, RFC 8200 section 4.5), or of the tunnel's packet around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketFragments {
+    /// How many were captured; 0 of a packet that came whole.
+    pub count: u8,
+    /// Some were not, though those of other packets were: it will not arrive.
+    pub torn: bool,
+    /// The largest packet that would have come whole, bytes of IP, to the 8 bytes that fragments are cut by.
+    pub fits: u16,
 }
 
 /// TCP options of a captured packet.

@@ -45,7 +45,31 @@ pub struct Batch {
     pub too_big: Vec<TooBig>,
 }
 
+/// What a [`Batch`] holds, in the capture's order.
+#[derive(Clone, Copy, Debug)]
+pub enum Captured<'a> {
+    /// TCP packets, one after the other.
+    Packets(&'a [TcpPacket]),
+    /// An ICMP report.
+    TooBig(&'a TooBig),
+}
+
 impl Batch {
+    /// All of it in the capture's order.
+    pub fn in_order(&self) -> impl Iterator<Item = Captured<'_>> {
+        let mut from = 0;
+        let mut packets = move |to: usize| {
+            let part = self.packets.get(from..to).unwrap_or_default();
+            from = from.max(to);
+            (!part.is_empty()).then_some(Captured::Packets(part))
+        };
+        let reports = self.too_big.iter().map(Some).chain([None]);
+        reports.flat_map(move |report| {
+            let to = report.map_or(self.packets.len(), |r| r.behind.min(self.packets.len()));
+            [packets(to), report.map(Captured::TooBig)].into_iter().flatten()
+        })
+    }
+
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
         self.packets.clear();
@@ -58,6 +82,8 @@ impl Batch {
 pub struct TooBig {
     /// When the report was captured.
     pub time: Time,
+    /// How many packets of its batch came before it.
+    pub behind: usize,
     /// Where the packet came from.
     pub from: Endpoint,
     /// Where it was to go.

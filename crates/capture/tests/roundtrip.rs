@@ -1,6 +1,9 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
-use capture::{Batch, CaptureReader, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
+use capture::{
+    Batch, CaptureReader, Captured, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, TooBig,
+    UdpFrame,
+};
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use std::io::Cursor;
 use std::net::Ipv4Addr;
@@ -218,4 +221,32 @@ fn tshark_finds_nothing_wrong() {
     assert_eq!(rows[3], "0.061000007,1500,1448,");
     assert_eq!(rows[6], "0.092000007,64,0,1");
     assert_eq!(rows[9], "4.200000000,1500,,");
+}
+
+/// The message about a packet, as it is said and as it is read, between the packets that it came between.
+#[test]
+fn what_icmp_says_is_read_in_its_place() {
+    let frames = story();
+    let router = Ipv4Addr::new(10, 0, 0, 9);
+    let refuse = |of: usize, mtu| frames[of].refused(router, mtu).unwrap();
+    let written: Vec<Frame> =
+        [&frames[..4], &[refuse(3, 1400)], &frames[4..9], &[refuse(9, 1400), refuse(5, 70_000)]].concat();
+    let input = Box::new(Cursor::new(pcap(&written)));
+    let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
+    while reader.fill(&mut batch) {}
+    let said: Vec<_> = written.iter().filter_map(Frame::too_big).collect();
+    assert_eq!(
+        (said.len(), said[0].mtu, said[1].mtu),
+        (2, Some(1400), Some(65_535)),
+        "not about the datagram"
+    );
+    assert_eq!(batch.too_big.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
+    let read: Vec<_> = batch.too_big.iter().map(|t| TooBig { behind: 0, ..*t }).collect();
+    assert_eq!(read, said);
+    let order: Vec<usize> = batch
+        .in_order()
+        .map(|next| if let Captured::Packets(packets) = next { packets.len() } else { 0 })
+        .collect();
+    assert_eq!(order, [4, 0, 5, 0]);
+    assert!(frames.iter().all(|f| f.too_big().is_none()));
 }

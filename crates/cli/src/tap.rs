@@ -5,7 +5,7 @@ use capture::PcapWriter;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;
-use sim::{Passage, Tap};
+use sim::{Passage, SizeRefusal, Tap};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -81,6 +81,14 @@ impl Tap for PcapTap {
     ) {
         let file = self.files.get_mut(host).filter(|_| self.failed.is_none());
         if let Some((file, frame)) = file.zip(self.encoder.frame(now, packet, from, to)) {
+            self.failed = file.write(&frame).err();
+        }
+    }
+
+    fn too_big(&mut self, now: Time, host: usize, r: &SizeRefusal<'_>) {
+        let file = self.files.get_mut(host).filter(|_| self.failed.is_none());
+        let frame = self.encoder.too_big(now, r.packet, (r.router, r.mtu), r.from, r.to);
+        if let Some((file, frame)) = file.zip(frame) {
             self.failed = file.write(&frame).err();
         }
     }

@@ -99,6 +99,8 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
             both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
             reverse_full: full_of.get(&(to, from)).cloned(),
+            tracks: &tracks,
+            same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -246,6 +248,9 @@ struct PathContext<'a> {
     /// When a link of the other way was full.
     reverse_full: Option<TimeSpans>,
     full: losses::QueueLossSigns,
+    tracks: &'a [Track],
+    /// Which of them go from this flow's sender to its receiver.
+    same_way: &'a [usize],
 }
 
 /// Its hosts, whoever sends.
@@ -447,7 +452,13 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let limiter = through.as_ref().map(|l| l.found);
     let limiter =
         limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
-    let stalls = SizeStall::all(t);
+    let others: Vec<&Track> = match t.too_big.is_empty() {
+        true => Vec::new(),
+        false => {
+            beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
+        }
+    };
+    let stalls = SizeStall::all(t, &others);
     let mut outages = outages::outages(t, rtt, beside.silences);
     // The path was there for smaller packets.
     outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));

@@ -315,13 +315,22 @@ pub struct Measures {
     /// ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there.
     #[serde(default)]
     pub icmp_too_big: u64,
-    /// The largest IP packet that the path carries, bytes, as ICMP said or as the size shows that full segments fell to;
-    /// absent where neither did.
+    /// The largest IP packet that the path carries, bytes, as ICMP said, as the size shows that full segments fell to, or
+    /// (to 8 bytes) as fragments show; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_mtu_bytes: Option<u32>,
     /// Payload of a full segment before it fell in the midst of the connection; absent where it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mss_before_bytes: Option<u32>,
+    /// Packets that came in IP fragments, or in a tunnel's packet that did.
+    #[serde(default)]
+    pub fragmented_packets: u64,
+    /// Their fragments.
+    #[serde(default)]
+    pub fragments: u64,
+    /// Of these packets those of which some fragments never came.
+    #[serde(default)]
+    pub torn_packets: u64,
     /// Both ends agreed on ECN.
     pub ecn: bool,
     /// Data packets marked before the capture (CE).

@@ -14,4 +14,4 @@ mod relayed;
 mod run;
 mod unrest;
 
-pub use run::{Passage, SimOptions, Tap, run};
+pub use run::{Passage, SimOptions, SizeRefusal, Tap, run};

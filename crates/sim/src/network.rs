@@ -17,6 +17,15 @@ pub struct HostArrival {
     pub packet: Packet<Segment>,
 }
 
+/// A packet that was too big for the path, of which its sender is to be told.
+pub struct BouncedPacket {
+    pub packet: Packet<Segment>,
+    /// What would have fit, bytes of IP.
+    pub mtu: u32,
+    /// The host that had sent it on to where it did not fit.
+    pub router: u32,
+}
+
 /// The topology.
 pub struct SimNetwork {
     pub ways: Vec<LinkWay<Segment>>,
@@ -28,8 +37,8 @@ pub struct SimNetwork {
     outbox: Outbox<Segment>,
     /// Packets at hosts, to be handled now, in order.
     pub arrivals: VecDeque<HostArrival>,
-    /// Packets too big for the path: (packet, mtu).
-    pub bounced: Vec<(Packet<Segment>, u32)>,
+    /// Packets too big for the path.
+    pub bounced: Vec<BouncedPacket>,
     /// Fragments seen (one bit each) of packets that no tunnel end has joined.
     partial: BTreeMap<u64, u64>,
     /// Data packets the path dropped, of each directed flow.
@@ -118,8 +127,9 @@ impl SimNetwork {
             if !self.outbox.dropped.is_empty() {
                 self.count_lost();
             }
+            let router = self.ways[way as usize].hosts[0] as u32;
             for (_, packet, mtu) in self.outbox.bounced.drain(..) {
-                self.bounced.push((packet, mtu));
+                self.bounced.push(BouncedPacket { packet, mtu, router });
             }
         }
         self.touched.push(way);
@@ -145,6 +155,23 @@ impl SimNetwork {
                 dropped.insert(packet.body.seq);
             }
         }
+    }
+
+    /// The hosts that a message from host `from` to host `to` passes, both among them.
+    pub fn passed(&self, from: usize, to: usize) -> Vec<usize> {
+        let mut hosts = vec![from];
+        let mut at = from;
+        while at != to {
+            let way = self.next[at * self.hosts + to];
+            // Nothing else goes to a host that sends datagrams only: then the ways there are not known.
+            at = if way == u32::MAX || hosts.len() > self.hosts {
+                to
+            } else {
+                self.ways[way as usize].hosts[1]
+            };
+            hosts.push(at);
+        }
+        hosts
     }
 
     /// Conservation: what entered an element left it, was dropped or is held, and what an element

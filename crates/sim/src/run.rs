@@ -3,7 +3,7 @@
 use crate::agenda::Agenda;
 use crate::collect::Collector;
 use crate::flows::{FlowKind, SimFlows, ip_bytes};
-use crate::network::{HostArrival, SimNetwork};
+use crate::network::{BouncedPacket, HostArrival, SimNetwork};
 use crate::unrest::RestlessHosts;
 use chains::NumberSet;
 use path::{Ecn, Packet};
@@ -37,6 +37,12 @@ pub trait Tap {
         to: usize,
     );
 
+    /// A host sees a message on its way to the sender of a packet that was too big: it passes all hosts at the same
+    /// time, that of the packet.
+    fn too_big(&mut self, now: Time, host: usize, refusal: &SizeRefusal<'_>) {
+        let _ = (now, host, refusal);
+    }
+
     /// Whether [`Tap::stage`] is to be called; asked once, before the run.
     fn watches_stages(&self) -> bool {
         false
@@ -63,6 +69,21 @@ pub struct Passage<'a> {
     /// As it was then.
     pub packet: &'a Packet<Segment>,
     /// Ends of the connection, as in [`Tap::packet`].
+    pub from: usize,
+    /// The other.
+    pub to: usize,
+}
+
+/// A router's message that a packet was too big (ICMP "fragmentation needed", RFC 1191).
+pub struct SizeRefusal<'a> {
+    /// The packet.
+    pub packet: &'a Packet<Segment>,
+    /// What would have fit, bytes of IP.
+    pub mtu: u32,
+    /// The router, which sent the packet on to where it did not fit; the packet's sender where that is a link of its
+    /// own.
+    pub router: usize,
+    /// Who sent the packet, and for whom it was, as in [`Tap::packet`].
     pub from: usize,
     /// The other.
     pub to: usize,
@@ -368,8 +389,8 @@ impl SimRun<'_> {
         while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, packet);
         }
-        while let Some((packet, mtu)) = self.network.bounced.pop() {
-            self.bounce(packet.flow, mtu);
+        while !self.network.bounced.is_empty() {
+            std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
         }
         while let Some(way) = self.network.touched.pop() {
             if let Some(tap) = &mut self.options.tap {
@@ -463,9 +484,18 @@ impl SimRun<'_> {
         self.arm_end(end);
     }
 
-    /// The sender of directed flow `number` learns that its packets are too big: at once, the message
-    /// takes no time and is never lost. Datagram sources do not listen.
-    fn bounce(&mut self, number: u32, mtu: u32) {
+    /// A packet's sender learns that it was too big: at once, the message takes no time and is never lost. Datagram
+    /// sources do not listen.
+    fn bounce(&mut self, BouncedPacket { packet, mtu, router }: BouncedPacket) {
+        let (number, router) = (packet.flow, router as usize);
+        if let Some(tap) = &mut self.options.tap {
+            let (from, to) = self.flows.ends_of(number);
+            let refusal = SizeRefusal { packet: &packet, mtu, router, from, to };
+            self.network
+                .passed(router, from)
+                .into_iter()
+                .for_each(|host| tap.too_big(self.now, host, &refusal));
+        }
         if number as usize >= self.flows.ends.len() {
             return;
         }

@@ -38,10 +38,31 @@ struct EndpointState {
     ip_bytes: u64,
     acked: bool,
     fin: bool,
+    fragments: FragmentCounts,
     /// Its last packets: what tells them apart, and when they passed.
     recent: [(u64, Time); RECENT],
     next: u8,
     clock: TimestampClock,
+}
+
+/// Packets that came in fragments.
+#[derive(Clone, Copy, Debug, Default)]
+struct FragmentCounts {
+    packets: u64,
+    fragments: u64,
+    torn: u64,
+    /// The least [`capture::PacketFragments::fits`].
+    fits: Option<u16>,
+}
+
+impl FragmentCounts {
+    #[cold]
+    fn count(&mut self, p: &TcpPacket) {
+        self.packets += 1;
+        self.fragments += p.fragments.count as u64;
+        self.torn += p.fragments.torn as u64;
+        self.fits = Some(self.fits.map_or(p.fragments.fits, |fits| fits.min(p.fragments.fits)));
+    }
 }
 
 impl EndpointState {
@@ -136,6 +157,12 @@ impl TrackedConnection {
         if self.is_double(side, p, now) {
             self.duplicates += 1;
             return None;
+        }
+        if p.fragments.count > 0 {
+            self.halves[side].fragments.count(p);
+            if p.fragments.torn {
+                return None; // The receiver never puts it together: it is as lost as one that never came.
+            }
         }
         let last = std::mem::replace(&mut self.last, now);
         let delay = self.delay(side, p, now);
@@ -236,6 +263,9 @@ impl TrackedConnection {
                         (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                     }
                     (timer, segments) = (seen.timer.is_some(), seen.segments);
+                    if let Some(back) = &mut self.data[1 - side] {
+                        back.hear(seen.kind, now);
+                    }
                 }
             }
         } else if let Some(d) = &mut self.data[side] {
@@ -440,6 +470,10 @@ impl TrackedConnection {
             s.counts.too_big += self.too_big[side];
             s.counts.icmp_too_big = self.too_big[side];
             s.counts.duplicate_records = self.duplicates;
+            let cut = &from.fragments;
+            s.counts.fragmented_packets = cut.packets;
+            s.counts.fragments = cut.fragments;
+            s.counts.torn_packets = cut.torn;
             let (bin, bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_packets();
             out.push(Track {
@@ -455,7 +489,9 @@ impl TrackedConnection {
                 mss: s.mss,
                 mss_before: s.mss_before,
                 path_mtu: s.path_mtu,
+                fragment_fits: from.fragments.fits.map(u32::from),
                 too_big: s.too_big,
+                lost_probes: s.lost_probes,
                 header: s.header,
                 outside: s.outside,
                 counts: s.counts,

@@ -23,7 +23,7 @@ use crate::{
     WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
-use size::StuckSegments;
+use size::{SentProbe, StuckSegments};
 use state::{
     AckTrail, AppState, BurstMeter, DataTimes, PauseState, ReceiveWindow, RecoveryState, RttState,
     SegmentSizes, StreamEdges,
@@ -81,6 +81,7 @@ pub struct DirectionEnd {
     pub mss_before: Option<u32>,
     pub path_mtu: Option<u32>,
     pub too_big: Vec<TooBigSpan>,
+    pub lost_probes: Vec<Time>,
     pub header: u32,
     pub outside: u32,
     pub counts: TrackCounts,
@@ -158,11 +159,15 @@ impl Direction {
             self.counts.probes += 1;
             return None;
         }
+        let probes = seq >= self.stream.nxt && self.sizes.is_probe(p);
         self.sizes.learn(p);
         if self.sizes.follow(p) {
             self.unstick(now);
         }
-        let segments = self.sizes.segments(p.len);
+        let segments = if probes { 1 } else { self.sizes.segments(p.len) };
+        if probes && self.stuck.probe.is_none_or(|probe| probe.len < p.len) {
+            self.stuck.probe = Some(SentProbe { seq, len: p.len, time: now });
+        }
         self.count(p, segments);
         let gap = self.times.gap(now);
         let entry = LogEntry {
@@ -399,6 +404,7 @@ impl Direction {
             mss_before: self.sizes.watch.before,
             path_mtu: self.sizes.watch.path_mtu,
             too_big,
+            lost_probes: self.stuck.lost_probes,
             header: self.sizes.header as u32,
             outside: self.sizes.outside as u32,
             counts: self.counts,

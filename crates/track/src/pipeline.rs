@@ -35,8 +35,7 @@ pub fn track_capture(
             }
         });
         for (batch, (at, of)) in filled {
-            tracker.packets(&batch.packets);
-            batch.too_big.iter().for_each(|report| tracker.too_big(report));
+            tracker.batch(&batch);
             // Full only if the reader has enough of them.
             let _ = empty.try_send(batch);
             progress(at, of);

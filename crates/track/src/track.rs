@@ -45,8 +45,14 @@ pub struct Track {
     pub mss_before: Option<u32>,
     /// The least MTU that ICMP named ("fragmentation needed", RFC 1191), bytes.
     pub path_mtu: Option<u32>,
-    /// When full segments did not get through because of their size.
+    /// The largest packet that would have come whole where others came in fragments, bytes of IP to the 8 that fragments
+    /// are cut by; `None` where none did.
+    pub fragment_fits: Option<u32>,
+    /// When full segments did not get through, because of their size as it seems.
     pub too_big: Vec<TooBigSpan>,
+    /// When segments larger than the others were sent that were lost alone, and then sent again in smaller ones: the
+    /// sender tried what the path carries (RFC 4821 section 7.4).
+    pub lost_probes: Vec<Time>,
     /// Bytes of headers a full segment has, IP and TCP.
     pub header: u32,
     /// Bytes that link layer and tunnels add to each packet where it was captured.
@@ -178,6 +184,12 @@ pub struct TrackCounts {
     pub too_big: u64,
     /// Of these, ICMP messages.
     pub icmp_too_big: u64,
+    /// Packets that came in IP fragments, or in a tunnel's packet that did.
+    pub fragmented_packets: u64,
+    /// The fragments.
+    pub fragments: u64,
+    /// Of these packets those of which some fragments never came: they count as lost before the capture.
+    pub torn_packets: u64,
 }
 
 /// Why nothing was sent, as bins count it.
@@ -371,6 +383,8 @@ pub struct TooBigSpan {
     pub fits: Option<u32>,
     /// Timeouts in it.
     pub timeouts: u32,
+    /// Smaller packets of the sender came through meanwhile; where they did not, nothing may have passed at all.
+    pub smaller_passed: bool,
 }
 
 /// Bursts, by size.

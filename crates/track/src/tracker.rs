@@ -1,6 +1,6 @@
 //! The tracker: packets in, what is to know of each direction of each connection out.
 //!
-//! Three verbs: [`Tracker::packet`] (and [`Tracker::too_big`]) in the capture's order; [`Tracker::drain`]
+//! Three verbs: [`Tracker::packet`] and [`Tracker::too_big`] (or [`Tracker::batch`] of both) in the capture's order; [`Tracker::drain`]
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
@@ -10,7 +10,7 @@ use crate::direction::TrackLimits;
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
-use capture::{Endpoint, TcpPacket, TooBig};
+use capture::{Batch, Captured, Endpoint, TcpPacket, TooBig};
 use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long.
@@ -125,6 +125,14 @@ impl Tracker {
         if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
             connection.too_big(side, report.mtu);
         }
+    }
+
+    /// All that a batch holds.
+    pub fn batch(&mut self, batch: &Batch) {
+        batch.in_order().for_each(|next| match next {
+            Captured::Packets(packets) => self.packets(packets),
+            Captured::TooBig(report) => self.too_big(report),
+        });
     }
 
     /// Packets, as [`Tracker::packet`] takes them one by one, but faster where connections are many: most of the

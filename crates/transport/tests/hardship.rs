@@ -4,7 +4,7 @@
 mod pair;
 
 use pair::*;
-use transport::{Profile, Stack};
+use transport::{MtuProbing, Profile, Stack};
 use units::{Bytes, Span, Stream};
 
 fn stacks() -> Vec<Stack> {
@@ -164,4 +164,109 @@ fn no_packet_outgrows_the_mtu() {
         pair.step();
     }
     assert!(pair.log.iter().all(|s| s.segment.ip_bytes() <= 1500));
+}
+
+/// A path that carries less than the first link, and nobody says so.
+fn hole(probing: MtuProbing, carries: u32) -> Pair {
+    let client = Stack { mtu_probing: Some(probing), ..Stack::default() };
+    let mut p = Pair::with("cubic", &client, &Stack::default());
+    p.wire(move |s| if s.segment.ip_bytes() > carries { Fate::Lost } else { Fate::Arrive });
+    p
+}
+
+/// Each size that was larger than all before it, and whether it passed, as `tcp_mtu_probe` of Linux 6.x halves the way from
+/// 1024 bytes to 1448: (1024 + 1448) / 2 = 1236, (1236 + 1448) / 2 = 1342, and so on.
+fn probes(p: &Pair, carries: u32) -> Vec<(u32, bool)> {
+    let mut sizes: Vec<(u32, bool)> = Vec::new();
+    for s in p.data().filter(|s| !s.again && s.at > at(4_500)) {
+        let larger = sizes.iter().filter(|known| known.1).all(|known| s.segment.len > known.0);
+        if s.segment.len > 1024 && larger && sizes.last().is_none_or(|last| last.0 != s.segment.len) {
+            sizes.push((s.segment.len, s.segment.ip_bytes() <= carries));
+        }
+    }
+    sizes
+}
+
+#[test]
+fn the_search_for_the_mtu_goes_up_by_halves() {
+    for (carries, sizes) in [
+        // 1424 bytes of payload: 1434 is too much, 1427 too; 1421 and 1426 are less than 8 apart.
+        (1_476, vec![(1236, true), (1342, true), (1395, true), (1421, true), (1434, false), (1427, false)]),
+        // 1248: 1342 is too much, 1341 - 1236 is halved on.
+        (1_300, vec![(1236, true), (1342, false), (1288, false), (1261, false), (1248, true), (1254, false)]),
+        // Nothing above 1024 but little: 1235, 1129, 1076, 1049, 1036, 1029.
+        (
+            1_080,
+            vec![(1236, false), (1129, false), (1076, false), (1049, false), (1036, false), (1029, false)],
+        ),
+    ] {
+        let mut p = hole(MtuProbing::OnBlackhole, carries).sending(40_000_000);
+        p.finish();
+        assert_eq!(probes(&p, carries), sizes, "{carries}");
+        let last = sizes.iter().filter(|s| s.1).map(|s| s.0).max().unwrap_or(1024);
+        assert_eq!(p.client.tx.s.mss, last);
+        // Lost for their size: no timeout more, no recovery, and each sent again once.
+        let lost = sizes.iter().filter(|s| !s.1).count();
+        assert_eq!(p.client.tx.stats.recoveries, 0, "{carries}");
+        let small = p.resent().iter().filter(|s| s.at > at(4_500)).map(|s| s.segment.len).sum::<u32>();
+        assert_eq!(small, sizes.iter().filter(|s| !s.1).map(|s| s.0).sum::<u32>(), "{carries} {lost}");
+    }
+}
+
+/// `tcp_mtu_probing` = 2 begins with 1024 bytes and finds what everything carries; 0 never looks; what fits less than
+/// `tcp_base_mss` is not looked for.
+#[test]
+fn the_search_begins_as_the_host_is_set() {
+    let mut always = hole(MtuProbing::Always, 1_500).sending(20_000_000);
+    always.finish();
+    let lens = |p: &Pair| p.data().map(|s| s.segment.len).collect::<Vec<_>>();
+    let all = lens(&always);
+    assert_eq!(all[..5], [1024; 5]);
+    assert!((1441..=1448).contains(&always.client.tx.s.mss), "{}", always.client.tx.s.mss);
+    assert!(always.resent().is_empty());
+    for probing in [MtuProbing::Off, MtuProbing::OnBlackhole] {
+        let mut p = hole(probing, 1_500).sending(5_000_000);
+        p.finish();
+        assert!(lens(&p).iter().rev().skip(1).all(|len| *len == 1448));
+    }
+}
+
+/// A window of bytes stays the same when segments grow; what is lost for its size costs nothing.
+#[test]
+fn a_probe_costs_no_window() {
+    let mut p = hole(MtuProbing::OnBlackhole, 1_476).sending(40_000_000);
+    let seen = |p: &Pair| (p.cwnd(), p.client.tx.s.mss, p.client.tx.w.ssthresh);
+    p.run(ms(4_500));
+    let (mut grown, mut before) = (0, seen(&p));
+    while p.client.tx.unacked() > 0 {
+        p.step();
+        let now = seen(&p);
+        assert!(now.2 >= before.2, "ssthresh fell from {} to {}", before.2, now.2);
+        if now.1 > before.1 {
+            // Headers of 52 bytes count (`tcp_mtup_probe_success`); the same ACK opens the window by a packet or two.
+            let bytes = |of: (u32, u32, u32)| i64::from(of.0 * (of.1 + 52));
+            let packets = (bytes(now) - bytes(before)) / i64::from(now.1 + 52);
+            assert!((-1..=2).contains(&packets), "{before:?} {now:?}");
+            grown += 1;
+        }
+        before = now;
+    }
+    assert_eq!(grown, 4);
+}
+
+/// What the path did not carry it may carry ten minutes later (`tcp_probe_interval`).
+#[test]
+fn a_larger_mtu_is_found_in_the_end() {
+    let client = Stack { mtu_probing: Some(MtuProbing::OnBlackhole), ..Stack::default() };
+    let mut p = Pair::with("cubic", &client, &Stack::default());
+    p.wire(|s| if s.at < at(60_000) && s.segment.ip_bytes() > 1_300 { Fate::Lost } else { Fate::Arrive });
+    p.connect();
+    for _ in 0..70 {
+        p.write(400_000);
+        p.run(ms(10_000));
+        if p.now == at(590_000) {
+            assert_eq!(p.client.tx.s.mss, 1248);
+        }
+    }
+    assert!(p.client.tx.s.mss > 1_440, "{}", p.client.tx.s.mss);
 }

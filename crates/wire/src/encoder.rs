@@ -58,6 +58,21 @@ impl Encoder {
             payload,
         })
     }
+
+    /// The message to a packet's sender that it was too big for what follows host `router`, which carries `mtu` bytes.
+    /// It is from that host; if that is the sender itself, from where the packet was to go, as on the kernel's clock.
+    /// `None` as in [`Encoder::frame`].
+    pub fn too_big(
+        &self,
+        now: Time,
+        packet: &Packet<Segment>,
+        (router, mtu): (usize, u32),
+        from: usize,
+        to: usize,
+    ) -> Option<Frame> {
+        let router = if router == from { to } else { router };
+        self.frame(now, packet, from, to)?.refused(address(router), mtu).ok()
+    }
 }
 
 /// Source and destination port of what has this number. The simulator numbers the ends of connections: even ones

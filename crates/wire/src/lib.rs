@@ -11,6 +11,7 @@
 //! | IP identification | the packet's number in the run, modulo 2^16 |
 //! | window | the packet's, shifted by the scale: exact to 2^scale bytes |
 //! | MSS, window scale, SACK permitted, timestamps, SACK blocks, flags, ECN, DSCP | of the packet |
+//! | ICMP | "fragmentation needed" (RFC 1191), quoting the IP header and 8 bytes: at the time of the packet, on every host back to its sender |
 //! | headers of tunnels, fragments | none: the packet is shown as its ends know it, once |
 
 mod encoder;

@@ -297,3 +297,131 @@ fn segments_are_as_large_as_announced() {
         assert_eq!(u64::from(largest), mss - 12, "{name}");
     }
 }
+
+/// The ICMP messages that each host of a path sees: source, destination, MTU, and of the quoted packet its size, ports and
+/// sequence number.
+struct Refused {
+    encoder: Encoder,
+    out: Vec<PcapWriter<Cursor<Vec<u8>>>>,
+    /// Packets that the sender sent, with their times.
+    sent: Vec<(Time, u32, u64)>,
+}
+
+impl sim::Tap for Refused {
+    fn packet(&mut self, now: Time, host: usize, _: bool, packet: &Packet<Segment>, from: usize, to: usize) {
+        if let Some(frame) = self.encoder.frame(now, packet, from, to) {
+            self.out[host].write(&frame).unwrap();
+        }
+        if host == 0 && from == 0 {
+            self.sent.push((now, packet.size, packet.body.seq));
+        }
+    }
+
+    fn too_big(&mut self, now: Time, host: usize, r: &sim::SizeRefusal<'_>) {
+        let frame = self.encoder.too_big(now, r.packet, (r.router, r.mtu), r.from, r.to).unwrap();
+        self.out[host].write(&frame).unwrap();
+    }
+}
+
+/// What tshark reads of ICMP in the captures of hosts a, m and b, and what a sent.
+fn refused(icmp: bool, near: &str, far: &str) -> Option<(Vec<Vec<String>>, Vec<(Time, u32, u64)>)> {
+    let text = format!(
+        r#"
+duration = "1s"
+sample = "0s"
+[hosts.a]
+[hosts.m]
+[hosts.b]
+[links.near]
+between = ["a", "m"]
+forward = [{near}{{ kind = "delay", delay = "5ms" }}]
+backward = [{{ kind = "delay", delay = "5ms" }}]
+[links.far]
+between = ["m", "b"]
+forward = [{far}{{ kind = "link", rate = "20Mbit/s", delay = "20ms" }}]
+backward = [{{ kind = "delay", delay = "20ms" }}]
+[flows.f]
+from = "a"
+to = "b"
+app = {{ kind = "bulk", bytes = "200kB" }}
+"#
+    );
+    let text = text.replace("ICMP", &icmp.to_string());
+    let file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    let scenario = &file.variants[0].scenario;
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("SKIPPED refused: tshark is not installed");
+        return None;
+    }
+    let writer = || PcapWriter::new(Cursor::new(Vec::new())).unwrap();
+    let out = (0..3).map(|_| writer()).collect();
+    let mut tap = Refused { encoder: Encoder::new(scenario), out, sent: Vec::new() };
+    sim::run("t", scenario, sim::SimOptions { seed: 1, tap: Some(&mut tap), ..Default::default() });
+    let read = |(host, out): (usize, PcapWriter<Cursor<Vec<u8>>>)| {
+        let name = format!("longfat-icmp-{}-{icmp}-{}-{host}.pcap", std::process::id(), near.len());
+        let file = std::env::temp_dir().join(name);
+        fs::write(&file, out.finish().unwrap().into_inner()).unwrap();
+        let mut command = Command::new("tshark");
+        command.arg("-r").arg(&file).args(["-Y", "icmp", "-T", "fields", "-E", "separator=;"]);
+        for option in ["ip.check_checksum:TRUE", "tcp.relative_sequence_numbers:FALSE"] {
+            command.args(["-o", option]);
+        }
+        for field in [
+            "frame.time_epoch",
+            "icmp.type",
+            "icmp.code",
+            "icmp.checksum.status",
+            "icmp.mtu",
+            "ip.src",
+            "ip.dst",
+            "ip.len",
+            "tcp.srcport",
+            "tcp.dstport",
+            "tcp.seq",
+            "_ws.malformed",
+        ] {
+            command.args(["-e", field]);
+        }
+        let read = command.output().unwrap();
+        let _ = fs::remove_file(&file);
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        String::from_utf8(read.stdout).unwrap().lines().map(str::to_string).collect::<Vec<_>>()
+    };
+    Some((tap.out.into_iter().enumerate().map(read).collect(), tap.sent))
+}
+
+const NARROW: &str = r#"{ kind = "tunnel", overhead = 24, mtu = 1500, icmp = ICMP }, "#;
+
+#[test]
+fn a_router_tells_the_sender_that_a_packet_was_too_big() {
+    let Some((read, sent)) = refused(true, "", NARROW) else { return };
+    assert_eq!(
+        (read[0].len(), &read[1], read[2].len()),
+        (10, &read[0], 0),
+        "the first window, behind a and m"
+    );
+    // What a sent first arrives at m after 5 ms; the message takes no time.
+    let large: Vec<_> = sent.iter().filter(|s| s.1 == 1500).collect();
+    for (line, (at, size, seq)) in read[0].iter().zip(large) {
+        let ns = at.as_nanos() + 5_000_000;
+        let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let lengths = format!("56,{size}");
+        let (ends, seq) = ("10.0.0.2,10.0.0.1;10.0.0.1,10.0.0.3", seq + 1);
+        assert_eq!(*line, format!("{time};3;4;1;1476;{ends};{lengths};40000;5201;{seq};"));
+    }
+}
+
+#[test]
+fn nobody_says_so_where_icmp_is_swallowed_or_everything_fits() {
+    for (icmp, far) in [(false, NARROW), (true, "")] {
+        let Some((read, _)) = refused(icmp, "", far) else { return };
+        assert_eq!(read, [[""; 0]; 3], "icmp = {icmp}");
+    }
+}
+
+#[test]
+fn without_a_router_before_the_narrow_place_the_far_end_is_named() {
+    let Some((read, _)) = refused(true, NARROW, "") else { return };
+    assert_eq!((read[0].is_empty(), read[1].len(), read[2].len()), (false, 0, 0));
+    assert!(read[0].iter().all(|line| line.contains(";10.0.0.3,10.0.0.1;")), "{:?}", read[0]);
+}

@@ -6,7 +6,7 @@
 use crate::line::Line;
 use crate::watch::Sink;
 use crate::{Case, PcapSink, Truth, play};
-use capture::{Batch, CaptureReader, FileInfo, TcpPacket};
+use capture::{Batch, CaptureReader, FileInfo, Frame, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
 use result::Diagnosis;
 use std::fs::{self, File};
@@ -32,6 +32,10 @@ impl Sink for Direct {
     fn packet(&mut self, packet: &TcpPacket) {
         self.0.packet(packet);
     }
+
+    fn too_big(&mut self, message: &Frame) {
+        message.too_big().iter().for_each(|report| self.0.too_big(report));
+    }
 }
 
 fn said(tracker: Tracker, file: FileInfo) -> Diagnosis {
@@ -52,11 +56,20 @@ pub fn packets(reader: &mut CaptureReader, mut each: impl FnMut(&TcpPacket)) {
 /// What this build says of an opened capture.
 pub fn read(mut reader: CaptureReader) -> Diagnosis {
     let mut tracker = Tracker::new(TrackerOptions::default());
-    packets(&mut reader, |p| tracker.packet(p));
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {
+        tracker.batch(&batch);
+        batch.clear();
+    }
     said(tracker, reader.info())
 }
 
 impl Judge {
+    /// What this build says of what a tracker was given.
+    pub fn said(tracker: Tracker) -> Diagnosis {
+        said(tracker, FileInfo::default())
+    }
+
     /// `program`, or this build's library.
     ///
     /// # Errors

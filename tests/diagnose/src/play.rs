@@ -39,6 +39,12 @@ impl<W: Write> Sink for PcapSink<W> {
             self.failed = self.out.write(&Frame::of(packet)).err();
         }
     }
+
+    fn too_big(&mut self, message: &Frame) {
+        if self.failed.is_none() {
+            self.failed = self.out.write(message).err();
+        }
+    }
 }
 
 /// Plays a case; its capture goes to `sink`.

@@ -4,9 +4,9 @@
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
 use ::wire::Encoder;
-use capture::TcpPacket;
+use capture::{Frame, TcpPacket};
 use scenario::Scenario;
-use sim::{Passage, Tap};
+use sim::{Passage, SizeRefusal, Tap};
 use transport::{Segment, Tcp};
 use units::{Span, Time};
 
@@ -14,6 +14,11 @@ use units::{Span, Time};
 pub trait Sink {
     /// The next.
     fn packet(&mut self, packet: &TcpPacket);
+
+    /// An ICMP message that a packet was too big.
+    fn too_big(&mut self, message: &Frame) {
+        let _ = message;
+    }
 }
 
 /// Packets of one burst that a receiver hands on as one arrive within this time.
@@ -95,6 +100,14 @@ impl Tap for Watch<'_> {
         }
         if outgoing || host != to {
             self.seen.enter(now, number, host, to, p.id);
+        }
+    }
+
+    fn too_big(&mut self, now: Time, host: usize, r: &SizeRefusal<'_>) {
+        let frame = self.encoder.too_big(now, r.packet, (r.router, r.mtu), r.from, r.to);
+        if let Some(frame) = frame.filter(|_| host == self.vantage) {
+            self.flush();
+            self.sink.too_big(&frame);
         }
     }
 

@@ -59,8 +59,8 @@ fn segments_that_shrank_are_full() {
         assert!(f.confidence > 0.8 && share(&f, Cause::Application) < 0.02, "{:?}", f.causes);
         let m = &f.measures;
         assert_eq!((m.mss_before_bytes, m.mss_bytes), (Some(1448), 1424), "offload {offload}");
-        // What was sent again, put together, does not show where it was cut.
-        assert_eq!(m.path_mtu_bytes, (!offload).then_some(1476));
+        assert_eq!(m.icmp_too_big, 10, "one for each packet of the first window");
+        assert_eq!(m.path_mtu_bytes, Some(1476));
     }
 }
 
@@ -79,11 +79,12 @@ fn a_black_hole_without_end_and_one_that_probing_ends() {
     let f = said(HOLE, "", BULK, false);
     assert_eq!((f.cause, f.measures.mss_before_bytes), (Cause::BlackHole, None), "{:?}", f.causes);
     assert!(share(&f, Cause::BlackHole) > 0.9, "{:?}", f.causes);
+    assert_eq!(f.measures.icmp_too_big, 0);
     let f = said(HOLE, "mtu_probing = \"on-blackhole\"", BULK, false);
     assert!(share(&f, Cause::BlackHole) > 0.2, "{:?}", f.causes);
     assert_eq!(share(&f, Cause::Outage), 0.0, "{:?}", f.causes);
     let m = &f.measures;
-    assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1024, None));
+    assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1421, None));
 }
 
 /// Full packets that fit; a path that goes for seconds; fragments, which the sender does not see.

@@ -1,8 +1,8 @@
 //! Fragmented TCP packets: the first fragment has the TCP header, the last one says how long the whole is.
 
 use super::Batch;
-use super::ip::Net;
-use crate::{Addr, TcpPacket};
+use super::ip::{IpFragment, Net};
+use crate::{Addr, PacketFragments, TcpPacket};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -26,6 +26,8 @@ struct HeldFragments {
     end: u32,
     /// The last fragment was seen.
     last: bool,
+    /// Fragments seen.
+    count: u8,
 }
 
 /// Packets of which fragments are missing.
@@ -39,8 +41,10 @@ pub(super) struct Fragments {
 impl Fragments {
     /// A first fragment, read as a packet of its own. It goes to `batch` at the time of the fragment that
     /// completes it.
-    pub(super) fn first(&mut self, packet: TcpPacket, net: &Net, batch: &mut Batch) {
+    pub(super) fn first(&mut self, mut packet: TcpPacket, net: &Net, batch: &mut Batch) {
         let Some(fragment) = net.fragment else { return batch.packets.push(packet) };
+        let fits = (packet.header as u32 + packet.len).min(u16::MAX.into()) as u16;
+        packet.fragments = PacketFragments { count: 1, torn: false, fits };
         if self.given_up > self.completed + IN_VAIN {
             return batch.packets.push(packet);
         }
@@ -48,11 +52,11 @@ impl Fragments {
         let key = (net.src, net.dst, fragment.id);
         let place = self.place(key, packet.time, batch);
         let waiting = &mut self.waiting[place];
-        if let Some((earlier, _)) = waiting.first.take() {
+        if let Some((mut earlier, _)) = waiting.first.take() {
             // Sent twice, or the identification came around.
+            earlier.fragments.torn = self.completed > 0;
             batch.packets.push(earlier);
-            waiting.last = false;
-            waiting.end = 0;
+            (waiting.last, waiting.end, waiting.count) = (false, 0, 0);
         }
         waiting.first = Some((packet, fragment.len.saturating_sub(packet.len)));
         self.seen(place, fragment.len, false, packet.time, batch);
@@ -74,7 +78,8 @@ impl Fragments {
         if self.waiting.len() == MOST {
             self.give_up(batch);
         }
-        self.waiting.push_back(HeldFragments { key, since: time, first: None, end: 0, last: false });
+        let held = HeldFragments { key, since: time, first: None, end: 0, last: false, count: 0 };
+        self.waiting.push_back(held);
         self.waiting.len() - 1
     }
 
@@ -82,10 +87,13 @@ impl Fragments {
         let waiting = &mut self.waiting[place];
         waiting.end = waiting.end.max(end);
         waiting.last |= last;
+        waiting.count = waiting.count.saturating_add(1);
         if waiting.last
             && let Some((packet, header)) = waiting.first
         {
-            batch.packets.push(TcpPacket { time, len: waiting.end.saturating_sub(header), ..packet });
+            let fragments = PacketFragments { count: waiting.count, ..packet.fragments };
+            let len = waiting.end.saturating_sub(header);
+            batch.packets.push(TcpPacket { time, len, fragments, ..packet });
             self.completed += 1;
             self.waiting.remove(place);
         }
@@ -102,9 +110,38 @@ impl Fragments {
 
     /// Passes on the oldest with the length that is known of it.
     fn give_up(&mut self, batch: &mut Batch) {
-        if let Some(HeldFragments { first: Some((packet, header)), end, .. }) = self.waiting.pop_front() {
-            batch.packets.push(TcpPacket { len: end.saturating_sub(header), ..packet });
+        if let Some(HeldFragments { first: Some((packet, header)), end, count, .. }) =
+            self.waiting.pop_front()
+        {
+            // Where no other packet was complete either, the capture does not have later fragments at all.
+            let fragments = PacketFragments { count, torn: self.completed > 0, ..packet.fragments };
+            batch.packets.push(TcpPacket { len: end.saturating_sub(header), fragments, ..packet });
             self.given_up += 1;
         }
+    }
+}
+
+/// The first fragment of a tunnel's packet.
+#[derive(Clone, Copy)]
+pub(super) struct TunnelFragment {
+    /// Bytes that it carries.
+    len: u32,
+    /// Where they begin in the record.
+    at: usize,
+}
+
+impl TunnelFragment {
+    /// Of what an IP header, behind which `at` is, says.
+    pub(super) fn of(fragment: Option<IpFragment>, at: usize) -> Option<TunnelFragment> {
+        fragment.filter(|f| f.more && f.len > 0).map(|f| TunnelFragment { len: f.len, at })
+    }
+
+    /// What that makes of a TCP packet whose IP header begins at `start`.
+    pub(super) fn mark(self, packet: &mut TcpPacket, start: usize) {
+        let outside = start.saturating_sub(self.at) as u32;
+        let whole = outside.saturating_add(packet.header.into()).saturating_add(packet.len);
+        let count = whole.div_ceil(self.len).clamp(2, u8::MAX.into()) as u8;
+        let fits = self.len.saturating_sub(outside).min(u16::MAX.into()) as u16;
+        packet.fragments = PacketFragments { count, torn: false, fits };
     }
 }

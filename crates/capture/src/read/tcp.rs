@@ -4,7 +4,7 @@ use super::TooBig;
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use crate::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
+use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
 /// Appends the packet whose TCP header stands at `w.at`.
@@ -62,6 +62,7 @@ static EMPTY: TcpPacket = TcpPacket {
     id: 0,
     ttl: 0,
     ecn: 0,
+    fragments: PacketFragments { count: 0, torn: false, fits: 0 },
     options: PacketOptions {
         mss: None,
         wscale: None,
@@ -130,7 +131,8 @@ fn pair(b: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Reads "fragmentation needed" (RFC 1191 section 4) and "packet too big" (RFC 4443 section 3.2) about TCP.
-pub(super) fn too_big(time: Time, net: &Net, w: &Walk) -> Option<TooBig> {
+/// `behind`: packets before it in the batch.
+pub(super) fn too_big(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<TooBig> {
     let b: [u8; 8] = w.array(w.at).ok()?;
     let mtu = match (net.protocol, b[0], b[1]) {
         (ip::ICMP, 3, 4) => u16::from_be_bytes([b[6], b[7]]) as u32,
@@ -143,7 +145,7 @@ pub(super) fn too_big(time: Time, net: &Net, w: &Walk) -> Option<TooBig> {
     }
     let [src, dst] = [w.u16(at).ok()?, w.u16(at + 2).ok()?];
     let (from, to) = (Endpoint { addr: from, port: src }, Endpoint { addr: to, port: dst });
-    Some(TooBig { time, from, to, mtu: (mtu > 0).then_some(mtu) })
+    Some(TooBig { time, behind, from, to, mtu: (mtu > 0).then_some(mtu) })
 }
 
 /// The header of the packet that an ICMP message quotes, which is cut short as a rule.

@@ -1,6 +1,6 @@
 //! From the first byte of a record inwards: link layers, tunnels, IP, TCP.
 
-use super::fragment::Fragments;
+use super::fragment::{Fragments, TunnelFragment};
 use super::ip::{self, Net};
 use super::tally::{Other, ProtocolTally, Tunnel};
 use super::{Batch, link, tcp, tunnel};
@@ -21,6 +21,8 @@ pub(super) struct Walk<'a> {
     pub(super) base: usize,
     /// Tunnels passed, a bit each.
     tunnels: u32,
+    /// The innermost tunnel's packet is fragmented.
+    cut: Option<TunnelFragment>,
     /// A port number alone said that there is a tunnel.
     pub(super) guessed: bool,
 }
@@ -29,7 +31,7 @@ impl<'a> Walk<'a> {
     /// A record of which nothing was read yet.
     #[inline]
     pub(super) fn new(bytes: &'a [u8], wire: u32) -> Walk<'a> {
-        Walk { bytes, wire: wire as usize, at: 0, base: 0, tunnels: 0, guessed: false }
+        Walk { bytes, wire: wire as usize, at: 0, base: 0, tunnels: 0, cut: None, guessed: false }
     }
 
     /// The same record, to look at what stands at `at`.
@@ -170,9 +172,12 @@ impl Walker {
                 && let Some(packet) = batch.packets.pop()
             {
                 self.fragments.first(packet, net, batch);
+            } else if let Some((cut, packet)) = w.cut.zip(batch.packets.last_mut()) {
+                cut.mark(packet, net.start);
             }
             return Ok(Inside::Found(FoundProtocol::Tcp));
         }
+        w.cut = TunnelFragment::of(net.fragment, w.at).or(w.cut);
         if net.protocol == ip::UDP {
             return Ok(match tunnel::udp(w)? {
                 Some(next) => Inside::Layer(next),
@@ -180,7 +185,7 @@ impl Walker {
             });
         }
         if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {
-            batch.too_big.extend(tcp::too_big(time, net, w));
+            batch.too_big.extend(tcp::too_big(time, batch.packets.len(), net, w));
         }
         tunnel::ip(w, net).map(Inside::Layer)
     }

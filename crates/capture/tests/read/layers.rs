@@ -2,7 +2,7 @@
 
 use crate::build::*;
 use crate::zoo::zoo;
-use capture::{Addr, Endpoint, TcpFlags};
+use capture::{Addr, Endpoint, PacketFragments, TcpFlags};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
@@ -131,6 +131,8 @@ fn a_fragmented_packet_is_as_long_as_all_its_fragments() {
     let all = frames(1, vec![a1, b3, a2, b2, a3, b1]);
     assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
     assert_eq!(all.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
+    let fragments = PacketFragments { count: 3, torn: false, fits: 1_500 };
+    assert!(all.packets.iter().all(|p| p.fragments == fragments), "{:?}", all.packets[0].fragments);
     assert_eq!((all.info.tcp_packets, all.info.fragments, all.info.records), (2, 4, 6));
 }
 
@@ -152,10 +154,38 @@ fn where_later_fragments_are_missing_packets_are_not_held_up() {
     let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
     let all = frames(1, firsts);
     assert_eq!(all.packets.len(), 400);
-    assert!(all.packets.iter().all(|p| p.len == 1_460));
+    assert!(all.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
     // Once the table is full and some were given up, the rest comes at once.
     let late = all.packets.iter().position(|p| p.seq == 300).unwrap();
     assert!(late < 60, "{late}");
+}
+
+#[test]
+fn a_packet_that_misses_a_fragment_is_torn_where_others_have_all() {
+    let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
+    let all = frames(1, vec![a1, a2, a3, b1, b2, c1]);
+    let got: Vec<_> =
+        all.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
+    assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
+}
+
+/// GRE over IPv4 whose outer packet is cut: the inner header is in the first fragment.
+#[test]
+fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
+    let inner = ipv4(6, &tcp(1, ACK, &[], 1_460));
+    let outer = join(&[&[0, 0, 8, 0], &inner]);
+    let parts = [
+        ethernet(0x0800, &ipv4_part(47, 9, 0x2000, &outer[..1_480])),
+        ethernet(0x0800, &ipv4_part(47, 9, 1_480 / 8, &outer[1_480..])),
+    ];
+    let all = frames(1, parts.to_vec());
+    let [packet] = all.packets[..] else { panic!("{:?}", all.info) };
+    assert_eq!(
+        (packet.len, packet.fragments),
+        (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 })
+    );
+    let whole = frames(1, vec![ethernet(0x0800, &ipv4(47, &outer))]);
+    assert_eq!(whole.packets[0].fragments, PacketFragments::default());
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub(crate) fn losses(
         let since = at - first;
         let cause = if let Some(stall) = stalls.iter().find(|stall| stall.explains(s, since)) {
             stall.cause
+        } else if t.lost_probes.contains(&s.time) {
+            Cause::PacketTooBig // Congestion control does not answer it (RFC 4821 section 7.6.1).
         } else if dropped.contains(&(i as u32)) {
             by
         } else if gone.iter().any(|g| since > g.0 && since < g.1) {

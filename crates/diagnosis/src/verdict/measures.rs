@@ -48,7 +48,10 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),
         too_big: c.too_big,
         icmp_too_big: c.icmp_too_big,
-        path_mtu_bytes: t.path_mtu.or_else(|| fell_to(t)),
+        fragmented_packets: c.fragmented_packets,
+        fragments: c.fragments,
+        torn_packets: c.torn_packets,
+        path_mtu_bytes: t.path_mtu.or_else(|| fell_to(t)).or(t.fragment_fits),
         mss_before_bytes: t.mss_before,
         ecn: t.handshake.ecn,
         ce: c.ce,
@@ -58,7 +61,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
 
 /// The IP packet that full segments make after they fell, where the sender was told to.
 fn fell_to(t: &Track) -> Option<u32> {
-    let mss = t.mss.filter(|_| !t.too_big.is_empty() && !is_untold(t))?;
+    let mss = t.mss.filter(|_| t.too_big.iter().any(|s| s.fits.is_some()) && !is_untold(t))?;
     Some(mss + t.header)
 }
 

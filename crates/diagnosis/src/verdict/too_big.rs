@@ -2,7 +2,7 @@
 
 use crate::limiter::seconds;
 use result::diagnosis::Cause;
-use track::{LoggedPacket, Track};
+use track::{LoggedPacket, PacketFate, TooBigSpan, Track};
 
 /// Who shrinks segments after so many timeouts was not told: a message comes within a round trip.
 const TIMEOUTS: u32 = 2;
@@ -21,16 +21,18 @@ pub(crate) struct SizeStall {
 }
 
 impl SizeStall {
-    /// Those of a track.
-    pub(crate) fn all(t: &Track) -> Vec<SizeStall> {
+    /// Those of a track that smaller packets came through meanwhile, of its own or of those `beside` it, which go the same
+    /// way.
+    pub(crate) fn all(t: &Track, beside: &[&Track]) -> Vec<SizeStall> {
         let since = |at| seconds(at) - seconds(t.first);
-        let stall = |s: &track::TooBigSpan| SizeStall {
+        let stall = |s: &TooBigSpan| SizeStall {
             from: since(s.from),
             to: since(s.to),
             cause: if s.timeouts >= TIMEOUTS { Cause::BlackHole } else { Cause::PacketTooBig },
             size: (s.size + t.header) as f64,
         };
-        t.too_big.iter().map(stall).collect()
+        let passed = |s: &&TooBigSpan| s.smaller_passed || only_smaller_passed(s, t.header, beside);
+        t.too_big.iter().filter(passed).map(stall).collect()
     }
 
     /// It lies, in part, between these.
@@ -47,7 +49,19 @@ impl SizeStall {
     }
 }
 
+/// Packets of other flows came through in the span, none of which was as large as those that did not.
+fn only_smaller_passed(span: &TooBigSpan, header: u32, beside: &[&Track]) -> bool {
+    let size = OF_THE_SIZE * f64::from(span.size + header);
+    let sizes = beside.iter().flat_map(|t| {
+        let begin = t.log.partition_point(|s| s.time <= span.from);
+        let within = t.log[begin..].iter().take_while(|s| s.time < span.to);
+        within.filter(|s| s.fate == PacketFate::Passed && s.rtt.is_known())
+    });
+    let mut sizes = sizes.map(|s| f64::from(s.bytes) / f64::from(s.segments.max(1))).peekable();
+    sizes.peek().is_some() && sizes.all(|passed| passed < size)
+}
+
 /// Whether the sender found out by itself, or never did: then the size it fell to says little of the path's.
 pub(crate) fn is_untold(t: &Track) -> bool {
-    SizeStall::all(t).iter().any(|s| s.cause == Cause::BlackHole)
+    SizeStall::all(t, &[]).iter().any(|s| s.cause == Cause::BlackHole)
 }

@@ -17,6 +17,9 @@ const IN_BURSTS: f64 = 1.3;
 /// Mathis et al. 1997: rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each packet is acknowledged.
 const MATHIS: f64 = 1.2247;
 
+/// Each fragment but the first has one more (RFC 791 section 3.1), bytes.
+const IPV4_HEADER: f64 = 20.0;
+
 /// Names and how they are told.
 pub(super) type SentenceValues = Vec<(String, String)>;
 
@@ -93,6 +96,8 @@ fn counts(g: &FlowGroup) -> Named {
     let (lead, m) = (g.lead(), &g.lead().measures);
     let rounds = || format!("{:.0}", (lead.duration_s * 1e3 / m.rtt_ms.min).ceil());
     let acks = g.sum(|f| f.measures.acks as f64).max(1.0);
+    let cut = m.fragmented_packets as f64;
+    let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
     vec![
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
@@ -102,6 +107,12 @@ fn counts(g: &FlowGroup) -> Named {
         ("mss", (m.mss_bytes > 0).then(|| m.mss_bytes.to_string())),
         ("mss_before", m.mss_before_bytes.map(|n| n.to_string())),
         ("timeouts", (m.timeouts > 0).then(|| m.timeouts.to_string())),
+        // Share of the packets that came in fragments, per cent; fragments of each; bytes that those have more for IP
+        // headers, per cent; packets of which some never came.
+        ("fragmented", (m.fragmented_packets > 0).then(|| percent(cut / m.data_packets.max(1) as f64))),
+        ("pieces", (m.fragmented_packets > 0).then(|| short(m.fragments as f64 / cut))),
+        ("more_headers", (m.fragmented_packets > 0).then(|| percent(more / (m.bytes as f64).max(1.0)))),
+        ("torn", (m.torn_packets > 0).then(|| m.torn_packets.to_string())),
         // Data packets to each ACK; the largest burst back to back.
         ("data_per_ack", Some(short(g.sum(|f| f.measures.data_packets as f64) / acks))),
         ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),

@@ -156,6 +156,7 @@ impl Direction {
         }
         if !s.is_unseen() {
             self.sizes.largest_acked = self.sizes.largest_acked.max(Some(s.len));
+            self.stuck.arrived(s);
         }
         samples.acked += s.len as u64;
         self.counts.acked_bytes += s.len as u64;

@@ -50,6 +50,7 @@ impl Direction {
         };
         if !late {
             self.watch_size(p, (old_end, first), (kind, timer.is_some()), now);
+            self.stuck.sent_again(p, first);
         }
         let old = OldPacket {
             late,

@@ -24,8 +24,16 @@ const RUN: u8 = 8;
 const VAIN: u32 = 3;
 /// Smaller segments follow those that were cut within two round trips and this.
 const SOON: Span = Span::from_millis(10);
-/// Spans kept at most.
+/// Spans kept at most, and lost probes.
 const MOST: usize = 16;
+const MOST_PROBES: usize = 64;
+/// Segments outstanding that are looked at for the one sent first.
+const LOOKED_AT: usize = 64;
+/// Data of the receiver that comes so much later than full segments stopped passing shows, if it need not send any again,
+/// that it gets ACKs: without them it would have run into a timeout (RFC 6298 section 2.1: 1 s before the first sample)
+/// twice; and so many packets of it.
+const HEARD_AFTER: Span = Span::from_secs(3);
+const HEARD: u32 = 3;
 
 /// How full segments change their size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +60,58 @@ pub struct StuckSegments {
     pub over: Vec<TooBigSpan>,
     /// The one that goes on.
     open: Option<TooBigSpan>,
+    /// A smaller segment that was sent in it has arrived.
+    small_arrived: bool,
+    /// The sender has cut segments in it, and ran into a timeout all the same.
+    cut: bool,
+    cut_in_vain: bool,
+    /// New data of the receiver late in it, and whether the receiver sent something again.
+    heard: u32,
+    heard_again: bool,
+    /// The last segment that was larger than the others, until its fate is known.
+    pub probe: Option<SentProbe>,
+    /// Those that were lost.
+    pub lost_probes: Vec<Time>,
+}
+
+/// A segment larger than the others, sent to try whether it passes.
+#[derive(Clone, Copy, Debug)]
+pub struct SentProbe {
+    pub seq: u64,
+    pub len: u32,
+    pub time: Time,
+}
+
+impl StuckSegments {
+    /// A segment has arrived.
+    #[inline]
+    pub fn arrived(&mut self, s: &SentSegment) {
+        if self.open.is_some() || self.probe.is_some() {
+            self.note_arrival(s);
+        }
+    }
+
+    #[cold]
+    fn note_arrival(&mut self, s: &SentSegment) {
+        self.probe = self.probe.filter(|p| s.seq != p.seq || s.sent > 1);
+        let Some(span) = &mut self.open else { return };
+        if s.len.is_multiple_of(span.size) {
+            self.open = None; // That was another matter.
+        } else {
+            self.small_arrived |= s.len < span.size && s.time > span.from;
+        }
+    }
+
+    /// `first` was sent again, or a piece of it by `p`.
+    pub fn sent_again(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
+        let Some((probe, first)) = self.probe.zip(first).filter(|(probe, s)| s.seq == probe.seq) else {
+            return;
+        };
+        self.probe = None;
+        if first.sent == 1 && p.len < probe.len && self.lost_probes.len() < MOST_PROBES {
+            self.lost_probes.push(probe.time);
+        }
+    }
 }
 
 impl SegmentSizes {
@@ -82,6 +142,16 @@ impl SegmentSizes {
         w.in_larger = if len == w.larger { w.in_larger.saturating_add(1) } else { 1 };
         w.larger = len;
         w.in_larger > SHOWN
+    }
+
+    /// Whether a packet of new data is larger than full segments have become, though no more than the SYNs allow, and not
+    /// the end of a write (`tcp_mtu_probe`).
+    #[inline]
+    pub fn is_probe(&self, p: &TcpPacket) -> bool {
+        self.watch.before.is_some()
+            && !p.flags.has(TcpFlags::PSH)
+            && self.mss.is_some_and(|mss| p.len > mss && !p.len.is_multiple_of(mss))
+            && self.largest().is_some_and(|most| p.len <= most)
     }
 
     /// Takes a packet of data; `true`: full segments have become smaller.
@@ -142,23 +212,52 @@ impl Direction {
         let timeout = timer && kind == PacketKind::Timeout;
         let last = self.board.list.get(self.board.find(end - 1));
         let cut = !p.len.is_multiple_of(mss) && last.is_some_and(|s| s.end() > end && !s.is_unseen());
-        let passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss);
-        let again = timeout && p.len == mss && first.len >= mss && passed;
+        let again = timeout && p.len == mss && first.len >= mss;
+        self.stuck.cut_in_vain |= timeout && self.stuck.cut;
+        // Small ones, or the handshake, came through before; if larger ones did, that says nothing of now. A small one that
+        // was sent behind full ones, and arrived while they are sent again and again, does.
+        let mut outstanding = self.board.list.iter().take(LOOKED_AT);
+        let behind = |s: &SentSegment| s.sacked && s.sent == 1 && s.len < mss;
+        let smaller_passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss)
+            || again && (self.stuck.small_arrived || outstanding.any(behind));
         if !cut && !again {
             return;
         }
-        let since = self.recovery.progress.max(self.times.first).unwrap_or(now);
+        let sent = self.board.list.iter().take(LOOKED_AT).map(|s| s.time).min().unwrap_or(now);
+        let since = self.recovery.progress.max(self.times.first).unwrap_or(now).min(sent);
         let from = if timeout { since } else { first.time };
         let passed_since = self.stuck.open.is_some_and(|s| self.recovery.progress > Some(s.to));
         if passed_since && self.sizes.watch.candidate.is_none() {
             self.stuck.open = None; // That was another matter.
         }
-        let span =
-            self.stuck.open.get_or_insert(TooBigSpan { from, to: now, size: mss, fits: None, timeouts: 0 });
+        if self.stuck.open.is_none() {
+            (self.stuck.heard, self.stuck.heard_again) = (0, false);
+            (self.stuck.cut, self.stuck.cut_in_vain, self.stuck.small_arrived) = (false, false, false);
+        }
+        let span = self.stuck.open.get_or_insert(TooBigSpan {
+            from,
+            to: now,
+            size: mss,
+            fits: None,
+            timeouts: 0,
+            smaller_passed,
+        });
         (span.to, span.timeouts) = (now, span.timeouts + timeout as u32);
+        span.smaller_passed |= smaller_passed;
         if cut {
+            self.stuck.cut = true;
             // Of a packet that holds several (segmentation offload), what follows must say how large they are.
             self.sizes.propose(p.len);
+        }
+    }
+
+    /// The receiver sends data.
+    #[inline]
+    pub fn hear(&mut self, kind: PacketKind, now: Time) {
+        let Some(span) = &self.stuck.open else { return };
+        match kind {
+            PacketKind::Data => self.stuck.heard += u32::from(now.since(span.from) > HEARD_AFTER),
+            _ => self.stuck.heard_again = true,
         }
     }
 
@@ -169,16 +268,22 @@ impl Direction {
         if let Some(span) = self.stuck.open.take().filter(|s| now.since(s.to) <= soon)
             && self.stuck.over.len() < MOST
         {
-            self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, ..span });
+            // The first smaller one came through, or it was not the size.
+            let smaller_passed = span.smaller_passed || !self.stuck.cut_in_vain;
+            self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, smaller_passed, ..span });
         }
     }
 
-    /// The spans, at the connection's end: one that goes on counts where nothing of that size ever came through.
+    /// The spans, at the connection's end: one that goes on counts where nothing of that size came through in it.
     pub(super) fn too_big(&mut self, last: Time) -> Vec<TooBigSpan> {
         let mut spans = std::mem::take(&mut self.stuck.over);
-        let open = self.stuck.open.take().filter(|s| s.timeouts >= VAIN);
-        let vain = open.filter(|s| self.sizes.largest_acked.is_none_or(|acked| acked < s.size));
-        spans.extend(vain.map(|s| TooBigSpan { to: s.to.max(last), ..s }));
+        let heard = self.stuck.heard >= HEARD && !self.stuck.heard_again;
+        let vain = self.stuck.open.take().filter(|s| s.timeouts >= VAIN);
+        spans.extend(vain.map(|s| TooBigSpan {
+            to: s.to.max(last),
+            smaller_passed: s.smaller_passed || heard,
+            ..s
+        }));
         spans
     }
 }

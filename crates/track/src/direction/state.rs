@@ -178,6 +178,11 @@ impl SegmentSizes {
         }
     }
 
+    /// What the SYNs allow a segment.
+    pub fn largest(&self) -> Option<u32> {
+        self.most
+    }
+
     /// Segments that `len` bytes of payload are on the wire.
     #[inline]
     pub fn segments(&self, len: u32) -> u32 {

@@ -64,6 +64,8 @@ pub(super) enum Resend {
     Nothing,
     /// Lost packets.
     Lost,
+    /// The probe of a larger MTU, in smaller segments.
+    Probe,
     /// New data, to find out whether a timeout was spurious (RFC 5682 section 3.1 step 2.b).
     New,
 }
@@ -164,6 +166,7 @@ impl Sender {
     fn resend_for(&mut self, resend: Resend, out: &mut Vec<Outgoing>) {
         match resend {
             Resend::Nothing => {}
+            Resend::Probe => self.fail_probe(out),
             Resend::Lost => self.write_lost(out),
             Resend::New => {
                 self.write_new(out, Write::Push);
@@ -241,6 +244,7 @@ impl Sender {
         self.measure_rtt(a, first_acked, last_acked, acked);
         if acked > 0 {
             a.set_timer = true;
+            self.end_probe();
             if !self.rules.sack {
                 self.remove_dup_acks(acked);
                 // Which of them was delivered, a retransmission or an original, nobody told.

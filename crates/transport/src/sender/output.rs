@@ -4,6 +4,7 @@
 //! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
 //! a paced connection waits a burst's length at the pacing rate before the next one.
 
+use super::mtu::ProbeTurn;
 use super::timers::Timer;
 use super::{Again, Outgoing, Sender};
 use crate::receive::timestamp;
@@ -124,13 +125,18 @@ impl Sender {
         if self.s.snd_nxt == self.stream.all() {
             return false;
         }
-        if self.quota() == 0 && !probe {
+        let mut sent = 0u32;
+        match self.probe_mtu(how, out) {
+            ProbeTurn::None => {}
+            ProbeTurn::Wait => return false,
+            ProbeTurn::Sent => sent = 1,
+        }
+        if self.quota() == 0 && !probe && sent == 0 {
             self.validate_cwnd(true);
             return false;
         }
         self.refresh();
         let max_segs = self.tso_segs();
-        let mut sent = 0u32;
         let mut cwnd_limited = false;
         while self.s.snd_nxt < self.stream.all() {
             let Some(burst) = self.next_burst(how, max_segs, &mut cwnd_limited) else { break };
@@ -239,7 +245,7 @@ impl Sender {
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
-    fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
+    pub(super) fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
         let now = self.s.now;
         if self.board.is_empty() {
             self.first_sent = now;
@@ -354,6 +360,7 @@ impl Sender {
 
     /// Sends packet `n` again, a retransmission of recovery.
     pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        self.mtu.forget_probe();
         self.collapse(n);
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {

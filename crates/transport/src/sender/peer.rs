@@ -45,6 +45,7 @@ impl Sender {
         let options = if self.rules.timestamps { TIMESTAMP_OPTION } else { 0 };
         let least = (LEAST_PACKET - TCP_HEADER - options) as u64;
         let mss = if most == 0 { self.full_mss } else { half.max(least).min(self.full_mss as u64) as u32 };
+        self.mtu.limit(self.full_mss);
         let mss = self.mtu.bound(mss);
         if mss != self.s.mss {
             self.s.mss = mss;

@@ -4,7 +4,7 @@
 //!
 //! | here | Linux |
 //! |---|---|
-//! | no probes of a larger MTU, no FIN or SYN in recovery | present |
+//! | no FIN or SYN in recovery | present |
 //! | timestamps tick in ms | µs on routes that ask for it |
 
 use super::ack::Resend;
@@ -408,6 +408,9 @@ impl Sender {
         if self.count.lost == 0 {
             self.try_to_open(a);
             return Resend::Nothing;
+        }
+        if self.loses_probe() {
+            return Resend::Probe;
         }
         self.enter_recovery(a.ece);
         Resend::Lost
