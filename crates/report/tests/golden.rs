@@ -57,7 +57,7 @@ fn outcome(name: &str, flows: Vec<(FlowResult, FlowSeries)>, elements: Vec<Eleme
         name: name.into(),
         duration_s: 30.0,
         total_goodput_mbps: flows.iter().map(|f| f.goodput_mbps).sum(),
-        jain_index: result::jain(&shares),
+        jain_index: (shares.len() > 1).then(|| result::jain(&shares)),
         flows,
         elements,
         ..Default::default()
