@@ -91,7 +91,7 @@ fn what_holds_passes_and_what_does_not_fails() {
     assert!(lines.contains("FAIL  plain-slow  up.goodput > 6Mbit/s: "), "{lines}");
     assert!(lines.contains("FAIL  asking      jain > 0.01"), "{lines}");
     // All that is expected holds.
-    let alike = ["--set", "flows.file.enabled=false", "--variant", "plain"];
+    let alike = ["--set", "flows.file.enabled=false", "--variant", "plain", "--out", "alike"];
     let good = place.longfat(&[&["run", "small.toml", "--expect", "jain > 0.01"], &alike[..]].concat());
     assert_eq!(good.status.code(), Some(0), "{}", stderr(&good));
     assert!(stdout(&good).contains("\n\npass  plain  jain > 0.01: 0."), "{}", stdout(&good));

@@ -306,7 +306,7 @@ impl<'a> Row<'a> {
 }
 
 /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
+pub(crate) fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
     weighted(compared.iter().filter(|f| f.rtt_ms.max > 0.0).map(|f| (f.sent_packets, quantile(f))))
 }
 

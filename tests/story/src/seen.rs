@@ -40,6 +40,8 @@ pub struct SeenElement {
     pub came: u64,
     /// The longest queue.
     pub queue: u64,
+    /// The longest that a packet was inside, ms.
+    pub inside_ms: f64,
 }
 
 /// What the headline calls a variant: one, or one of its flows measured alone.
@@ -206,6 +208,7 @@ fn variant_seen(
                 dropped: e.dropped_packets,
                 came: e.passed_packets + e.dropped_packets,
                 queue: e.max_queue_packets,
+                inside_ms: e.delay_ms.max,
             }
         })
         .collect();

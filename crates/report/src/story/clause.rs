@@ -158,11 +158,11 @@ pub enum Clause {
     },
     /// Round trips grew far beyond the shortest, and a queue stood.
     Queued {
-        /// The shortest round trip of any flow, ms.
+        /// The shortest round trip, ms, averaged over the TCP flows as `p95_ms` is.
         least_ms: f64,
         /// The 95th percentile, ms ([`Measure::Rtt`]).
         p95_ms: f64,
-        /// The stage with the longest queue.
+        /// The stage with the longest queue of those that held packets long enough to be the reason.
         element: String,
         /// Its kind.
         kind: String,

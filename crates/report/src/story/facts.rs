@@ -5,7 +5,8 @@ use super::group::groups;
 use super::measure::{Measure, lost};
 use super::named::NamedVariant;
 use super::{
-    DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REPAIRED, STARVED, STARVED_S, STOOD, WAITED,
+    DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
+    WAITED,
 };
 use crate::figures::Row;
 use result::{ElementResult, FlowResult, TimesSummary};
@@ -156,13 +157,14 @@ fn stood(least: f64, p95: f64) -> bool {
     p95 - least >= NOTICED_DELAY_MS && p95 >= STOOD * least
 }
 
-/// Round trips beside the shortest, and the longest queue.
+/// Round trips beside the shortest, and the longest queue of those that held packets long enough to be the reason.
 fn queued(row: &Row) -> Option<Clause> {
     let p95_ms = Measure::Rtt.of(row)?;
-    let least = row.flows().into_iter().filter(|f| !f.is_udp() && f.rtt_ms.max > 0.0).map(|f| f.rtt_ms.min);
-    let least_ms = least.min_by(f64::total_cmp)?;
-    let longest = |e: &&ElementResult| e.max_queue_packets;
-    let queue = row.elements().into_iter().max_by_key(longest).filter(|e| e.max_queue_packets > 0)?;
+    let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
+    // Averaged alike: flows of a short way beside those of a long one are no growth.
+    let least_ms = crate::figures::rtt(&tcp, |f| f.rtt_ms.min)?;
+    let held = |e: &&ElementResult| e.max_queue_packets > 0 && e.delay_ms.max >= REASON * (p95_ms - least_ms);
+    let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), queue.kind.clone(), queue.max_queue_packets);
     stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
 }

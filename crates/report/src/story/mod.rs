@@ -18,6 +18,7 @@
 //! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
+//! | [`REASON`] | 0.5 | a queue that never held a packet for half of what round trips grew by is not what they grew by |
 //! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
 //! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
 //! | [`STARVED`], [`STARVED_S`] | 1 %, 1 s | of what the first of a group got, nothing to work with; a lost SYN is sent again after 1 s (RFC 6298) |
@@ -61,6 +62,7 @@ const LOST: f64 = 0.001;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
+const REASON: f64 = 0.5;
 const COUNTED_TIMES: f64 = 1.5;
 pub(crate) const ACTIVE: f64 = 0.9;
 const FRAGMENTED: f64 = 0.01;

@@ -3,7 +3,8 @@
 use super::*;
 use result::topology::{PathLink, PathRelay, PathStage, Topology};
 use result::{
-    Clock, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary, VariantResult,
+    Clock, DelaySummary, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary,
+    VariantResult,
 };
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         passed_packets: 10_000 - drops,
         dropped_packets: drops,
         max_queue_packets: 77,
+        delay_ms: DelaySummary { mean: 1.0, max: 3000.0 },
         ..ElementResult::default()
     };
     let stage =
@@ -725,4 +727,56 @@ fn what_is_given_or_left_out_is_said_in_words() {
     has(&en(&[("steps", "[{1}]")], &[("steps", "[{2}]")]), &["the policer with other steps (“b”)"]);
     has(&better(&[], &[("icmp", "false")], Lang::Zh), &["流量监管停用 icmp（“b”）"]);
     has(&better(&[("burst", "9kB")], &[], Lang::Zh), &["流量监管不指定 burst（原为 9 kB）（“b”）"]);
+}
+
+#[test]
+fn a_queue_that_cannot_be_the_reason_is_not_named() {
+    let mut v = variant("v", "shaper", "cubic", 10.0, 130.0, 0);
+    // A long queue of a fast link, through which packets pass in no time.
+    let fast = DelaySummary { mean: 0.01, max: 0.4 };
+    v.elements.push(ElementResult {
+        name: "lan.forward.port".into(),
+        kind: "link".into(),
+        max_queue_packets: 500,
+        delay_ms: fast,
+        ..ElementResult::default()
+    });
+    let told = tell(vec![v.clone()]);
+    has(
+        &told,
+        &[
+            "from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
+        ],
+    );
+    lacks(&told, &["lan.forward.port"]);
+    v.elements[0].delay_ms = fast;
+    lacks(&tell(vec![v]), &["waited in"]);
+}
+
+/// A flow of 10 ms beside one of 120 ms: nothing grew.
+#[test]
+fn ways_of_unlike_length_are_no_growth() {
+    let two = |p95: f64| {
+        let mut v = variant("v", "shaper", "cubic", 10.0, 120.0, 0);
+        let near = RttSummary { min: 10.0, mean: 10.0, p50: 10.0, p95: 10.0, p99: 10.0, max: 10.0 };
+        v.flows[0].rtt_ms = RttSummary { min: 120.0, mean: p95, p50: p95, p95, p99: p95, max: p95 };
+        v.flows.push(FlowResult { name: "near".into(), rtt_ms: near, ..v.flows[0].clone() });
+        v
+    };
+    lacks(&tell(vec![two(120.0)]), &["grew"]);
+    has(&tell(vec![two(320.0)]), &["round trips grew from 65 to 165 ms (p95)"]);
+}
+
+#[test]
+fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
+    let mut fair = variant("fair", "shaper", "cubic", 9.0, 31.0, 0);
+    fair.flows.push(FlowResult { name: "other".into(), ..fair.flows[0].clone() });
+    let mut short = fair.clone();
+    short.name = "short".into();
+    short.flows[1].completion_s = Some(1.0);
+    lacks(&tell_for(&[Goal::Fairness], vec![short.clone(), fair.clone()], Lang::En), &["Jain"]);
+    has(
+        &tell_for(&[Goal::Fairness], vec![fair, short], Lang::En),
+        &["“fair” has shares with a Jain index of 1.00"],
+    );
 }
