@@ -4,6 +4,7 @@
 // #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
 // #notice                      warnings and whether all was run; absent where there is nothing to warn of
 // #story                       the sentence on top
+// #expectations                what was expected: tr[data-met=true|false]; absent where nothing was
 // #path                        section; [data-host], [data-link], [data-stage="link.direction.stage"] with data-worst (dropped
 //                              most) and data-differs (unlike the first variant's); tabs button[data-side]
 // #variants                    the table; tr.variant[data-row=index][data-variant=name][data-side=a|b] (aria-selected), in it
@@ -40,6 +41,7 @@ import { onThemeChange, setTheme, theme } from "./theme";
 import { boxes } from "./view/boxes";
 import { distributions } from "./view/cdf";
 import { recolor } from "./view/details";
+import { expectations } from "./view/expectations";
 import { footer, header, story, type Controls } from "./view/header";
 import { notice } from "./view/notice";
 import { path } from "./view/path";
@@ -86,7 +88,7 @@ function report(page: Page): View {
     make(controls) {
       state.silence();
       controls = { ...controls, copyLink: state.entries.length ? copyLink : undefined };
-      const parts: (HTMLElement | null)[] = [header(state, controls), notice(state), story(state)];
+      const parts: (HTMLElement | null)[] = [header(state, controls), notice(state), story(state), expectations(state.page.results)];
       let plots: Plots<(typeof state.entries)[0]> | null = null;
       if (state.entries.length) {
         plots = new Plots(state, variants(state));

@@ -297,7 +297,7 @@ export interface Figures {
   goodput_box?: number[];
   /** Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing. */
   goodput_mbps?: number;
-  /** Jain's fairness index, of several flows that shared the path. */
+  /** Jain's fairness index, of several flows that are alike and shared the path. */
   jain_index?: number;
   /** Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, averaged as above. */
   jitter_ms?: number;
@@ -794,7 +794,7 @@ export type RemedyUnit = "Mbit/s" | "bytes" | "ms" | "times";
 
 /** What each repeat of a variant yielded, in the order of `Repeats::seeds`; empty in older results. */
 export interface RepeatValues {
-  /** Jain's fairness index. */
+  /** Jain's fairness index; empty where `VariantResult::jain_index` is absent. */
   jain_index: number[];
   /** Retransmissions of all flows. */
   retransmitted_packets: number[];
@@ -808,8 +808,8 @@ export interface RepeatValues {
 export interface Repeats {
   /** Every repeat yielded the same numbers, as nothing in them was random: the intervals, of width 0, say nothing. */
   identical?: boolean;
-  /** Jain's fairness index. */
-  jain_index: Estimate;
+  /** Jain's fairness index; absent as `VariantResult::jain_index`. */
+  jain_index?: Estimate;
   /** How many. */
   n: number;
   /** Retransmissions of all flows. */
@@ -1033,9 +1033,9 @@ export interface VariantResult {
   elements: ElementResult[];
   /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
   flows: FlowResult[];
-  /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any). */
-  jain_index: number;
-  /** The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none, or where it changes. */
+  /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any); of transfers over their sizes, each divided by its own time. Absent where equal shares are not to be expected: of a single flow, of flows measured one at a time, and where any two differ in application or size, share no direction of a link, meet other limits, or did not begin together (within a tenth of the time of the one that was there longest). */
+  jain_index?: number;
+  /** The rate of the tightest limit all flows together meet, Mbit/s; of a train's radio link and of a trace that repeats its mean, which a short run may exceed. Absent where there is none, or where it changes otherwise. */
   limit_mbps?: number;
   /** The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`, else from the first start of a flow to the moment when all flows were done, or to the end of the run. Where flows were measured one at a time each rate counts over its own run's interval, and this is from the first to the last. */
   measured_s: [number, number];

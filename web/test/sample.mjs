@@ -238,8 +238,15 @@ function crowd() {
   delete talk.completion_s;
   Object.assign(talk, { cc: "udp", real_time: { delay_ms: { min: 2, mean: 3, p50: 2.9, p95: 4.4, p99: 5, max: 6 }, jitter_ms: 0.7, lost: 0.012, loss_bursts: 3, loss_burst_mean: 1.4, loss_burst_max: 3, r_factor: 88, mos: 4.2 } });
   made[2].variant.flows.push(talk);
-  return page(made, { warnings: ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"], partial: true });
+  return page(made, { warnings: ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"], partial: true, expectations: EXPECTED });
 }
+
+/** What holds, what does not, and what there was nothing of. */
+const EXPECTED = [
+  { expected: "goodput > 1Mbit/s", variant: "call", clock: "sim", measured: 4.12345, unit: "Mbit/s", met: true },
+  { expected: "jain > 0.9", variant: "call", clock: "sim", measured: 0.5, unit: "", met: false },
+  { expected: "mos > 4", variant: "call", clock: "sim", unit: "", met: false },
+];
 
 const SAMPLES = {
   crowd,

@@ -7,6 +7,7 @@
 
 mod arrivals;
 mod e_model;
+mod fairness;
 mod interval;
 mod summary;
 mod times;

@@ -1,7 +1,7 @@
 //! What a run is summed up to, whatever clock drove it.
 
 use crate::times::FlowTimes;
-use crate::{interval, times, topology};
+use crate::{fairness, interval, times, topology};
 use result::{
     Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RealTime, RttSummary, VariantResult,
 };
@@ -97,7 +97,8 @@ pub fn outcome(
         page_s: times.pages.summary(),
         ..flow(scenario, tally)
     };
-    let flows = tallies.iter().zip(&times).map(flow).collect();
+    let flows: Vec<FlowResult> = tallies.iter().zip(&times).map(flow).collect();
+    let jain_index = fairness::jain_index(scenario, &limits, &tallies, &flows, interval[0]);
     for tally in &tallies {
         if let Some(series) = flow_series.iter_mut().find(|s| s.name == tally.name) {
             series.responses = times::rows(tally);
@@ -109,6 +110,7 @@ pub fn outcome(
         duration_s: duration.as_secs_f64(),
         measured_s: interval.map(Time::as_secs_f64),
         flows,
+        jain_index,
         completion_s: times::completions(&times).summary(),
         response_s: times::pool(times.iter().map(|t| &t.responses)).summary(),
         page_s: times::pool(times.iter().map(|t| &t.pages)).summary(),

@@ -48,11 +48,11 @@ pub struct Words {
 pub enum StageLimit {
     /// Any rate.
     None,
-    /// All flows together this rate of IP packets.
+    /// All flows together this rate of IP packets; where it varies from period to period the same, its mean.
     Shared(Rate),
     /// Each flow.
     Each(Rate),
-    /// A rate that changes while the run lasts.
+    /// A rate that changes while the run lasts, and has no mean that holds for all of it.
     Varies,
 }
 

@@ -90,6 +90,22 @@ impl RateTrace {
     }
 }
 
+impl RateTrace {
+    /// The rate averaged over a period, where it has one. A run that ends within a period may have met more or less.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        let mean = |bits: f64, seconds: f64| (seconds > 0.0).then(|| Rate::from_bps((bits / seconds) as u64));
+        if let Some(&last) = self.opportunities.last() {
+            return mean((self.opportunities.len() as u64 * OPPORTUNITY * 8) as f64, last as f64 / 1e3);
+        }
+        let period = self.period?;
+        let ends = self.steps.iter().skip(1).map(|s| s.at).chain([period]);
+        let bits = self.steps.iter().zip(ends).map(|(s, end)| {
+            s.rate.as_bps() as f64 * end.saturating_sub(s.at).as_secs_f64()
+        });
+        mean(bits.sum(), period.as_secs_f64())
+    }
+}
+
 /// One line of a trace.
 enum TraceLine {
     Opportunity(u64),
@@ -189,8 +205,9 @@ impl Config for RateTrace {
         trace
     }
 
+    /// The mean over a period; steps without one have none.
     fn limit(&self) -> StageLimit {
-        StageLimit::Varies
+        self.mean_rate().map_or(StageLimit::Varies, StageLimit::Shared)
     }
 }
 

@@ -30,7 +30,7 @@
 //! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
-use crate::config::{Config, Problem, Words};
+use crate::config::{Config, Problem, StageLimit, Words};
 use crate::events::{RateStep, Schedule, Steps};
 use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
@@ -201,6 +201,32 @@ impl Train {
         libm::pow(self.attempt_failure, attempts.max(1) as f64)
     }
 
+    /// The rate averaged over a cell, handovers included: those that work take `lasts`, those that fail the mean of
+    /// `failure_lasts`. What the radio transmits again is not taken off. A run that ends within a cell may have met more
+    /// or less.
+    pub fn mean_rate(&self) -> Rate {
+        let every = self.crossings().1.as_secs_f64();
+        let fails = match self.which() {
+            Ok(Which::Chance(p)) => p,
+            Ok(Which::Some { failures, among }) => failures as f64 / among as f64,
+            // Those of a list come to an end.
+            _ => 0.0,
+        };
+        let [least, most] = self.failure_lasts.map(Span::as_secs_f64);
+        let gap = (1.0 - fails) * self.lasts.as_secs_f64() + fails * (least + most) / 2.0;
+        let sum: u128 = self.places().map(|place| u128::from(place.rate.as_bps())).sum();
+        let open = if every > 0.0 { (1.0 - gap / every).max(0.0) } else { 0.0 };
+        Rate::from_bps((sum as f64 / PLACES as f64 * open) as u64)
+    }
+
+    /// The places of a cell, from where the train is when the run begins.
+    fn places(&self) -> impl Iterator<Item = RadioPlace> {
+        (0..PLACES).map(|i| {
+            let from_border = self.start.as_m() / self.cell.as_m() + (i as f64 + 0.5) / PLACES as f64;
+            self.place((from_border % 1.0 - 0.5) * self.cell.as_m())
+        })
+    }
+
     fn which(&self) -> Result<Which, Problem> {
         match Which::read(&self.failed, (self.failures, self.among), self.failure_probability)? {
             Which::Nobody => Ok(Which::Chance(self.failure_probability())),
@@ -229,12 +255,8 @@ impl Train {
 
     fn gate(&self, seed: u64, name: &str) -> CellGate {
         let (first, every) = self.crossings();
-        let places = (0..PLACES).map(|i| {
-            let from_border = self.start.as_m() / self.cell.as_m() + (i as f64 + 0.5) / PLACES as f64;
-            self.place((from_border % 1.0 - 0.5) * self.cell.as_m())
-        });
         let at = |i: u64| Span::from_nanos((every.as_nanos() as u128 * i as u128 / PLACES as u128) as u64);
-        let places: Vec<RadioPlace> = places.collect();
+        let places: Vec<RadioPlace> = self.places().collect();
         let steps = (0..).zip(&places).map(|(i, place)| RateStep { at: at(i), rate: place.rate }).collect();
         let fate = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
         CellGate {
@@ -307,6 +329,10 @@ impl Config for Train {
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         let queue = self.queue.build(seed, name);
         Box::new(Server::new(queue, self.gate(seed, name), self.delay, SizeLimit::new(self.mtu, self.icmp)))
+    }
+
+    fn limit(&self) -> StageLimit {
+        StageLimit::Shared(self.mean_rate())
     }
 
     fn draw(choices: &mut Choices) -> Train {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{DropCause, Jitter, Link, RateTrace};
+use path::{Config, DropCause, Jitter, Link, RateTrace, StageLimit};
 use serde_json::json;
 use units::{Rate, Span, Stream, Time};
 
@@ -215,4 +215,23 @@ fn a_trace_of_delays_repeats() {
     rig.finish();
     // 1, 1 + 4, 2 + 2 (waits for its predecessor), 3 + 1 (too).
     assert_eq!(rig.sent(), [(MS, 0), (5 * MS, 1), (5 * MS, 2), (5 * MS, 3)]);
+}
+
+/// What repeats has a mean, and a busy link carries it.
+#[test]
+fn a_trace_that_repeats_has_a_mean_rate() {
+    let limit = |trace: serde_json::Value| serde_json::from_value::<RateTrace>(trace).unwrap().limit();
+    let shared = |bps| StageLimit::Shared(Rate::from_bps(bps));
+    let steps = json!([{"at": "0s", "rate": "8Mbit/s"}, {"at": "1ms", "rate": "0bit/s"}]);
+    assert_eq!(limit(json!({"steps": steps, "period": "10ms"})), shared(800_000));
+    assert_eq!(limit(json!({"steps": [{"at": "0s", "rate": "8Mbit/s"}]})), StageLimit::Varies);
+    // Three opportunities of 1504 bytes in 12 ms.
+    assert_eq!(limit(json!({"opportunities": [2, 7, 12]})), shared(3_008_000));
+    let mut rig = Rig::new(&[stage(json!({"kind": "rate-trace", "opportunities": [2, 7, 12]}))]);
+    for id in 0..300 {
+        rig.arrive(0, packet(id, 1504));
+    }
+    rig.finish();
+    let last = rig.sent().last().map(|&(at, _)| at as f64 / 1e9).unwrap();
+    assert!((300.0 * 1504.0 * 8.0 / last / 3_008_000.0 - 1.0).abs() < 0.01, "{last}");
 }

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Rig, packet, stage};
-use path::{Config, DropCause, Train};
+use path::{Config, DropCause, StageLimit, Train};
 use serde_json::json;
-use units::{Length, Span, Speed, Time};
+use units::{Length, Rate, Span, Speed, Time};
 
 const MS: u64 = 1_000_000;
 
@@ -205,4 +205,25 @@ fn what_the_radio_repeats_is_late_instead_of_lost() {
     // 11.3 % of 11.3 %; at 20 Mbit/s a packet takes 0.6 ms, so one repeated is late, and so may be the next.
     let (lost, late, in_order) = run(1);
     assert!((lost - 0.0128).abs() < 0.005 && late > 0.1 && in_order, "{lost} {late}");
+}
+
+/// A cell of 10 s at the full rate throughout, of which a handover takes 0.1 s or, where half of them fail, 1 s.
+#[test]
+fn a_trains_limit_is_its_mean_rate() {
+    let train = |more: serde_json::Value| {
+        let mut config = json!({"rate": "20Mbit/s", "speed": "288km/h", "edge_snr": 60.0, "residual": 0.0,
+            "failure_probability": 0.0});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match serde_json::from_value::<Train>(config).unwrap().limit() {
+            StageLimit::Shared(rate) => rate.as_mbps(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!((train(json!({})) - 20.0 * 0.99).abs() < 1e-3, "{}", train(json!({})));
+    let half = json!({"failure_probability": 0.5, "failure_lasts": ["1.8s", "2s"]});
+    assert!((train(half.clone()) - 20.0 * 0.9).abs() < 1e-3, "{}", train(half));
+    // Where the signal is weak at the borders it is less, and never more than near the mast.
+    let weak = Train { rate: Rate::from_bps(20_000_000), ..Train::default() };
+    let (near, far) = (weak.place(0.0).rate, weak.place(400.0).rate);
+    assert!(far < weak.mean_rate() && weak.mean_rate() < near, "{far} {} {near}", weak.mean_rate());
 }

@@ -36,7 +36,7 @@ pub struct Figures {
     /// Their goodputs, least and most, Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each_mbps: Option<[f64; 2]>,
-    /// Jain's fairness index, of several flows that shared the path.
+    /// Jain's fairness index, of several flows that are alike and shared the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain_index: Option<f64>,
     /// Share of data packets that the path dropped, 0 to 1, where every flow knows it.
@@ -281,7 +281,7 @@ impl<'a> Row<'a> {
             tcp_mbps: parts.map(|p| p.0),
             udp_mbps: parts.map(|p| p.1),
             each_mbps: self.each(),
-            jain_index: (self.flow.is_none() && together && flows > 1).then_some(variant.jain_index),
+            jain_index: variant.jain_index.filter(|_| self.flow.is_none() && together && flows > 1),
             completion_p50_s: completion.map_or(of.completion_p50_s, |t| Some(t.p50)),
             completion_p95_s: completion.map_or(of.completion_p95_s, |t| Some(t.p95)),
             response_p50_s: response.map_or(of.response_p50_s, |t| Some(t.p50)),
@@ -306,7 +306,7 @@ impl<'a> Row<'a> {
 }
 
 /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
+pub(crate) fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
     weighted(compared.iter().filter(|f| f.rtt_ms.max > 0.0).map(|f| (f.sent_packets, quantile(f))))
 }
 
@@ -415,7 +415,7 @@ mod tests {
             flows,
             limit_mbps,
             total_goodput_mbps,
-            jain_index: 0.9,
+            jain_index: Some(0.9),
             ..VariantResult::default()
         };
         let f = VariantFigures::of(&v);

@@ -3,8 +3,8 @@
 
 use report::{GroupBy, Grouping, Style, text};
 use result::{
-    ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, RealTime, Repeats, RttSummary,
-    Run, TimesSummary, VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, RealTime, Repeats,
+    RttSummary, Run, TimesSummary, VariantResult,
 };
 
 /// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
@@ -46,6 +46,7 @@ fn element(name: &str, dropped: u64, queue: u64) -> ElementResult {
         passed_packets: 50_000,
         dropped_packets: dropped,
         max_queue_packets: queue,
+        delay_ms: DelaySummary { mean: 2.0, max: 60.0 },
         ..Default::default()
     }
 }
@@ -57,7 +58,7 @@ fn outcome(name: &str, flows: Vec<(FlowResult, FlowSeries)>, elements: Vec<Eleme
         name: name.into(),
         duration_s: 30.0,
         total_goodput_mbps: flows.iter().map(|f| f.goodput_mbps).sum(),
-        jain_index: result::jain(&shares),
+        jain_index: (shares.len() > 1).then(|| result::jain(&shares)),
         flows,
         elements,
         ..Default::default()

@@ -202,7 +202,7 @@ fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
         total_goodput_mbps: each(&|v| v.total_goodput_mbps),
         retransmitted_packets: each(&resent),
         rtt_mean_ms: each(&mean_rtt),
-        jain_index: each(&|v| v.jain_index),
+        jain_index: all.iter().filter_map(|v| v.jain_index).collect(),
     };
     Repeats {
         n: all.len(),
@@ -211,7 +211,7 @@ fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
         total_goodput_mbps: estimate(&values.total_goodput_mbps),
         retransmitted_packets: estimate(&values.retransmitted_packets),
         rtt_mean_ms: estimate(&values.rtt_mean_ms),
-        jain_index: estimate(&values.jain_index),
+        jain_index: (!values.jain_index.is_empty()).then(|| estimate(&values.jain_index)),
         values,
     }
 }
@@ -246,7 +246,7 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
         completion_s: times(&all, |v| v.completion_s),
         response_s: times(&all, |v| v.response_s),
         page_s: times(&all, |v| v.page_s),
-        jain_index: mean(&all, |v| v.jain_index),
+        jain_index: mean_known(&all, |v| v.jain_index),
         repeats: Some(repeats(&all, seeds)),
         trust: Trust::worst(all.iter().filter_map(|v| v.trust.as_ref())),
         ..first.clone()
@@ -274,7 +274,7 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     }
     let variant = &mut whole.variant;
     variant.one_at_a_time = true;
-    variant.limit_mbps = None;
+    (variant.limit_mbps, variant.jain_index) = (None, None);
     variant.sum_up();
     whole
 }
@@ -317,7 +317,7 @@ mod tests {
                 ..Default::default()
             }],
             total_goodput_mbps: goodputs.iter().sum(),
-            jain_index: jain(goodputs),
+            jain_index: Some(jain(goodputs)),
             limit_mbps: Some(20.0),
             path: Some(Topology { hosts: vec!["a".into()], ..Default::default() }),
             ..Default::default()
@@ -386,6 +386,7 @@ mod tests {
             concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
         let v = &whole.variant;
         assert!(v.one_at_a_time && v.limit_mbps.is_none() && v.path.is_some());
+        assert_eq!(v.jain_index, None, "they shared nothing");
         assert_eq!((v.flows.len(), v.total_goodput_mbps), (2, 22.0));
         assert_eq!(v.flows[1].limit_mbps, Some(20.0));
         assert_eq!([&v.elements[0].name, &v.elements[1].name], ["wan@up", "wan@down"]);

@@ -146,10 +146,14 @@ pub struct VariantResult {
     /// Times of whole pages, of all flows; absent where none loads pages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub page_s: Option<TimesSummary>,
-    /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any).
-    pub jain_index: f64,
-    /// The rate of the tightest limit all flows together meet, Mbit/s; absent where there is none,
-    /// or where it changes.
+    /// Jain's fairness index over the flows' goodputs (TCP flows only when there are any); of transfers over their sizes,
+    /// each divided by its own time. Absent where equal shares are not to be expected: of a single flow, of flows measured
+    /// one at a time, and where any two differ in application or size, share no direction of a link, meet other limits, or
+    /// did not begin together (within a tenth of the time of the one that was there longest).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jain_index: Option<f64>,
+    /// The rate of the tightest limit all flows together meet, Mbit/s; of a train's radio link and of a trace that repeats
+    /// its mean, which a short run may exceed. Absent where there is none, or where it changes otherwise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
     /// What the packets pass; absent where it is not known, as of a capture.
@@ -201,8 +205,9 @@ pub struct Repeats {
     pub retransmitted_packets: Estimate,
     /// Mean RTT, ms, averaged over the flows that have one (TCP flows only when there are any).
     pub rtt_mean_ms: Estimate,
-    /// Jain's fairness index.
-    pub jain_index: Estimate,
+    /// Jain's fairness index; absent as [`VariantResult::jain_index`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jain_index: Option<Estimate>,
     /// What each repeat yielded, of which these are means.
     #[serde(default)]
     pub values: RepeatValues,
@@ -218,7 +223,7 @@ pub struct RepeatValues {
     pub retransmitted_packets: Vec<f64>,
     /// Mean RTT, ms, as [`Repeats::rtt_mean_ms`].
     pub rtt_mean_ms: Vec<f64>,
-    /// Jain's fairness index.
+    /// Jain's fairness index; empty where [`VariantResult::jain_index`] is absent.
     pub jain_index: Vec<f64>,
 }
 
@@ -339,7 +344,7 @@ impl VariantResult {
         self.flows.iter().filter(move |f| all_udp || !f.is_udp())
     }
 
-    /// Works out total goodput and Jain's index from the flows.
+    /// Works out total goodput from the flows.
     pub(crate) fn sum_up(&mut self) {
         let of = |udp: bool| {
             let flows = || self.flows.iter().filter(move |f| f.is_udp() == udp);
@@ -347,8 +352,6 @@ impl VariantResult {
         };
         (self.tcp_goodput_mbps, self.udp_goodput_mbps) = (of(false), of(true));
         self.total_goodput_mbps = self.tcp_goodput_mbps.unwrap_or(0.0) + self.udp_goodput_mbps.unwrap_or(0.0);
-        let shares: Vec<f64> = self.compared_flows().map(|f| f.goodput_mbps).collect();
-        self.jain_index = jain(&shares);
     }
 }
 
@@ -491,7 +494,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// A run's summary and series; flows get the times of their states from the series, the variant its
-    /// total and Jain's index from the flows.
+    /// total from the flows.
     pub fn new(
         mut variant: VariantResult,
         flow_series: Vec<FlowSeries>,

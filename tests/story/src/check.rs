@@ -1,10 +1,11 @@
 //! Holds each clause of a headline, and its words, against what was seen.
 
 mod changes;
+mod clocks;
 mod words;
 
 use crate::seen::{Seen, SeenRun};
-use crate::value::{ahead, groups, jain, kbit, measures_of, value, worse};
+use crate::value::{ahead, groups, jain, kbit, measures_of, starved, value, worse};
 use report::story::{Better, Clause, Effect, Measure, Story, story};
 use std::collections::BTreeMap;
 use units::Goal;
@@ -26,15 +27,83 @@ pub fn wrong(seen: &SeenRun, told: &Story) -> Vec<String> {
     let Some(baseline) = baseline(seen) else {
         return if told.clauses.is_empty() { vec![] } else { vec!["a story without flows".into()] };
     };
-    let check = Check { baseline, others: others(seen, baseline) };
-    let mut list = check.goals(seen, told);
-    let words = told.said(report::Lang::En).into_iter().zip(told.said(report::Lang::Zh));
-    for (clause, (en, zh)) in told.clauses.iter().zip(words) {
-        let mut found = check.clause(clause);
-        found.extend(words::wrong(&check, clause, &en, &zh));
-        list.extend(found.into_iter().map(|what| format!("{what}: {en:?}")));
+    let (subjects, extremes) = subjects(seen, baseline);
+    let parts = parts(told);
+    if parts.len() != subjects.len() {
+        return vec![format!("{} parts about {} subjects", parts.len(), subjects.len())];
     }
+    let mut list = Vec::new();
+    let said = told.clauses.iter().filter_map(|c| match c {
+        Clause::Extremes { flows, goal } => Some((*flows, *goal)),
+        _ => None,
+    });
+    if said.collect::<Vec<_>>() != extremes.into_iter().collect::<Vec<_>>() {
+        list.push("not the worst and the best of those flows".into());
+    }
+    let checks: Vec<Check> =
+        subjects.iter().map(|&baseline| Check { baseline, others: others(seen, baseline) }).collect();
+    list.extend(judged(seen, told, &checks));
+    for (check, clauses) in checks.iter().zip(parts) {
+        list.extend(check.goals(seen, clauses));
+        list.extend(check.silence(clauses));
+        for clause in clauses {
+            let (en, zh) = (clause.say(report::Lang::En), clause.say(report::Lang::Zh));
+            let mut found = check.clause(clause);
+            found.extend(words::wrong(check, clause, &en, &zh));
+            list.extend(found.into_iter().map(|what| format!("{what}: {en:?}")));
+        }
+    }
+    list.extend(clocks::wrong(seen, told));
     list
+}
+
+/// How many statements a story makes.
+pub fn statements(told: &Story) -> usize {
+    let of =
+        |b: &Better| 1 + b.changes.len() + b.gains.len() + b.costs.len() + usize::from(b.loses.is_some());
+    told.clauses.iter().map(|c| if let Clause::Better(b) | Clause::AsGood(b) = c { of(b) } else { 1 }).sum()
+}
+
+/// Each begins with what was carried.
+fn parts(told: &Story) -> Vec<&[Clause]> {
+    let opens =
+        |c: &Clause| matches!(c, Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. });
+    let starts: Vec<usize> = (0..told.clauses.len()).filter(|&i| opens(&told.clauses[i])).collect();
+    let ends = starts.iter().skip(1).copied().chain([told.clauses.len()]);
+    starts.iter().zip(ends).map(|(&a, b)| &told.clauses[a..b]).collect()
+}
+
+/// The baseline; where its flows were measured alone all of them, or of more than three the worst and the best.
+fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option<(usize, Goal)>) {
+    let all: Vec<&Seen> = seen.seen.iter().filter(|s| s.at == baseline.at).collect();
+    if all.len() <= 3 {
+        return (all, None);
+    }
+    let known = |m: Measure| all.iter().all(|s| value(m, s).is_some());
+    let first = seen.run.goals.first().filter(|&&g| g != Goal::Goodput);
+    let found = first.and_then(|&g| Some((g, *measures_of(g).iter().find(|&&m| known(m))?)));
+    let of = |s: &Seen| match found {
+        Some((_, m)) => value(m, s).unwrap_or(f64::NAN) * if ahead(m, 0.0, 1.0) { 1.0 } else { -1.0 },
+        None => s.flows.iter().map(|f| f.result.goodput_mbps).sum(),
+    };
+    let (mut worst, mut best) = (all[0], all[0]);
+    for &s in &all {
+        worst = if of(s) < of(worst) { s } else { worst };
+        best = if of(s) >= of(best) { s } else { best };
+    }
+    (vec![worst, best], Some((all.len(), found.map_or(Goal::Goodput, |f| f.0))))
+}
+
+/// The stated goals that something was measured of, in the order in which the subjects have them.
+fn judged(seen: &SeenRun, told: &Story, checks: &[Check]) -> Option<String> {
+    let mut want: Vec<(Goal, Measure)> = Vec::new();
+    for (goal, measure) in checks.iter().flat_map(|c| c.wanted(seen)) {
+        if want.iter().all(|w| w.0 != goal) {
+            want.push((goal, measure));
+        }
+    }
+    let got: Vec<(Goal, Measure)> = told.goals.iter().map(|g| (g.goal, g.measure)).collect();
+    (got != want).then(|| format!("judged by {got:?}, should be {want:?}"))
 }
 
 /// The variant that the scenario states, else the first; of flows measured alone the first.
@@ -75,8 +144,8 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 impl Check<'_> {
-    /// Goals are the stated ones that something was measured of, in order, each with what it must say.
-    fn goals(&self, seen: &SeenRun, told: &Story) -> Vec<String> {
+    /// The stated goals that something was measured of, each with by what.
+    fn wanted(&self, seen: &SeenRun) -> Vec<(Goal, Measure)> {
         let all = || std::iter::once(self.baseline).chain(self.others.iter().copied());
         let measured = |goal: Goal| {
             all().find_map(|s| measures_of(goal).iter().copied().find(|&m| value(m, s).is_some()))
@@ -86,13 +155,30 @@ impl Check<'_> {
         if want.is_empty() {
             want.extend(measured(Goal::Goodput).map(|m| (Goal::Goodput, m)));
         }
-        let got: Vec<(Goal, Measure)> = told.goals.iter().map(|g| (g.goal, g.measure)).collect();
+        want
+    }
+
+    /// The others that have a value; none where the baseline has none and that is not the worst there is.
+    fn compared(&self, m: Measure) -> impl Iterator<Item = &&Seen> {
+        use Measure::*;
+        let worst = [TcpGoodput, UdpGoodput, Completion, Response, Page].contains(&m);
+        let some = worst || value(m, self.baseline).is_some();
+        self.others.iter().filter(move |s| some && value(m, s).is_some())
+    }
+
+    /// Who got nothing is told.
+    fn silence(&self, clauses: &[Clause]) -> Option<String> {
+        let told = clauses.iter().any(|c| matches!(c, Clause::Starved { .. }));
+        let due = !starved(self.baseline).0.is_empty();
+        (told != due).then(|| format!("flows that got nothing: {due}, told: {told}"))
+    }
+
+    /// What is said of each goal.
+    fn goals(&self, seen: &SeenRun, clauses: &[Clause]) -> Vec<String> {
+        let want = self.wanted(seen);
         let mut list = Vec::new();
-        if got != want {
-            list.push(format!("judged by {got:?}, should be {want:?}"));
-        }
         for &(goal, measure) in &want {
-            let first = told.clauses.iter().find(|c| c.goal() == Some(goal));
+            let first = clauses.iter().find(|c| c.goal() == Some(goal));
             if let Some(Clause::Better(b)) = first {
                 let better =
                     |s: &&&Seen| ahead(measure, b.effect.is, value(measure, s).unwrap_or(b.effect.is));
@@ -100,8 +186,8 @@ impl Check<'_> {
                     self.others.iter().find(better).map(|s| format!("{goal:?}: {} is better", s.name)),
                 );
             }
-            let compared = self.others.iter().filter(|s| value(measure, s).is_some()).count();
-            let said = told.clauses.iter().filter(|c| c.goal() == Some(goal)).count();
+            let compared = self.compared(measure).count();
+            let said = clauses.iter().filter(|c| c.goal() == Some(goal)).count();
             if (said > 0) != (compared > 0) {
                 list.push(format!("{goal:?}: {said} clauses for {compared} others"));
             }
@@ -122,7 +208,13 @@ impl Check<'_> {
                 hold(*variant == b.name, "another baseline");
                 hold(b.flows.iter().all(|f| f.result.goodput_mbps <= 0.0), "something arrived");
             }
-            Clause::Carries { variant, tcp, udp, limit } => {
+            Clause::Carries { variant, tcp, udp, limit, varies } => {
+                let kinds = |l: &scenario::DuplexLink| {
+                    let stages = l.forward.iter().chain(&l.backward);
+                    stages.map(|s| s.stage.kind()).any(|k| ["train", "rate-trace"].contains(&k))
+                };
+                let mean = limit.is_some() && b.scenario.links.iter().any(kinds);
+                hold(*varies == mean, "a mean, or none");
                 hold(*variant == b.name, "another baseline");
                 hold(near(*tcp, value(Measure::TcpGoodput, b)), "TCP carried otherwise");
                 hold(near(*udp, value(Measure::UdpGoodput, b)), "datagrams carried otherwise");
@@ -132,6 +224,23 @@ impl Check<'_> {
                 hold(*variant == b.name, "another baseline");
                 hold(near(Some(*v), value(*measure, b)), "another value");
             }
+            Clause::Starved { flow, more, mbps, seconds, most } => {
+                let (all, silent) = starved(b);
+                let rates = || all.iter().map(|f| f.result.goodput_mbps);
+                let least = rates().fold(f64::INFINITY, f64::min);
+                let it = all.iter().find(|f| f.result.name == *flow);
+                hold(it.is_some_and(|f| f.result.goodput_mbps == least), "not the one that got least");
+                hold(all.len() == more + 1, "another number of flows");
+                hold(same(*mbps, rates().fold(0.0, f64::max)), "another rate");
+                let times = all.iter().map(|f| f.result.active_s).fold(f64::INFINITY, f64::min);
+                hold(near(*seconds, Some(times).filter(|_| silent)), "another time");
+                let first = b.flows.iter().map(|f| f.result.goodput_mbps).fold(0.0, f64::max);
+                let named =
+                    b.flows.iter().any(|f| f.result.name == most.0 && f.result.goodput_mbps == most.1);
+                hold(same(first, most.1) && named, "not the one that got most");
+            }
+            // Held against the subjects as a whole.
+            Clause::Extremes { .. } => {}
             Clause::Unfinished { unfinished, all } => {
                 let t = b.result.completion_s.unwrap_or_default();
                 hold((*unfinished, *all) == (t.unfinished, t.count + t.unfinished), "other counts");
@@ -185,14 +294,19 @@ impl Check<'_> {
                 hold(*share >= 0.25, "hardly at all");
             }
             Clause::Queued { least_ms, p95_ms, element, packets, .. } => {
-                let tcp = b.flows.iter().map(|f| &f.result).filter(|f| f.cc != "udp" && f.rtt_ms.max > 0.0);
-                let least = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
-                hold(near(Some(*least_ms), least), "another shortest round trip");
+                let tcp =
+                    || b.flows.iter().map(|f| &f.result).filter(|f| f.cc != "udp" && f.rtt_ms.max > 0.0);
+                let sent: u64 = tcp().map(|f| f.sent_packets).sum();
+                let least: f64 = tcp().map(|f| f.rtt_ms.min * f.sent_packets as f64).sum();
+                hold(same(*least_ms, least / sent as f64), "another shortest round trip");
                 hold(near(Some(*p95_ms), value(Measure::Rtt, b)), "another p95");
                 hold(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no queue to speak of");
                 let it = b.elements.iter().find(|e| e.name == *element);
-                hold(it.is_some_and(|e| e.queue == *packets), "another queue");
-                hold(b.elements.iter().all(|e| e.queue <= *packets) && *packets > 0, "not the longest queue");
+                hold(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
+                let long = |e: &&crate::seen::SeenElement| e.inside_ms * 2.0 >= p95_ms - least_ms;
+                hold(it.is_some_and(|e| long(&e)), "packets passed it faster than round trips grew");
+                let more = b.elements.iter().filter(long).any(|e| e.queue > *packets);
+                hold(!more, "not the longest queue");
             }
             Clause::Unfair { most, least } => {
                 let is = |f: &&crate::seen::SeenFlow, x: &(String, f64)| {
@@ -221,7 +335,7 @@ impl Check<'_> {
             Clause::AsGood(better) => list.extend(self.as_good(better)),
             Clause::Best { goal, others, .. } => {
                 let measure = self.measure(*goal);
-                let tried: Vec<&&Seen> = self.others.iter().filter(|s| value(measure, s).is_some()).collect();
+                let tried: Vec<&&Seen> = self.compared(measure).collect();
                 hold(tried.len() == *others, "another number of variants");
                 hold(!tried.iter().any(|s| self.is_ahead(measure, s)), "another does better");
             }

@@ -13,11 +13,14 @@ struct Draw {
     /// Rates of the two directions, kbit/s.
     rates: [u64; 2],
     flows: Vec<String>,
+    /// The limiters of the two directions have a `rate` to change.
+    rated: [bool; 2],
 }
 
 /// The experiment of a seed, as a scenario file, and how often to run it.
 pub fn draw(seed: u64) -> (String, u32) {
-    let mut draw = Draw { stream: Stream::new(seed, "story"), rates: [0; 2], flows: Vec::new() };
+    let mut draw =
+        Draw { stream: Stream::new(seed, "story"), rates: [0; 2], flows: Vec::new(), rated: [true; 2] };
     let text = draw.file(seed);
     let repeats = if draw.one_in(15) { 2 } else { 1 };
     (text, repeats)
@@ -91,7 +94,16 @@ impl Draw {
     /// What limits a direction; of this name whatever it is.
     fn limiter(&mut self, rate: u64) -> String {
         let queue = self.queue();
-        match self.below(4) {
+        match self.below(7) {
+            2 => {
+                let low = rate / self.pick(&[2, 5]);
+                format!(
+                    "{{ kind = \"rate-trace\", name = \"limiter\", steps = [{{ at = \"0s\", rate = \"{rate}kbit/s\" }}, {{ at = \"200ms\", rate = \"{low}kbit/s\" }}], period = \"400ms\", queue = {queue} }}"
+                )
+            }
+            3 if self.one_in(2) => format!(
+                "{{ kind = \"train\", name = \"limiter\", rate = \"{rate}kbit/s\", cell = \"80m\", lasts = \"60ms\", failure_probability = 0.0, failure_lasts = [\"60ms\", \"60ms\"], queue = {queue} }}"
+            ),
             0 => format!(
                 "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}kbit/s\", burst = \"{}B\" }}",
                 self.pick(&[3000, 9000, 40_000])
@@ -105,6 +117,24 @@ impl Draw {
         }
     }
 
+    /// A limiter, sometimes within a tunnel or behind a link of small packets.
+    fn narrow(&mut self, limiter: &str) -> String {
+        let rest = self.pick(&["fragment = true", "fragment = false", "icmp = false"]);
+        let mtu = self.pick(&[576, 1200, 1400]);
+        match self.below(10) {
+            0 => {
+                format!(
+                    "{{ kind = \"tunnel\", overhead = 60, mtu = 1500, {rest} }},\n    {limiter},\n    {{ kind = \"tunnel-end\" }}"
+                )
+            }
+            1 => format!(
+                "{limiter},\n    {{ kind = \"link\", name = \"narrow\", mtu = {mtu}, icmp = {} }}",
+                self.one_in(2)
+            ),
+            _ => limiter.to_string(),
+        }
+    }
+
     /// `a` and `c` over `m` to `b`: two hosts share the limited link.
     fn path(&mut self, text: &mut String) {
         let delay = self.pick(&[2, 10, 40]);
@@ -112,6 +142,8 @@ impl Draw {
             let rate = self.rates[way];
             let front = rate * 9 / 10;
             let limiter = self.limiter(rate);
+            self.rated[way] = !limiter.contains("rate-trace");
+            let limiter = self.narrow(&limiter);
             let loss = self.pick(&["0", "0.002", "0.02"]);
             if way == 0 {
                 *text += "\n[links.wan]\nbetween = [\"m\", \"b\"]\n";
@@ -121,8 +153,17 @@ impl Draw {
                 "{name} = [\n    {{ kind = \"shaper\", name = \"front\", rate = \"{front}kbit/s\", queue = {{ kind = \"fifo\", packets = 20 }}, enabled = false }},\n    {limiter},\n    {{ kind = \"loss\", name = \"loss\", probability = {loss} }},\n    {{ kind = \"delay\", delay = \"{delay}ms\" }},\n]"
             );
         }
+        let relay = self.one_in(4);
         for host in ["a", "c"] {
             let _ = writeln!(text, "\n[links.{host}]\nbetween = [\"{host}\", \"m\"]");
+            if relay {
+                // Up to the relay something must take time.
+                let port = "[{ kind = \"link\", rate = \"50Mbit/s\", delay = \"1ms\" }]";
+                let _ = writeln!(text, "forward = {port}\nbackward = {port}");
+            }
+        }
+        if relay {
+            *text += "\n[relays.box]\nhost = \"m\"\n";
         }
     }
 
@@ -136,7 +177,15 @@ impl Draw {
             "\n[flows.\"{name}\"]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"",
             self.pick(&CONTROLS)
         );
-        let app = match self.below(7) {
+        let app = match self.below(11) {
+            7 => format!(
+                "{{ kind = \"page\", objects = {}, size = \"{}kB\", connections = {}, think = \"100ms\" }}",
+                self.pick(&[2, 8]),
+                self.pick(&[4, 30]),
+                self.pick(&[1, 4])
+            ),
+            8 => format!("{{ kind = \"voice\", codec = \"{}\" }}", self.pick(&["g711", "g729", "opus"])),
+            9 => format!("{{ kind = \"probe\", interval = \"{}ms\" }}", self.pick(&[20, 100])),
             0 => format!("{{ kind = \"bulk\", bytes = \"{}kB\" }}", self.pick(&[20, 100, 800])),
             1 => format!(
                 "{{ kind = \"request\", request = \"200B\", response = \"{}kB\", think = \"{}ms\" }}",
@@ -151,6 +200,10 @@ impl Draw {
         };
         if !app.is_empty() {
             let _ = writeln!(text, "app = {app}");
+        }
+        let datagrams = ["udp", "voice", "probe"].iter().any(|k| app.contains(&format!("\"{k}\"")));
+        if text.contains("[relays.box]") && !datagrams && self.one_in(2) {
+            let _ = writeln!(text, "via = [\"box\"]");
         }
         if self.one_in(3) {
             let _ = writeln!(text, "count = {}", 2 + self.below(3));
@@ -182,6 +235,7 @@ impl Draw {
             4 => format!("\"links.wan.{way}.front.enabled\" = true"),
             5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
             6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),
+            7 if !self.rated[usize::from(way == "backward")] => return,
             _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
         };
         // The same key twice would be no scenario.

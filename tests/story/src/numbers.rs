@@ -16,13 +16,13 @@ impl Printed {
     }
 }
 
-/// The text without what stands in quotes.
+/// The text without names: what stands in quotes or between the marks that keep a name's direction.
 pub fn unquoted(text: &str) -> String {
     let mut depth = 0;
     let keep = |c: char| {
-        depth += i32::from(c == '“');
+        depth += i32::from(c == '“' || c == '\u{2068}');
         let inside = depth > 0;
-        depth -= i32::from(c == '”');
+        depth -= i32::from(c == '”' || c == '\u{2069}');
         !inside
     };
     let mut keep = keep;
@@ -82,7 +82,7 @@ mod tests {
             values("carries 4.00 Mbit/s, 20.0 % of it: <.01 % p95 BBRv3 (p95), 12.3k."),
             [4.0, 20.0, 0.005, 12_300.0]
         );
-        assert_eq!(values(&unquoted("“v1” has 3, “x 5” 7")), [3.0, 7.0]);
+        assert_eq!(values(&unquoted("“v1” has 3, “x 5” 7 at \u{2068}wan.4\u{2069} 8")), [3.0, 7.0, 8.0]);
         let one = numbers("19.6")[0];
         assert_eq!(values("\"450kbit/s\" 40kB"), [450.0, 40.0]);
         assert!(one.is(19.64) && one.is(19.55) && !one.is(19.66));

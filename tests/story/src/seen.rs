@@ -2,7 +2,9 @@
 
 use crate::value::greedy;
 use experiment::{Hooks, Order, Outcomes};
-use result::parquet::{FileOrigin, Sampled, VariantSeries, read_series, write_elements, write_flows};
+use result::parquet::{
+    FileOrigin, Sampled, VariantSeries, read_series, write_elements, write_flows, write_responses,
+};
 use result::{Clock, ElementSeries, FlowResult, FlowSeries, Run, VariantResult, read_json, to_json};
 use scenario::{Experiment, PathLimits, Scenario};
 use std::num::NonZeroUsize;
@@ -38,6 +40,8 @@ pub struct SeenElement {
     pub came: u64,
     /// The longest queue.
     pub queue: u64,
+    /// The longest that a packet was inside, ms.
+    pub inside_ms: f64,
 }
 
 /// What the headline calls a variant: one, or one of its flows measured alone.
@@ -76,17 +80,43 @@ pub struct SeenRun {
 /// # Panics
 /// When the file is none, a run fails, or what was written cannot be read.
 pub fn play(text: &str, repeats: u32, clock: Clock) -> SeenRun {
+    seen(text, run(text, repeats, clock), None)
+}
+
+/// The same on the simulator, and beside it what stands for a kernel's run: another seed, more loss.
+///
+/// # Panics
+/// As [`play`].
+pub fn play_beside(text: &str) -> SeenRun {
+    let other = text.replace("probability = 0.002", "probability = 0.03").replace("seed = ", "seed = 1");
+    let mut beside = run(&other, 1, Clock::Sim).1.run().variants;
+    beside.iter_mut().for_each(|v| v.clock = Clock::Kernel);
+    seen(text, run(text, 1, Clock::Sim), Some(beside))
+}
+
+fn run(text: &str, repeats: u32, clock: Clock) -> (Experiment, Outcomes) {
     let experiment = Experiment::parse("drawn.toml", text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let order =
         Order { clocks: vec![clock], repeats, seed: None, threads: NonZeroUsize::new(1), keep_going: false };
     let outcomes = experiment::run(&experiment, &order, Hooks::default());
     assert!(outcomes.is_complete(), "{:?}\n{text}", outcomes.failed);
+    (experiment, outcomes)
+}
+
+fn seen(
+    text: &str,
+    (experiment, outcomes): (Experiment, Outcomes),
+    beside: Option<Vec<VariantResult>>,
+) -> SeenRun {
     let mut run = outcomes.run();
+    let (own, both) = (run.variants.len(), beside.is_some());
+    run.variants.extend(beside.into_iter().flatten());
     run.headline = report::headline(&run);
     let run = read_json(&to_json(&run)).expect("JSON that was just written");
+    assert!(own == experiment.variants.len() && (!both || run.variants.len() == 2 * own), "{text}");
     let mut wrong = Vec::new();
     let mut seen = Vec::new();
-    for (i, variant) in run.variants.iter().enumerate() {
+    for (i, variant) in run.variants.iter().take(own).enumerate() {
         let scenario = &experiment.variants[i].scenario;
         let series = series(&outcomes, i, &run);
         seen.extend(variant_seen(i, variant, scenario, &series, &mut wrong));
@@ -104,11 +134,12 @@ fn series(outcomes: &Outcomes, variant: usize, run: &Run) -> Vec<RepeatSeries> {
     let one = |outcome: &result::Outcome| {
         let origin = FileOrigin { scenario: &run.scenario, seed: run.seed };
         let sampled = [Sampled { repeat: 1, outcome }];
-        let (mut flows, mut elements) = (Vec::new(), Vec::new());
+        let (mut flows, mut elements, mut responses) = (Vec::new(), Vec::new(), Vec::new());
         write_flows(&mut flows, origin, &sampled).expect("writes");
         write_elements(&mut elements, origin, &sampled).expect("writes");
+        write_responses(&mut responses, origin, &sampled).expect("writes");
         let alone = Run { variants: vec![run.variants[variant].clone()], ..run.clone() };
-        let mut read = read_series(&flows, &elements, None, None, &alone).expect("reads");
+        let mut read = read_series(&flows, &elements, None, Some(&responses), &alone).expect("reads");
         RepeatSeries { measured: outcome.variant.measured_s, series: read.remove(0) }
     };
     outcomes.variants[variant].outcomes.iter().map(one).collect()
@@ -135,8 +166,14 @@ fn variant_seen(
         let flow = scenario.flows.iter().find(|f| is_of(&result.name, &f.name, f.count)).expect("its flow");
         let index = scenario.flows.iter().position(|f| f.name == flow.name).expect("its flow");
         let limits = PathLimits::new(scenario, variant.one_at_a_time.then_some(index));
-        let route = scenario.route(flow.from, flow.to).expect("a way");
+        let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
+        let hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
+        let route: Vec<_> =
+            hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).expect("a way")).collect();
         let tcp = !result.is_udp();
+        if let [series] = of[..] {
+            crate::times::hold(result, flow, scenario, series, &mut complain);
+        }
         let waits: Option<Vec<f64>> = of.iter().map(|s| crate::value::waited(s)).collect();
         all.push(SeenFlow {
             result: result.clone(),
@@ -146,6 +183,9 @@ fn variant_seen(
             waited: waits.filter(|_| tcp).map(|w| mean(w.into_iter())),
             repaired: mean(of.iter().map(|s| crate::value::repaired(s))),
         });
+    }
+    if let [repeat] = repeats {
+        crate::times::hold_together(variant, scenario, &repeat.series.flows, &mut complain);
     }
     let elements: Vec<SeenElement> = variant
         .elements
@@ -168,6 +208,7 @@ fn variant_seen(
                 dropped: e.dropped_packets,
                 came: e.passed_packets + e.dropped_packets,
                 queue: e.max_queue_packets,
+                inside_ms: e.delay_ms.max,
             }
         })
         .collect();

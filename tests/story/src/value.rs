@@ -152,7 +152,9 @@ pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
     ways.sort_unstable();
     ways.dedup();
     for way in ways {
-        let here: Vec<&SeenFlow> = tcp(s).filter(|f| f.greedy && f.ways.contains(&way)).collect();
+        // What came to its end wanted no more.
+        let wants = |f: &&SeenFlow| f.greedy && f.result.completion_s.is_none();
+        let here: Vec<&SeenFlow> = tcp(s).filter(|f| wants(f) && f.ways.contains(&way)).collect();
         for limit in here.iter().map(|f| kbit(f.limit)) {
             let same: Vec<&SeenFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
             let longest = same.iter().map(|f| f.result.active_s).fold(0.0, f64::max);
@@ -164,6 +166,27 @@ pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
         }
     }
     all
+}
+
+/// Flows that had a second at least and got nothing at all, or less than a hundredth of what another of their group did; and
+/// whether all of them got nothing.
+pub fn starved(s: &Seen) -> (Vec<&SeenFlow>, bool) {
+    let asks = ["bulk", "request", "page"];
+    let nothing = |f: &SeenFlow| {
+        f.result.delivered_bytes == 0 && (f.result.sent_packets > 0 || asks.contains(&f.result.app.as_str()))
+    };
+    let groups = groups(s);
+    let little = |f: &SeenFlow| {
+        groups.iter().any(|g| {
+            let first = g.iter().map(|x| x.result.goodput_mbps).fold(0.0, f64::max);
+            g.iter().any(|x| x.result.name == f.result.name) && f.result.goodput_mbps * 100.0 < first
+        })
+    };
+    let carried = !s.alone && s.flows.len() > 1 && s.flows.iter().any(|f| f.result.goodput_mbps > 0.0);
+    let all: Vec<&SeenFlow> =
+        s.flows.iter().filter(|f| carried && f.result.active_s >= 1.0 && (nothing(f) || little(f))).collect();
+    let silent = all.iter().all(|f| nothing(f));
+    (all, silent)
 }
 
 /// A limit to compare.

@@ -119,6 +119,21 @@ test("warnings and what was not run stand on top", async () => {
   await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#notice").count(), 0));
 });
 
+test("what was expected stands below the story, and what did not hold is told apart", async () => {
+  await visit(crowd, {}, async (page) => {
+    const rows = await page.$$eval("#expectations tbody tr", (all) => all.map((tr) => [tr.dataset.met, ...[...tr.cells].map((c) => c.textContent)]));
+    assert.deepEqual(rows, [
+      ["true", "pass", "call", "goodput > 1Mbit/s", "4.12345 Mbit/s"],
+      ["false", "FAIL", "call", "jain > 0.9", "0.5"],
+      ["false", "FAIL", "call", "mos > 4", "–"],
+    ]);
+    assert.equal(await page.textContent("#expectations p"), "2 of 3 did not hold.");
+    await page.click("#lang-zh");
+    assert.equal(await page.textContent("#expectations p"), "3 项中有 2 项未满足。");
+  });
+  await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#expectations").count(), 0));
+});
+
 test("a link opens what was shown", async () => {
   await visit(crowd, { permissions: ["clipboard-read", "clipboard-write"] }, async (page, context) => {
     await show(page, 2, 1);

@@ -64,7 +64,7 @@ impl Expected {
         match self.what {
             Quantity::Goodput if self.of_limit => Some(100.0 * v.total_goodput_mbps / v.limit_mbps?),
             Quantity::Goodput => Some(v.total_goodput_mbps),
-            Quantity::Jain => Some(v.jain_index),
+            Quantity::Jain => v.jain_index,
             // A transfer that never ended took longer than any time.
             Quantity::Completion => v.completion_s.filter(|t| t.unfinished == 0).and_then(|t| self.time(&t)),
             Quantity::Response => v.response_s.and_then(|t| self.time(&t)),

@@ -1,9 +1,10 @@
 //! Flows put together by what they have in common, so that 50 of CUBIC stand beside 50 of BBR.
 
 use super::{Figures, of_flows};
+use crate::story::{ACTIVE, ways};
 use result::{FlowResult, VariantResult};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Above this many flows a variant is shown in groups, where it has several.
 pub const MANY_FLOWS: usize = 8;
@@ -52,7 +53,7 @@ impl GroupBy {
     pub fn unasked(variant: &VariantResult) -> Option<GroupBy> {
         let flows = &variant.flows;
         let tells = |by: &GroupBy| {
-            let distinct: std::collections::BTreeSet<String> = by.keys(flows).into_iter().collect();
+            let distinct: BTreeSet<String> = by.keys(flows).into_iter().collect();
             distinct.len() > 1 && distinct.len() < flows.len()
         };
         let many = flows.len() > MANY_FLOWS && !variant.one_at_a_time;
@@ -128,9 +129,26 @@ fn of_group(flows: &[&FlowResult], variant: &VariantResult) -> Figures {
         goodput_mbps,
         share: goodput_mbps.zip(variant.limit_mbps).filter(|(_, l)| *l > 0.0).map(|(sum, limit)| sum / limit),
         each_mbps: Some([least, rates.iter().copied().fold(0.0, f64::max)]),
-        jain_index: several.then(|| result::jain(&rates)),
+        jain_index: (several && are_alike(&compared, variant)).then(|| result::jain(&rates)),
         ..of_flows(flows, &compared)
     }
+}
+
+/// Whether equal shares are to be expected of them: the same application through one direction of a link under the same
+/// limit, to no end, for the same time. Results tell neither when transfers began nor, but of the flows of one count, the
+/// sizes of requests and pages.
+fn are_alike(flows: &[&FlowResult], variant: &VariantResult) -> bool {
+    let Some(first) = flows.first() else { return false };
+    let base = |f: &FlowResult| f.name.rsplit_once('-').map(|n| n.0.to_string());
+    let greedy = ["", "bulk"].contains(&first.app.as_str());
+    let one_kind = greedy || base(first).is_some() && flows.iter().all(|f| base(f) == base(first));
+    let longest = flows.iter().map(|f| f.active_s).fold(0.0, f64::max);
+    let like = |f: &FlowResult| {
+        let ends = f.completion_s.is_some() || f.unfinished;
+        (&f.app, f.limit_mbps) == (&first.app, first.limit_mbps) && !ends && f.active_s >= ACTIVE * longest
+    };
+    let ways = flows.iter().map(|f| BTreeSet::from_iter(ways(variant.path.as_ref(), f)));
+    one_kind && flows.iter().all(|f| like(f)) && ways.reduce(|a, b| &a & &b).is_some_and(|w| !w.is_empty())
 }
 
 /// The TCP flows, or all when there is none.
@@ -166,6 +184,30 @@ mod tests {
         assert_eq!((f.share, f.jain_index), (Some(15.0 / 40.0), Some(15.0 * 15.0 / (5.0 * 55.0))));
         assert!(groups(&v, GroupBy::Direction).is_empty(), "one group says nothing");
         assert_eq!(groups(&v, GroupBy::Name).iter().map(|g| g.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    /// One of short transfers beside bulk flows of the same control: their goodputs tell nothing of who was favoured.
+    #[test]
+    fn only_flows_that_are_alike_have_a_jain_index() {
+        let index = |change: &dyn Fn(&mut FlowResult)| {
+            let mut v = crowd();
+            change(&mut v.flows[9]);
+            groups(&v, GroupBy::Cc)[1].figures.jain_index
+        };
+        assert!(index(&|_| ()).is_some());
+        let changes: [&dyn Fn(&mut FlowResult); 5] = [
+            &|f| f.app = "request".into(),
+            &|f| f.completion_s = Some(0.1),
+            &|f| f.unfinished = true,
+            &|f| f.limit_mbps = Some(3.0),
+            &|f| f.to = "elsewhere".into(),
+        ];
+        for (i, change) in changes.into_iter().enumerate() {
+            assert_eq!(index(change), None, "{i}");
+        }
+        let mut v = crowd();
+        (0..9).for_each(|i| v.flows[i].active_s = 10.0);
+        assert_eq!(groups(&v, GroupBy::Cc)[1].figures.jain_index, None, "one came late");
     }
 
     #[test]

@@ -46,11 +46,21 @@ fn top<'a>(measure: Measure, list: &[&'a Better]) -> Option<&'a Better> {
     near.min_by(|a, b| a.costs.len().cmp(&b.costs.len()).then(value(a).total_cmp(&value(b))))
 }
 
+/// What a baseline got that got nothing of it; `None` where nothing measured is not the worst.
+fn worst(measure: Measure) -> Option<f64> {
+    use Measure::*;
+    match measure {
+        TcpGoodput | UdpGoodput => Some(0.0),
+        Completion | Response | Page => Some(f64::INFINITY),
+        _ => None,
+    }
+}
+
 /// What another variant does by the goal, and all that differs to speak of.
 fn tried(goal: Goal, measure: Measure, baseline: &NamedVariant, other: &NamedVariant) -> Option<Better> {
     let (was, is) = (measure.of(&baseline.row), measure.of(&other.row)?);
-    let worst = if measure.is_better_large() { 0.0 } else { f64::INFINITY };
-    let effect = Effect { measure, flow: None, was: was.unwrap_or(worst), is };
+    let was = was.or(worst(measure))?;
+    let effect = Effect { measure, flow: None, was, is };
     let (gains, costs) = effects(measure, &baseline.row, &other.row);
     let told = |list: &[Effect]| list.iter().any(|e| e.measure == Measure::TcpLoss);
     let loses = Measure::TcpLoss.of(&other.row).filter(|&l| l >= DROPPED && !told(&gains) && !told(&costs));

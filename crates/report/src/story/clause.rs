@@ -56,6 +56,8 @@ pub enum Clause {
         udp: Option<f64>,
         /// The limit that all of it met, Mbit/s.
         limit: Option<f64>,
+        /// A rate on the path varies: the limit is a mean, which a short run may exceed.
+        varies: bool,
     },
     /// The baseline's value of a goal other than goodput.
     Has {
@@ -65,6 +67,26 @@ pub enum Clause {
         measure: Measure,
         /// In its unit.
         value: f64,
+    },
+    /// A flow, or several, carried nothing or next to nothing beside others that carried.
+    Starved {
+        /// The one that carried least.
+        flow: String,
+        /// How many more.
+        more: usize,
+        /// The most that any of them carried, Mbit/s.
+        mbps: f64,
+        /// Where none of them carried anything: how long, the shortest of their times, s.
+        seconds: Option<f64>,
+        /// Who carried most, and its goodput, Mbit/s.
+        most: (String, f64),
+    },
+    /// Of several flows that were measured one at a time only the worst and the best are told.
+    Extremes {
+        /// How many there are.
+        flows: usize,
+        /// By what they are the worst and the best.
+        goal: Goal,
     },
     /// Of several transfers some did not come to their end.
     Unfinished {
@@ -136,11 +158,11 @@ pub enum Clause {
     },
     /// Round trips grew far beyond the shortest, and a queue stood.
     Queued {
-        /// The shortest round trip of any flow, ms.
+        /// The shortest round trip, ms, averaged over the TCP flows as `p95_ms` is.
         least_ms: f64,
         /// The 95th percentile, ms ([`Measure::Rtt`]).
         p95_ms: f64,
-        /// The stage with the longest queue.
+        /// The stage with the longest queue of those that held packets long enough to be the reason.
         element: String,
         /// Its kind.
         kind: String,

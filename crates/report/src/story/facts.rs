@@ -4,7 +4,10 @@ use super::clause::Clause;
 use super::group::groups;
 use super::measure::{Measure, lost};
 use super::named::NamedVariant;
-use super::{DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REPAIRED, STOOD, WAITED};
+use super::{
+    DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
+    WAITED,
+};
 use crate::figures::Row;
 use result::{ElementResult, FlowResult, TimesSummary};
 use units::Goal;
@@ -17,7 +20,13 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     if tcp.unwrap_or(0.0) + udp.unwrap_or(0.0) <= 0.0 {
         return vec![Clause::Nothing { variant }];
     }
-    let carries = || Clause::Carries { variant: variant.clone(), tcp, udp, limit: limit(row) };
+    let carries = || Clause::Carries {
+        variant: variant.clone(),
+        tcp,
+        udp,
+        limit: limit(row),
+        varies: limit(row).is_some() && varies(row),
+    };
     let other = goals.first().filter(|g| g.goal != Goal::Goodput);
     let Some((measure, value)) = other.and_then(|g| Some((g.measure, g.baseline?))) else {
         return vec![carries()];
@@ -38,6 +47,40 @@ fn unfinished(t: TimesSummary) -> Clause {
 /// The limit that all of the row's payload met together.
 fn limit(row: &Row) -> Option<f64> {
     row.limit().filter(|&l| l > 0.0)
+}
+
+/// Flows that carried nothing in the whole run, or next to nothing of what the first of their group did.
+pub(super) fn starved(row: &Row) -> Option<Clause> {
+    let flows = row.flows();
+    let by = |a: &&&FlowResult, b: &&&FlowResult| a.goodput_mbps.total_cmp(&b.goodput_mbps);
+    let most = flows.iter().max_by(by).filter(|f| f.goodput_mbps > 0.0 && flows.len() > 1)?;
+    // What pauses may not have wanted to send.
+    let wants =
+        |f: &FlowResult| f.sent_packets > 0 || ["", "bulk", "request", "page"].contains(&f.app.as_str());
+    let nothing = |f: &FlowResult| f.delivered_bytes == 0 && wants(f);
+    let groups = groups(row);
+    let little = |f: &FlowResult| {
+        let mine = groups.iter().filter(|g| g.iter().any(|other| std::ptr::eq(*other, f)));
+        mine.flatten().any(|other| f.goodput_mbps < STARVED * other.goodput_mbps)
+    };
+    let starved: Vec<&FlowResult> =
+        flows.iter().copied().filter(|f| f.active_s >= STARVED_S && (nothing(f) || little(f))).collect();
+    let least = starved.iter().min_by(by)?;
+    let silent = starved.iter().all(|f| nothing(f));
+    Some(Clause::Starved {
+        flow: least.name.clone(),
+        more: starved.len() - 1,
+        mbps: starved.iter().map(|f| f.goodput_mbps).fold(0.0, f64::max),
+        seconds: silent.then(|| starved.iter().map(|f| f.active_s).fold(f64::INFINITY, f64::min)),
+        most: (most.name.clone(), most.goodput_mbps),
+    })
+}
+
+/// Whether the path has a stage whose rate varies.
+fn varies(row: &Row) -> bool {
+    let links = row.variant.path.iter().flat_map(|p| &p.links);
+    let mut stages = links.flat_map(|l| l.forward.iter().chain(&l.backward));
+    stages.any(|s| ["train", "rate-trace"].contains(&s.kind.as_str()))
 }
 
 /// What hurts by these goals, the first goal's causes first.
@@ -114,13 +157,14 @@ fn stood(least: f64, p95: f64) -> bool {
     p95 - least >= NOTICED_DELAY_MS && p95 >= STOOD * least
 }
 
-/// Round trips beside the shortest, and the longest queue.
+/// Round trips beside the shortest, and the longest queue of those that held packets long enough to be the reason.
 fn queued(row: &Row) -> Option<Clause> {
     let p95_ms = Measure::Rtt.of(row)?;
-    let least = row.flows().into_iter().filter(|f| !f.is_udp() && f.rtt_ms.max > 0.0).map(|f| f.rtt_ms.min);
-    let least_ms = least.min_by(f64::total_cmp)?;
-    let longest = |e: &&ElementResult| e.max_queue_packets;
-    let queue = row.elements().into_iter().max_by_key(longest).filter(|e| e.max_queue_packets > 0)?;
+    let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
+    // Averaged alike: flows of a short way beside those of a long one are no growth.
+    let least_ms = crate::figures::rtt(&tcp, |f| f.rtt_ms.min)?;
+    let held = |e: &&ElementResult| e.max_queue_packets > 0 && e.delay_ms.max >= REASON * (p95_ms - least_ms);
+    let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), queue.kind.clone(), queue.max_queue_packets);
     stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
 }

@@ -5,7 +5,7 @@ use crate::figures::Row;
 use result::{FlowResult, Topology};
 use std::collections::BTreeMap;
 
-/// TCP flows that wanted all they could get, at the same time, in the same direction of the same link, under the same
+/// TCP flows that wanted all they could get to the end of the run, for the same time, in the same direction of the same link, under the same
 /// limit. Each group once, of two flows at least.
 pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
     let greedy: Vec<&FlowResult> = row.flows().into_iter().filter(|f| is_greedy(f)).collect();
@@ -41,13 +41,15 @@ pub(crate) fn limit(mbps: Option<f64>) -> Option<i64> {
     mbps.map(|l| (l * 1000.0).round() as i64)
 }
 
-/// It sends as fast as it can while it is active. Older results do not tell what a flow does.
+/// It sends as fast as it can to the end of the run; what came to its end wanted no more. Older results do not tell what a
+/// flow does.
 fn is_greedy(flow: &FlowResult) -> bool {
-    !flow.is_udp() && flow.completed.is_none() && ["", "bulk"].contains(&flow.app.as_str())
+    let ended = flow.completed.is_some() || flow.completion_s.is_some();
+    !flow.is_udp() && !ended && ["", "bulk"].contains(&flow.app.as_str())
 }
 
 /// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
-fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
+pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
     let ends = || vec![format!("{} → {}", flow.from, flow.to)];
     let Some(path) = path else { return ends() };
     let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);

@@ -18,8 +18,10 @@
 //! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
+//! | [`REASON`] | 0.5 | a queue that never held a packet for half of what round trips grew by is not what they grew by |
 //! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
 //! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
+//! | [`STARVED`], [`STARVED_S`] | 1 %, 1 s | of what the first of a group got, nothing to work with; a lost SYN is sent again after 1 s (RFC 6298) |
 //! | [`ACTIVE`] | 0.9 | flows of a group were there for nearly the same time: the tenth that [`NOTICED_JAIN`] is |
 
 mod best;
@@ -37,6 +39,7 @@ mod words;
 
 pub use change::{Change, QueueSetting};
 pub use clause::{Better, Clause, Effect};
+pub(crate) use group::ways;
 pub use measure::Measure;
 pub(crate) use table::{GoalRow, table};
 
@@ -59,9 +62,14 @@ const LOST: f64 = 0.001;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
+const REASON: f64 = 0.5;
 const COUNTED_TIMES: f64 = 1.5;
-const ACTIVE: f64 = 0.9;
+pub(crate) const ACTIVE: f64 = 0.9;
 const FRAGMENTED: f64 = 0.01;
+const STARVED: f64 = 0.01;
+const STARVED_S: f64 = 1.0;
+/// Of more flows that were measured one at a time only the worst and the best are told.
+const MOST_ALONE: usize = 3;
 
 /// What is told of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,6 +80,9 @@ pub struct Story {
     pub clauses: Vec<Clause>,
     /// Which variants it is about, the baseline first: indexes of the result and of its variant.
     pub about: Vec<[usize; 2]>,
+    /// It is about several flows of the baseline that were measured one at a time: each has its opening, its facts and what
+    /// helps.
+    pub alone: bool,
 }
 
 /// A goal and how it is measured here.
@@ -96,34 +107,78 @@ pub fn story(runs: &[(&str, &Run)]) -> Story {
     let Some(baseline) = baseline(&all, told.and_then(|r| r.baseline.as_deref())) else {
         return Story::default();
     };
-    let others = comparable(baseline, &all);
-    let goals = goals(told.map_or(&[][..], |r| &r.goals), baseline, &others.list);
-    let mut clauses = facts::opening(baseline, &goals);
-    let nothing = matches!(clauses[..], [Clause::Nothing { .. }]);
-    let too_big = mtu::facts(&baseline.row);
-    let fit = too_big.is_empty();
-    clauses.extend(too_big);
-    if !nothing {
-        let mut facts = facts::facts(&baseline.row, &goals);
-        // What was too big is no clean path.
-        facts.retain(|c| *c != Clause::Clean || fit);
-        clauses.extend(facts);
+    let stated = told.map_or(&[][..], |r| &r.goals);
+    let flows: Vec<&NamedVariant> = all.iter().filter(|n| n.at == baseline.at).collect();
+    let (told, extremes) = if flows.len() > MOST_ALONE {
+        let (goal, ends) = extremes(&flows, stated);
+        (ends.to_vec(), Some(Clause::Extremes { flows: flows.len(), goal }))
+    } else {
+        (flows, None)
+    };
+    let mut story = Story { about: vec![baseline.at], alone: told.len() > 1, ..Story::default() };
+    for subject in told {
+        let (goals, clauses) = part(subject, &all, stated);
+        let new = |g: &JudgedBy, known: &[JudgedBy]| known.iter().all(|k| k.goal != g.goal);
+        goals.into_iter().for_each(|g| {
+            if new(&g, &story.goals) {
+                story.goals.push(g)
+            }
+        });
+        story.clauses.extend(clauses);
     }
-    for judged in &goals {
-        clauses.extend(best::remedies(judged, baseline, &others));
-    }
-    clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
-    let better = clauses.iter().filter_map(|c| match c {
+    story.clauses.extend(extremes);
+    story.clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
+    let better = story.clauses.iter().filter_map(|c| match c {
         Clause::Better(b) | Clause::AsGood(b) => Some(b.at),
         _ => None,
     });
-    let mut about = vec![baseline.at];
     for at in better {
-        if !about.contains(&at) {
-            about.push(at);
+        if !story.about.contains(&at) {
+            story.about.push(at);
         }
     }
-    Story { goals, clauses, about }
+    story
+}
+
+/// What is told of the baseline, or of one of its flows that was measured alone: what it is judged by, and all but the clocks.
+fn part(baseline: &NamedVariant, all: &[NamedVariant], stated: &[Goal]) -> (Vec<JudgedBy>, Vec<Clause>) {
+    let others = comparable(baseline, all);
+    let goals = goals(stated, baseline, &others.list);
+    let mut clauses = facts::opening(baseline, &goals);
+    let nothing = matches!(clauses[..], [Clause::Nothing { .. }]);
+    let too_big = mtu::facts(&baseline.row);
+    let starved = facts::starved(&baseline.row).filter(|_| !nothing);
+    let (fit, fed) = (too_big.is_empty(), starved.is_none());
+    // Who got nothing is not told again as who got least.
+    let again = |c: &Clause| match (c, &starved) {
+        (Clause::Unfair { least, .. }, Some(Clause::Starved { flow, .. })) => least.0 == *flow,
+        _ => false,
+    };
+    let mut facts = if nothing { Vec::new() } else { facts::facts(&baseline.row, &goals) };
+    // What was too big is no clean path.
+    facts.retain(|c| (*c != Clause::Clean || (fit && fed)) && !again(c));
+    clauses.extend(starved);
+    clauses.extend(too_big);
+    clauses.extend(facts);
+    for judged in &goals {
+        clauses.extend(best::remedies(judged, baseline, &others));
+    }
+    (goals, clauses)
+}
+
+/// The worst and the best of flows that were measured one at a time, by the first goal that all of them have a value of,
+/// else by goodput.
+fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [&'b NamedVariant<'a>; 2]) {
+    let of = |measure: Measure| flows.iter().map(|n| measure.of(&n.row)).collect::<Option<Vec<f64>>>();
+    let known = stated.iter().take(1).flat_map(|&g| measures(g).iter().map(move |&m| (g, m)));
+    let found =
+        known.filter(|(g, _)| *g != Goal::Goodput).find_map(|(g, m)| Some((g, m.is_better_large(), of(m)?)));
+    let goodput = || (Goal::Goodput, true, flows.iter().map(|n| n.row.goodput()).collect());
+    let (goal, up, values) = found.unwrap_or_else(goodput);
+    let good = |i: &usize| if up { values[*i] } else { -values[*i] };
+    let by = |a: &usize, b: &usize| good(a).total_cmp(&good(b));
+    let (worst, best) = ((0..flows.len()).min_by(by), (0..flows.len()).max_by(by));
+    (goal, [flows[worst.unwrap_or(0)], flows[best.unwrap_or(0)]])
 }
 
 /// The variant of this name; else the first. Of flows measured one at a time its first flow.

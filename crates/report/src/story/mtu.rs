@@ -54,9 +54,9 @@ mod tests {
 
     fn told(element: ElementResult, lang: Lang) -> Vec<String> {
         let flow = FlowResult { name: "f".into(), mss_bytes: Some(1424), ..FlowResult::default() };
-        let elements = vec![ElementResult { kind: "tunnel".into(), ..element }];
+        let elements = vec![ElementResult { name: "l.forward.vpn".into(), kind: "tunnel".into(), ..element }];
         let variant = VariantResult { flows: vec![flow], elements, ..VariantResult::default() };
-        let plain = |s: String| s.replace('\u{a0}', " ");
+        let plain = |s: String| s.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
         facts(&Row { variant: &variant, flow: None }).iter().map(|c| plain(c.say(lang))).collect()
     }
 
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(
             told(refusing(false), Lang::En),
             [
-                "packets of 1500 bytes were too big for a tunnel that carries 1476, and the sender never heard of it (a black hole)"
+                "packets of 1500 bytes were too big for a tunnel at l.forward.vpn that carries 1476, and the sender never heard of it (a black hole)"
             ]
         );
         assert_eq!(
@@ -86,9 +86,9 @@ mod tests {
         };
         assert_eq!(
             told(cutting.clone(), Lang::En),
-            ["the tunnel cut 90.0 % of the packets into 2 fragments each"]
+            ["the tunnel at l.forward.vpn cut 90.0 % of the packets into 2 fragments each"]
         );
-        assert_eq!(told(cutting, Lang::Zh), ["隧道把 90.0 % 的数据包各切成 2 个分片"]);
+        assert_eq!(told(cutting, Lang::Zh), ["l.forward.vpn 的隧道把 90.0 % 的数据包各切成 2 个分片"]);
         assert!(told(refusing(false), Lang::Zh)[0].contains("黑洞"));
     }
 }

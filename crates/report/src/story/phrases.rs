@@ -22,6 +22,14 @@ pub(super) fn called(what: &str, name: &str, lang: Lang) -> String {
     find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
 }
 
+/// A stage and where it is: `link.direction.stage`, as the scenario's keys and the tables have it.
+pub(super) fn placed(what: &str, kind: &str, element: &str, lang: Lang) -> String {
+    let place = element.split('@').next().unwrap_or_default();
+    // First strong isolate: as in a name in quotes.
+    let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
+    fill("story.placed", lang, &[("what", &called(what, kind, lang)), ("place", &place)])
+}
+
 /// A congestion control as papers write it; one that only the kernel has with a capital letter.
 pub(super) fn cc_name(cc: &str, lang: Lang) -> String {
     if cc == "udp" {
@@ -86,15 +94,7 @@ fn change(change: &Change, lang: Lang) -> String {
             let list = joined(was.iter().map(|q| queue_words(q, lang)).collect(), lang);
             instead(queue_words(is, lang), list)
         }
-        Change::Set { kind, key, was, is } => {
-            let of = |v: &Option<String>| {
-                v.as_ref().map_or_else(|| text("story.usual", lang).into(), |v| quantity(v))
-            };
-            let kind = called("element", kind, lang);
-            let places =
-                [("kind", kind.as_str()), ("key", &printable(key)), ("was", &of(was)), ("is", &of(is))];
-            fill("story.change.set", lang, &places)
-        }
+        Change::Set { kind, key, was, is } => set(kind, &printable(key), was.as_deref(), is.as_deref(), lang),
         Change::Added { stage: new, before, after } => {
             let kind = |k: &String| the(&called("one", k, lang), lang);
             let stage = stage(new, false, lang);
@@ -124,6 +124,30 @@ fn change(change: &Change, lang: Lang) -> String {
     }
 }
 
+/// Several values, as JSON spells them: nobody reads that in a sentence.
+fn is_list(value: &str) -> bool {
+    value.starts_with(['[', '{'])
+}
+
+/// A setting of a stage. A key that is left out stands for its default, so a switch that is given turns that around.
+fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
+    let stage = the(&called("one", kind, lang), lang);
+    let name = called("element", kind, lang);
+    let of = |v: Option<&str>| v.map(quantity).unwrap_or_default();
+    let lists = was.is_none_or(is_list) && is.is_none_or(is_list);
+    let key_of = match (was, is) {
+        _ if lists => "story.change.other",
+        (None | Some("false"), Some("true")) | (Some("false"), None) => "story.change.with",
+        (None | Some("true"), Some("false")) | (Some("true"), None) => "story.change.without",
+        (None, Some(_)) => "story.change.given",
+        (Some(_), None) => "story.change.left-out",
+        _ => "story.change.set",
+    };
+    let places =
+        [("stage", &stage), ("kind", &name), ("key", &key.to_string()), ("was", &of(was)), ("is", &of(is))];
+    fill(key_of, lang, &places.map(|(k, v)| (k, v.as_str())))
+}
+
 fn kind(stage: &PathStage, lang: Lang) -> String {
     called("one", &stage.kind, lang)
 }
@@ -141,7 +165,8 @@ fn stage(stage: &PathStage, same_rate: bool, lang: Lang) -> String {
         Some(_) if same_rate => text("story.same-rate", lang).into(),
         Some(rate) => quantity(rate),
         None => {
-            let each = stage.settings.iter().filter(|(k, _)| !k.starts_with("queue.")).take(2);
+            let plain = |(k, v): &(&String, &String)| !k.starts_with("queue.") && !is_list(v);
+            let each = stage.settings.iter().filter(plain).take(2);
             let list: Vec<String> =
                 each.map(|(k, v)| format!("{}\u{a0}{}", printable(k), quantity(v))).collect();
             if list.is_empty() {

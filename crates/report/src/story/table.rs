@@ -28,9 +28,9 @@ pub(crate) struct GoalRow {
 }
 
 impl Story {
-    /// The table's rows; none where there is one goal.
+    /// The table's rows; none where there is one goal, or where flows were measured one at a time: each is told for itself.
     pub(crate) fn rows(&self, lang: Lang) -> Vec<GoalRow> {
-        let several = self.goals.len() > 1;
+        let several = self.goals.len() > 1 && !self.alone;
         let goals = self.goals.iter().filter(|_| several);
         goals.map(|g| self.row(g.goal, g.measure, g.baseline, lang)).collect()
     }

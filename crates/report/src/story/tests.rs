@@ -3,7 +3,8 @@
 use super::*;
 use result::topology::{PathLink, PathRelay, PathStage, Topology};
 use result::{
-    Clock, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary, VariantResult,
+    Clock, DelaySummary, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary,
+    VariantResult,
 };
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         passed_packets: 10_000 - drops,
         dropped_packets: drops,
         max_queue_packets: 77,
+        delay_ms: DelaySummary { mean: 1.0, max: 3000.0 },
         ..ElementResult::default()
     };
     let stage =
@@ -48,7 +50,7 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         flows: vec![flow],
         elements: vec![element],
         total_goodput_mbps: mbps,
-        jain_index: 1.0,
+        jain_index: None,
         limit_mbps: Some(20.0),
         path: Some(path),
         ..VariantResult::default()
@@ -126,7 +128,7 @@ fn three() -> Vec<VariantResult> {
 fn what_happened_and_what_helps() {
     assert_eq!(
         tell(three()),
-        "“policed” carries 4.00 Mbit/s, 20.0 % of its limit: the policer dropped 1.20 % of the packets; CUBIC spent \
+        "“policed” carries 4.00 Mbit/s, 20.0 % of its limit: the policer at wan.forward.limiter dropped 1.20 % of the packets; CUBIC spent \
          41 % of the time waiting for timeouts; a shaper of the same rate with 1000 packets instead of a policer and \
          BBR instead of CUBIC (“slow”) carries 19.2 Mbit/s, 4.8 times as much, and 0 % of TCP's packets are lost \
          instead of 1.20 %."
@@ -134,7 +136,7 @@ fn what_happened_and_what_helps() {
     let chinese = tell_for(&[], three(), Lang::Zh);
     assert!(
         chinese.starts_with(
-            "“policed”的有效吞吐量为 4.00 Mbit/s，即限速的 20.0 %：流量监管丢弃了 1.20 % 的数据包；"
+            "“policed”的有效吞吐量为 4.00 Mbit/s，即限速的 20.0 %：wan.forward.limiter 的流量监管丢弃了 1.20 % 的数据包；"
         ),
         "{chinese}"
     );
@@ -190,7 +192,7 @@ fn delay_is_judged_by_its_95th_percentile() {
     assert_eq!(
         told,
         "“fifo” has a p95 round trip of 2290 ms: round trips grew from 30 to 2290 ms (p95) while up to 77 packets \
-         waited in a queue; CoDel instead of a FIFO of 1000 packets (“codel”) has a p95 round trip of 214 ms instead \
+         waited in a queue at wan.forward.limiter; CoDel instead of a FIFO of 1000 packets (“codel”) has a p95 round trip of 214 ms instead \
          of 2290 ms, losing 0.90 % of its packets, but TCP carries 6.70 Mbit/s instead of 10.0 Mbit/s."
     );
     // By goodput the FIFO is better, and its delay is said in the same clause.
@@ -420,7 +422,7 @@ fn losses_of_unknown_places_repairs_and_queues_are_seen() {
         &told,
         &[
             "CUBIC spent 40 % of the time repairing losses",
-            "round trips grew from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue",
+            "round trips grew from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
         ],
     );
     v.flows[0].states[0].share = 0.2;
@@ -525,7 +527,7 @@ fn a_change_is_named_with_its_settings() {
         tell(vec![a.clone(), b])
     };
     let told = better(&|v| drop(stage(v).settings.insert("burst".into(), "625kB".into())));
-    has(&told, &["burst 625 kB instead of the default of the policer (“b”) carries 8.00"]);
+    has(&told, &["the policer with burst 625 kB (“b”) carries 8.00"]);
     let told = better(&|v| {
         let name = "first".to_string();
         let settings = settings(&[("rate", "19.6Mbit/s"), ("queue.packets", "40")]);
@@ -577,4 +579,204 @@ fn the_story_names_the_variants_it_is_about() {
     let told = story(&[("first", &a), ("second", &b)]);
     assert_eq!(told.about, [[0, 0], [1, 0]]);
     has(&plain(&told.text(Lang::En)), &["first: policed", "second: shaped"]);
+}
+
+#[test]
+fn who_got_nothing_beside_others_is_named() {
+    let two = |name: &str, mbps: f64, bytes: u64, active: f64| {
+        let mut v = variant("v", "shaper", "cubic", 12.0, 31.0, 0);
+        let f = FlowResult {
+            name: name.into(),
+            goodput_mbps: mbps,
+            delivered_bytes: bytes,
+            active_s: active,
+            ..v.flows[0].clone()
+        };
+        v.flows.push(f);
+        v
+    };
+    let nothing = "“b” carried nothing in 9.80 s where “bulk” carried 12.0 Mbit/s";
+    let told = tell(vec![two("b", 0.0, 0, 9.8)]);
+    has(&told, &[nothing]);
+    lacks(&told, &["got 12.0", "nothing was lost to speak of"]);
+    // Whatever it is judged by.
+    has(&tell_for(&[Goal::Delay], vec![two("b", 0.0, 0, 9.8)], Lang::En), &[nothing]);
+    has(
+        &tell_for(&[], vec![two("b", 0.0, 0, 9.8)], Lang::Zh),
+        &["“b”在 9.80 s 内没有传送任何数据，而“bulk”为 12.0 Mbit/s"],
+    );
+    has(&tell(vec![two("b", 0.05, 1, 9.8)]), &["“b” carried 50.0 kbit/s where “bulk” carried 12.0 Mbit/s"]);
+    has(
+        &tell_for(&[], vec![two("b", 0.05, 1, 9.8)], Lang::Zh),
+        &["“b”只有 50.0 kbit/s，而“bulk”为 12.0 Mbit/s"],
+    );
+    // A thirtieth is unfair, and no more; what had just begun had no time; nobody is beside a flow that ran alone.
+    has(&tell(vec![two("b", 0.4, 1, 9.8)]), &["“bulk” got 12.0 Mbit/s where “b” got 0.400"]);
+    for other in [two("b", 0.4, 1, 9.8), two("b", 0.0, 0, 0.9), {
+        let mut v = two("b", 0.0, 0, 9.8);
+        v.one_at_a_time = true;
+        v
+    }] {
+        lacks(&tell(vec![other]), &["“b” carried"]);
+    }
+    // What pauses and has sent nothing wanted nothing; a limit of its own that is low is no neighbour's fault.
+    let mut quiet = two("b", 0.0, 0, 9.8);
+    (quiet.flows[1].app, quiet.flows[1].sent_packets) = ("onoff".into(), 0);
+    lacks(&tell(vec![quiet]), &["carried nothing"]);
+    let mut narrow = two("b", 0.05, 1, 9.8);
+    narrow.flows[1].limit_mbps = Some(0.05);
+    lacks(&tell(vec![narrow]), &["“b” carried"]);
+    let mut many = two("b", 0.0, 0, 9.8);
+    for name in ["c", "d"] {
+        many.flows.push(FlowResult { name: name.into(), active_s: 9.6, ..many.flows[1].clone() });
+    }
+    has(&tell(vec![many.clone()]), &["“b” and 2 more carried nothing in 9.60 s where “bulk” carried"]);
+    many.flows[3].goodput_mbps = 0.07;
+    many.flows[3].delivered_bytes = 1;
+    has(&tell(vec![many]), &["“b” and 2 more carried at most 70.0 kbit/s each where"]);
+}
+
+#[test]
+fn transfers_that_came_to_their_end_are_no_rivals() {
+    let mut v = variant("v", "shaper", "cubic", 19.0, 31.0, 0);
+    v.flows.push(FlowResult { name: "file".into(), goodput_mbps: 0.5, ..v.flows[0].clone() });
+    has(&tell(vec![v.clone()]), &["where “file” got 0.500"]);
+    v.flows[1].completion_s = Some(10.0);
+    lacks(&tell(vec![v]), &["“file”"]);
+}
+
+/// A variant of flows that were measured alone: each with what it carried.
+fn alone(name: &str, each: &[(&str, f64)]) -> VariantResult {
+    let mut v = variant(name, "policer", "cubic", 0.0, 31.0, 120);
+    let (flow, element) = (v.flows.remove(0), v.elements.remove(0));
+    v.one_at_a_time = true;
+    v.limit_mbps = None;
+    for &(name, goodput_mbps) in each {
+        v.flows.push(FlowResult { name: name.into(), goodput_mbps, ..flow.clone() });
+        v.elements.push(ElementResult { name: format!("{}@{name}", element.name), ..element.clone() });
+    }
+    v
+}
+
+#[test]
+fn flows_that_were_measured_alone_are_all_told() {
+    let list =
+        || vec![alone("v", &[("up", 4.0), ("down", 18.0)]), alone("w", &[("up", 8.0), ("down", 18.0)])];
+    assert_eq!(
+        tell(list()),
+        "“v / up” carries 4.00 Mbit/s, 20.0 % of its limit: the policer at wan.forward.limiter dropped 1.20 % of the \
+         packets; “w / up” carries 8.00 Mbit/s, 2.0 times as much, losing 1.20 % of its packets. “v / down” carries 18.0 \
+         Mbit/s, 90.0 % of its limit: the policer at wan.forward.limiter dropped 1.20 % of the packets; the other \
+         variant does no better."
+    );
+    has(&tell_for(&[], list(), Lang::Zh), &["。“v / down”的有效吞吐量为 18.0"]);
+    // Each has its own answer to each goal: no table.
+    let told = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
+    assert!(told.rows(Lang::En).is_empty());
+    has(
+        &plain(&told.without_table(Lang::En)),
+        &["“v / down” carries", "p95 delay: the other variant does no better"],
+    );
+    let told = tell(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
+    has(
+        &told,
+        &[
+            "“v / c” carries 1.00",
+            "“v / b” carries 18.0",
+            "; of 4 flows, each measured alone, these are the worst and the best by goodput.",
+        ],
+    );
+    lacks(&told, &["v / a", "v / d"]);
+    lacks(&tell(list()), &["these are"]);
+}
+
+#[test]
+fn a_trace_is_told_without_its_list_of_rates() {
+    let mut other = variant("b", "rate-trace", "cubic", 8.0, 31.0, 0);
+    stage(&mut other).settings = settings(&[("steps", "[{\"at\":\"0ns\"}]"), ("period", "400ms")]);
+    let told = tell(vec![variant("a", "policer", "cubic", 4.0, 31.0, 0), other]);
+    has(&told, &["a link of varying rate with period 400 ms instead of a policer of 20 Mbit/s (“b”)"]);
+}
+
+#[test]
+fn a_limit_that_varies_is_said_to_be_a_mean() {
+    let told = tell(vec![variant("v", "train", "cubic", 19.0, 31.0, 0)]);
+    has(&told, &["“v” carries 19.0 Mbit/s, 95.0 % of the mean of its varying limit"]);
+    lacks(&tell(vec![variant("v", "link", "cubic", 19.0, 31.0, 0)]), &["varying"]);
+}
+
+#[test]
+fn what_is_given_or_left_out_is_said_in_words() {
+    let better = |was: &[(&str, &str)], is: &[(&str, &str)], lang: Lang| {
+        let mut list =
+            [variant("a", "policer", "cubic", 4.0, 31.0, 0), variant("b", "policer", "cubic", 8.0, 31.0, 0)];
+        stage(&mut list[0]).settings.extend(settings(was));
+        stage(&mut list[1]).settings.extend(settings(is));
+        tell_for(&[], list.to_vec(), lang)
+    };
+    let en = |was: &[(&str, &str)], is: &[(&str, &str)]| better(was, is, Lang::En);
+    has(&en(&[], &[("icmp", "false")]), &["the policer without icmp (“b”) carries 8.00"]);
+    has(&en(&[("icmp", "false")], &[]), &["the policer with icmp (“b”)"]);
+    has(&en(&[("ecn", "true")], &[]), &["the policer without ecn (“b”)"]);
+    has(&en(&[("ecn", "false")], &[("ecn", "true")]), &["the policer with ecn (“b”)"]);
+    has(&en(&[("burst", "9kB")], &[]), &["the policer with no burst stated instead of 9 kB (“b”)"]);
+    has(
+        &en(&[("burst", "9kB")], &[("burst", "90kB")]),
+        &["burst 90 kB instead of 9 kB of the policer (“b”)"],
+    );
+    has(&en(&[("steps", "[{1}]")], &[("steps", "[{2}]")]), &["the policer with other steps (“b”)"]);
+    has(&better(&[], &[("icmp", "false")], Lang::Zh), &["流量监管停用 icmp（“b”）"]);
+    has(&better(&[("burst", "9kB")], &[], Lang::Zh), &["流量监管不指定 burst（原为 9 kB）（“b”）"]);
+}
+
+#[test]
+fn a_queue_that_cannot_be_the_reason_is_not_named() {
+    let mut v = variant("v", "shaper", "cubic", 10.0, 130.0, 0);
+    // A long queue of a fast link, through which packets pass in no time.
+    let fast = DelaySummary { mean: 0.01, max: 0.4 };
+    v.elements.push(ElementResult {
+        name: "lan.forward.port".into(),
+        kind: "link".into(),
+        max_queue_packets: 500,
+        delay_ms: fast,
+        ..ElementResult::default()
+    });
+    let told = tell(vec![v.clone()]);
+    has(
+        &told,
+        &[
+            "from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
+        ],
+    );
+    lacks(&told, &["lan.forward.port"]);
+    v.elements[0].delay_ms = fast;
+    lacks(&tell(vec![v]), &["waited in"]);
+}
+
+/// A flow of 10 ms beside one of 120 ms: nothing grew.
+#[test]
+fn ways_of_unlike_length_are_no_growth() {
+    let two = |p95: f64| {
+        let mut v = variant("v", "shaper", "cubic", 10.0, 120.0, 0);
+        let near = RttSummary { min: 10.0, mean: 10.0, p50: 10.0, p95: 10.0, p99: 10.0, max: 10.0 };
+        v.flows[0].rtt_ms = RttSummary { min: 120.0, mean: p95, p50: p95, p95, p99: p95, max: p95 };
+        v.flows.push(FlowResult { name: "near".into(), rtt_ms: near, ..v.flows[0].clone() });
+        v
+    };
+    lacks(&tell(vec![two(120.0)]), &["grew"]);
+    has(&tell(vec![two(320.0)]), &["round trips grew from 65 to 165 ms (p95)"]);
+}
+
+#[test]
+fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
+    let mut fair = variant("fair", "shaper", "cubic", 9.0, 31.0, 0);
+    fair.flows.push(FlowResult { name: "other".into(), ..fair.flows[0].clone() });
+    let mut short = fair.clone();
+    short.name = "short".into();
+    short.flows[1].completion_s = Some(1.0);
+    lacks(&tell_for(&[Goal::Fairness], vec![short.clone(), fair.clone()], Lang::En), &["Jain"]);
+    has(
+        &tell_for(&[Goal::Fairness], vec![fair, short], Lang::En),
+        &["“fair” has shares with a Jain index of 1.00"],
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::clause::{Better, Clause, Effect};
 use super::measure::Measure;
-use super::phrases::{called, cc_name, how, joined, quoted, spaced, times, value};
+use super::phrases::{cc_name, how, joined, placed, quoted, spaced, times, value};
 use super::{ALIKE, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
@@ -15,7 +15,7 @@ impl Story {
 
     /// Where there are several goals without what helps: that stands in their table.
     pub(crate) fn without_table(&self, lang: Lang) -> String {
-        self.sentence(lang, |c| self.goals.len() < 2 || c.goal().is_none())
+        self.sentence(lang, |c| self.alone || self.goals.len() < 2 || c.goal().is_none())
     }
 
     /// Each clause in words, in order.
@@ -29,6 +29,10 @@ impl Story {
         for clause in self.clauses.iter().filter(|c| wanted(c)) {
             text += match clause {
                 _ if text.is_empty() => "",
+                Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => {
+                    (begun, opened) = (None, false);
+                    mark("story.next", lang)
+                }
                 Clause::Unfinished { .. } => mark("story.comma", lang),
                 _ if !opened => {
                     opened = true;
@@ -81,7 +85,10 @@ impl Clause {
         let fill = |key, values: &[(&str, &str)]| fill(key, lang, values);
         match self {
             Clause::Nothing { variant } => fill("story.nothing", &[("name", &quoted(variant))]),
-            Clause::Carries { variant, tcp, udp, limit } => carries(variant, *tcp, *udp, *limit, lang),
+            Clause::Carries { variant, tcp, udp, limit, varies } => {
+                let share = limit.map(|limit| share([*tcp, *udp], limit, *varies, lang));
+                carries(variant, *tcp, *udp, lang) + &share.unwrap_or_default()
+            }
             Clause::Has { variant, measure, value: v } => {
                 let what = fill(what(*measure), &[("value", &value(*measure, *v, lang))]);
                 fill("story.has", &[("name", &quoted(variant)), ("what", &what)])
@@ -89,34 +96,41 @@ impl Clause {
             Clause::Unfinished { unfinished, all } => {
                 fill("story.unfinished", &[("n", &count(*unfinished)), ("all", &count(*all))])
             }
-            Clause::Dropped { kind, dropped, came, .. } => {
-                let what = called("dropper", kind, lang);
+            Clause::Starved { flow, more, mbps, seconds, most } => {
+                starved(flow, *more, *mbps, *seconds, most, lang)
+            }
+            Clause::Extremes { flows, goal } => {
+                fill("story.extremes", &[("n", &flows.to_string()), ("goal", name(*goal, lang))])
+            }
+            Clause::Dropped { element, kind, dropped, came } => {
+                let what = placed("dropper", kind, element, lang);
                 let share = percent(*dropped as f64 / *came as f64);
                 fill("story.dropped", &[("what", &what), ("share", &share)])
             }
-            Clause::BlackHole { kind, size_bytes, mtu_bytes, .. } => {
+            Clause::BlackHole { element, kind, size_bytes, mtu_bytes } => {
                 let (size, mtu) = (size_bytes.to_string(), mtu_bytes.to_string());
-                let places = [("what", called("one", kind, lang)), ("size", size), ("mtu", mtu)];
+                let places = [("what", placed("one", kind, element, lang)), ("size", size), ("mtu", mtu)];
                 fill("story.black-hole", &places.each_ref().map(|(k, v)| (*k, v.as_str())))
             }
             Clause::CutSegments { mtu_bytes, mss_bytes } => fill(
                 "story.cut-segments",
                 &[("mtu", &mtu_bytes.to_string()), ("mss", &mss_bytes.to_string())],
             ),
-            Clause::Fragmented { kind, cut, came, fragments, .. } => {
+            Clause::Fragmented { element, kind, cut, came, fragments } => {
                 let each = (*fragments as f64 / *cut as f64).round().to_string();
-                let (what, share) = (called("dropper", kind, lang), percent(*cut as f64 / *came as f64));
+                let what = placed("dropper", kind, element, lang);
+                let share = percent(*cut as f64 / *came as f64);
                 fill("story.fragments", &[("what", &what), ("share", &share), ("n", &each)])
             }
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share))]),
             Clause::Waited { cc, share } => spent("story.waited", cc, *share, lang),
             Clause::Repaired { cc, share } => spent("story.recovered", cc, *share, lang),
-            Clause::Queued { least_ms, p95_ms, kind, packets, .. } => fill(
-                "story.queued",
+            Clause::Queued { least_ms, p95_ms, element, kind, packets } => fill(
+                if *packets == 1 { "story.queued.one" } else { "story.queued" },
                 &[
                     ("least", &millis(*least_ms)),
                     ("p95", &millis(*p95_ms)),
-                    ("kind", &called("dropper", kind, lang)),
+                    ("kind", &placed("dropper", kind, element, lang)),
                     ("packets", &count(*packets)),
                 ],
             ),
@@ -157,25 +171,60 @@ impl Clause {
     }
 }
 
+/// Flows that carried nothing, or next to nothing.
+fn starved(
+    flow: &str,
+    more: usize,
+    mbps: f64,
+    seconds: Option<f64>,
+    most: &(String, f64),
+    lang: Lang,
+) -> String {
+    let key = match (seconds, more) {
+        (Some(_), 0) => "story.starved.nothing",
+        (Some(_), _) => "story.starved.nothing.many",
+        (None, 0) => "story.starved.little",
+        (None, _) => "story.starved.little.many",
+    };
+    let (flow, first) = (quoted(flow), quoted(&most.0));
+    let values = [
+        ("flow", flow.as_str()),
+        ("n", &more.to_string()),
+        ("seconds", &short(seconds.unwrap_or(0.0))),
+        ("little", &short(mbps * 1e3)),
+        ("most", &first),
+        ("much", &short(most.1)),
+    ];
+    fill(key, lang, &values)
+}
+
 fn spent(key: &str, cc: &str, share: f64, lang: Lang) -> String {
     fill(key, lang, &[("cc", &cc_name(cc, lang)), ("share", &format!("{:.0}", share * 100.0))])
 }
 
-fn carries(variant: &str, tcp: Option<f64>, udp: Option<f64>, limit: Option<f64>, lang: Lang) -> String {
+fn carries(variant: &str, tcp: Option<f64>, udp: Option<f64>, lang: Lang) -> String {
     let name = quoted(variant);
     let one = |key, x: f64| fill(key, lang, &[("name", &name), ("goodput", &short(x))]);
-    let text = match (tcp, udp) {
+    match (tcp, udp) {
         (Some(tcp), Some(udp)) => {
             let places = [("name", name.as_str()), ("tcp", &short(tcp)), ("udp", &short(udp))];
             fill("story.carries.both", lang, &places)
         }
         (Some(tcp), None) => one("story.carries", tcp),
         (None, udp) => one("story.carries.udp", udp.unwrap_or(0.0)),
+    }
+}
+
+/// What was carried, as a share of the limit that all of it met.
+fn share(carried: [Option<f64>; 2], limit: f64, varies: bool, lang: Lang) -> String {
+    let key = match (carried.iter().all(Option::is_some), varies) {
+        (false, false) => "story.share",
+        (true, false) => "story.share.both",
+        (false, true) => "story.share.mean",
+        (true, true) => "story.share.both.mean",
     };
-    let Some(limit) = limit else { return text };
-    let both = tcp.is_some() && udp.is_some();
-    let share = percent((tcp.unwrap_or(0.0) + udp.unwrap_or(0.0)) / limit);
-    text + &fill(if both { "story.share.both" } else { "story.share" }, lang, &[("share", &share)])
+    let sum: f64 = carried.into_iter().flatten().sum();
+    fill(key, lang, &[("share", &percent(sum / limit))])
 }
 
 /// How a goal's measure is named after "has".

@@ -74,8 +74,8 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     match change {
         Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
         Change::Added { stage, before, after } => {
-            let beside =
-                |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(was, k) > 0 && kinds(is, k) > 0);
+            // What it stands beside may itself have taken another's place.
+            let beside = |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(is, k) > 0);
             has(is, stage) && named(is, stage) > named(was, stage) && beside(before) && beside(after)
         }
         Change::Removed(stage) => has(was, stage) && named(is, stage) < named(was, stage),

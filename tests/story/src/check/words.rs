@@ -10,7 +10,7 @@ pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> 
     let want = expected(check, clause);
     let mut list = Vec::new();
     for text in [en, zh] {
-        let bare = unquoted(text).replace(['\u{2068}', '\u{2069}'], "");
+        let bare = unquoted(text);
         let (how, rest) = match clause {
             Clause::Better(_) | Clause::AsGood(_) => split(&bare),
             _ => ("", bare.as_str()),
@@ -58,6 +58,14 @@ fn names(clause: &Clause) -> Vec<&str> {
             .chain(b.costs.iter().filter_map(|e| e.flow.as_deref()))
             .collect(),
         Clause::Unfair { most, least } => vec![&most.0, &least.0],
+        Clause::Starved { flow, most, .. } => vec![flow, &most.0],
+        // Where it is, without the run that it is of.
+        Clause::Dropped { element, .. }
+        | Clause::Queued { element, .. }
+        | Clause::BlackHole { element, .. }
+        | Clause::Fragmented { element, .. } => element.split('@').take(1).collect(),
+        Clause::ClocksGoodput { variant, flow, .. } => vec![variant, flow],
+        Clause::ClocksCount { variant, .. } => vec![variant],
         _ => Vec::new(),
     }
 }
@@ -72,6 +80,11 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             [tcp, udp, share].into_iter().flatten().collect()
         }
         Clause::Has { measure, .. } => printed(*measure, value(*measure, b).unwrap_or(f64::NAN)),
+        Clause::Starved { more, mbps, seconds, most, .. } => {
+            let what = seconds.unwrap_or(mbps * 1e3);
+            (*more > 0).then_some(*more as f64).into_iter().chain([what, most.1]).collect()
+        }
+        Clause::Extremes { flows, .. } => vec![*flows as f64],
         Clause::Unfinished { .. } => {
             let t = b.result.completion_s.unwrap_or_default();
             vec![t.unfinished as f64, (t.count + t.unfinished) as f64]
