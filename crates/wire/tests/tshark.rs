@@ -324,7 +324,9 @@ impl sim::Tap for Refused {
 }
 
 /// What tshark reads of ICMP in the captures of hosts a, m and b, and what a sent.
-fn refused(icmp: bool, near: &str, far: &str) -> Option<(Vec<Vec<String>>, Vec<(Time, u32, u64)>)> {
+type ReadAndSent = (Vec<Vec<String>>, Vec<(Time, u32, u64)>);
+
+fn refused(icmp: bool, near: &str, far: &str) -> Option<ReadAndSent> {
     let text = format!(
         r#"
 duration = "1s"
