@@ -43,6 +43,7 @@ pub(crate) use group::ways;
 pub use measure::Measure;
 pub(crate) use table::{GoalRow, table};
 
+use crate::distrust;
 use crate::figures::Row;
 use crate::strings::Lang;
 use measure::measures;
@@ -200,10 +201,18 @@ fn goals(stated: &[Goal], baseline: &NamedVariant, others: &[&NamedVariant]) -> 
     if goals.is_empty() { found(&[Goal::Goodput]) } else { goals }
 }
 
-/// The headline of a run, in English: [`Run::headline`]. `None` where there is no flow.
+/// The headline of a run, in English: [`Run::headline`]. What was measured and is not to be trusted comes first. `None`
+/// where there is no flow.
 pub fn headline(run: &Run) -> Option<String> {
     let text = story(&[("", run)]).text(Lang::En);
-    (!text.is_empty()).then(|| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " "))
+    let untrusted: String = distrust(run, Lang::En).iter().map(|why| format!("{}. ", capital(why))).collect();
+    (!text.is_empty()).then(|| untrusted + &text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " "))
+}
+
+/// With a capital first letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

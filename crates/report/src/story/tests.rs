@@ -780,3 +780,13 @@ fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
         &["“fair” has shares with a Jain index of 1.00"],
     );
 }
+
+#[test]
+fn a_headline_begins_with_what_is_not_to_be_trusted() {
+    let mut kernel = variant("v", "policer", "cubic", 4.0, 31.0, 120);
+    let trusted = headline(&run(&[], None, vec![kernel.clone()])).unwrap();
+    let reason = result::TrustReason { kind: result::TrustKind::EngineBusy, measured: 0.97, bound: 0.9 };
+    kernel.trust = Some(result::Trust { reasons: vec![reason], ..result::Trust::default() });
+    let untrusted = headline(&run(&[], None, vec![kernel])).unwrap();
+    assert!(untrusted.starts_with("Do not trust \"v\"") && untrusted.ends_with(&trusted), "{untrusted}");
+}
