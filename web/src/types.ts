@@ -108,7 +108,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -543,6 +543,10 @@ export interface Measures {
   ecn: boolean;
   /** Of them in fast recovery. */
   fast: number;
+  /** Packets that came in IP fragments, or in a tunnel's packet that did. */
+  fragmented_packets: number;
+  /** Their fragments. */
+  fragments: number;
   /** Payload acknowledged over the flow's time, Mbit/s. */
   goodput_mbps: number;
   /** RTT of the handshake, ms. */
@@ -571,7 +575,7 @@ export interface Measures {
   mss_before_bytes?: number;
   /** Payload bytes of a full segment. */
   mss_bytes: number;
-  /** The largest IP packet that the path carries, bytes, as ICMP said or as the size shows that full segments fell to; absent where neither did. */
+  /** The largest IP packet that the path carries, bytes, as ICMP said, as the size shows that full segments fell to, or (to 8 bytes) as fragments show; absent where none did. */
   path_mtu_bytes?: number;
   /** Packets reordered before the capture. */
   reordered: number;
@@ -593,6 +597,8 @@ export interface Measures {
   tlp: number;
   /** Full segments lost again and again while small ones passed. */
   too_big: number;
+  /** Of these packets those of which some fragments never came. */
+  torn_packets: number;
   /** Times the window closed. */
   zero_windows: number;
 }

@@ -155,7 +155,8 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
 /// The cause that most of them have.
 fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
     let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
-    [Cause::BlackHole, Cause::Policed, Cause::Outage, Cause::Congestion, Cause::RandomLoss]
+    use Cause::*;
+    [BlackHole, Policed, Outage, Congestion, Fragmented, RandomLoss]
         .into_iter()
         .filter(|c| count(*c) > 0)
         .max_by_key(|c| count(*c))

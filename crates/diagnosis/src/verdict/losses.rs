@@ -13,6 +13,8 @@ use track::{LoggedPacket, PacketFate, Track};
 const LONG: f32 = 0.3;
 /// Share of the losses that is nearly all.
 const NEARLY_ALL: f64 = 0.75;
+/// Where half of the packets are cut in two and each fragment is lost alike, two of three lost packets were cut.
+const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// A delay measured this share of a round trip ago still holds.
 const FRESH: f64 = 0.25;
 /// Flows of a direction that are asked for the delay before losses, those that lost most.
@@ -57,12 +59,20 @@ pub(crate) fn losses(
             Cause::Congestion
         } else if since < answered {
             Cause::Congestion
+        } else if comes_in_fragments(t, s) {
+            Cause::Fragmented
         } else {
             Cause::RandomLoss
         };
         out.push((since, cause));
     }
     out
+}
+
+/// A packet of the log is larger than those that come whole, of a flow most of whose packets come in fragments.
+fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
+    let most = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
+    most && t.fragment_fits.is_some_and(|fits| s.bytes / u32::from(s.segments.max(1)) > fits)
 }
 
 /// What delays just before losses say, behind the capture and before it, where losses go with delay.

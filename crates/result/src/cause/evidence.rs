@@ -83,8 +83,8 @@ pub struct RoundEvidence {
     pub window_full: bool,
     /// Holes are repaired one by one while the window stays full.
     pub repairs_slowly: bool,
-    /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`] or
-    /// [`Cause::BlackHole`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, which nothing answers.
+    /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
+    /// [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, which nothing answers.
     pub last_loss: Cause,
     /// Before the round trip of the first loss.
     pub before_loss: bool,

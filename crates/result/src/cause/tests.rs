@@ -71,6 +71,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
         Cause::Outage,
         Cause::PacketTooBig,
         Cause::BlackHole,
+        Cause::Fragmented,
     ];
     for n in 0u32..1 << 17 {
         // Each step changes about half of the bits.
@@ -85,12 +86,12 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             grows: is(5),
             window_full: is(6),
             repairs_slowly: is(7),
-            last_loss: losses[n as usize % 6],
+            last_loss: losses[n as usize % losses.len()],
             before_loss: is(8),
             at_first_loss: is(9) && !is(8),
             resends: is(10),
             back_with_loss: is(11),
-            limiter: limiters[n as usize / 6 % 4],
+            limiter: limiters[n as usize / losses.len() % 4],
             limiter_queues: is(12),
             limiter_full: is(13),
             share_taken: is(14),
