@@ -780,3 +780,25 @@ fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
         &["“fair” has shares with a Jain index of 1.00"],
     );
 }
+
+#[test]
+fn what_is_gone_here_and_added_there_is_no_replacement() {
+    let shaper =
+        PathStage { name: "front".into(), kind: "shaper".into(), settings: settings(&[("rate", "9Mbit/s")]) };
+    let loss = PathStage { name: "loss".into(), kind: "loss".into(), settings: settings(&[]) };
+    let mut was = variant("a", "link", "cubic", 4.0, 31.0, 0);
+    let mut is = variant("b", "link", "cubic", 8.0, 31.0, 0);
+    fn way(v: &mut VariantResult) -> &mut PathLink {
+        &mut v.path.as_mut().unwrap().links[0]
+    }
+    way(&mut was).forward.push(loss.clone());
+    way(&mut is).forward.insert(0, shaper);
+    let told = tell(vec![was.clone(), is.clone()]);
+    has(&told, &["a shaper of 9 Mbit/s with 1000 packets before the link", "the path without random loss"]);
+    lacks(&told, &["instead of random loss"]);
+    // Lost in one direction, got in the other: the name alone.
+    way(&mut is).backward.push(loss);
+    let told = tell(vec![was, is]);
+    has(&told, &["; “b” carries 8.00 Mbit/s"]);
+    lacks(&told, &["without random loss"]);
+}
