@@ -130,7 +130,7 @@ fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), &[PathStage]> {
         .collect()
 }
 
-/// Stages are matched by name, then by place when as many are left over on both sides.
+/// Stages are matched by name, then by place: what stands behind the same stage took the other's.
 fn way_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
     let missing = |from: &[PathStage], of: &PathStage| !from.iter().any(|s| s.name == of.name);
     let gone: Vec<&PathStage> = was.iter().filter(|s| missing(is, s)).collect();
@@ -139,7 +139,13 @@ fn way_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
     for old in was {
         list.extend(is.iter().find(|s| s.name == old.name).map_or_else(Vec::new, |s| stage_changes(old, s)));
     }
-    if gone.len() == new.len() {
+    // The last stage before `s` that both have.
+    let behind = |list: &[PathStage], other: &[PathStage], s: &PathStage| -> Option<String> {
+        let at = list.iter().position(|x| x.name == s.name)?;
+        list[..at].iter().rev().find(|x| !missing(other, x)).map(|x| x.name.clone())
+    };
+    let same_place = |(a, b): (&&PathStage, &&PathStage)| behind(was, is, a) == behind(is, was, b);
+    if gone.len() == new.len() && gone.iter().zip(&new).all(same_place) {
         list.extend(gone.iter().zip(&new).flat_map(|(a, b)| stage_changes(a, b)));
         return list;
     }

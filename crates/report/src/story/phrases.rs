@@ -75,7 +75,14 @@ pub(super) fn value(measure: Measure, value: f64, lang: Lang) -> String {
 
 /// What a variant changed, and its name.
 pub(super) fn how(changes: &[Change], name: &str, lang: Lang) -> String {
-    if changes.is_empty() || changes.len() > MOST_CHANGES {
+    // The same kind gone here and added there: without the places nobody would know which.
+    let moved = changes.iter().any(|c| match c {
+        Change::Added { stage, .. } => {
+            changes.iter().any(|c| matches!(c, Change::Removed(old) if old.kind == stage.kind))
+        }
+        _ => false,
+    });
+    if changes.is_empty() || changes.len() > MOST_CHANGES || moved {
         return quoted(name);
     }
     let said = joined(changes.iter().map(|c| change(c, lang)).collect(), lang);

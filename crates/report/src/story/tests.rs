@@ -789,4 +789,24 @@ fn a_headline_begins_with_what_is_not_to_be_trusted() {
     kernel.trust = Some(result::Trust { reasons: vec![reason], ..result::Trust::default() });
     let untrusted = headline(&run(&[], None, vec![kernel])).unwrap();
     assert!(untrusted.starts_with("Do not trust \"v\"") && untrusted.ends_with(&trusted), "{untrusted}");
+
+fn what_is_gone_here_and_added_there_is_no_replacement() {
+    let shaper =
+        PathStage { name: "front".into(), kind: "shaper".into(), settings: settings(&[("rate", "9Mbit/s")]) };
+    let loss = PathStage { name: "loss".into(), kind: "loss".into(), settings: settings(&[]) };
+    let mut was = variant("a", "link", "cubic", 4.0, 31.0, 0);
+    let mut is = variant("b", "link", "cubic", 8.0, 31.0, 0);
+    fn way(v: &mut VariantResult) -> &mut PathLink {
+        &mut v.path.as_mut().unwrap().links[0]
+    }
+    way(&mut was).forward.push(loss.clone());
+    way(&mut is).forward.insert(0, shaper);
+    let told = tell(vec![was.clone(), is.clone()]);
+    has(&told, &["a shaper of 9 Mbit/s with 1000 packets before the link", "the path without random loss"]);
+    lacks(&told, &["instead of random loss"]);
+    // Lost in one direction, got in the other: the name alone.
+    way(&mut is).backward.push(loss);
+    let told = tell(vec![was, is]);
+    has(&told, &["; “b” carries 8.00 Mbit/s"]);
+    lacks(&told, &["without random loss"]);
 }

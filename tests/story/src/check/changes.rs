@@ -70,15 +70,19 @@ pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
 
 fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     let kinds = |s: &Scenario, kind: &str| stages(s).iter().filter(|x| x.1.stage.kind() == kind).count();
-    let named = |s: &Scenario, of: &PathStage| stages(s).iter().filter(|x| x.1.name == of.name).count();
+    // In some direction of a link one has a stage of this name and the other has none.
+    let only = |a: &Scenario, b: &Scenario, of: &PathStage| {
+        let (here, there) = (stages(a), stages(b));
+        here.iter().any(|x| x.1.name == of.name && there.iter().all(|y| y.0 != x.0))
+    };
     match change {
         Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
         Change::Added { stage, before, after } => {
             // What it stands beside may itself have taken another's place.
             let beside = |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(is, k) > 0);
-            has(is, stage) && named(is, stage) > named(was, stage) && beside(before) && beside(after)
+            has(is, stage) && only(is, was, stage) && beside(before) && beside(after)
         }
-        Change::Removed(stage) => has(was, stage) && named(is, stage) < named(was, stage),
+        Change::Removed(stage) => has(was, stage) && only(was, is, stage),
         Change::Queue { was: old, is: new } => {
             let with = |s: &Scenario, q: &report::story::QueueSetting| {
                 let fits = |n: &NamedStage| {
