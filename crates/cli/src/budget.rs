@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(b.packets, 100_000.0);
         assert!(b.check().is_ok() && b.told(1).is_none());
         assert!(of("120Gbit/s", 1).told(2).unwrap().contains("100 million packets, about 1 min"));
-        let e = of("1Tbit/s", 1000).check().unwrap_err().to_string();
+        let e = of("1000Gbit/s", 1000).check().unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
     }
 }

@@ -75,16 +75,16 @@ impl ResultFolder {
         let name = path.file_name().map_or(String::new(), |n| format!("{}.", n.to_string_lossy()));
         let mut lock = hidden(&parent, &name, LOCK);
         let mut locked = regular::lock(&lock);
-        let shut = |e: &io::Error| {
-            matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
-        };
+        let shut =
+            |e: &io::Error| matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
         let mut beside = exchangeable(&path, &parent);
         if locked.as_ref().is_err_and(shut) && path.is_dir() {
             (lock, beside) = (hidden(&path, "", LOCK), false);
             locked = regular::lock(&lock);
         }
         let Some(locked) = locked.map_err(|e| undo(&made, at(e)))? else {
-            let text = format!("another run is writing to {}: wait for it, or take --out DIR", named.display());
+            let text =
+                format!("another run is writing to {}: wait for it, or take --out DIR", named.display());
             return Err(CliProblem::Usage(text));
         };
         let (within, name) = if beside { (&parent, &*name) } else { (&path, "") };

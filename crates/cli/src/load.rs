@@ -17,11 +17,7 @@ const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has 
 /// file, a built-in example of that name is taken, and it is said so.
 ///
 /// Files that stages name are read where they lie beside it or in folders there; `anywhere` reads others too.
-pub fn load(
-    path: &Path,
-    overrides: &[String],
-    anywhere: bool,
-) -> Result<(String, Experiment), CliProblem> {
+pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<(String, Experiment), CliProblem> {
     let (name, text) = if path == Path::new("-") {
         let mut text = String::new();
         let limit = scenario::MAX_BYTES as u64 + 1;
@@ -77,7 +73,8 @@ fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, Stri
     let within = whole(here)?;
     let path = whole(&here.join(file)).or_else(|e| {
         // Whether there is such a file elsewhere is nobody's business either.
-        let leaves = Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
+        let leaves =
+            Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
         if leaves && !anywhere { Err(OUTSIDE.to_string()) } else { Err(e) }
     })?;
     if !anywhere && !path.starts_with(&within) {

@@ -1,8 +1,8 @@
 //! What ends the program early, mostly with exit code 2.
 
+use crate::escape::value;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::escape::value;
 use experiment::Failure;
 use scenario::ScenarioError;
 use std::fmt;

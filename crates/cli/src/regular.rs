@@ -122,7 +122,9 @@ impl NewFile {
             Err(_) => None,
             Ok(there) if there.is_file() => Some(there.permissions()),
             Ok(there) if there.is_dir() => return Err(other("is a folder")),
-            Ok(there) if there.is_symlink() => return Err(other("is a symbolic link, which is not followed")),
+            Ok(there) if there.is_symlink() => {
+                return Err(other("is a symbolic link, which is not followed"));
+            }
             Ok(_) => return Err(other("is not a regular file")),
         };
         let mut beside = std::ffi::OsString::from(".");

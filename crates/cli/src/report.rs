@@ -70,7 +70,8 @@ fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
     let mut all = folders.iter().flat_map(|folder| inputs.clone().map(|name| folder.join(name)));
     match all.any(|input| whole(&input).is_some_and(|input| input == target)) {
         true => {
-            let text = format!("{} is a file of the result itself: the page would replace it", file.display());
+            let text =
+                format!("{} is a file of the result itself: the page would replace it", file.display());
             Err(CliProblem::Usage(text))
         }
         false => Ok(()),
@@ -91,7 +92,8 @@ impl Folder {
     /// Reads one; `label` is what to call it.
     pub fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
-        let text = regular::read_text(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
+        let text =
+            regular::read_text(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
         let run =
             read_json(&text).map_err(|e| CliProblem::Result(result.display().to_string(), e.to_string()))?;
         let file = |name: &str| {
@@ -106,7 +108,8 @@ impl Folder {
         let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
         let broken = |e: String| CliProblem::Result(path.display().to_string(), e);
-        let all = [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
+        let all =
+            [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
         for (of, bytes) in all.into_iter().chain([(STATES, &file(STATES.name)?)]) {
             bytes.iter().try_for_each(|b| check_run_id(of, b, &run)).map_err(|e| broken(e.to_string()))?;
         }

@@ -43,7 +43,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut warnings = experiment.warnings();
     warnings.extend(thinned);
     warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
-    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(experiment::cores, usize::from) } else { 1 };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal } = work.play()?;

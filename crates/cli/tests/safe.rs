@@ -116,7 +116,11 @@ fn a_users_own_files_stay_and_nothing_else_does() {
     assert_eq!((place.read("o/notes/a"), place.read("o/b.txt")), (b"mine".to_vec(), b"mine too".to_vec()));
     assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
     // Into the folder that one is in: nobody's current folder is taken away.
-    let out = place.command().current_dir(place.0.join("o")).args(["run", "../small.toml", "--out", ".", "--force"]).output();
+    let out = place
+        .command()
+        .current_dir(place.0.join("o"))
+        .args(["run", "../small.toml", "--out", ".", "--force"])
+        .output();
     let out = out.unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert_eq!(place.longfat(&["report", "o"]).status.code(), Some(0));
@@ -189,7 +193,8 @@ fn nothing_that_is_said_steers_a_terminal() {
     };
     // File names and arguments.
     let name = format!("x{EVIL}");
-    for args in [&["run", &name][..], &["report", &name], &["diagnose", &name], &["examples", "show", &name]] {
+    for args in [&["run", &name][..], &["report", &name], &["diagnose", &name], &["examples", "show", &name]]
+    {
         let (code, text) = evil(place.longfat(args));
         assert!(code == Some(2) && text.contains("\\u{1b}") || text.contains('\u{fffd}'), "{args:?}: {text}");
     }
@@ -218,13 +223,54 @@ fn nothing_that_is_said_steers_a_terminal() {
     evil(place.longfat(&["run", "small.toml", "--expect", EVIL]));
     // The name of a capture, and a table of results that came by mail.
     let file = place.0.join(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    fs::write(&file, [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[255, 255, 0, 0, 1, 0, 0, 0]].concat())
-        .unwrap();
+    fs::write(
+        &file,
+        [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[255, 255, 0, 0, 1, 0, 0, 0]].concat(),
+    )
+    .unwrap();
     evil(place.longfat(&["diagnose", &name]));
     evil(place.longfat(&["diagnose", &name, "--json"]));
     place.longfat(&["run", "small.toml", "--out", "o"]);
     let result = String::from_utf8(place.read("o/result.json")).unwrap();
-    place.file("o/result.json", result.replace("\"up\"", &format!("\"up{}\"", "\\u001b[2J\\u009b\\u202e")));
+    place.file("o/result.json", result.replace("\"default\"", &format!("\"default{}\"", "\\u001b[2J\\u009b\\u202e")));
     let (_, text) = evil(place.longfat(&["run", "small.toml", "--out", "o", "--resume"]));
     assert!(text.contains("\\u{1b}[2J"), "{text}");
+}
+
+#[test]
+fn what_no_machine_could_hold_or_path_carry_is_told_before_it_begins() {
+    let place = Place::new("budget");
+    let many =
+        SMALL.replace("to = \"b\"", "to = \"b\"\ncount = 1000").replace("\"1s\"", "\"1s\"\nsample = \"1us\"");
+    let out = place.file("many.toml", many).longfat(&["run", "many.toml", "--json"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let run = result::read_json(&stdout(&out)).unwrap();
+    assert!(
+        run.warnings.iter().any(|w| w.contains("every 1us") && w.contains("is kept")),
+        "{:?}",
+        run.warnings
+    );
+    for (from, to, key) in [
+        ("20Mbit/s", "1000000000Gbit/s", "links.wan.forward.link.rate"),
+        ("\"5ms\"", "\"48h\"", "links.wan.forward.link.delay"),
+        (
+            "to = \"b\"",
+            "to = \"b\"\napp = { kind = \"bulk\", bytes = \"9000000000GB\" }",
+            "flows.up.app.bytes",
+        ),
+    ] {
+        let out = place.file("far.toml", SMALL.replace(from, to)).longfat(&["run", "far.toml"]);
+        let told = stderr(&out);
+        let right = out.status.code() == Some(2) && told.contains("far.toml:") && told.contains(key);
+        assert!(right && told.contains("allowed: up to "), "{told}");
+    }
+    let out = place.file("small.toml", SMALL).longfat(&[
+        "run",
+        "small.toml",
+        "--repeat",
+        "100000",
+        "--set",
+        "duration=24h",
+    ]);
+    assert!(out.status.code() == Some(2) && stderr(&out).contains("packets, more than"), "{}", stderr(&out));
 }

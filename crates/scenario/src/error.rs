@@ -120,7 +120,7 @@ pub enum RefusalCause {
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {}", Seen(message)),
+            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {}", Unclipped(message)),
             RefusalCause::FileTooLarge { bytes, limit } => {
                 write!(f, "the file has {bytes} bytes, a scenario at most {limit}")
             }
@@ -132,7 +132,7 @@ impl fmt::Display for RefusalCause {
             RefusalCause::BadValue { message }
             | RefusalCause::Stage { message }
             | RefusalCause::Conflict { message }
-            | RefusalCause::BadPath { message } => write!(f, "{}", Seen(message)),
+            | RefusalCause::BadPath { message } => write!(f, "{}", Unclipped(message)),
             RefusalCause::UnknownWord { what, word, .. } => write!(f, "unknown {what} `{}`", Clip(word)),
             RefusalCause::UnknownName { what, name, .. } => {
                 write!(f, "there is no {what} `{}`", Clip(name))
@@ -230,9 +230,9 @@ impl fmt::Display for Clip<'_> {
 }
 
 /// The same, however long.
-struct Seen<'a>(&'a str);
+struct Unclipped<'a>(&'a str);
 
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for Unclipped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|c| write!(f, "{}", if unseen(c) { '\u{fffd}' } else { c }))
     }
@@ -303,9 +303,9 @@ impl ScenarioError {
     fn place(&self) -> String {
         let d = &*self.0;
         if d.is_set {
-            format!("{}, column {}", Seen(&d.file), d.column)
+            format!("{}, column {}", Unclipped(&d.file), d.column)
         } else {
-            format!("{}:{}:{}", Seen(&d.file), d.line, d.column)
+            format!("{}:{}:{}", Unclipped(&d.file), d.line, d.column)
         }
     }
 
@@ -319,13 +319,13 @@ impl ScenarioError {
             text += &format!(" at {}", Clip(&d.key));
         }
         if let Some(variant) = &d.variant {
-            text += &format!(" in the variant {}", Seen(variant));
+            text += &format!(" in the variant {}", Unclipped(variant));
         }
         let gap = " ".repeat(d.caret.0);
         let carets = "^".repeat(d.caret.1.max(1));
         text += &format!("\n{pad} |\n{number} | {}\n{pad} | {gap}{carets}\n", d.excerpt);
         if let Some(help) = &d.help {
-            text += &format!("{pad} = help: {}\n", Seen(help));
+            text += &format!("{pad} = help: {}\n", Unclipped(help));
         }
         text
     }
@@ -339,11 +339,11 @@ impl fmt::Display for ScenarioError {
             write!(f, "{}: ", Clip(&d.key))?;
         }
         if let Some(variant) = &d.variant {
-            write!(f, "in the variant {}: ", Seen(variant))?;
+            write!(f, "in the variant {}: ", Unclipped(variant))?;
         }
         write!(f, "{}", d.cause)?;
         match &d.help {
-            Some(help) => write!(f, " ({})", Seen(help)),
+            Some(help) => write!(f, " ({})", Unclipped(help)),
             None => Ok(()),
         }
     }

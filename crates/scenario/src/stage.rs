@@ -159,11 +159,19 @@ mod tests {
     #[test]
     fn an_error_in_a_file_quotes_nothing_of_it() {
         for kind in Stage::KINDS {
-            for line in ["s3cret:x:0", "7s3cret", "1 s3cret`s3cret", "99999999999999999999999s3cret", "s3cret=`\u{1b}"] {
+            for line in [
+                "s3cret:x:0",
+                "7s3cret",
+                "1 s3cret`s3cret",
+                "99999999999999999999999s3cret",
+                "s3cret=`\u{1b}",
+            ] {
                 let text = format!("1ms\n{line}\n");
                 let mut stage = match *kind {
                     "jitter" => Stage::Jitter(path::Jitter { file: Some("a".into()), ..Default::default() }),
-                    "rate-trace" => Stage::RateTrace(path::RateTrace { file: Some("a".into()), ..Default::default() }),
+                    "rate-trace" => {
+                        Stage::RateTrace(path::RateTrace { file: Some("a".into()), ..Default::default() })
+                    }
                     _ => continue,
                 };
                 let told = without_content(&stage.load(&text).unwrap_err().message);
