@@ -126,6 +126,9 @@ its own, held by this process alone: nothing is left of them however it ends.")]
 pub struct RunArgs {
     /// Scenario file (TOML), or a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
+    /// Lets the scenario name files outside its own folder.
+    #[arg(long)]
+    pub allow_files: bool,
     /// What drives it.
     #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
     pub on: ClockArg,
@@ -325,6 +328,9 @@ not found, 126 when it cannot be run; 2 bad input, or the network could not be m
 pub struct ShellArgs {
     /// Scenario file (TOML), or a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
+    /// Lets the scenario name files outside its own folder.
+    #[arg(long)]
+    pub allow_files: bool,
     /// Where the program runs; default: where the scenario's first flow begins.
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,

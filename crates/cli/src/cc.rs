@@ -21,7 +21,10 @@ pub fn cc(args: &CcArgs) -> Result<ExitCode, CliProblem> {
 
 fn list(args: &CcListArgs) -> Result<ExitCode, CliProblem> {
     let inventory = inventory();
-    crate::print(&if args.json { to_text(&inventory)? } else { inventory.table() })?;
+    match args.json {
+        true => crate::print_json(&to_text(&inventory)?)?,
+        false => crate::print(&inventory.table())?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -48,7 +51,7 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
             Before::Other => "other",
         };
         let values: serde_json::Map<_, _> = parameters.into_iter().map(|(k, v)| (k, v.into())).collect();
-        crate::print(&to_text(&json!({
+        crate::print_json(&to_text(&json!({
             "schema": "longfat-cc-load/1", "name": name, "kernel_name": kernel_name, "before": before,
             "mounted": done.mounted, "folder": kernel_cc::folder(&kernel_name), "parameters": values,
         }))?)?;
@@ -121,6 +124,9 @@ fn unload(args: &CcUnloadArgs) -> Result<ExitCode, CliProblem> {
         text.push_str("longfat keeps no congestion control loaded\n");
     }
     let json = json!({ "schema": "longfat-cc-unload/1", "unloaded": gone });
-    crate::print(&if args.json { to_text(&json)? } else { text })?;
+    match args.json {
+        true => crate::print_json(&to_text(&json)?)?,
+        false => crate::print(&text)?,
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 mod tap;
 
 use crate::args::DiagnoseArgs;
+use crate::escape::tell;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
@@ -37,8 +38,8 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     let d = only(read?, &args.flow)?;
     let files = write(args, &d, kept.rows.as_ref())?;
     if args.json {
-        crate::print(&to_json(&d))?;
-        eprint!("{files}");
+        crate::print_json(&to_json(&d))?;
+        tell!("{files}");
     } else {
         let blank = if files.is_empty() { "" } else { "\n" };
         let text = text(&d, args.top, terminal(), args.lang.into());

@@ -75,7 +75,7 @@ impl Example {
 pub fn examples(args: &ExamplesArgs) -> Result<ExitCode, CliProblem> {
     match &args.command {
         None => list(args.json)?,
-        Some(ExamplesCommand::Show { name }) => crate::print(asked(name)?.text)?,
+        Some(ExamplesCommand::Show { name }) => crate::print_own(asked(name)?.text)?,
         Some(ExamplesCommand::Copy { name, path, force }) => copy(asked(name)?, path.as_deref(), *force)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -97,7 +97,7 @@ fn list(json: bool) -> Result<(), CliProblem> {
     if json {
         let one = |(name, about): &(&str, String)| serde_json::json!({ "name": name, "description": about });
         let all: Vec<_> = all.iter().map(one).collect();
-        return crate::print(&result::to_json(&serde_json::json!({ "examples": all })));
+        return crate::print_json(&result::to_json(&serde_json::json!({ "examples": all })));
     }
     let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines = all.iter().map(|(name, about)| {

@@ -4,7 +4,10 @@
 //! `runs/order.json` says of what they are; a run is a file, named by its place in the order. They are for the same
 //! program alone, and go when the experiment is complete.
 
+use crate::escape::tell;
+use crate::folder::KEPT;
 use crate::problem::CliProblem;
+use crate::regular;
 use crate::settings::RunSettings;
 use experiment::{Order, RunJob};
 use result::{Outcome, Packer, Unpacker};
@@ -15,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-const FOLDER: &str = "runs";
 const ORDER: &str = "order.json";
 const EXTENSION: &str = "run";
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -50,12 +52,12 @@ impl KeptRuns {
             digest: units::fnv1a(format!("{experiment:?}").as_bytes(), BASIS),
             settings: settings.clone(),
         };
-        KeptRuns { folder: results.join(FOLDER), order, lost: Mutex::default() }
+        KeptRuns { folder: results.join(KEPT), order, lost: Mutex::default() }
     }
 
     /// What keeps the runs that are there from being gone on with; `None` where there are none.
     pub fn difference(&self) -> Option<Option<String>> {
-        let text = fs::read_to_string(self.folder.join(ORDER)).ok()?;
+        let text = regular::read_text(&self.folder.join(ORDER)).ok()?;
         let Ok(there) = serde_json::from_str::<KeptOrder>(&text) else {
             return Some(Some(format!("{ORDER} cannot be read")));
         };
@@ -72,7 +74,7 @@ impl KeptRuns {
     /// Those that are there and whole. A file that was cut short is none.
     pub fn load(&self, order: &Order, experiment: &Experiment) -> Vec<(RunJob, Outcome)> {
         let read = |job: RunJob| {
-            let bytes = fs::read(self.file(&job)).ok()?;
+            let bytes = regular::read(&self.file(&job)).ok()?;
             Some((job, Unpacker(&bytes).outcome()?))
         };
         order.jobs(experiment).into_iter().filter_map(read).collect()
@@ -84,7 +86,12 @@ impl KeptRuns {
             self.clear();
         }
         let text = result::to_json(&self.order);
-        let kept = fs::create_dir_all(&self.folder).and_then(|()| fs::write(self.folder.join(ORDER), text));
+        if fs::symlink_metadata(&self.folder).is_ok_and(|there| there.is_symlink()) {
+            let what = format!("{} is a symbolic link, which is not followed", self.folder.display());
+            return Err(CliProblem::Usage(what));
+        }
+        let kept = fs::create_dir_all(&self.folder);
+        let kept = kept.and_then(|()| regular::write(&self.folder.join(ORDER), text.as_bytes()));
         kept.map_err(|e| CliProblem::Io(self.folder.display().to_string(), e))
     }
 
@@ -92,7 +99,7 @@ impl KeptRuns {
     pub fn keep(&self, job: &RunJob, outcome: &Outcome) {
         let mut bytes = Packer::default();
         bytes.outcome(outcome);
-        if let Err(e) = fs::write(self.file(job), bytes.0) {
+        if let Err(e) = regular::write(&self.file(job), &bytes.0) {
             self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
         }
     }
@@ -100,7 +107,7 @@ impl KeptRuns {
     /// Says what went wrong in keeping, once.
     pub fn warn(&self) {
         if let Some(e) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            eprintln!("warning: runs cannot be kept in {}: {e}", self.folder.display());
+            tell!("warning: runs cannot be kept in {}: {e}\n", self.folder.display());
         }
     }
 

@@ -1,15 +1,23 @@
 //! Scenario files from disk or standard input.
 
+use crate::escape::tell;
 use crate::examples::{self, Example};
 use crate::problem::CliProblem;
+use crate::regular;
 use scenario::{Experiment, RefusalCause};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Component, Path};
+
+/// The largest file that a scenario may name.
+const MOST: u64 = 64 << 20;
+const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has it read all the same";
 
 /// Reads and checks the scenario; its text too. `overrides` are the arguments of `--set`. Where there is no such
 /// file, a built-in example of that name is taken, and it is said so.
-pub fn load(path: &Path, overrides: &[String]) -> Result<(String, Experiment), CliProblem> {
+///
+/// Files that stages name are read where they lie beside it or in folders there; `anywhere` reads others too.
+pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<(String, Experiment), CliProblem> {
     let (name, text) = if path == Path::new("-") {
         let mut text = String::new();
         let limit = scenario::MAX_BYTES as u64 + 1;
@@ -25,7 +33,7 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<(String, Experiment), C
     };
     // Files that stages name lie beside the scenario.
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut beside = |file: &str| read_text(&folder.join(file)).map_err(|e| e.to_string());
+    let mut beside = |file: &str| read_beside(&folder, file, anywhere);
     let experiment = Experiment::parse_with(&name, &text, overrides, &mut beside);
     experiment.map(|e| (text, e)).map_err(|e| CliProblem::Scenario(Box::new(e)))
 }
@@ -46,18 +54,64 @@ fn load_example(
         );
         return Err(CliProblem::Io(name.into(), io::Error::new(ErrorKind::NotFound, told)));
     };
-    eprintln!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)");
+    tell!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)\n");
     let experiment = Experiment::parse_with(&format!("{own}.toml"), text, overrides, &mut examples::beside);
     experiment.map(|e| (text.to_string(), e)).map_err(|e| CliProblem::Scenario(Box::new(e)))
 }
 
-/// The text of a file; a folder or device is none, and what is too large is not read to its end.
+/// The text of the scenario's own file, links to it followed.
 fn read_text(path: &Path) -> io::Result<String> {
-    const MOST: u64 = 64 << 20;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    regular::read_text_most(&fs::canonicalize(path)?, MOST)
+}
+
+/// The text of a file that a scenario names. A scenario may come from anybody, and what it names could be anything that
+/// this user may read.
+fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let whole = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
+    // Links are resolved before it is looked where they lead.
+    let within = whole(here)?;
+    let path = whole(&here.join(file)).or_else(|e| {
+        // Whether there is such a file elsewhere is nobody's business either.
+        let leaves =
+            Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
+        if leaves && !anywhere { Err(OUTSIDE.to_string()) } else { Err(e) }
+    })?;
+    if !anywhere && !path.starts_with(&within) {
+        return Err(OUTSIDE.into());
     }
-    let mut text = String::new();
-    fs::File::open(path)?.take(MOST).read_to_string(&mut text)?;
-    Ok(text)
+    regular::read_text_most(&path, MOST).map_err(|e| e.to_string())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn files_of_a_scenario_stay_in_its_folder() {
+        let dir = std::env::temp_dir().join(format!("longfat-load-{}", std::process::id()));
+        drop(fs::remove_dir_all(&dir));
+        let mine = dir.join("mine");
+        fs::create_dir_all(mine.join("traces")).unwrap();
+        fs::write(mine.join("traces/a"), "12ms").unwrap();
+        fs::write(dir.join("secret"), "s3cret").unwrap();
+        symlink(dir.join("secret"), mine.join("link")).unwrap();
+        symlink(mine.join("traces/a"), mine.join("inner")).unwrap();
+        fs::write(mine.join("large"), "").unwrap();
+        fs::File::create(mine.join("large")).unwrap().set_len(MOST + 1).unwrap();
+        for file in ["traces/a", "./traces/../traces/a", "inner"] {
+            assert_eq!(read_beside(&mine, file, false).as_deref(), Ok("12ms"), "{file}");
+        }
+        let secret = dir.join("secret").display().to_string();
+        for file in ["link", "../secret", &secret, "/proc/self/environ", "/nowhere", "../nowhere"] {
+            assert_eq!(read_beside(&mine, file, false), Err(OUTSIDE.into()), "{file}");
+        }
+        assert_eq!(read_beside(&mine, "link", true).as_deref(), Ok("s3cret"));
+        assert!(read_beside(&mine, "none", false).unwrap_err().starts_with("No such file"));
+        assert!(read_beside(&mine, "traces", false).unwrap_err().contains("is a folder"));
+        assert!(read_beside(&mine, "large", false).unwrap_err().contains("more than"));
+        assert!(read_beside(&mine, "/dev/zero", true).unwrap_err().contains("not a regular file"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -1,11 +1,15 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
+mod budget;
 mod cc;
 mod diagnose;
 mod draw;
+mod escape;
 mod examples;
 mod expect;
+mod folder;
+mod identity;
 mod inventory;
 mod keep;
 #[cfg(not(target_os = "linux"))]
@@ -21,21 +25,33 @@ mod preflight;
 mod problem;
 mod progress;
 mod provenance;
+mod regular;
 mod report;
 mod run;
 mod settings;
 mod shell;
+mod sys;
 mod tap;
 mod work;
 
 use args::{Cli, Command, Described};
 use clap::Parser;
+use escape::tell;
 use problem::CliProblem;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        // Help and version are our own words; an error repeats what was typed.
+        Err(e) if !e.use_stderr() => e.exit(),
+        Err(e) => {
+            tell!("{}", e.render());
+            return ExitCode::from(2);
+        }
+    };
+    let done = match command {
         Command::Run(args) => run::run(&args),
         Command::Examples(args) => examples::examples(&args),
         Command::New(args) => new::new(&args),
@@ -52,17 +68,27 @@ fn main() -> ExitCode {
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
             };
-            print(&schema).map(|()| ExitCode::SUCCESS)
+            print_own(&schema).map(|()| ExitCode::SUCCESS)
         }
     };
     done.unwrap_or_else(|problem| {
-        let _ = io::stderr().write_all(problem.to_string().as_bytes());
+        tell!("{problem}");
         ExitCode::from(problem.exit_code())
     })
 }
 
-/// Writes to stdout. A reader that went away (`| head`) is no error.
+/// Writes a text or a table to stdout; nothing in it can do more to a terminal than change colours.
 fn print(text: &str) -> Result<(), CliProblem> {
+    print_own(&escape::colored(text))
+}
+
+/// Writes JSON to stdout.
+fn print_json(text: &str) -> Result<(), CliProblem> {
+    print_own(&escape::json(text))
+}
+
+/// Writes what has nothing from outside in it. A reader that went away (`| head`) is no error.
+fn print_own(text: &str) -> Result<(), CliProblem> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(CliProblem::Io("standard output".into(), e)),

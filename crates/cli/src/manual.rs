@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, CliProblem> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "longfat", &mut text);
-    crate::print(&String::from_utf8_lossy(&text))?;
+    crate::print_own(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -34,6 +34,6 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, CliProblem> {
     };
     let mut text = Vec::new();
     Man::new(page).render(&mut text).map_err(|e| CliProblem::Io("the manual page".into(), e))?;
-    crate::print(&String::from_utf8_lossy(&text))?;
+    crate::print_own(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

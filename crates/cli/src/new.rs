@@ -2,6 +2,7 @@
 
 use crate::args::{LimiterArg, NewArgs};
 use crate::args::{control, goal, share};
+use crate::escape::tell;
 use crate::output::write_new;
 use crate::problem::CliProblem;
 use clap::ValueEnum;
@@ -22,7 +23,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
     let answers = Answers::of(args, &mut Questioner { asks, input: &mut io::stdin().lock() })?;
     let experiment = answers.experiment()?;
     let text = experiment.to_toml();
-    experiment.warnings().iter().for_each(|w| eprintln!("warning: {w}"));
+    experiment.warnings().iter().for_each(|w| tell!("warning: {w}\n"));
     let default = || PathBuf::from(format!("{}.toml", answers.name));
     let path = args.output.clone().unwrap_or_else(default);
     if path == Path::new("-") {
@@ -79,7 +80,7 @@ impl Questioner<'_> {
             let mut line = String::new();
             if self.asks {
                 let shown = if default.is_empty() { "-" } else { default };
-                eprint!("{question} [{shown}]: ");
+                tell!("{question} [{shown}]: ");
                 let _ = io::stderr().flush();
                 let told = self.input.read_line(&mut line);
                 if told.map_err(|e| CliProblem::Io("standard input".into(), e))? == 0 {
@@ -90,7 +91,7 @@ impl Questioner<'_> {
             let answer = if answer.is_empty() { default } else { answer };
             match read(answer) {
                 Ok(value) => return Ok(value),
-                Err(why) if self.asks => eprintln!("  {why}"),
+                Err(why) if self.asks => tell!("  {why}\n"),
                 Err(why) => return Err(CliProblem::Usage(format!("{question}: {why}"))),
             }
         }

@@ -1,7 +1,9 @@
 //! The result folder.
 
+use crate::escape;
 use crate::problem::CliProblem;
 use crate::provenance::Provenance;
+use crate::regular;
 use result::parquet::{
     ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
     write_responses, write_retransmissions, write_states,
@@ -26,11 +28,11 @@ pub fn default_folder(scenario: &str) -> PathBuf {
     Path::new("longfat-results").join(file_name(scenario))
 }
 
-/// Writes a file and, if need be, its folder; gives its path back.
+/// Writes a file as a whole and, if need be, its folder; gives its path back.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
-        .and_then(|()| fs::write(path, bytes))
+        .and_then(|()| regular::write(path, bytes))
         .map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
     Ok(path.into())
 }
@@ -59,21 +61,21 @@ pub struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// Writes all files into `folder`, which is created; files there of the same names are replaced.
-    pub fn write(&self, folder: &Path) -> Result<(), CliProblem> {
-        let at = |path: &Path, e| CliProblem::Io(path.display().to_string(), e);
-        fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
+    /// Writes all files into `folder`, where none of them is yet, and has them on the disk. An error names them in
+    /// `named`.
+    pub fn write(&self, folder: &Path, named: &Path) -> Result<(), CliProblem> {
         let file = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
-            let path = folder.join(name);
-            let written = File::create(&path).and_then(|file| {
+            let written = File::create_new(folder.join(name)).and_then(|file| {
                 let mut out = BufWriter::new(file);
                 write(&mut out)?;
-                out.flush()
+                out.flush()?;
+                out.get_ref().sync_all()
             });
-            written.map_err(|e| at(&path, e))
+            written.map_err(|e| CliProblem::Io(named.join(name).display().to_string(), e))
         };
-        let origin = FileOrigin { scenario: &self.run.scenario, seed: self.run.seed };
-        file("result.json", &|out| out.write_all(to_json(self.run).as_bytes()))?;
+        let run = self.run;
+        let origin = FileOrigin { scenario: &run.scenario, seed: run.seed, run_id: &run.run_id };
+        file("result.json", &|out| out.write_all(escape::json(&to_json(self.run)).as_bytes()))?;
         file(FLOWS.name, &|out| write_flows(out, origin, self.sampled))?;
         file(STATES.name, &|out| write_states(out, origin, self.sampled))?;
         file(ELEMENTS.name, &|out| write_elements(out, origin, self.sampled))?;

@@ -1,5 +1,6 @@
 //! What ends the program early, mostly with exit code 2.
 
+use crate::escape::value;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use experiment::Failure;
@@ -55,8 +56,8 @@ impl fmt::Display for CliProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CliProblem::Scenario(e) => f.write_str(&e.render()),
-            CliProblem::Result(what, why) => writeln!(f, "error: {what}: {why}"),
-            CliProblem::Io(what, e) => writeln!(f, "error: {what}: {e}"),
+            CliProblem::Result(what, why) => writeln!(f, "error: {}: {}", value(what), value(why)),
+            CliProblem::Io(what, e) => writeln!(f, "error: {}: {e}", value(what)),
             CliProblem::Lab(e) => writeln!(f, "error: {e}"),
             CliProblem::Control(e) => writeln!(f, "error: {e}"),
             CliProblem::Usage(text) => writeln!(f, "error: {text}"),

@@ -37,6 +37,8 @@ const SYSCTLS: &[&str] = &[
 #[derive(Debug, Serialize)]
 pub struct Provenance {
     schema: &'static str,
+    /// As in `result.json`.
+    run_id: String,
     longfat: Build,
     /// The command line, program first.
     command: Vec<String>,
@@ -78,10 +80,12 @@ impl Provenance {
         started: SystemTime,
         elapsed_s: f64,
         notices: Vec<String>,
+        run_id: String,
     ) -> Provenance {
         let version = env!("CARGO_PKG_VERSION");
         Provenance {
             schema: "longfat-provenance/1",
+            run_id,
             longfat: Build { version, commit: option_env!("LONGFAT_COMMIT") },
             command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
             scenario_file,

@@ -2,15 +2,23 @@
 
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
+use crate::folder::NAMES;
+use crate::identity::ids_of_page;
 use crate::output::write_file;
 use crate::problem::CliProblem;
+use crate::regular;
 use report::{PlottedSeries, Shown, page};
-use result::parquet::{VariantSeries as Kept, read_series};
+use result::parquet::{
+    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, STATES, VariantSeries as Kept, check_run_id, read_series,
+};
 use result::{Run, read_json};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The page in a result's folder.
+const PAGE: &str = "report.html";
 
 /// A result folder, read.
 pub struct Folder {
@@ -35,19 +43,39 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
         .map(|(f, series)| Shown { label: &f.label, run: &f.run, series })
         .collect();
     let beside = match &paths[..] {
-        [path] => path.join("report.html"),
-        _ => "report.html".into(),
+        [path] => path.join(PAGE),
+        _ => PAGE.into(),
     };
     let file = args.output.clone().unwrap_or(beside);
+    not_an_input(&file, &paths)?;
     write_file(&file, page(&results, args.drawn.lang.into()).as_bytes())?;
     let drawn = plots(&args.drawn, &results)?;
     if args.json {
         let all: Vec<String> = [&file].into_iter().chain(&drawn).map(|f| f.display().to_string()).collect();
-        crate::print(&format!("{}\n", serde_json::json!({ "files": all })))?;
+        crate::print_json(&format!("{}\n", serde_json::json!({ "files": all })))?;
     } else {
         crate::print(&format!("{}\n{}", file.display(), counted(&args.drawn, &drawn)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to write the page over a file that it is made of.
+fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
+    let whole = |path: &Path| {
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(fs::canonicalize(parent).ok()?.join(path.file_name()?))
+    };
+    let Some(target) = whole(file) else { return Ok(()) };
+    let inputs = NAMES.into_iter().filter(|name| *name != PAGE);
+    let mut all = folders.iter().flat_map(|folder| inputs.clone().map(|name| folder.join(name)));
+    match all.any(|input| whole(&input).is_some_and(|input| input == target)) {
+        true => {
+            let text =
+                format!("{} is a file of the result itself: the page would replace it", file.display());
+            Err(CliProblem::Usage(text))
+        }
+        false => Ok(()),
+    }
 }
 
 /// A result is named by its folder or by the `result.json` in it.
@@ -65,12 +93,12 @@ impl Folder {
     pub fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
         let text =
-            fs::read_to_string(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
+            regular::read_text(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
         let run =
             read_json(&text).map_err(|e| CliProblem::Result(result.display().to_string(), e.to_string()))?;
         let file = |name: &str| {
             let path = path.join(name);
-            match fs::read(&path) {
+            match regular::read(&path) {
                 Ok(bytes) => Ok(Some(bytes)),
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
                 Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
@@ -79,14 +107,48 @@ impl Folder {
         // A summary alone is a result too: the page then has its table.
         let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
+        let broken = |e: String| CliProblem::Result(path.display().to_string(), e);
+        let all =
+            [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
+        for (of, bytes) in all.into_iter().chain([(STATES, &file(STATES.name)?)]) {
+            bytes.iter().try_for_each(|b| check_run_id(of, b, &run)).map_err(|e| broken(e.to_string()))?;
+        }
+        same_run("provenance.json", file("provenance.json")?.as_deref(), &run, |text| {
+            let run_id = |v: serde_json::Value| Some(vec![v.get("run_id")?.as_str()?.to_string()]);
+            serde_json::from_str(text).ok().and_then(run_id).unwrap_or_default()
+        })
+        .map_err(broken)?;
+        same_run(PAGE, file(PAGE)?.as_deref(), &run, |text| {
+            ids_of_page(text).into_iter().map(String::from).collect()
+        })
+        .map_err(broken)?;
         let series = match (flows, elements) {
             (Some(flows), Some(elements)) => {
                 read_series(&flows, &elements, resent.as_deref(), responses.as_deref(), &run)
-                    .map_err(|e| CliProblem::Result(path.display().to_string(), e.to_string()))?
+                    .map_err(|e| broken(e.to_string()))?
             }
             _ => Vec::new(),
         };
         Ok(Folder { label, run, series })
+    }
+}
+
+/// Whether a file that is there says that it is of this run; `ids` tells of which runs it is.
+fn same_run(
+    name: &str,
+    bytes: Option<&[u8]>,
+    run: &Run,
+    ids: impl Fn(&str) -> Vec<String>,
+) -> Result<(), String> {
+    let Some(bytes) = bytes else { return Ok(()) };
+    let ids = ids(&String::from_utf8_lossy(bytes));
+    match ids.contains(&run.run_id) || (run.run_id.is_empty() && ids.is_empty()) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name} is not of the run that result.json is of ({:?}): the folder holds files of two runs, or {name} \
+             was changed; remove it, or run again",
+            run.run_id
+        )),
     }
 }
 

@@ -1,15 +1,19 @@
 //! `longfat run`.
 
-use crate::args::{GroupArg, RunArgs};
+use crate::args::{ClockArg, GroupArg, RunArgs};
+use crate::budget::{self, Budget};
 use crate::draw::{counted, plots};
+use crate::escape::tell;
 use crate::expect;
+use crate::folder::ResultFolder;
+use crate::identity::run_id;
 use crate::load::load;
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::provenance::Provenance;
 use crate::report::Folder;
-use crate::work::{Work, Worked};
+use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
@@ -20,24 +24,35 @@ use std::time::{Instant, SystemTime};
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
-    let (text, mut experiment) = load(&args.scenario, &args.set)?;
+    let (text, mut experiment) = load(&args.scenario, &args.set, args.allow_files)?;
     experiment::choose(&mut experiment, &args.variant)
         .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
     let expected = expect::read(&args.expect, &experiment)?;
+    let order = order(args);
+    let thinned = budget::thin(&mut experiment, &order);
+    let budget = Budget::of(&experiment, &order);
+    budget.check()?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
+    // From here on nobody else writes there, and what is there stays until all of the new is on the disk.
+    let held = ResultFolder::claim(&folder)?;
     let work = Work::new(args, &text, &experiment, &folder);
     if work.is_done(&text)? {
         return show_again(args, &folder, &expected);
     }
+    held.check_room(budget.disk())?;
     let mut warnings = experiment.warnings();
-    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.extend(thinned);
+    warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
+    budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal } = work.play()?;
     let elapsed = begun.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
         let why = if signal.is_some() { "ended early" } else { "a run failed" };
         let warning = format!("{why}; not there: {missing}");
-        eprintln!("warning: {warning}; --resume goes on");
+        tell!("warning: {warning}; --resume goes on\n");
         warnings.push(warning);
     }
     let mut run = outcomes.run();
@@ -52,6 +67,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     if run.variants.is_empty() {
         return Ok(exit_code(args, &run, signal));
     }
+    run.run_id = run_id(&experiment, &work.settings, &run);
     let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text));
     let provenance = Provenance::new(
         args.scenario.display().to_string(),
@@ -59,6 +75,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         started,
         elapsed,
         notices.collect(),
+        run.run_id.clone(),
     );
     let sampled: Vec<Sampled> = outcomes.variants.iter().flat_map(sampled).collect();
     // As `run.variants`: those without a finished repeat are in neither.
@@ -66,8 +83,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let series: Vec<PlottedSeries> = firsts.map(PlottedSeries::of).collect();
     let shown = [Shown { label: &experiment.name, run: &run, series: &series }];
     let page = report::page(&shown, args.drawn.lang.into());
-    Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page }
-        .write(&folder)?;
+    let results =
+        Results { run: &run, sampled: &sampled, scenario: &text, provenance: &provenance, page: &page };
+    held.publish(|new| results.write(new, &folder))?;
     if !run.partial {
         work.clear();
     }
@@ -83,7 +101,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
 fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> Result<ExitCode, CliProblem> {
     let Folder { mut run, series, .. } = Folder::read(folder, String::new())?;
     run.expectations = expect::hold(expected, &run);
-    run.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    run.warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
     let kept = format!("all runs were there already: {} is as it was\n", folder.display());
     show(args, &run, &series, &kept)?;
@@ -95,7 +113,7 @@ fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
     let idle = |v: &&VariantResult| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0);
     let idle: Vec<&str> = run.variants.iter().filter(idle).map(|v| v.name.as_str()).collect();
     if !idle.is_empty() {
-        eprintln!("nothing arrived in: {}", idle.join(", "));
+        tell!("nothing arrived in: {}\n", idle.join(", "));
     }
     let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
     let unmet = untrusted || run.expectations.iter().any(|e| !e.met);
@@ -116,8 +134,8 @@ fn sampled(variant: &VariantOutcomes) -> impl Iterator<Item = Sampled<'_>> {
 fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Result<(), CliProblem> {
     let expectations = expect::lines(&run.expectations);
     if args.json {
-        crate::print(&to_json(run))?;
-        eprint!("{expectations}{kept}");
+        crate::print_json(&to_json(run))?;
+        tell!("{expectations}{kept}");
         return Ok(());
     }
     let style = Style { grouping: GroupArg::grouping(args.group), ..terminal() };

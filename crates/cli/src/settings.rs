@@ -2,10 +2,10 @@
 //! unasked.
 
 use crate::args::RunArgs;
+use crate::regular;
 use experiment::Order;
 use scenario::Experiment;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
 /// What is asked for, besides the scenario's text. Part of `provenance.json`.
@@ -72,7 +72,7 @@ pub enum FolderState {
 
 /// Looks into a folder.
 pub fn state(folder: &Path, text: &str, settings: &RunSettings) -> FolderState {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let read = |name: &str| regular::read_text(&folder.join(name)).ok();
     let Some(result) = read("result.json") else { return FolderState::Empty };
     let there = read("provenance.json").and_then(|t| serde_json::from_str::<RunSettings>(&t).ok());
     let Some(there) = there else { return FolderState::Other("of what settings is not known".into()) };

@@ -1,6 +1,7 @@
 //! `longfat shell`.
 
 use crate::args::ShellArgs;
+use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
@@ -17,14 +18,14 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
         return Err(CliProblem::Usage(text.into()));
     }
-    let (_, mut experiment) = load(&args.scenario, &args.set)?;
+    let (_, mut experiment) = load(&args.scenario, &args.set, args.allow_files)?;
     let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
     let chosen = experiment::choose(&mut experiment, args.variant.as_slice());
     chosen.map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
     let variant = experiment.variants.remove(0);
     let scenario = &variant.scenario;
     if args.variant.is_none() && names.len() > 1 {
-        eprintln!("longfat: variant {}; --variant chooses another: {}", variant.name, names[1..].join(", "));
+        tell!("longfat: variant {}; --variant chooses another: {}\n", variant.name, names[1..].join(", "));
     }
     let host = match &args.host {
         Some(name) => find(scenario, "--host", name)?,
@@ -32,9 +33,9 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     };
     let serve = args.serve.iter().map(|text| serve(scenario, text)).collect::<Result<_, _>>()?;
     if args.command.is_empty() && io::stdin().is_terminal() {
-        eprint!("{}", greeting(scenario, &variant.name, host));
+        tell!("{}", greeting(scenario, &variant.name, host));
     }
-    let mut notice = |text: &str| eprintln!("longfat: {text}");
+    let mut notice = |text: &str| tell!("longfat: {text}\n");
     let options = ShellOptions {
         seed: args.seed.unwrap_or(scenario.seed),
         host,

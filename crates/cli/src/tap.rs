@@ -1,6 +1,7 @@
 //! Packets as captures, one file for each host.
 
 use crate::output::file_name;
+use crate::regular;
 use capture::PcapWriter;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
@@ -129,7 +130,7 @@ fn stage_names(scenario: &Scenario) -> Vec<String> {
 }
 
 fn create(folder: &Path, name: &str) -> io::Result<File> {
-    File::create(folder.join(file_name(name) + ".pcap"))
+    regular::create(&folder.join(file_name(name) + ".pcap"))
 }
 
 /// The same files for a run on the kernel.

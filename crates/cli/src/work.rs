@@ -1,6 +1,7 @@
 //! The runs themselves: begun, gone on with, ended early, kept.
 
 use crate::args::RunArgs;
+use crate::escape::tell;
 use crate::keep::KeptRuns;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
@@ -38,13 +39,7 @@ pub struct Worked {
 impl<'a> Work<'a> {
     /// What these arguments ask for.
     pub fn new(args: &'a RunArgs, text: &str, experiment: &'a Experiment, folder: &'a Path) -> Work<'a> {
-        let order = Order {
-            clocks: args.on.each().to_vec(),
-            repeats: args.repeat,
-            seed: args.seed,
-            threads: args.jobs,
-            keep_going: false,
-        };
+        let order = order(args);
         let settings = RunSettings::of(args, experiment, &order);
         let kept = KeptRuns::new(folder, text, &settings, experiment);
         Work { args, experiment, order, settings, folder, kept }
@@ -75,8 +70,8 @@ impl<'a> Work<'a> {
             )),
             (None, FolderState::Same { complete: true }) => Ok(self.args.resume),
             (Some(None), _) if !self.args.resume => {
-                eprintln!(
-                    "longfat: {folder} holds runs of this that were ended early; --resume would go on with them"
+                tell!(
+                    "longfat: {folder} holds runs of this that were ended early; --resume would go on with them\n"
                 );
                 Ok(false)
             }
@@ -90,7 +85,7 @@ impl<'a> Work<'a> {
         let jobs = self.order.jobs(self.experiment).len();
         let done = if self.args.resume { self.kept.load(&self.order, self.experiment) } else { Vec::new() };
         if self.args.resume {
-            eprintln!("longfat: {} of {jobs} runs are there already", done.len());
+            tell!("longfat: {} of {jobs} runs are there already\n", done.len());
         }
         // A single run has nothing to go on with.
         let keeps = jobs > 1;
@@ -114,7 +109,7 @@ impl<'a> Work<'a> {
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();
         self.kept.warn();
-        outcomes.notices.iter().for_each(|n| eprintln!("kernel, {}: {}", n.variant, n.text));
+        outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
         self.ended(outcomes, folders.as_ref())
     }
 
@@ -130,11 +125,11 @@ impl<'a> Work<'a> {
             let folder =
                 folders.map(|f| f.of(&self.order.label(self.experiment, &run.job)).display().to_string());
             if some {
-                eprint!("{which}: ");
+                tell!("{which}: ");
             }
             problems.push(CliProblem::of_run(run.failure, folder.unwrap_or_default()));
             if some && let Some(problem) = problems.last() {
-                eprint!("{problem}");
+                tell!("{problem}");
             }
         }
         if !some && !problems.is_empty() {
@@ -152,6 +147,17 @@ impl<'a> Work<'a> {
     /// All is written and complete: what was kept to go on with goes.
     pub fn clear(&self) {
         self.kept.clear();
+    }
+}
+
+/// The runs that these arguments ask for.
+pub fn order(args: &RunArgs) -> Order {
+    Order {
+        clocks: args.on.each().to_vec(),
+        repeats: args.repeat,
+        seed: args.seed,
+        threads: args.jobs,
+        keep_going: false,
     }
 }
 

@@ -262,3 +262,47 @@ fn the_page_and_the_folder_are_written_and_the_same_twice() {
     assert_eq!(out.status.code(), Some(2));
     assert!(stderr(&out).starts_with("error: dc.pcap/page.html: "), "{}", stderr(&out));
 }
+
+/// A capture of raw IP: a data packet of a byte each, of another connection every time, at these microseconds.
+fn raw(times: impl Iterator<Item = u64>) -> Vec<u8> {
+    let mut file =
+        [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[255, 255, 0, 0, 101, 0, 0, 0]]
+            .concat();
+    for (i, time) in times.enumerate() {
+        let [seconds, micros] = [time / 1_000_000, time % 1_000_000].map(|n| (n as u32).to_le_bytes());
+        let port = ((i % 60_000) as u16 + 1024).to_be_bytes();
+        file.extend([seconds, micros, 41u32.to_le_bytes(), 41u32.to_le_bytes()].concat());
+        file.extend([0x45, 0, 0, 41, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        file.extend(
+            [&port[..], &[0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0, b'x']].concat(),
+        );
+    }
+    file
+}
+
+/// A million flows are not all told, and that is.
+#[test]
+fn flows_that_are_not_kept_are_counted() {
+    let place = Place::new("forgotten");
+    place.file("many.pcap", raw((0..20_300).map(|i| 1_000_000 + i)));
+    let d = done(&place.longfat(&["diagnose", "many.pcap", "--json"]));
+    let told = d["flows"].as_array().unwrap().len();
+    assert_eq!((told, &d["capture"]["forgotten_flows"]), (20_000, &300.into()));
+    let text = stdout(&place.longfat(&["diagnose", "many.pcap", "--report", "page.html"]));
+    assert!(text.replace('\n', " ").contains("only those with most bytes are kept: 300."), "{text}");
+    let page = String::from_utf8(place.read("page.html")).unwrap();
+    assert!(page.contains("\"forgotten_flows\":300"));
+}
+
+#[test]
+fn a_clock_that_runs_backwards_is_told() {
+    let place = Place::new("backwards");
+    place.file("back.pcap", raw([5_000_000, 6_000_000, 2_000_000, 3_000_000].into_iter()));
+    let d = done(&place.longfat(&["diagnose", "back.pcap", "--json"]));
+    assert_eq!((&d["capture"]["backward_times"], &d["capture"]["most_backward_s"]), (&1.into(), &4.0.into()));
+    let text = stdout(&place.longfat(&["diagnose", "back.pcap"]));
+    assert!(text.contains("The clock ran backwards"), "{text}");
+    place.file("on.pcap", raw([5_000_000, 6_000_000].into_iter()));
+    let d = done(&place.longfat(&["diagnose", "on.pcap", "--json"]));
+    assert!(d["capture"].get("backward_times").is_none() && d["capture"].get("forgotten_flows").is_none());
+}

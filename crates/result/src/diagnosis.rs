@@ -61,9 +61,23 @@ pub struct CaptureInfo {
     pub missed_bytes: u64,
     /// Records that stood in the file twice.
     pub duplicate_records: u64,
+    /// Flows that are not in `flows`: of so many only those with most bytes are kept.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub forgotten_flows: u64,
+    /// TCP packets that are earlier than the one before them: the clock ran backwards, or files were joined in another
+    /// order. Times are taken as going on.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub backward_times: u64,
+    /// The most by which one is, seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_backward_s: Option<f64>,
     /// Where and why reading ended early; all before it was read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub damage: Option<Damage>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A name and how many.

@@ -19,6 +19,10 @@ pub struct Run {
     /// What this is, and its version.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
+    /// What tells this run from others, 32 hexadecimal digits that follow from program, scenario, settings and outcome:
+    /// every file of a result has it. Absent in results of older versions.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub run_id: String,
     /// The scenario's name.
     pub scenario: String,
     /// What the scenario says it is about.
@@ -53,6 +57,7 @@ impl Default for Run {
     fn default() -> Run {
         Run {
             schema: SCHEMA.into(),
+            run_id: String::new(),
             scenario: String::new(),
             description: String::new(),
             seed: 0,

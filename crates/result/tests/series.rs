@@ -106,7 +106,7 @@ fn run(outcomes: &[Outcome]) -> Run {
 
 /// The four files of these runs.
 fn files(runs: &[Sampled]) -> [Vec<u8>; 4] {
-    let origin = FileOrigin { scenario: "s", seed: 1 };
+    let origin = FileOrigin { scenario: "s", seed: 1, run_id: "" };
     let mut files = [const { Vec::new() }; 4];
     write_flows(&mut files[0], origin, runs).unwrap();
     write_elements(&mut files[1], origin, runs).unwrap();

@@ -5,6 +5,7 @@ use crate::de::{Entries, Fault, place_in, read_tagged};
 use crate::error::RefusalCause;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::judged;
+use crate::physical;
 use crate::route::islands;
 use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
@@ -58,6 +59,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         }
     }
     let file = ScenarioFile::deserialize(root).map_err(|f| f.or_at(root.at))?;
+    physical::check(root)?;
     let name = file.name.clone().unwrap_or_else(|| default_name.into());
     check_name(&name, root.place(&["name"]))?;
     times(root, &file)?;

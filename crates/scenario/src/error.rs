@@ -120,7 +120,7 @@ pub enum RefusalCause {
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {message}"),
+            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {}", Unclipped(message)),
             RefusalCause::FileTooLarge { bytes, limit } => {
                 write!(f, "the file has {bytes} bytes, a scenario at most {limit}")
             }
@@ -132,7 +132,7 @@ impl fmt::Display for RefusalCause {
             RefusalCause::BadValue { message }
             | RefusalCause::Stage { message }
             | RefusalCause::Conflict { message }
-            | RefusalCause::BadPath { message } => f.write_str(message),
+            | RefusalCause::BadPath { message } => write!(f, "{}", Unclipped(message)),
             RefusalCause::UnknownWord { what, word, .. } => write!(f, "unknown {what} `{}`", Clip(word)),
             RefusalCause::UnknownName { what, name, .. } => {
                 write!(f, "there is no {what} `{}`", Clip(name))
@@ -142,7 +142,7 @@ impl fmt::Display for RefusalCause {
             RefusalCause::DuplicateName { what, name } => {
                 write!(f, "a second {what} called `{}`", Clip(name))
             }
-            RefusalCause::OutOfRange { found, .. } => write!(f, "{found} is out of range"),
+            RefusalCause::OutOfRange { found, .. } => write!(f, "{} is out of range", Clip(found)),
             RefusalCause::SameHost { host } => write!(f, "both ends are the host `{host}`"),
             RefusalCause::NoRoute { from, to, .. } => {
                 write!(f, "no chain of links joins `{from}` and `{to}`")
@@ -229,6 +229,15 @@ impl fmt::Display for Clip<'_> {
     }
 }
 
+/// The same, however long.
+struct Unclipped<'a>(&'a str);
+
+impl fmt::Display for Unclipped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| write!(f, "{}", if unseen(c) { '\u{fffd}' } else { c }))
+    }
+}
+
 /// A refused scenario: the cause, the place, and what would be right.
 ///
 /// `Display` is one line, for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or
@@ -294,9 +303,9 @@ impl ScenarioError {
     fn place(&self) -> String {
         let d = &*self.0;
         if d.is_set {
-            format!("{}, column {}", d.file, d.column)
+            format!("{}, column {}", Unclipped(&d.file), d.column)
         } else {
-            format!("{}:{}:{}", d.file, d.line, d.column)
+            format!("{}:{}:{}", Unclipped(&d.file), d.line, d.column)
         }
     }
 
@@ -310,13 +319,13 @@ impl ScenarioError {
             text += &format!(" at {}", Clip(&d.key));
         }
         if let Some(variant) = &d.variant {
-            text += &format!(" in the variant {variant}");
+            text += &format!(" in the variant {}", Unclipped(variant));
         }
         let gap = " ".repeat(d.caret.0);
         let carets = "^".repeat(d.caret.1.max(1));
         text += &format!("\n{pad} |\n{number} | {}\n{pad} | {gap}{carets}\n", d.excerpt);
         if let Some(help) = &d.help {
-            text += &format!("{pad} = help: {help}\n");
+            text += &format!("{pad} = help: {}\n", Unclipped(help));
         }
         text
     }
@@ -330,11 +339,11 @@ impl fmt::Display for ScenarioError {
             write!(f, "{}: ", Clip(&d.key))?;
         }
         if let Some(variant) = &d.variant {
-            write!(f, "in the variant {variant}: ")?;
+            write!(f, "in the variant {}: ", Unclipped(variant))?;
         }
         write!(f, "{}", d.cause)?;
         match &d.help {
-            Some(help) => write!(f, " ({help})"),
+            Some(help) => write!(f, " ({})", Unclipped(help)),
             None => Ok(()),
         }
     }

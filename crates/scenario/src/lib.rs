@@ -18,6 +18,7 @@ mod judged;
 mod limits;
 mod overrides;
 mod parse;
+mod physical;
 mod route;
 mod schema;
 mod stage;

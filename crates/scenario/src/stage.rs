@@ -127,7 +127,7 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
             Fault::new(RefusalCause::BadValue { message }, at)
         })?;
         let in_file = |p: Problem| {
-            let message = format!("in the file `{name}`: {}", p.message);
+            let message = format!("in the file `{name}`: {}", without_content(&p.message));
             Fault::new(RefusalCause::Stage { message }, at)
         };
         stage.load(&text).map_err(in_file)?;
@@ -139,4 +139,44 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         let message = if there { problem.message } else { problem.to_string() };
         Fault::new(RefusalCause::Stage { message }, node.place(&path))
     })
+}
+
+/// What is wrong with a file, without what stands in it: it may be any file, and an error is read by others than its
+/// owner. Messages put what they quote between backticks.
+fn without_content(message: &str) -> String {
+    match (message.find('`'), message.rfind('`')) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}what stands there{}", &message[..first], &message[last + 1..])
+        }
+        _ => message.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_a_file_quotes_nothing_of_it() {
+        for kind in Stage::KINDS {
+            for line in [
+                "s3cret:x:0",
+                "7s3cret",
+                "1 s3cret`s3cret",
+                "99999999999999999999999s3cret",
+                "s3cret=`\u{1b}",
+            ] {
+                let text = format!("1ms\n{line}\n");
+                let mut stage = match *kind {
+                    "jitter" => Stage::Jitter(path::Jitter { file: Some("a".into()), ..Default::default() }),
+                    "rate-trace" => {
+                        Stage::RateTrace(path::RateTrace { file: Some("a".into()), ..Default::default() })
+                    }
+                    _ => continue,
+                };
+                let told = without_content(&stage.load(&text).unwrap_err().message);
+                assert!(!told.contains("s3cret") && told.contains("line 2"), "{kind}: {told}");
+            }
+        }
+    }
 }

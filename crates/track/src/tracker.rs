@@ -66,6 +66,9 @@ pub struct Tracker {
     now: Time,
     /// What is added to the records' times since the clock stepped back.
     shift: Span,
+    /// How many times it was earlier than before, and the most by which.
+    backward: u64,
+    most_back: Span,
     /// When idle connections were closed last, and when silent ones gave back memory.
     swept: Time,
     rested: Time,
@@ -88,6 +91,10 @@ pub struct Totals {
     pub duplicate_records: u64,
     /// Tracks forgotten because there were more than [`TrackerOptions::most_tracks`].
     pub forgotten_tracks: u64,
+    /// TCP packets whose time was earlier than that of the one before.
+    pub backward_times: u64,
+    /// The most by which one was.
+    pub most_backward: Span,
 }
 
 impl Tracker {
@@ -104,6 +111,8 @@ impl Tracker {
             forgotten: 0,
             now: Time::ZERO,
             shift: Span::ZERO,
+            backward: 0,
+            most_back: Span::ZERO,
             swept: Time::ZERO,
             rested: Time::ZERO,
             packets: 0,
@@ -201,6 +210,8 @@ impl Tracker {
         let mut now = time + self.shift;
         if now < self.now {
             let back = self.now.since(now);
+            self.backward += 1;
+            self.most_back = self.most_back.max(back);
             if back > STEP {
                 self.shift += back;
             }
@@ -334,6 +345,8 @@ impl Tracker {
             missed_bytes: self.missed,
             duplicate_records: self.duplicates,
             forgotten_tracks: self.forgotten,
+            backward_times: self.backward,
+            most_backward: self.most_back,
         }
     }
 }

@@ -132,7 +132,7 @@ struct RepeatSeries {
 
 fn series(outcomes: &Outcomes, variant: usize, run: &Run) -> Vec<RepeatSeries> {
     let one = |outcome: &result::Outcome| {
-        let origin = FileOrigin { scenario: &run.scenario, seed: run.seed };
+        let origin = FileOrigin { scenario: &run.scenario, seed: run.seed, run_id: &run.run_id };
         let sampled = [Sampled { repeat: 1, outcome }];
         let (mut flows, mut elements, mut responses) = (Vec::new(), Vec::new(), Vec::new());
         write_flows(&mut flows, origin, &sampled).expect("writes");

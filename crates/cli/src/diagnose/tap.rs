@@ -1,11 +1,12 @@
 //! Packets as they are read: for the page, and as Parquet.
 
 use crate::problem::CliProblem;
+use crate::regular::NewFile;
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
 use result::parquet::{PACKETS, PacketRecord, PacketWriter};
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use track::{PacketRecorder, PacketRow};
@@ -38,7 +39,7 @@ impl PacketRecorder for KeptTap {
 /// `packets.parquet`.
 pub struct PacketTap {
     path: PathBuf,
-    file: PacketWriter<BufWriter<File>>,
+    file: PacketWriter<NewFile>,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
@@ -49,7 +50,7 @@ impl PacketTap {
         let path = folder.join(PACKETS.name);
         let create = || -> io::Result<_> {
             fs::create_dir_all(folder)?;
-            PacketWriter::create(BufWriter::new(File::create(&path)?), &capture.display().to_string())
+            PacketWriter::create(NewFile::create(&path)?, &capture.display().to_string())
         };
         match create() {
             Ok(file) => Ok(PacketTap { path, file, failed: None }),
@@ -81,7 +82,7 @@ impl PacketTap {
     pub fn finish(self) -> Result<(), CliProblem> {
         let done = match self.failed {
             Some(e) => Err(e),
-            None => self.file.finish(),
+            None => self.file.finish().and_then(NewFile::commit),
         };
         done.map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
     }

@@ -23,6 +23,9 @@ pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
         dropped: file.dropped,
         missed_bytes: totals.missed_bytes,
         duplicate_records: totals.duplicate_records,
+        forgotten_flows: totals.forgotten_tracks,
+        backward_times: totals.backward_times,
+        most_backward_s: (totals.backward_times > 0).then(|| totals.most_backward.as_secs_f64()),
         damage: file.damage.map(|d| Damage { offset: d.offset, what: d.what }),
     }
 }

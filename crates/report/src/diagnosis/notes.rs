@@ -15,6 +15,9 @@ const NAME: usize = 60;
 /// Columns of what is wrong with it.
 const DAMAGE: usize = 240;
 
+/// By less than so many seconds packets of several queues or interfaces pass each other; no clock ran backwards then.
+const BACKWARD: f64 = 0.001;
+
 /// A sentence each.
 pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
     let c = &d.capture;
@@ -36,6 +39,13 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
     }
     if c.missed_bytes > 0 {
         say("missed", &[("bytes", bytes(c.missed_bytes as f64))]);
+    }
+    if c.forgotten_flows > 0 {
+        say("forgotten", &[("n", count(c.forgotten_flows))]);
+    }
+    if let Some(by) = c.most_backward_s.filter(|&by| by >= BACKWARD) {
+        let by = format!("{by:.3} s");
+        say("backward", &[("n", count(c.backward_times)), ("by", by)]);
     }
     for (key, n) in [("duplicates", c.duplicate_records), ("fragments", c.fragments)] {
         if n > 0 {

@@ -130,11 +130,11 @@ impl<W: Write + Send> PacketWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer.
+    /// Writes what is left and the footer; gives back what it was written to.
     ///
     /// # Errors
     /// As `out`'s.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         self.sheet.close()
     }
@@ -398,7 +398,7 @@ pub fn write_flow_diagnoses<W: Write + Send>(out: W, diagnosis: &Diagnosis) -> i
     for flows in diagnosis.flows.chunks(GROUP_ROWS) {
         sheet.add(flows.len(), |b| FIELDS.iter().for_each(|field| fill(b, field, flows, diagnosis)))?;
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {

@@ -1,7 +1,8 @@
 //! Time series as Parquet, long format: one row per variant, clock, repeat, name and sample; and back.
 //!
 //! [`FILES`] says which files there are and what their columns mean; `docs/result-schema.md` is made of it.
-//! The footers' key-value metadata hold `longfat.schema`, `longfat.scenario` and `longfat.seed`.
+//! The footers' key-value metadata hold `longfat.schema`, `longfat.scenario`, `longfat.seed` and
+//! `longfat.run_id`.
 //!
 //! Writing and reading are the crate `parquet`'s. It was made for files one trusts, and a report is made of files
 //! that came by mail: `guard` holds what they claim against the bytes there are, and lets only plain and dictionary
@@ -19,7 +20,7 @@ mod write;
 
 pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
 pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
-pub use read::{VariantSeries, read_series};
+pub use read::{VariantSeries, check_run_id, read_series};
 pub use table::SeriesError;
 pub use write::{
     FileOrigin, Sampled, write_elements, write_flows, write_responses, write_retransmissions, write_states,

@@ -1,6 +1,6 @@
 //! Series read back from a result's folder.
 
-use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS};
+use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS};
 use super::table::{ParquetTable, SeriesError};
 use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Response, Run, VariantResult};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct VariantSeries {
 /// are not known here are passed over, as are flows and elements that the run does not name.
 ///
 /// # Errors
-/// What is no such file, was cut, or holds what cannot be.
+/// What is no such file, was cut, is of another run, or holds what cannot be.
 ///
 /// # Panics
 /// On rare damage within a page (see the module).
@@ -33,21 +33,30 @@ pub fn read_series(
     responses: Option<&[u8]>,
     run: &Run,
 ) -> Result<Vec<VariantSeries>, SeriesError> {
+    let open = |file, bytes| ParquetTable::open(file, bytes)?.of_run(&run.run_id);
     let mut of_flows =
         Slots::new(run, |v| v.flows.iter().map(|f| f.name.as_str()).collect(), FlowSeries::new);
-    read_flows(&ParquetTable::open(FLOWS, flows)?, &mut of_flows)?;
+    read_flows(&open(FLOWS, flows)?, &mut of_flows)?;
     if let Some(bytes) = retransmissions {
-        read_resent(&ParquetTable::open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
+        read_resent(&open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
     }
     if let Some(bytes) = responses {
-        read_responses(&ParquetTable::open(RESPONSES, bytes)?, &mut of_flows)?;
+        read_responses(&open(RESPONSES, bytes)?, &mut of_flows)?;
     }
     let named = |name: &str| ElementSeries { name: name.into(), ..ElementSeries::default() };
     let mut of_elements = Slots::new(run, |v| v.elements.iter().map(|e| e.name.as_str()).collect(), named);
-    read_elements(&ParquetTable::open(ELEMENTS, elements)?, &mut of_elements)?;
+    read_elements(&open(ELEMENTS, elements)?, &mut of_elements)?;
     let flows = of_flows.finish(|s| s.time_s.is_empty());
     let elements = of_elements.finish(|s| s.time_s.is_empty());
     Ok(flows.into_iter().zip(elements).map(|(flows, elements)| VariantSeries { flows, elements }).collect())
+}
+
+/// Whether a file, given as its bytes, is of this run.
+///
+/// # Errors
+/// It is of another one, or no such file.
+pub fn check_run_id(file: File, bytes: &[u8], run: &Run) -> Result<(), SeriesError> {
+    ParquetTable::open(file, bytes)?.of_run(&run.run_id).map(drop)
 }
 
 /// Series to be filled, of all variants.

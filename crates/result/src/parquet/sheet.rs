@@ -142,10 +142,10 @@ impl<W: Write + Send> ParquetSheet<W> {
         Ok(())
     }
 
-    pub fn close(mut self) -> io::Result<()> {
+    /// Writes the footer; gives back what it was written to.
+    pub fn close(mut self) -> io::Result<W> {
         self.flush()?;
-        self.file.close().map_err(io::Error::other)?;
-        Ok(())
+        self.file.into_inner().map_err(io::Error::other)
     }
 }
 

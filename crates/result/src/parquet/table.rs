@@ -2,6 +2,7 @@
 
 use super::columns::{Column, File};
 use super::guard::{Bounded, Pages};
+use super::write::RUN_ID;
 use bytes::Bytes;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
@@ -113,6 +114,23 @@ impl ParquetTable {
             Some(column) => Err(table.wrong(column, "is missing")),
             None => Ok(table),
         }
+    }
+
+    /// The file, if it says that it is of the run with this id; one without an id is of a run without.
+    pub fn of_run(self, run_id: &str) -> Result<ParquetTable, SeriesError> {
+        let all = self.meta.file_metadata().key_value_metadata();
+        let found = all.into_iter().flatten().find(|entry| entry.key == RUN_ID);
+        let found = found.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        if found == run_id {
+            return Ok(self);
+        }
+        let named = |id: &str| if id.is_empty() { "none".into() } else { format!("{id:?}") };
+        let what = format!(
+            "is of another run (its run id is {}, that of result.json {}): the folder holds files of two runs",
+            named(found),
+            named(run_id)
+        );
+        Err(SeriesError { file: self.file.name, column: None, what })
     }
 
     /// How many row groups there are.

@@ -9,6 +9,9 @@ use std::io::{self, Write};
 /// Rows held before they are written as a row group: some 15 MB.
 const GROUP_ROWS: usize = 128 * 1024;
 
+/// The footer's key of the run's id.
+pub(super) const RUN_ID: &str = "longfat.run_id";
+
 /// One run whose series are to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampled<'a> {
@@ -25,6 +28,8 @@ pub struct FileOrigin<'a> {
     pub scenario: &'a str,
     /// The first repeat's seed.
     pub seed: u64,
+    /// [`crate::Run::run_id`].
+    pub run_id: &'a str,
 }
 
 /// Writes all flows' series to `out` ([`FLOWS`]).
@@ -35,7 +40,7 @@ pub fn write_flows<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]
             sheet.add(series.time_s.len(), |b| flow_block(b, run, series))?;
         }
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 fn flow_block(b: &mut RowBlock, run: &Sampled, s: &FlowSeries) {
@@ -59,7 +64,7 @@ pub fn write_states<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled
             })?;
         }
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 /// Writes all elements' series to `out` ([`ELEMENTS`]).
@@ -70,7 +75,7 @@ pub fn write_elements<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampl
             sheet.add(series.time_s.len(), |b| series_block(b, run, &series.name, series))?;
         }
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 /// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
@@ -91,7 +96,7 @@ pub fn write_retransmissions<W: Write + Send>(
             })?;
         }
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 /// Writes how long all that flows asked for took to `out` ([`RESPONSES`]).
@@ -108,13 +113,17 @@ pub fn write_responses<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Samp
             })?;
         }
     }
-    sheet.close()
+    sheet.close().map(drop)
 }
 
 fn sheet<W: Write + Send>(out: W, file: File, origin: FileOrigin) -> io::Result<ParquetSheet<W>> {
     let seed = origin.seed.to_string();
-    let meta =
-        [("longfat.schema", SCHEMA), ("longfat.scenario", origin.scenario), ("longfat.seed", seed.as_str())];
+    let meta = [
+        ("longfat.schema", SCHEMA),
+        ("longfat.scenario", origin.scenario),
+        ("longfat.seed", seed.as_str()),
+        (RUN_ID, origin.run_id),
+    ];
     ParquetSheet::create(out, file, &meta, GROUP_ROWS)
 }
 
@@ -179,7 +188,7 @@ mod tests {
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
     }
 
-    const ORIGIN: FileOrigin = FileOrigin { scenario: "test", seed: 7 };
+    const ORIGIN: FileOrigin = FileOrigin { scenario: "test", seed: 7, run_id: "a1" };
 
     fn flows(runs: &[Sampled]) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,0 +1,176 @@
+//! What a run is going to take, reckoned before it begins: memory of the time series, packets, room on the disk.
+//!
+//! It follows from the scenario alone, not from the machine, so that the same scenario gives the same series everywhere.
+
+use crate::problem::CliProblem;
+use experiment::Order;
+use scenario::{Experiment, PathLimits, Scenario};
+use transport::App;
+use units::Span;
+
+/// Bytes of a row of a series in memory: all of [`result::FlowPoint`]'s columns, and [`result::ElementPoint`]'s.
+const FLOW_ROW: u64 = 240;
+const ELEMENT_ROW: u64 = 64;
+/// All series of all runs together, bytes. A vector that grows takes up to twice that for a moment.
+const MOST_SERIES: u64 = 1 << 30;
+/// Files take a sixth of that or less (measured: 8 to 40 bytes a row of a flow); the page has up to some MB.
+const PACKED: u64 = 6;
+const PAGE: u64 = 2_000_000;
+/// More packets than that are days on any machine.
+const MOST_PACKETS: f64 = 1e11;
+/// Packets that a core simulates in a second, in round numbers.
+const SPEED: f64 = 1e6;
+/// Whoever waits for longer wants to know it before.
+const PATIENCE: f64 = 30.0;
+const PACKET_BITS: f64 = 1500.0 * 8.0;
+
+/// What all runs of an order come to.
+pub struct Budget {
+    /// Bytes of series.
+    series: u64,
+    packets: f64,
+}
+
+impl Budget {
+    /// Of these runs.
+    pub fn of(experiment: &Experiment, order: &Order) -> Budget {
+        let runs = u64::from(order.repeats.max(1)).saturating_mul(order.clocks.len() as u64);
+        let sum = |of: &dyn Fn(&Scenario) -> u64| {
+            experiment.variants.iter().fold(0u64, |n, v| n.saturating_add(of(&v.scenario)))
+        };
+        Budget {
+            series: sum(&series).saturating_mul(runs),
+            packets: experiment.variants.iter().map(|v| packets(&v.scenario)).sum::<f64>() * runs as f64,
+        }
+    }
+
+    /// Bytes that the result's files may take.
+    pub fn disk(&self) -> u64 {
+        self.series / PACKED + PAGE
+    }
+
+    /// Refuses what would never end.
+    pub fn check(&self) -> Result<(), CliProblem> {
+        if self.packets <= MOST_PACKETS {
+            return Ok(());
+        }
+        Err(CliProblem::Usage(format!(
+            "these runs are some {:.0e} packets, more than the {MOST_PACKETS:.0e} that can be waited for: a shorter \
+             `duration`, lower rates, fewer variants or repeats",
+            self.packets
+        )))
+    }
+
+    /// What it is going to take, where that is long.
+    pub fn told(&self, cores: usize) -> Option<String> {
+        let seconds = self.packets / SPEED / cores.max(1) as f64;
+        (seconds > PATIENCE).then(|| {
+            format!(
+                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series in memory",
+                self.packets / 1e6,
+                (seconds / 60.0).ceil(),
+                self.series as f64 / 1e6
+            )
+        })
+    }
+}
+
+/// Makes the sampling interval of all variants larger until their series fit; what there is to say of it.
+pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<String> {
+    let before: Vec<Span> = experiment.variants.iter().map(|v| v.scenario.sample).collect();
+    let asked = Budget::of(experiment, order).series;
+    // 2, 5, 10, 20, 50 … times as long, so that it stays a round number.
+    let factors = (0..18).flat_map(|n| [2, 5, 10].map(|f| f * 10u64.pow(n)));
+    for factor in factors {
+        if Budget::of(experiment, order).series <= MOST_SERIES {
+            break;
+        }
+        for (variant, sample) in experiment.variants.iter_mut().zip(&before) {
+            variant.scenario.sample = Span::from_nanos(sample.as_nanos().saturating_mul(factor));
+        }
+    }
+    let now = experiment.variants.iter().map(|v| v.scenario.sample);
+    let (was, is) = before.iter().zip(now).find(|(was, is)| *was != is)?;
+    let gb = |bytes: u64| bytes as f64 / 1e9;
+    Some(format!(
+        "sample: time series every {was} of that many flows would take {:.0} GB of memory: one every {is} is kept, \
+         {:.1} GB; fewer flows, variants or repeats, or a shorter `duration`, leave room for more",
+        gb(asked).ceil(),
+        gb(Budget::of(experiment, order).series),
+    ))
+}
+
+/// Bytes of one run's series.
+fn series(s: &Scenario) -> u64 {
+    if s.sample.is_zero() {
+        return 0;
+    }
+    let rows = s.duration.as_nanos() / s.sample.as_nanos() + 2;
+    let flows: u64 = s.flows.iter().map(|f| u64::from(f.count)).sum();
+    let elements: usize = s.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
+    // Each flow alone has all elements to itself.
+    let times = if s.one_at_a_time { s.flows.len().max(1) as u64 } else { 1 };
+    let row = flows.saturating_mul(FLOW_ROW).saturating_add(elements as u64 * ELEMENT_ROW * times);
+    row.saturating_mul(rows)
+}
+
+/// Packets of one run at most: what the path lets through, or what is to be sent where that is less. Flows that nothing
+/// limits count for nothing.
+fn packets(s: &Scenario) -> f64 {
+    let limits = PathLimits::new(s, None);
+    let seconds = s.duration.as_secs_f64();
+    let of = |(flow, limit): (&scenario::Flow, &Option<f64>)| {
+        let by_path = limit.unwrap_or(0.0) * 1e6 * seconds;
+        let asked = match &flow.app {
+            App::Bulk { bytes: Some(n), .. } => n.get() as f64 * 8.0,
+            App::Udp { rate, .. } => rate.as_bps() as f64 * seconds,
+            _ => f64::INFINITY,
+        };
+        // Limits on the way are shared by the flow's connections, so they are not counted for each.
+        by_path.min(asked * f64::from(flow.count)) / PACKET_BITS
+    };
+    s.flows.iter().zip(&limits.flows).map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::Clock;
+
+    fn experiment(sample: &str, count: u32, rate: &str) -> Experiment {
+        let text = format!(
+            "duration = \"10s\"\nsample = \"{sample}\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \
+             \"link\", rate = \"{rate}\" }}]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\ncount = {count}\n"
+        );
+        Experiment::parse("a.toml", &text, &[]).unwrap()
+    }
+
+    fn order(repeats: u32) -> Order {
+        Order { clocks: vec![Clock::Sim], repeats, seed: None, threads: None, keep_going: false }
+    }
+
+    #[test]
+    fn series_that_fit_stay_and_others_are_thinned_and_it_is_said() {
+        let mut e = experiment("10ms", 100, "1Gbit/s");
+        assert_eq!((thin(&mut e, &order(1)), e.variants[0].scenario.sample), (None, Span::from_millis(10)));
+        for (sample, count, repeats) in [("1us", 1000, 1), ("10ms", 100_000, 1), ("10ms", 100, 1000)] {
+            let mut e = experiment(sample, count, "1Gbit/s");
+            let told = thin(&mut e, &order(repeats)).unwrap();
+            let is = e.variants[0].scenario.sample;
+            assert!(told.contains(&format!("one every {is} is kept")), "{told}");
+            let b = Budget::of(&e, &order(repeats));
+            assert!(b.series <= MOST_SERIES && b.series > MOST_SERIES / 8, "{is}: {}", b.series);
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_refused_before_it_begins() {
+        let of = |rate: &str, repeats| Budget::of(&experiment("10ms", 1, rate), &order(repeats));
+        let b = of("120Mbit/s", 1);
+        assert_eq!(b.packets, 100_000.0);
+        assert!(b.check().is_ok() && b.told(1).is_none());
+        assert!(of("120Gbit/s", 1).told(2).unwrap().contains("100 million packets, about 1 min"));
+        let e = of("1000Gbit/s", 1000).check().unwrap_err().to_string();
+        assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
+    }
+}

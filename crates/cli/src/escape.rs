@@ -1,0 +1,130 @@
+//! What is said to a terminal: every text that came from outside passes here, for in it may stand what moves the cursor,
+//! sets the title, hides what follows, or turns its direction.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What report colours with ([`report::Style`]): it changes colours, and nothing else.
+const COLORS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
+
+/// Controls, C1 among them; what ends a line in other places than `\n`; what turns the direction of text, marks that
+/// cannot be seen, and tags (Unicode Technical Report 36, section 3).
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// A value on a line: of what cannot be seen in it, and line ends are of that here, the code is shown, `\u{1b}`.
+pub fn value(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| rest.starts_with(is_unseen).then_some(0))
+}
+
+/// Whole lines of a message, which end with `\n`.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| (!rest.starts_with('\n') && rest.starts_with(is_unseen)).then_some(0))
+}
+
+/// A table or a text that may be coloured as report colours.
+pub fn colored(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| {
+        if rest.starts_with('\n') || !rest.starts_with(is_unseen) {
+            return None;
+        }
+        let color = COLORS.iter().find(|color| rest.starts_with(**color));
+        Some(color.map_or(0, |color| color.len()))
+    })
+}
+
+/// JSON, which means the same after it: within its texts the codes are escaped as JSON has it.
+pub fn json(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c != '\n' && is_unseen(c)) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if c == '\n' || !is_unseen(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out.into()
+}
+
+/// Escapes where `special` says so of what is still to come: 0 means the first character, more that so many bytes are
+/// fit as they are.
+fn escaped(text: &str, special: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
+    if !text.chars().any(is_unseen) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = match special(rest) {
+            Some(0) => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+                c.len_utf8()
+            }
+            fit => {
+                let bytes = fit.unwrap_or(c.len_utf8());
+                out.push_str(&rest[..bytes]);
+                bytes
+            }
+        };
+        rest = &rest[taken..];
+    }
+    out.into()
+}
+
+/// Says something on standard error, escaped.
+macro_rules! tell {
+    ($($text:tt)*) => {
+        eprint!("{}", $crate::escape::lines(&format!($($text)*)))
+    };
+}
+pub(crate) use tell;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_as_its_code() {
+        let text = "a\x1b]0;t\x07b\u{9b}31mc\u{202e}d\re\u{200b}\u{e0041}é中\n";
+        let told = "a\\u{1b}]0;t\\u{7}b\\u{9b}31mc\\u{202e}d\\u{d}e\\u{200b}\\u{e0041}é中";
+        assert_eq!(value(text), format!("{told}\\u{{a}}"));
+        assert_eq!(lines(text), format!("{told}\n"));
+        assert_eq!(colored(text), format!("{told}\n"));
+        assert!(matches!(value("as it is"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn colours_of_tables_are_let_through_and_no_other_code() {
+        assert_eq!(colored("\x1b[31mred\x1b[0m"), "\x1b[31mred\x1b[0m");
+        assert_eq!(lines("\x1b[31mred"), "\\u{1b}[31mred");
+        assert_eq!(colored("\x1b[8mhidden\x1b[2J"), "\\u{1b}[8mhidden\\u{1b}[2J");
+        assert_eq!(colored("\x1b[31;8m"), "\\u{1b}[31;8m");
+    }
+
+    #[test]
+    fn json_means_the_same() {
+        let object = serde_json::json!({ "a": "x\u{9b}\u{202e}\u{e0041}\x1b", "b": 1 });
+        let text = serde_json::to_string_pretty(&object).unwrap();
+        let safe = json(&text);
+        assert!(!safe.chars().any(|c| c != '\n' && is_unseen(c)), "{safe}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), object);
+    }
+}
