@@ -166,7 +166,7 @@ impl LabJob<'_> {
         let trust = collect::trust(&engine.punctuality, &hosts, scenario.duration, lost, shares);
         let passages = engine.punctuality.late.samples();
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
-        let rtt = result::shortest_rtt(&outcome.variant.flows);
+        let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
         outcome.variant.trust = Some(trust.judge(passages, rtt, crossings(scenario, only_flow)));
         Ok(outcome)

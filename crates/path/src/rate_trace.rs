@@ -99,9 +99,11 @@ impl RateTrace {
         }
         let period = self.period?;
         let ends = self.steps.iter().skip(1).map(|s| s.at).chain([period]);
-        let bits = self.steps.iter().zip(ends).map(|(s, end)| {
-            s.rate.as_bps() as f64 * end.saturating_sub(s.at).as_secs_f64()
-        });
+        let bits = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|(s, end)| s.rate.as_bps() as f64 * end.saturating_sub(s.at).as_secs_f64());
         mean(bits.sum(), period.as_secs_f64())
     }
 }

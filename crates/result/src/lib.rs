@@ -37,4 +37,4 @@ pub use packed::{Packer, Unpacker};
 pub use schema::{diagnosis_schema, schema, schema_of};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;
-pub use trust::{OwnDelay, Trust, TrustKind, TrustReason, shortest_rtt};
+pub use trust::{OwnDelay, RttsOfRun, Trust, TrustKind, TrustReason};

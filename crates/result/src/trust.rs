@@ -105,20 +105,20 @@ const STEAL: f64 = LATE;
 const LOSS: f64 = 1e-5;
 
 impl Trust {
-    /// Judges what was measured of a run. `passages` packets passed the emulator; a packet's round trip of
-    /// `rtt_ms` crosses it `crossings` times.
-    pub fn judge(mut self, passages: u64, rtt_ms: Option<f64>, crossings: usize) -> Trust {
+    /// Judges what was measured of a run. `passages` packets passed the emulator; a packet's round trip crosses it
+    /// `crossings` times.
+    pub fn judge(mut self, passages: u64, rtt: Option<RttsOfRun>, crossings: usize) -> Trust {
         let mut reasons = Vec::new();
         let mut hold = |kind, measured: f64, bound: f64, bad: bool| {
             if bad {
                 reasons.push(TrustReason { kind, measured, bound });
             }
         };
-        if let Some(rtt) = rtt_ms {
+        if let Some(RttsOfRun { shortest_ms, usual_ms: rtt }) = rtt {
             let late = (self.lateness_ms.p50 + self.waiting_ms.p50) * crossings as f64;
             hold(TrustKind::Late, late, LATE * rtt, late > LATE * rtt);
             let tail = self.lateness_ms.p99.max(self.waiting_ms.p99);
-            let bound = (HYSTART.0 * rtt).clamp(HYSTART.1, HYSTART.2);
+            let bound = (HYSTART.0 * shortest_ms).clamp(HYSTART.1, HYSTART.2);
             hold(TrustKind::LateTail, tail, bound, tail > bound);
             let extra = self.unexplained_ms.unwrap_or(0.0);
             hold(TrustKind::Unexplained, extra, bound, extra > bound);
@@ -174,11 +174,24 @@ impl Trust {
     }
 }
 
-/// The shortest round trip that a flow saw, ms; a datagram's one-way delay counts twice.
-pub fn shortest_rtt(flows: &[FlowResult]) -> Option<f64> {
-    let ways = |f: &FlowResult| if matches!(&*f.app, "udp" | "voice") { 2.0 } else { 1.0 };
-    let rtt = |f: &FlowResult| (f.rtt_ms.max > 0.0).then(|| f.rtt_ms.min * ways(f));
-    flows.iter().filter_map(rtt).reduce(f64::min)
+/// Round trips of a run's flows; a datagram's one-way delay counts twice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RttsOfRun {
+    /// The shortest that any flow saw, ms.
+    pub shortest_ms: f64,
+    /// Of the flows' medians the smallest, ms: what goodput goes with.
+    pub usual_ms: f64,
+}
+
+impl RttsOfRun {
+    /// `None` where no flow has any.
+    pub fn of(flows: &[FlowResult]) -> Option<RttsOfRun> {
+        let ways = |f: &FlowResult| if matches!(&*f.app, "udp" | "voice") { 2.0 } else { 1.0 };
+        let seen = flows.iter().filter(|f| f.rtt_ms.max > 0.0);
+        let rtts = seen.map(|f| (f.rtt_ms.min * ways(f), f.rtt_ms.p50 * ways(f)));
+        let (shortest_ms, usual_ms) = rtts.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)))?;
+        Some(RttsOfRun { shortest_ms, usual_ms })
+    }
 }
 
 #[cfg(test)]
@@ -190,20 +203,26 @@ mod tests {
         Trust { engine_cpu: 0.2, lateness_ms, waiting_ms: lateness_ms, idle: Some(0.6), ..Trust::default() }
     }
 
+    fn rtts(ms: f64) -> Option<RttsOfRun> {
+        Some(RttsOfRun { shortest_ms: ms, usual_ms: ms })
+    }
+
     fn kinds(trust: &Trust) -> Vec<TrustKind> {
         trust.reasons.iter().map(|r| r.kind).collect()
     }
 
     #[test]
     fn a_punctual_run_is_reliable() {
-        let trust = punctual().judge(100_000, Some(20.0), 2);
+        let trust = punctual().judge(100_000, rtts(20.0), 2);
         assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
     }
 
     #[test]
     fn each_fault_has_its_reason() {
-        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(100_000, Some(rtt), crossings));
+        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(100_000, rtts(rtt), crossings));
         assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
+        let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
+        assert!(punctual().judge(100_000, queued, 4).reliable, "0.08 ms of 20: a queue stands");
         assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
         assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
@@ -226,7 +245,7 @@ mod tests {
 
     #[test]
     fn of_repeats_the_worst_counts() {
-        let judged = |t: Trust| t.judge(1000, Some(20.0), 2);
+        let judged = |t: Trust| t.judge(1000, rtts(20.0), 2);
         let all =
             [judged(punctual()), judged(Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), ..punctual() })];
         let worst = Trust::worst(&all).unwrap();

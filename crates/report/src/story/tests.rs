@@ -789,7 +789,9 @@ fn a_headline_begins_with_what_is_not_to_be_trusted() {
     kernel.trust = Some(result::Trust { reasons: vec![reason], ..result::Trust::default() });
     let untrusted = headline(&run(&[], None, vec![kernel])).unwrap();
     assert!(untrusted.starts_with("Do not trust \"v\"") && untrusted.ends_with(&trusted), "{untrusted}");
+}
 
+#[test]
 fn what_is_gone_here_and_added_there_is_no_replacement() {
     let shaper =
         PathStage { name: "front".into(), kind: "shaper".into(), settings: settings(&[("rate", "9Mbit/s")]) };

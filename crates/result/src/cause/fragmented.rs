@@ -53,5 +53,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
-    vec![mss_clamp(a, "packets that are not cut are lost by one loss in as many as they had fragments (RFC 8900)")]
+    vec![mss_clamp(
+        a,
+        "packets that are not cut are lost by one loss in as many as they had fragments (RFC 8900)",
+    )]
 }
