@@ -89,6 +89,7 @@ pub struct Stack {
     pub idle_restart: Option<bool>,
     /// Look for the path's MTU without ICMP (RFC 4821; `tcp_mtu_probing` 0, 1, 2): `off` (default), `on-blackhole`: after
     /// three seconds of timeouts in vain segments shrink to 1024 bytes, then to half each time; or `always`: they begin so.
+    /// They grow again as far as larger ones come through (`tcp_mtu_probe`).
     pub mtu_probing: Option<MtuProbing>,
 }
 

@@ -298,13 +298,16 @@ fn segments_are_as_large_as_announced() {
     }
 }
 
+/// When packets were sent, their IP bytes, their first bytes of the stream.
+type SentPackets = Vec<(Time, u32, u64)>;
+
 /// The ICMP messages that each host of a path sees: source, destination, MTU, and of the quoted packet its size, ports and
 /// sequence number.
 struct Refused {
     encoder: Encoder,
     out: Vec<PcapWriter<Cursor<Vec<u8>>>>,
     /// Packets that the sender sent, with their times.
-    sent: Vec<(Time, u32, u64)>,
+    sent: SentPackets,
 }
 
 impl sim::Tap for Refused {
@@ -324,9 +327,7 @@ impl sim::Tap for Refused {
 }
 
 /// What tshark reads of ICMP in the captures of hosts a, m and b, and what a sent.
-type ReadAndSent = (Vec<Vec<String>>, Vec<(Time, u32, u64)>);
-
-fn refused(icmp: bool, near: &str, far: &str) -> Option<ReadAndSent> {
+fn refused(icmp: bool, near: &str, far: &str) -> Option<(Vec<Vec<String>>, SentPackets)> {
     let text = format!(
         r#"
 duration = "1s"
