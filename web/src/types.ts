@@ -42,6 +42,8 @@ export interface CaptureFlow {
 
 /** A capture as a whole. */
 export interface CaptureInfo {
+  /** TCP packets that are earlier than the one before them: the clock ran backwards, or files were joined in another order. Times are taken as going on. */
+  backward_times?: number;
   /** TCP connections. */
   connections: number;
   /** Where and why reading ended early; all before it was read. */
@@ -54,6 +56,8 @@ export interface CaptureInfo {
   duration_s: number;
   /** The file's name as given; `-` for standard input. */
   file: string;
+  /** Flows that are not in `flows`: of so many only those with most bytes are kept. */
+  forgotten_flows?: number;
   /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
   format: string;
   /** Later fragments of IP packets, without TCP header. */
@@ -62,6 +66,8 @@ export interface CaptureInfo {
   links: string[];
   /** Payload bytes that were acknowledged but are not in the capture. */
   missed_bytes: number;
+  /** The most by which one is, seconds. */
+  most_backward_s?: number;
   /** Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …). */
   other?: Counted[];
   /** Records read. */
@@ -880,6 +886,8 @@ export interface Run {
   headline?: string;
   /** Not all that was asked for was run: a run failed or was ended. */
   partial?: boolean;
+  /** What tells this run from others, 32 hexadecimal digits that follow from program, scenario, settings and outcome: every file of a result has it. Absent in results of older versions. */
+  run_id?: string;
   /** The scenario's name. */
   scenario: string;
   /** What this is, and its version. */
