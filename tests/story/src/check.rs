@@ -4,6 +4,8 @@ mod changes;
 mod clocks;
 mod words;
 
+pub(crate) use changes::travel_ms;
+
 use crate::seen::{Seen, SeenRun};
 use crate::value::{ahead, groups, jain, kbit, measures_of, starved, value, worse};
 use report::story::{Better, Clause, Effect, Measure, Story, story};

@@ -208,7 +208,7 @@ fn variant_seen(
                 dropped: e.dropped_packets,
                 came: e.passed_packets + e.dropped_packets,
                 queue: e.max_queue_packets,
-                inside_ms: e.delay_ms.max,
+                inside_ms: e.delay_ms.max - crate::check::travel_ms(scenario, &e.name),
             }
         })
         .collect();

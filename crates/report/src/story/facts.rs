@@ -9,8 +9,9 @@ use super::{
     WAITED,
 };
 use crate::figures::Row;
+use result::topology::PathStage;
 use result::{ElementResult, FlowResult, TimesSummary};
-use units::Goal;
+use units::{Goal, Span};
 
 /// What the baseline got, by the first goal.
 pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause> {
@@ -163,10 +164,27 @@ fn queued(row: &Row) -> Option<Clause> {
     let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
     // Averaged alike: flows of a short way beside those of a long one are no growth.
     let least_ms = crate::figures::rtt(&tcp, |f| f.rtt_ms.min)?;
-    let held = |e: &&ElementResult| e.max_queue_packets > 0 && e.delay_ms.max >= REASON * (p95_ms - least_ms);
+    let held = |e: &&ElementResult| {
+        e.max_queue_packets > 0 && e.delay_ms.max - travel_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
+    };
     let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), queue.kind.clone(), queue.max_queue_packets);
     stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
+}
+
+/// The propagation delay of an element, ms: no packet waits for that.
+fn travel_ms(row: &Row, element: &str) -> f64 {
+    let name = element.split('@').next().unwrap_or_default();
+    let stages = row.variant.path.iter().flat_map(|p| &p.links).flat_map(|l| {
+        let way = |way: &'static str, list: &'_ [PathStage]| -> Vec<(String, Option<String>)> {
+            let of =
+                |s: &PathStage| (format!("{}.{way}.{}", l.name, s.name), s.settings.get("delay").cloned());
+            list.iter().map(of).collect()
+        };
+        [way("forward", &l.forward), way("backward", &l.backward)].concat()
+    });
+    let delay = stages.into_iter().find(|s| s.0 == name).and_then(|s| s.1?.parse::<Span>().ok());
+    delay.map_or(0.0, |d| d.as_secs_f64() * 1e3)
 }
 
 /// The group whose flows got the most unlike shares: its first and its last.

@@ -749,6 +749,12 @@ fn a_queue_that_cannot_be_the_reason_is_not_named() {
         ],
     );
     lacks(&told, &["lan.forward.port"]);
+    // 40 ms of the 71 that packets were inside they travelled.
+    let mut far = v.clone();
+    far.elements[0].delay_ms.max = 71.0;
+    has(&tell(vec![far.clone()]), &["waited in the shaper's queue"]);
+    stage(&mut far).settings.insert("delay".into(), "40ms".into());
+    lacks(&tell(vec![far]), &["waited in"]);
     v.elements[0].delay_ms = fast;
     lacks(&tell(vec![v]), &["waited in"]);
 }

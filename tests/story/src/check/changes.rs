@@ -25,6 +25,14 @@ pub fn kind(s: &Scenario, element: &str) -> Option<String> {
     stages(s).into_iter().find(|x| x.0 == name).map(|x| x.1.stage.kind().to_string())
 }
 
+/// The propagation delay of the stage of this name, ms.
+pub fn travel_ms(s: &Scenario, element: &str) -> f64 {
+    let name = element.split('@').next().unwrap_or_default();
+    let it = stages(s).into_iter().find(|x| x.0 == name);
+    let delay = it.and_then(|x| setting(x.1, "delay")?.parse::<units::Span>().ok());
+    delay.map_or(0.0, |d| d.as_nanos() as f64 / 1e6)
+}
+
 fn json(n: &NamedStage) -> Value {
     serde_json::to_value(&n.stage).expect("plain data")
 }
