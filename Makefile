@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-experiment
 
-.PHONY: test quick lint unit web same-bytes examples wasm parquet browser bench fuzz docs setup netns objects objects
+.PHONY: test quick lint unit web same-bytes atomic examples wasm parquet browser bench fuzz docs setup netns objects objects
 
 test: setup lint unit web wasm same-bytes examples parquet browser netns
 
@@ -45,6 +45,11 @@ same-bytes:
 examples:
 	$(CARGO) build -q --release -p longfat
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
+
+# Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many.
+atomic:
+	$(CARGO) build -q --release -p longfat
+	python3 tests/atomic.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
 # The time series as pandas and others read them.
 parquet:

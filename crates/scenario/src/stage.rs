@@ -166,7 +166,8 @@ mod tests {
                 "99999999999999999999999s3cret",
                 "s3cret=`\u{1b}",
             ] {
-                let text = format!("1ms\n{line}\n");
+                let first = if *kind == "jitter" { "1ms" } else { "1" };
+                let text = format!("{first}\n{line}\n");
                 let mut stage = match *kind {
                     "jitter" => Stage::Jitter(path::Jitter { file: Some("a".into()), ..Default::default() }),
                     "rate-trace" => {
