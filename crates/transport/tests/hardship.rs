@@ -194,6 +194,7 @@ fn the_search_for_the_mtu_goes_up_by_halves() {
         (1_476, vec![(1236, true), (1342, true), (1395, true), (1421, true), (1434, false), (1427, false)]),
         // 1248: 1342 is too much, 1341 - 1236 is halved on.
         (1_300, vec![(1236, true), (1342, false), (1288, false), (1261, false), (1248, true), (1254, false)]),
+        (1_340, vec![(1236, true), (1342, false), (1288, true), (1314, false), (1300, false), (1293, false)]),
         // Nothing above 1024 but little: 1235, 1129, 1076, 1049, 1036, 1029.
         (
             1_080,

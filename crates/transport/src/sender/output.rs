@@ -360,7 +360,6 @@ impl Sender {
 
     /// Sends packet `n` again, a retransmission of recovery.
     pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
-        self.mtu.forget_probe();
         self.collapse(n);
         let p = self.board.get_mut(n);
         if !p.is(flag::RETRANS) {
@@ -398,6 +397,7 @@ impl Sender {
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
     pub(super) fn resend(&mut self, n: u32, out: &mut Vec<Outgoing>) {
+        self.mtu.forget_probe();
         let now = self.s.now;
         let (delivered, delivered_time, first_sent) =
             (self.s.delivered, self.s.delivered_time, self.first_sent);
