@@ -167,8 +167,11 @@ fn a_black_hole_and_the_search_that_ends_it() {
     assert!(flow(&off, "f").timeouts >= 5);
     let s = series(&on, "f");
     assert_eq!(goodput(s, 0.0, 3.0), 0.0);
-    assert!(goodput(s, 5.0, 10.0) > 17.0, "{}", goodput(s, 5.0, 10.0));
-    assert_eq!((flow(&always, "f").timeouts, element(&always, "tunnel").too_big_packets), (0, 0));
+    // The first size that is too big ends slow start (`tcp_simple_retransmit`).
+    assert!(goodput(s, 5.0, 10.0) > 15.0, "{}", goodput(s, 5.0, 10.0));
+    // What it tries is too big a few times: 1342, and some of 1314, 1300, 1293, or others where a queue was full.
+    let tried = element(&always, "tunnel").too_big_packets;
+    assert!(flow(&always, "f").timeouts == 0 && (1..=6).contains(&tried), "{tried}");
 }
 
 /// Fragments: joined by the tunnel's end, or by the receiving host when there is none; duplicates of

@@ -78,11 +78,6 @@ impl MtuSearch {
         self.high = self.high.min(mss);
     }
 
-    /// A packet was sent again: whether the probe passes is not known (`__tcp_retransmit_skb`).
-    pub(super) fn forget_probe(&mut self) {
-        self.probe = None;
-    }
-
     /// The size of a segment, by what is believed to pass (`tcp_sync_mss`).
     #[inline]
     pub(super) fn bound(&self, mss: u32) -> u32 {
@@ -227,6 +222,14 @@ impl Sender {
         self.mtu.high = size - 1;
         self.w.cwnd += 1;
         self.send_larger_again(self.s.mss, out);
+    }
+
+    /// Something is to be sent again: whether the probe passes will not be known, and if it is sent again it is cut
+    /// (`__tcp_retransmit_skb`).
+    pub(super) fn give_up_probe(&mut self) {
+        if self.mtu.probe.take().is_some() {
+            self.split(self.s.mss, |_| ());
+        }
     }
 
     /// Cuts what is outstanding and larger than `mss`, and counts anew.

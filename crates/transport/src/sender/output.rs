@@ -299,6 +299,7 @@ impl Sender {
         if self.board.is_empty() || self.count.retrans >= self.count.lost {
             return;
         }
+        self.give_up_probe();
         self.refresh();
         let max_segs = self.tso_segs();
         let mut n = self.recovery.hint.unwrap_or(self.board.first());
@@ -397,7 +398,6 @@ impl Sender {
 
     /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
     pub(super) fn resend(&mut self, n: u32, out: &mut Vec<Outgoing>) {
-        self.mtu.forget_probe();
         let now = self.s.now;
         let (delivered, delivered_time, first_sent) =
             (self.s.delivered, self.s.delivered_time, self.first_sent);

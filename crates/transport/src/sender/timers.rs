@@ -176,6 +176,7 @@ impl Sender {
         self.stats.timeouts += 1;
         self.search_mtu();
         self.enter_loss();
+        self.give_up_probe();
         self.timers.retransmits += 1;
         let first = self.board.first();
         self.board.cut_after(first);
@@ -247,6 +248,7 @@ impl Sender {
                 return;
             }
         } else {
+            self.give_up_probe();
             let last = self.board.end().wrapping_sub(1);
             if last != self.board.first() {
                 self.board.cut_after(last.wrapping_sub(1));
