@@ -71,11 +71,11 @@ fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, Stri
     let whole = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
     // Links are resolved before it is looked where they lead.
     let within = whole(here)?;
-    let path = whole(&here.join(file)).or_else(|e| {
+    let path = whole(&here.join(file)).map_err(|e| {
         // Whether there is such a file elsewhere is nobody's business either.
         let leaves =
             Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
-        if leaves && !anywhere { Err(OUTSIDE.to_string()) } else { Err(e) }
+        if leaves && !anywhere { OUTSIDE.to_string() } else { e }
     })?;
     if !anywhere && !path.starts_with(&within) {
         return Err(OUTSIDE.into());
