@@ -124,7 +124,9 @@ fn sheet<W: Write + Send>(out: W, file: File, origin: FileOrigin) -> io::Result<
         ("longfat.seed", seed.as_str()),
         (RUN_ID, origin.run_id),
     ];
-    ParquetSheet::create(out, file, &meta, GROUP_ROWS)
+    // A run without an id says nothing of one.
+    let meta = if origin.run_id.is_empty() { &meta[..3] } else { &meta[..] };
+    ParquetSheet::create(out, file, meta, GROUP_ROWS)
 }
 
 /// Whose it is, then its columns.
