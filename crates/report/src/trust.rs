@@ -1,6 +1,6 @@
 //! What tells against a measurement on the kernel, and what to do about it.
 
-use crate::number::{millis, percent};
+use crate::number::{percent, short};
 use crate::strings::Lang;
 use result::{Run, Trust, TrustKind, TrustReason, VariantResult};
 
@@ -30,17 +30,17 @@ fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
 }
 
 fn reason(r: &TrustReason, lang: Lang) -> String {
-    let (ms, part, bound) = (millis(r.measured), percent(r.measured) + " %", percent(r.bound) + " %");
+    let (ms, part, bound) = (short(r.measured), percent(r.measured) + " %", percent(r.bound) + " %");
     let english = lang == Lang::En;
     match r.kind {
         TrustKind::Late if english => {
-            format!("the emulator added {ms} ms to a round trip, {} ms are borne", millis(r.bound))
+            format!("the emulator added {ms} ms to a round trip, more than {} ms", short(r.bound))
         }
-        TrustKind::Late => format!("仿真器使往返时延增加 {ms} ms,上限 {} ms", millis(r.bound)),
+        TrustKind::Late => format!("仿真器使往返时延增加 {ms} ms,上限 {} ms", short(r.bound)),
         TrustKind::LateTail if english => {
-            format!("one packet in a hundred was {ms} ms late or more, {} ms are borne", millis(r.bound))
+            format!("one packet in a hundred was {ms} ms late, more than {} ms", short(r.bound))
         }
-        TrustKind::LateTail => format!("1 % 的数据包迟到 {ms} ms 以上,上限 {} ms", millis(r.bound)),
+        TrustKind::LateTail => format!("1 % 的数据包迟到 {ms} ms 以上,上限 {} ms", short(r.bound)),
         TrustKind::EngineBusy if english => format!("the emulator's core was busy for {part} of the time"),
         TrustKind::EngineBusy => format!("仿真器所在 CPU 核占用率 {part}"),
         TrustKind::Unexplained if english => {
@@ -48,13 +48,13 @@ fn reason(r: &TrustReason, lang: Lang) -> String {
         }
         TrustKind::Unexplained => format!("数据报离开主机前已等待 {ms} ms,这不是路径时延"),
         TrustKind::HostsLate if english => {
-            format!("hosts waited for a CPU, {ms} ms in a round trip, {} ms are borne", millis(r.bound))
+            format!("hosts waited for a CPU for {ms} ms in a round trip, more than {} ms", short(r.bound))
         }
-        TrustKind::HostsLate => format!("主机等待 CPU,使往返时延增加 {ms} ms,上限 {} ms", millis(r.bound)),
+        TrustKind::HostsLate => format!("主机等待 CPU,使往返时延增加 {ms} ms,上限 {} ms", short(r.bound)),
         TrustKind::Steal if english => format!("the hypervisor took {part} of the CPU time"),
         TrustKind::Steal => format!("虚拟机监控程序占用了 {part} 的 CPU 时间"),
         TrustKind::KernelLoss if english => {
-            format!("this machine's own queues lost {part} of the packets, {bound} is borne")
+            format!("this machine's own queues lost {part} of the packets, more than {bound}")
         }
         TrustKind::KernelLoss => format!("本机自身队列丢失了 {part} 的数据包,上限 {bound}"),
     }
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(
             distrust(&bad, Lang::En),
             [
-                "do not trust \"cubic\" as measured on the kernel: the emulator added 1.2 ms to a round trip, 0.6 ms are \
-                 borne; the emulator's core was busy for 97.0 % of the time; the hypervisor took 12.5 % of the CPU time; what \
+                "do not trust \"cubic\" as measured on the kernel: the emulator added 1.24 ms to a round trip, more than \
+                 0.600 ms; the emulator's core was busy for 97.0 % of the time; the hypervisor took 12.5 % of the CPU time; what \
                  helps: a lower rate or fewer hops, a machine that is not shared"
             ]
         );
