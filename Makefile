@@ -5,7 +5,7 @@ PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transpo
 
 .PHONY: test quick lint unit web same-bytes atomic examples wasm parquet browser bench fuzz docs setup netns objects objects
 
-test: setup lint unit web wasm same-bytes examples parquet browser netns
+test: setup lint unit web wasm same-bytes atomic examples parquet browser netns
 
 # The inner loop: no root, no network, no real seconds.
 quick: lint unit web
