@@ -13,5 +13,5 @@ pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooB
 pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
-    Batch, CaptureReader, Captured, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig,
+    Batch, BatchPart, CaptureReader, FileDamage, FileInfo, NamedCount, OpenCause, OpenError, TooBig,
 };

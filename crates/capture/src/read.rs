@@ -47,7 +47,7 @@ pub struct Batch {
 
 /// What a [`Batch`] holds, in the capture's order.
 #[derive(Clone, Copy, Debug)]
-pub enum Captured<'a> {
+pub enum BatchPart<'a> {
     /// TCP packets, one after the other.
     Packets(&'a [TcpPacket]),
     /// An ICMP report.
@@ -56,17 +56,17 @@ pub enum Captured<'a> {
 
 impl Batch {
     /// All of it in the capture's order.
-    pub fn in_order(&self) -> impl Iterator<Item = Captured<'_>> {
+    pub fn in_order(&self) -> impl Iterator<Item = BatchPart<'_>> {
         let mut from = 0;
         let mut packets = move |to: usize| {
             let part = self.packets.get(from..to).unwrap_or_default();
             from = from.max(to);
-            (!part.is_empty()).then_some(Captured::Packets(part))
+            (!part.is_empty()).then_some(BatchPart::Packets(part))
         };
         let reports = self.too_big.iter().map(Some).chain([None]);
         reports.flat_map(move |report| {
             let to = report.map_or(self.packets.len(), |r| r.behind.min(self.packets.len()));
-            [packets(to), report.map(Captured::TooBig)].into_iter().flatten()
+            [packets(to), report.map(BatchPart::TooBig)].into_iter().flatten()
         })
     }
 

@@ -1,7 +1,7 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
 use capture::{
-    Batch, CaptureReader, Captured, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, TooBig,
+    Batch, BatchPart, CaptureReader, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, TooBig,
     UdpFrame,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
@@ -245,7 +245,7 @@ fn what_icmp_says_is_read_in_its_place() {
     assert_eq!(read, said);
     let order: Vec<usize> = batch
         .in_order()
-        .map(|next| if let Captured::Packets(packets) = next { packets.len() } else { 0 })
+        .map(|next| if let BatchPart::Packets(packets) = next { packets.len() } else { 0 })
         .collect();
     assert_eq!(order, [4, 0, 5, 0]);
     assert!(frames.iter().all(|f| f.too_big().is_none()));

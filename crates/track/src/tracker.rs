@@ -10,7 +10,7 @@ use crate::direction::TrackLimits;
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
-use capture::{Batch, Captured, Endpoint, TcpPacket, TooBig};
+use capture::{Batch, BatchPart, Endpoint, TcpPacket, TooBig};
 use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long.
@@ -139,8 +139,8 @@ impl Tracker {
     /// All that a batch holds.
     pub fn batch(&mut self, batch: &Batch) {
         batch.in_order().for_each(|next| match next {
-            Captured::Packets(packets) => self.packets(packets),
-            Captured::TooBig(report) => self.too_big(report),
+            BatchPart::Packets(packets) => self.packets(packets),
+            BatchPart::TooBig(report) => self.too_big(report),
         });
     }
 
