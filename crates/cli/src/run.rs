@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut run = outcomes.run();
     run.partial = missing.is_some();
     for untrusted in report::distrust(&run, report::Lang::En) {
-        eprintln!("warning: {untrusted}");
+        tell!("warning: {untrusted}\n");
         warnings.push(untrusted);
     }
     run.warnings = warnings;

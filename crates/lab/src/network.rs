@@ -76,9 +76,8 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
     sys::enter_new_network().map_err(namespace_error)?;
     let namespace = sys::own_network().map_err(LabError::system("its namespace"))?;
     let failed = |what: &str| LabError::system(format!("host {name}: {what}"));
-    let reach =
-        (0..scenario.hosts.len()).filter_map(|to| scenario.route(host, to)).map(|way| way.len()).max();
-    let hops = reach.unwrap_or(0);
+    let routes: Vec<_> = (0..scenario.hosts.len()).map(|to| scenario.route(host, to)).collect();
+    let hops = routes.iter().flatten().map(|way| way.len()).max().unwrap_or(0);
     if hops > MOST_HOPS {
         return Err(LabError::unsupported(
             "links",
@@ -103,8 +102,8 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
         indexes[i] = index;
         devices.push((i, side, tun));
     }
-    for to in 0..scenario.hosts.len() {
-        if let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) {
+    for (to, way) in routes.iter().enumerate() {
+        if let Some(hop) = way.as_ref().and_then(|way| way.first()) {
             netlink
                 .route(address(to), indexes[hop.link], own, stack.initial_window, None)
                 .map_err(failed("a route"))?;

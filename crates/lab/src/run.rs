@@ -183,7 +183,7 @@ fn crossings(scenario: &Scenario, only_flow: Option<usize>) -> usize {
 /// How much longer datagrams took, in the median, than the slowest took through all elements of their way, ms: they
 /// stood where nobody measures, before they left. The worst flow; `None` without datagrams.
 fn unexplained(variant: &VariantResult, scenario: &Scenario, plan: &FlowPlan) -> Option<f64> {
-    let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| matches!(&*f.app, "udp" | "voice"));
+    let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| f.is_one_way());
     let excess = flows.filter_map(|(f, planned)| {
         let flow = &scenario.flows[planned.of];
         let ways = scenario.route(flow.from, flow.to)?;

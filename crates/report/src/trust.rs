@@ -1,98 +1,57 @@
 //! What tells against a measurement on the kernel, and what to do about it.
 
 use crate::number::{percent, short};
-use crate::strings::Lang;
-use result::{Run, Trust, TrustKind, TrustReason, VariantResult};
+use crate::strings::{Lang, fill, text};
+use result::{Run, Trust, TrustKind, TrustReason};
 
 /// A sentence for each variant whose measurement is not to be trusted.
 pub fn distrust(run: &Run, lang: Lang) -> Vec<String> {
-    let bad = |v: &VariantResult| Some((v.name.clone(), v.trust.clone().filter(|t| !t.reliable)?));
-    let bad: Vec<(String, Trust)> = run.variants.iter().filter_map(bad).collect();
-    bad.iter().map(|(name, trust)| sentence(name, trust, lang)).collect()
+    let bad = run.variants.iter().filter_map(|v| Some((&v.name, v.trust.as_ref().filter(|t| !t.reliable)?)));
+    bad.map(|(name, trust)| sentence(name, trust, lang)).collect()
 }
 
 fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
     let why: Vec<String> = trust.reasons.iter().map(|r| reason(r, lang)).collect();
     let mut cures: Vec<&str> = Vec::new();
-    for cure in trust.reasons.iter().map(|r| cure(r.kind, trust.real_time, lang)) {
+    for cure in trust.reasons.iter().map(|r| text(cure(r.kind, trust.real_time), lang)) {
         if !cures.contains(&cure) {
             cures.push(cure);
         }
     }
-    match lang {
-        Lang::En => format!(
-            "do not trust {name:?} as measured on the kernel: {}; what helps: {}",
-            why.join("; "),
-            cures.join(", ")
-        ),
-        Lang::Zh => format!("内核上测得的“{name}”不可信:{};可尝试:{}", why.join(";"), cures.join("、")),
-    }
+    let (why, cures) = (why.join(text("trust.and", lang)), cures.join(text("trust.or", lang)));
+    fill("trust.not", lang, &[("name", &format!("{name:?}")), ("why", &why), ("cures", &cures)])
 }
 
 fn reason(r: &TrustReason, lang: Lang) -> String {
-    let (ms, part, bound) = (short(r.measured), percent(r.measured) + " %", percent(r.bound) + " %");
-    let english = lang == Lang::En;
-    match r.kind {
-        TrustKind::Late if english => {
-            format!("the emulator added {ms} ms to a round trip, more than {} ms", short(r.bound))
-        }
-        TrustKind::Late => format!("仿真器使往返时延增加 {ms} ms,上限 {} ms", short(r.bound)),
-        TrustKind::LateTail if english => {
-            format!("one packet in a hundred was {ms} ms late, more than {} ms", short(r.bound))
-        }
-        TrustKind::LateTail => format!("1 % 的数据包迟到 {ms} ms 以上,上限 {} ms", short(r.bound)),
-        TrustKind::EngineBusy if english => format!("the emulator's core was busy for {part} of the time"),
-        TrustKind::EngineBusy => format!("仿真器所在 CPU 核占用率 {part}"),
-        TrustKind::Unexplained if english => {
-            format!("datagrams stood {ms} ms before they left their host, which is not the path's delay")
-        }
-        TrustKind::Unexplained => format!("数据报离开主机前已等待 {ms} ms,这不是路径时延"),
-        TrustKind::HostsLate if english => {
-            format!("hosts waited for a CPU for {ms} ms in a round trip, more than {} ms", short(r.bound))
-        }
-        TrustKind::HostsLate => format!("主机等待 CPU,使往返时延增加 {ms} ms,上限 {} ms", short(r.bound)),
-        TrustKind::Steal if english => format!("the hypervisor took {part} of the CPU time"),
-        TrustKind::Steal => format!("虚拟机监控程序占用了 {part} 的 CPU 时间"),
-        TrustKind::KernelLoss if english => {
-            format!("this machine's own queues lost {part} of the packets, more than {bound}")
-        }
-        TrustKind::KernelLoss => format!("本机自身队列丢失了 {part} 的数据包,上限 {bound}"),
-    }
+    let share = |x| percent(x) + " %";
+    let (key, number): (_, fn(f64) -> String) = match r.kind {
+        TrustKind::Late => ("trust.late", short),
+        TrustKind::LateTail => ("trust.late-tail", short),
+        TrustKind::HostsLate => ("trust.hosts-late", short),
+        TrustKind::Unexplained => ("trust.unexplained", short),
+        TrustKind::EngineBusy => ("trust.engine-busy", share),
+        TrustKind::Steal => ("trust.steal", share),
+        TrustKind::KernelLoss => ("trust.kernel-loss", share),
+    };
+    fill(key, lang, &[("measured", &number(r.measured)), ("bound", &number(r.bound))])
 }
 
-fn cure(kind: TrustKind, real_time: bool, lang: Lang) -> &'static str {
-    let english = lang == Lang::En;
+/// The key of what helps.
+fn cure(kind: TrustKind, real_time: bool) -> &'static str {
     match kind {
-        TrustKind::Late | TrustKind::LateTail if !real_time => {
-            if english {
-                "real-time priority (CAP_SYS_NICE)"
-            } else {
-                "实时优先级(CAP_SYS_NICE)"
-            }
-        }
+        TrustKind::Late | TrustKind::LateTail if !real_time => "trust.cure.real-time",
         TrustKind::Late | TrustKind::EngineBusy | TrustKind::KernelLoss | TrustKind::Unexplained => {
-            if english { "a lower rate or fewer hops" } else { "降低速率或减少跳数" }
+            "trust.cure.less"
         }
-        TrustKind::LateTail | TrustKind::HostsLate => {
-            if english {
-                "nothing else beside it on this machine"
-            } else {
-                "停止本机上的其他负载"
-            }
-        }
-        TrustKind::Steal => {
-            if english {
-                "a machine that is not shared"
-            } else {
-                "使用独占的机器"
-            }
-        }
+        TrustKind::LateTail | TrustKind::HostsLate => "trust.cure.alone",
+        TrustKind::Steal => "trust.cure.own",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::VariantResult;
 
     fn run(trust: Option<Trust>) -> Run {
         let variants = vec![VariantResult { name: "cubic".into(), trust, ..VariantResult::default() }];

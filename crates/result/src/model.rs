@@ -330,9 +330,14 @@ pub struct StateTime {
 }
 
 impl FlowResult {
-    /// Whether this is a datagram flow (its `rtt_ms` is a one-way delay).
+    /// Whether this is a datagram flow.
     pub fn is_udp(&self) -> bool {
         self.cc == "udp"
+    }
+
+    /// Whether its `rtt_ms` is a one-way delay: of datagrams, but for a probe's, which come back.
+    pub fn is_one_way(&self) -> bool {
+        self.is_udp() && self.app != "probe"
     }
 
     /// Payload delivered over the flow's own time ([`FlowResult::active_s`]), Mbit/s: what a program that measures its own

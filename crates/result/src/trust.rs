@@ -186,7 +186,7 @@ pub struct RttsOfRun {
 impl RttsOfRun {
     /// `None` where no flow has any.
     pub fn of(flows: &[FlowResult]) -> Option<RttsOfRun> {
-        let ways = |f: &FlowResult| if matches!(&*f.app, "udp" | "voice") { 2.0 } else { 1.0 };
+        let ways = |f: &FlowResult| if f.is_one_way() { 2.0 } else { 1.0 };
         let seen = flows.iter().filter(|f| f.rtt_ms.max > 0.0);
         let rtts = seen.map(|f| (f.rtt_ms.min * ways(f), f.rtt_ms.p50 * ways(f)));
         let (shortest_ms, usual_ms) = rtts.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)))?;

@@ -48,6 +48,7 @@ use crate::figures::Row;
 use crate::strings::Lang;
 use measure::measures;
 use named::{NamedVariant, comparable, named};
+use phrases::capital;
 use result::Run;
 use units::Goal;
 
@@ -207,12 +208,6 @@ pub fn headline(run: &Run) -> Option<String> {
     let text = story(&[("", run)]).text(Lang::En);
     let untrusted: String = distrust(run, Lang::En).iter().map(|why| format!("{}. ", capital(why))).collect();
     (!text.is_empty()).then(|| untrusted + &text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " "))
-}
-
-/// With a capital first letter.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

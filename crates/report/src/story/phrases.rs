@@ -35,13 +35,13 @@ pub(super) fn cc_name(cc: &str, lang: Lang) -> String {
     if cc == "udp" {
         return "UDP".into();
     }
-    find(&format!("name.control.{cc}"), lang).map_or_else(
-        || {
-            let mut letters = cc.chars();
-            letters.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + letters.as_str())
-        },
-        Into::into,
-    )
+    find(&format!("name.control.{cc}"), lang).map_or_else(|| capital(cc), Into::into)
+}
+
+/// With a capital first letter.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + letters.as_str())
 }
 
 /// A ratio for reading: two digits.
