@@ -18,6 +18,7 @@ pub struct Histogram {
 }
 
 /// The bucket of `ns`: below `SUB` exact, above it the top eight bits.
+#[inline]
 fn bucket(ns: u64) -> usize {
     if ns < SUB {
         return ns as usize;

@@ -117,22 +117,29 @@ impl SimNetwork {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn collect(&mut self, way: u32) {
-        let host = self.ways[way as usize].hosts[1] as u32;
         if !self.outbox.is_empty() {
-            for (_, packet) in self.outbox.sent.drain(..) {
-                self.arrivals.push_back(HostArrival { host, packet });
-            }
-            if !self.outbox.dropped.is_empty() {
-                self.count_lost();
-            }
-            let router = self.ways[way as usize].hosts[0] as u32;
-            for (_, packet, mtu) in self.outbox.bounced.drain(..) {
-                self.bounced.push(BouncedPacket { packet, mtu, router });
-            }
+            self.empty_outbox(way);
         }
-        self.touched.push(way);
+        // Of a burst once.
+        if self.touched.last() != Some(&way) {
+            self.touched.push(way);
+        }
+    }
+
+    #[inline(never)]
+    fn empty_outbox(&mut self, way: u32) {
+        let [router, host] = self.ways[way as usize].hosts.map(|host| host as u32);
+        for (_, packet) in self.outbox.sent.drain(..) {
+            self.arrivals.push_back(HostArrival { host, packet });
+        }
+        if !self.outbox.dropped.is_empty() {
+            self.count_lost();
+        }
+        for (_, packet, mtu) in self.outbox.bounced.drain(..) {
+            self.bounced.push(BouncedPacket { packet, mtu, router });
+        }
     }
 
     /// Data packets that were dropped, each once however many fragments of it.

@@ -233,9 +233,10 @@ impl SimRun<'_> {
             } else if is_near {
                 let mut batch = std::mem::take(&mut self.batch);
                 let host = self.network.wake(at, owner, &mut batch);
-                for (_, packet) in batch.drain(..) {
+                for (_, packet) in &mut batch {
                     self.arrive(host, packet);
                 }
+                batch.clear();
                 self.batch = batch;
                 self.settle();
             } else {
@@ -258,8 +259,8 @@ impl SimRun<'_> {
 
     /// A restless host turns to the packets whose turn it is.
     fn take_turns(&mut self, host: u32) {
-        while let Some(packet) = self.restless.hosts[host as usize].let_in(self.now) {
-            self.accept(packet);
+        while let Some(mut packet) = self.restless.hosts[host as usize].let_in(self.now) {
+            self.accept(&mut packet);
         }
         let turn = self.restless.hosts[host as usize].next_turn();
         self.order += 1;
@@ -386,8 +387,8 @@ impl SimRun<'_> {
     /// Handles what arrived, and what that causes, until nothing is left to do now.
     #[inline]
     fn settle(&mut self) {
-        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, packet);
+        while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, &mut packet);
         }
         while !self.network.bounced.is_empty() {
             std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
@@ -406,24 +407,24 @@ impl SimRun<'_> {
         }
     }
 
-    #[inline]
-    fn arrive(&mut self, host: u32, packet: Packet<Segment>) {
+    #[inline(always)]
+    fn arrive(&mut self, host: u32, packet: &mut Packet<Segment>) {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
             let (from, to) = self.flows.ends_of(number);
-            tap.packet(self.now, host as usize, false, &packet, from, to);
+            tap.packet(self.now, host as usize, false, packet, from, to);
         }
         if host != to {
             self.network.forwarded += 1;
-            self.network.send(self.now, host, packet);
+            self.network.send(self.now, host, packet.clone());
             return;
         }
-        if packet.fragment.is_some() && !self.network.is_whole(&packet) {
+        if packet.fragment.is_some() && !self.network.is_whole(packet) {
             return;
         }
         if let Some(restless) = self.restless.hosts.get_mut(host as usize) {
-            restless.take_in(self.now, packet);
+            restless.take_in(self.now, packet.clone());
             self.order += 1;
             self.near.set(self.network.ways.len() as u32 + 1 + host, restless.next_turn(), self.order);
             return;
@@ -433,7 +434,7 @@ impl SimRun<'_> {
 
     /// The host that a packet is for turns to it.
     #[inline]
-    fn accept(&mut self, mut packet: Packet<Segment>) {
+    fn accept(&mut self, packet: &mut Packet<Segment>) {
         let number = packet.flow;
         if number as usize >= self.flows.ends.len() {
             return self.handle_datagram(number, &packet.body);
@@ -504,8 +505,8 @@ impl SimRun<'_> {
         self.emit(number, &mut out);
         self.segments = out;
         self.arm_end(number);
-        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, packet);
+        while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, &mut packet);
         }
     }
 }

@@ -154,26 +154,22 @@ impl Receiver {
     }
 
     /// By how many ms a segment's timestamp is behind the one to echo, where that is beyond Linux's slack.
+    #[inline]
     pub(crate) fn behind(&self, seg: &Segment) -> Option<u32> {
         let behind = self.ts_recent.wrapping_sub(seg.ts_val) as i32;
         (seg.ts_val != 0 && behind > PAWS_SLACK).then_some(behind as u32)
     }
 
-    /// PAWS (RFC 7323 section 5.3): data whose timestamp is older than the one to echo, by more than Linux's
-    /// slack of 1 ms, is not taken, new or not, and neither is its ACK; a duplicate ACK must leave at once.
-    /// Where packets overtake each other a retransmission that fills a hole brings a newer timestamp, and the
-    /// originals sent before it that are still under way all come too late.
-    pub fn reject_old(&mut self, seg: &Segment) -> bool {
-        if seg.room() == 0 || self.behind(seg).is_none() {
-            return false;
-        }
+    /// Data whose timestamp is [`Receiver::behind`] is not taken, new or not, and neither is its ACK; a duplicate ACK
+    /// must leave at once. Where packets overtake each other a retransmission that fills a hole brings a newer
+    /// timestamp, and the originals sent before it that are still under way all come too late.
+    pub fn reject_old(&mut self, seg: &Segment) {
         self.held.dsack = None;
         self.acks.pending = true;
         if seg.seq < self.rcv_nxt {
             self.held.dsack = Some((seg.seq, (seg.seq + seg.room()).min(self.rcv_nxt)));
             self.be_quick(MAX_QUICK);
         }
-        true
     }
 
     /// Takes a segment with data or a FIN. True when an ACK must leave at once.

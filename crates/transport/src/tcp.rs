@@ -224,12 +224,9 @@ impl Tcp {
         if (odd || self.state != State::Established) && !self.handle_odd(now, seg, out) {
             return;
         }
-        if self.rx.reject_old(seg) {
-            self.send_ack(now, out);
-            return;
-        }
-        if self.is_late_ack(seg) {
-            self.answer_late(now, seg, out);
+        if let Some(behind) = self.rx.behind(seg)
+            && self.rejects(now, seg, behind, out)
+        {
             return;
         }
         self.rx.note_timestamp(seg);
@@ -289,17 +286,27 @@ impl Tcp {
         self.rx.stop();
     }
 
-    /// An ACK that others have overtaken, told by its timestamp: PAWS (RFC 7323 section 5.3) takes only what says
-    /// nothing new, a duplicate (`tcp_disordered_ack_check`). Its SACKs are lost with it.
-    fn is_late_ack(&self, seg: &Segment) -> bool {
-        let linux = self.limits.profile == Profile::Linux && seg.room() == 0;
-        let Some(behind) = self.rx.behind(seg).filter(|_| linux) else { return false };
+    /// PAWS (RFC 7323 section 5.3), of a segment whose timestamp is `behind` ms too old. Data is never taken. Of ACKs
+    /// that others have overtaken only what says nothing new is, a duplicate (`tcp_disordered_ack_check`); the SACKs of
+    /// the others are lost with them.
+    #[cold]
+    fn rejects(&mut self, now: Time, seg: &Segment, behind: u32, out: &mut Vec<Segment>) -> bool {
+        if seg.room() > 0 {
+            self.rx.reject_old(seg);
+            self.send_ack(now, out);
+            return true;
+        }
         let duplicate =
             seg.seq == self.rx.rcv_nxt && seg.ack == self.tx.s.snd_una && !self.tx.would_update_window(seg);
-        !(duplicate && behind as u64 <= self.tx.replay_window().as_micros() / 1000)
+        let replayed = behind as u64 > self.tx.replay_window().as_micros() / 1000;
+        if self.limits.profile != Profile::Linux || (duplicate && !replayed) {
+            return false;
+        }
+        self.answer_late(now, seg, out);
+        true
     }
 
-    /// It is answered, but at most every half a second (`tcp_oow_rate_limited`), and not where it repeats what was
+    /// A rejected ACK is answered, but at most every half a second (`tcp_oow_rate_limited`), and not where it repeats what was
     /// acknowledged long ago.
     fn answer_late(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         let limited = self.answered.is_some_and(|last| between(last, now) < ANSWER_INTERVAL);
