@@ -46,9 +46,10 @@ pub fn colored(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON, which means the same after it: within its texts the codes are escaped as JSON has it.
+/// JSON, which means the same after it: within its texts the codes are escaped as JSON has it. What writes JSON has
+/// escaped the controls below a space already (RFC 8259 section 7): the most of all texts need no look at each character.
 pub fn json(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c != '\n' && is_unseen(c)) {
+    if text.is_ascii() && !text.contains('\u{7f}') || !text.chars().any(|c| c != '\n' && is_unseen(c)) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 16);
