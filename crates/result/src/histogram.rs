@@ -70,7 +70,9 @@ impl Histogram {
         }
         let rank = ((q * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut seen = 0;
-        for (i, &n) in self.counts.iter().enumerate() {
+        // Nothing is counted below the least.
+        let first = bucket(self.min);
+        for (&n, i) in self.counts[first..].iter().zip(first..) {
             seen += n as u64;
             if seen >= rank {
                 return middle(i).clamp(self.min as f64, self.max as f64);
