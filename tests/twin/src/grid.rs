@@ -4,7 +4,8 @@
 //! and 140 ms; rates and numbers of flows turn with path and control, so that every pair of two occurs.
 //! The paths of what moves come on top, and for each control that the kernel has from longfat alone
 //! ([`EBPF`]) two cells of every path but two policers. Every other control of the registry has those too, and
-//! every queue nine cells, so that a new one is measured as soon as somebody does ([`others`], [`queues`]).
+//! every queue nine cells, so that a new one is measured as soon as somebody does ([`others`], [`queues`]). What a machine may
+//! be too slow for stands apart ([`fast`]).
 
 use crate::Cell;
 use crate::cell::{JITTER_RTT, SECONDS};
@@ -18,6 +19,9 @@ const LOSS: [f64; 3] = [0.001, 0.01, 0.03];
 const DEEP_ENOUGH: u64 = 1000;
 /// The shapers' bucket: ten packets.
 const SHAPER_BURST: u64 = 15_000;
+
+/// How long [`fast`] cells run: 2 GB at 10 Gbit/s on a machine that carries them.
+const FAST_SECONDS: u32 = 3;
 
 /// Controls of longfat's own programs for the kernel.
 pub const EBPF: [&str; 3] = ["westwood", "compound", "bbr-hsr"];
@@ -67,6 +71,39 @@ pub fn queues() -> Vec<Cell> {
     for kind in path::QueueConfig::KINDS {
         for (c, cc) in CONTROLS.iter().enumerate() {
             cells.extend((0..3).map(|k| Cell { path: kind.to_string(), queue: 0, ..cell(6, c, cc, k) }));
+        }
+    }
+    cells
+}
+
+/// CUBIC at 1 and 10 Gbit/s: three RTTs, three numbers of flows, four paths. A policer's bucket holds 5 ms of its rate, a
+/// shaper's queue a quarter of the bandwidth-delay product, 100 packets at least.
+pub fn fast() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for gbps in [1, 10] {
+        let rate = Rate::from_bps(gbps * 1_000_000_000);
+        for path in ["clean", "police", "shape", "fq-codel"] {
+            for rtt in [1, 10, 40].map(Span::from_millis) {
+                let bdp = rate.bytes_in(rtt).get() / 1500;
+                let (burst, queue) = match path {
+                    "police" => (rate.bytes_in(Span::from_millis(5)), 0),
+                    "shape" => (Bytes::new(SHAPER_BURST * gbps), (bdp / 4).max(100)),
+                    "clean" => (Bytes::new(0), DEEP_ENOUGH),
+                    _ => (Bytes::new(0), 0),
+                };
+                cells.extend([1, 4, 16].map(|flows| Cell {
+                    path: path.into(),
+                    rate,
+                    burst,
+                    queue,
+                    rtt,
+                    loss: 0.0,
+                    cc: "cubic".into(),
+                    flows,
+                    paced: false,
+                    seconds: FAST_SECONDS,
+                }));
+            }
         }
     }
     cells

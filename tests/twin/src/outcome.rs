@@ -80,13 +80,21 @@ impl Cell {
     /// # Errors
     /// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
     pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::LabError> {
+        lab::trusted(TRIES, || self.measure_once(seed, notice)).map(|run| Outcome::of(&run))
+    }
+
+    /// Measures the cell on this machine's kernel once, whatever disturbs it.
+    ///
+    /// # Errors
+    /// As [`Cell::measure`].
+    pub fn measure_once(
+        &self,
+        seed: u64,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<result::Outcome, lab::LabError> {
         let unsupported = |why| lab::LabError::Unsupported { key: self.line(), why };
         let scenario = self.checked().map_err(unsupported)?;
-        let measure = || {
-            let options = lab::LabOptions { seed, notice: Some(&mut *notice), ..Default::default() };
-            lab::run("kernel", &scenario, options)
-        };
-        lab::trusted(TRIES, measure).map(|run| Outcome::of(&run))
+        lab::run("kernel", &scenario, lab::LabOptions { seed, notice: Some(notice), ..Default::default() })
     }
 }
 
