@@ -129,6 +129,9 @@ pub struct RunArgs {
     /// Lets the scenario name files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
+    /// With --on kernel: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    #[arg(long)]
+    pub allow_tools: bool,
     /// What drives it.
     #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
     pub on: ClockArg,
@@ -331,6 +334,9 @@ pub struct ShellArgs {
     /// Lets the scenario name files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
+    /// With --flows: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    #[arg(long)]
+    pub allow_tools: bool,
     /// Where the program runs; default: where the scenario's first flow begins.
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,

@@ -2,12 +2,13 @@
 
 use crate::args::{ClockArg, GroupArg, RunArgs};
 use crate::budget::{self, Budget};
+use crate::consent;
 use crate::draw::{counted, plots};
 use crate::escape::tell;
 use crate::expect;
 use crate::folder::ResultFolder;
 use crate::identity::run_id;
-use crate::load::load;
+use crate::load::{Loaded, load};
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
@@ -17,18 +18,23 @@ use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
-use result::{FlowSeries, Run, VariantResult, to_json};
+use result::{Clock, FlowSeries, Run, VariantResult, to_json};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
-    let (text, mut experiment) = load(&args.scenario, &args.set, args.allow_files)?;
-    experiment::choose(&mut experiment, &args.variant)
+    let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
+    experiment::choose(&mut loaded.experiment, &args.variant)
         .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
-    let expected = expect::read(&args.expect, &experiment)?;
     let order = order(args);
+    if order.clocks.contains(&Clock::Kernel) && !args.allow_tools {
+        let names: Vec<String> = loaded.experiment.variants.iter().map(|v| v.name.clone()).collect();
+        consent::ask(&loaded.programs(&args.set, &names)?, &loaded.source)?;
+    }
+    let Loaded { text, mut experiment, .. } = loaded;
+    let expected = expect::read(&args.expect, &experiment)?;
     let thinned = budget::thin(&mut experiment, &order);
     let budget = Budget::of(&experiment, &order);
     budget.check()?;
