@@ -49,6 +49,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         command: args.command.clone(),
         serve,
         flows: args.flows,
+        user: args.user.clone(),
         writable: args.writable.clone(),
         notice: Some(&mut notice),
     };

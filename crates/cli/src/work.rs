@@ -101,6 +101,7 @@ impl<'a> Work<'a> {
         };
         let keep = |job: &_, outcome: &_| self.kept.keep(job, outcome);
         let hooks = Hooks {
+            user: self.args.user.as_deref(),
             progress: Some(&mut progress),
             captures: folders.as_ref().map(|f| f as &dyn CaptureSink),
             finished: keeps.then_some(&keep),

@@ -76,6 +76,8 @@ pub fn simulate(
 pub(crate) struct One<'a> {
     pub run: Captured<'a>,
     pub captures: Option<&'a dyn CaptureSink>,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab reads
+    pub user: Option<&'a str>,
 }
 
 impl One<'_> {
@@ -127,6 +129,7 @@ impl One<'_> {
             progress: Some(&mut watched),
             notice: Some(notice),
             pcap,
+            user: self.user,
             stop: Some(&stop),
         };
         match lab::run(&variant.name, &variant.scenario, options) {

@@ -186,6 +186,7 @@ fn put_error(b: &mut Packer, error: &LabError) {
         LabError::Command { name, source } => {
             b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
         }
+        LabError::User(why) => b.texts(&["user", why]),
         LabError::Stopped => b.texts(&["stopped"]),
         LabError::Killed => b.texts(&["killed"]),
     }
@@ -210,6 +211,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
             let name = t.next()?;
             LabError::Command { name, source: io::Error::from_raw_os_error(t.next()?.parse().ok()?) }
         }
+        "user" => LabError::User(t.next()?),
         "stopped" => LabError::Stopped,
         _ => LabError::Killed,
     })

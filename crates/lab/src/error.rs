@@ -50,6 +50,8 @@ pub enum LabError {
         /// What the kernel said; "not found" where no folder of `PATH` has it.
         source: io::Error,
     },
+    /// Programs cannot run as whom they were to.
+    User(String),
     /// The caller wanted it stopped.
     Stopped,
     /// The process or a thread that ran the lab ended before its time.
@@ -91,6 +93,7 @@ impl fmt::Display for LabError {
                 write!(f, "{name}: command not found")
             }
             LabError::Command { name, source } => write!(f, "{name}: cannot be run: {source}"),
+            LabError::User(why) => f.write_str(why),
             LabError::Stopped => f.write_str("stopped"),
             LabError::Killed => f.write_str("the lab's process was killed"),
         }
