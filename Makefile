@@ -20,6 +20,11 @@ lint:
 	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
+	python3 tests/licenses.py --check
+	command -v cargo-deny >/dev/null || { echo "lint: cargo-deny SKIPPED, not installed" >&2; exit 0; }; \
+	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources && \
+	if $(CARGO) deny fetch db 2>/dev/null; then $(CARGO) deny --locked check --disable-fetch advisories; \
+	else echo "lint: advisories SKIPPED, their list cannot be fetched" >&2; fi
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
