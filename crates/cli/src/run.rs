@@ -37,7 +37,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let expected = expect::read(&args.expect, &experiment)?;
     let thinned = budget::thin(&mut experiment, &order);
     let budget = Budget::of(&experiment, &order);
-    budget.check()?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
+    budget.check(cores)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     // From here on nobody else writes there, and what is there stays until all of the new is on the disk.
     let held = ResultFolder::claim(&folder)?;
@@ -49,8 +51,6 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut warnings = experiment.warnings();
     warnings.extend(thinned);
     warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal } = work.play()?;

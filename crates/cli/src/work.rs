@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
         if keeps {
             self.kept.begin(self.args.resume)?;
         }
-        let folders = self.args.pcap.as_ref().map(|folder| Folders { folder, stages: self.args.pcap_stages });
+        let folders = self.args.pcap.as_ref().map(|folder| Folders::new(folder, self.args.pcap_stages));
         lab::catch_interrupts();
         let mut bar = RunsBar::new(!self.args.no_progress);
         let mut progress = |p: &Progress| {

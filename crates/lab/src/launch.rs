@@ -134,7 +134,7 @@ impl Launch<'_> {
         let running = Running { pid, lifeline, ended: None };
         let mut report = [0; 8];
         match File::from(reading).read_exact(&mut report) {
-            Ok(()) => Err(explain(program, identity, LaunchStep::decode(report))),
+            Ok(()) => Err(explain(program, &paths, identity, LaunchStep::decode(report))),
             // Closed without a word: the command runs.
             Err(_) => Ok(running),
         }
@@ -258,18 +258,20 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
     texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn explain(program: &OsStr, identity: &Identity, (step, source): (LaunchStep, io::Error)) -> LabError {
+fn explain(
+    program: &OsStr,
+    tried: &[CString],
+    identity: &Identity,
+    (step, source): (LaunchStep, io::Error),
+) -> LabError {
     let what = match step {
         LaunchStep::Exec => {
-            let name = program.to_string_lossy();
-            let name = match &identity.account {
-                // It may be where root alone comes to.
-                Some(who) if identity.unasked => {
-                    format!("{name} (as {}; --user root for what only root may reach)", who.name.display())
-                }
-                _ => name.into(),
-            };
-            return LabError::Command { name, source };
+            // It may be where root alone comes to.
+            let there = |path: &CString| Path::new(OsStr::from_bytes(path.as_bytes())).is_file();
+            let hint = identity.account.as_ref().filter(|_| identity.unasked && tried.iter().any(there));
+            let hint = hint
+                .map(|who| format!("as {}; --user root for what only root may reach", who.name.display()));
+            return LabError::Command { name: program.to_string_lossy().into(), source, hint };
         }
         LaunchStep::Network => "a command's network namespace",
         LaunchStep::Mounts => "a command's mount namespace",
@@ -357,12 +359,17 @@ mod tests {
     #[test]
     fn a_missing_command_is_named() {
         let me = Identity { account: None, own_name: None, confined: false, unasked: false };
-        let e =
-            explain("pingg".as_ref(), &me, (LaunchStep::Exec, io::Error::from_raw_os_error(libc::ENOENT)));
+        let e = explain(
+            "pingg".as_ref(),
+            &[],
+            &me,
+            (LaunchStep::Exec, io::Error::from_raw_os_error(libc::ENOENT)),
+        );
         assert_eq!(e.to_string(), "pingg: command not found");
         assert_eq!(e.command_code(), Some(127));
         let e = explain(
             "/etc/hosts".as_ref(),
+            &[],
             &me,
             (LaunchStep::Exec, io::Error::from_raw_os_error(libc::EACCES)),
         );
