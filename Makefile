@@ -51,10 +51,12 @@ examples:
 	$(CARGO) build -q --release -p longfat
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
-# Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many.
+# Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many. Spoilt
+# scenarios, captures and result folders; `python3 tests/hostile.py LONGFAT 5000 5000 10000` for many.
 atomic:
 	$(CARGO) build -q --release -p longfat
 	python3 tests/atomic.py $${CARGO_TARGET_DIR:-target}/release/longfat
+	python3 tests/hostile.py $${CARGO_TARGET_DIR:-target}/release/longfat 100 100 100
 
 # The time series as pandas and others read them.
 parquet:
