@@ -21,7 +21,7 @@ pub enum Source {
 }
 
 /// A scenario that was read.
-pub struct Loaded {
+pub struct ReadScenario {
     /// Its text.
     pub text: String,
     /// What it says.
@@ -32,7 +32,7 @@ pub struct Loaded {
     name: String,
 }
 
-impl Loaded {
+impl ReadScenario {
     /// The commands it has run on the kernel in these variants.
     pub fn programs(
         &self,
@@ -54,7 +54,7 @@ const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has 
 /// file, a built-in example of that name is taken, and it is said so.
 ///
 /// Files that stages name are read where they lie beside it or in folders there; `anywhere` reads others too.
-pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<Loaded, CliProblem> {
+pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CliProblem> {
     let (name, text, source) = if path == Path::new("-") {
         let mut text = String::new();
         let limit = scenario::MAX_BYTES as u64 + 1;
@@ -75,13 +75,13 @@ pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<Loaded,
     let mut beside = |file: &str| read_beside(&folder, file, anywhere);
     let experiment = Experiment::parse_with(&name, &text, overrides, &mut beside);
     match experiment {
-        Ok(experiment) => Ok(Loaded { text, experiment, source, name }),
+        Ok(experiment) => Ok(ReadScenario { text, experiment, source, name }),
         Err(e) => Err(CliProblem::Scenario(Box::new(e))),
     }
 }
 
 /// The built-in example called `name`; `missing` says that there is no such file.
-fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<Loaded, CliProblem> {
+fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<ReadScenario, CliProblem> {
     let Some(Example { name: own, text }) = examples::find(name) else {
         let known = examples::names();
         let near = RefusalCause::UnknownName { what: "example", name: name.into(), known }.help();
@@ -95,7 +95,9 @@ fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<
     tell!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)\n");
     let name = format!("{own}.toml");
     match Experiment::parse_with(&name, text, overrides, &mut examples::beside) {
-        Ok(experiment) => Ok(Loaded { text: text.to_string(), experiment, source: Source::BuiltIn, name }),
+        Ok(experiment) => {
+            Ok(ReadScenario { text: text.to_string(), experiment, source: Source::BuiltIn, name })
+        }
         Err(e) => Err(CliProblem::Scenario(Box::new(e))),
     }
 }

@@ -8,7 +8,7 @@ use crate::escape::tell;
 use crate::expect;
 use crate::folder::ResultFolder;
 use crate::identity::run_id;
-use crate::load::{Loaded, load};
+use crate::load::{ReadScenario, load};
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         let names: Vec<String> = loaded.experiment.variants.iter().map(|v| v.name.clone()).collect();
         consent::ask(&loaded.programs(&args.set, &names)?, &loaded.source)?;
     }
-    let Loaded { text, mut experiment, .. } = loaded;
+    let ReadScenario { text, mut experiment, .. } = loaded;
     let expected = expect::read(&args.expect, &experiment)?;
     let thinned = budget::thin(&mut experiment, &order);
     let budget = Budget::of(&experiment, &order);

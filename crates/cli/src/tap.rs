@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use transport::Segment;
 use units::Time;
 use wire::Encoder;
@@ -23,6 +23,7 @@ pub struct Folders<'a> {
     /// Whether what left each stage is wanted too.
     pub stages: bool,
     /// Files of a run on the kernel that are not whole yet.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab fills
     begun: Mutex<Vec<NewFile>>,
 }
 
@@ -50,13 +51,14 @@ impl CaptureSink for Folders<'_> {
         let open = |files: &[NewFile]| files.iter().map(NewFile::file).collect::<io::Result<_>>();
         let captures = lab::Captures { hosts: open(&files.0)?, stages: open(&files.1)? };
         // What an ended run left half goes.
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) =
+        *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             files.0.into_iter().chain(files.1).collect();
         Ok(Some(captures))
     }
 
     fn finished_on_kernel(&self) -> io::Result<()> {
-        let files = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
+        let files =
+            std::mem::take(&mut *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         files.into_iter().try_for_each(NewFile::commit)
     }
 }

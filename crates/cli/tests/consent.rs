@@ -1,5 +1,6 @@
 //! A scenario's programs: started where the scenario lies here, is built in or was allowed; asked for on a terminal;
 //! else refused before anything is made. Its program does not exist, so that one that would be started is told as missing.
+#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::io::Write;
