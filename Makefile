@@ -20,6 +20,11 @@ lint:
 	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
+	python3 tests/licenses.py --check
+	command -v cargo-deny >/dev/null || { echo "lint: cargo-deny SKIPPED, not installed" >&2; exit 0; }; \
+	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources && \
+	if $(CARGO) deny fetch db 2>/dev/null; then $(CARGO) deny --locked check --disable-fetch advisories; \
+	else echo "lint: advisories SKIPPED, their list cannot be fetched" >&2; fi
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -46,10 +51,12 @@ examples:
 	$(CARGO) build -q --release -p longfat
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
-# Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many.
+# Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many. Spoilt
+# scenarios, captures and result folders; `python3 tests/hostile.py LONGFAT 5000 5000 10000` for many.
 atomic:
 	$(CARGO) build -q --release -p longfat
 	python3 tests/atomic.py $${CARGO_TARGET_DIR:-target}/release/longfat
+	python3 tests/hostile.py $${CARGO_TARGET_DIR:-target}/release/longfat 100 100 100
 
 # The time series as pandas and others read them.
 parquet:

@@ -129,6 +129,13 @@ pub struct RunArgs {
     /// Lets the scenario name files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
+    /// With --on kernel: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    #[arg(long)]
+    pub allow_tools: bool,
+    /// With --on kernel, where root runs it: whom programs of flows run as, NAME or UID, perhaps with :GID; default: whoever
+    /// called sudo, else nobody.
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// What drives it.
     #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
     pub on: ClockArg,
@@ -316,8 +323,8 @@ pub struct DiagnoseArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each host is a network namespace of its own; programs reach the others by name. They run without
-privileges: as you, also when longfat was started with sudo; as root, but without capabilities, when
-root started it. When the program ends, so does everything that was started beside it.
+privileges: as you, also when longfat was started with sudo; as nobody, with the current folder to write
+to, when root started it. When the program ends, so does everything that was started beside it.
 
 Exit code: the program's own, or 128 and the number of the signal that ended it; 127 when it was
 not found, 126 when it cannot be run; 2 bad input, or the network could not be made.
@@ -331,6 +338,12 @@ pub struct ShellArgs {
     /// Lets the scenario name files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
+    /// With --flows: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    #[arg(long)]
+    pub allow_tools: bool,
+    /// Where root runs it: whom programs run as, NAME or UID, perhaps with :GID; default: whoever called sudo, else nobody
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// Where the program runs; default: where the scenario's first flow begins.
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,

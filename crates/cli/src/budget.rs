@@ -13,6 +13,16 @@ const FLOW_ROW: u64 = 240;
 const ELEMENT_ROW: u64 = 64;
 /// All series of all runs together, bytes. A vector that grows takes up to twice that for a moment.
 const MOST_SERIES: u64 = 1 << 30;
+/// Bytes of a connection while it is simulated: both ends, their applications and timers, and what of it goes into result
+/// and page. Measured as peak memory over that of one flow, by 10,000 and 100,000 flows of a second: bulk 6.7 and 6.4 kB
+/// (BBR 6.8), datagrams 5.8 and 4.8, requests 8.8 and 6.9.
+const CONNECTION: u64 = 9_000;
+/// Bytes of it that stay until the last repeat is over: measured 1.7 kB (bulk), 2.7 (requests, of a second).
+const KEPT_CONNECTION: u64 = 3_000;
+/// Connections and what is kept of them, bytes: as many as a scenario may have, on sixteen cores.
+const MOST_CONNECTIONS: u64 = 16 << 30;
+/// Whose run takes more wants to know it before.
+const MUCH: u64 = 1 << 30;
 /// Files take a sixth of that or less (measured: 8 to 40 bytes a row of a flow); the page has up to some MB.
 const PACKED: u64 = 6;
 const PAGE: u64 = 2_000_000;
@@ -29,6 +39,12 @@ pub struct Budget {
     /// Bytes of series.
     series: u64,
     packets: f64,
+    /// Connections of the variant that has most.
+    connections: u64,
+    /// Connections of all runs.
+    all_connections: u64,
+    /// Runs, of which as many are under way as there are cores.
+    runs: u64,
 }
 
 impl Budget {
@@ -40,6 +56,9 @@ impl Budget {
         };
         Budget {
             series: sum(&series).saturating_mul(runs),
+            connections: experiment.variants.iter().map(|v| connections(&v.scenario)).max().unwrap_or(0),
+            all_connections: sum(&connections).saturating_mul(runs),
+            runs: runs.saturating_mul(experiment.variants.len() as u64),
             packets: experiment.variants.iter().map(|v| packets(&v.scenario)).sum::<f64>() * runs as f64,
         }
     }
@@ -49,8 +68,24 @@ impl Budget {
         self.series / PACKED + PAGE
     }
 
-    /// Refuses what would never end.
-    pub fn check(&self) -> Result<(), CliProblem> {
+    /// Bytes of memory for connections, so many runs at a time.
+    fn connections(&self, cores: usize) -> u64 {
+        let at_a_time = self.runs.min(cores as u64);
+        let under_way = self.connections.saturating_mul(at_a_time).saturating_mul(CONNECTION);
+        under_way.saturating_add(self.all_connections.saturating_mul(KEPT_CONNECTION))
+    }
+
+    /// Refuses what would never end, or take more memory than a machine has.
+    pub fn check(&self, cores: usize) -> Result<(), CliProblem> {
+        let bytes = self.connections(cores);
+        if bytes > MOST_CONNECTIONS {
+            return Err(CliProblem::Usage(format!(
+                "the connections of these runs would take {} GB of memory, more than {}: fewer of them (`count`), fewer \
+                 repeats, or --jobs 1",
+                bytes / 1_000_000_000,
+                MOST_CONNECTIONS / 1_000_000_000
+            )));
+        }
         if self.packets <= MOST_PACKETS {
             return Ok(());
         }
@@ -64,12 +99,14 @@ impl Budget {
     /// What it is going to take, where that is long.
     pub fn told(&self, cores: usize) -> Option<String> {
         let seconds = self.packets / SPEED / cores.max(1) as f64;
-        (seconds > PATIENCE).then(|| {
+        let connections = self.connections(cores);
+        (seconds > PATIENCE || self.series.saturating_add(connections) > MUCH).then(|| {
             format!(
-                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series in memory",
+                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series and {:.0} MB of connections in memory",
                 self.packets / 1e6,
                 (seconds / 60.0).ceil(),
-                self.series as f64 / 1e6
+                self.series as f64 / 1e6,
+                connections as f64 / 1e6
             )
         })
     }
@@ -112,6 +149,11 @@ fn series(s: &Scenario) -> u64 {
     let times = if s.one_at_a_time { s.flows.len().max(1) as u64 } else { 1 };
     let row = flows.saturating_mul(FLOW_ROW).saturating_add(elements as u64 * ELEMENT_ROW * times);
     row.saturating_mul(rows)
+}
+
+/// Connections of a run.
+fn connections(s: &Scenario) -> u64 {
+    s.flows.iter().map(|f| u64::from(f.count).saturating_mul(u64::from(f.app.connections()))).sum()
 }
 
 /// Packets of one run at most: what the path lets through, or what is to be sent where that is less. Flows that nothing
@@ -168,9 +210,20 @@ mod tests {
         let of = |rate: &str, repeats| Budget::of(&experiment("10ms", 1, rate), &order(repeats));
         let b = of("120Mbit/s", 1);
         assert_eq!(b.packets, 100_000.0);
-        assert!(b.check().is_ok() && b.told(1).is_none());
+        assert!(b.check(1).is_ok() && b.told(1).is_none());
         assert!(of("120Gbit/s", 1).told(2).unwrap().contains("100 million packets, about 1 min"));
-        let e = of("1000Gbit/s", 1000).check().unwrap_err().to_string();
+        let e = of("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
+    }
+
+    #[test]
+    fn connections_are_counted_as_they_are_kept() {
+        let of = |count, repeats| Budget::of(&experiment("0s", count, "1Mbit/s"), &order(repeats));
+        assert_eq!(of(1000, 1).connections(8), 12_000_000, "one run, however many cores");
+        assert_eq!(of(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
+        assert!(of(100_000, 1).check(1).is_ok());
+        assert!(of(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
+        let e = of(100_000, 1000).check(2).unwrap_err().to_string();
+        assert!(e.contains("301 GB") && e.contains("`count`"), "{e}");
     }
 }

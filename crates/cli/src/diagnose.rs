@@ -7,10 +7,13 @@ use crate::escape::tell;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
+use crate::regular::NewFile;
 use capture::CaptureReader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use result::{Diagnosis, to_json};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,11 +35,9 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     let read = read(&args.capture, recorder, &mut |done, all| bar.bytes(done, all));
     bar.clear();
     let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-    if let Some(packets) = kept.packets {
-        packets.finish()?;
-    }
+    // What cannot be told of replaces nothing: packets that were begun are dropped with it.
     let d = only(read?, &args.flow)?;
-    let files = write(args, &d, kept.rows.as_ref())?;
+    let files = write(args, &d, kept)?;
     if args.json {
         crate::print_json(&to_json(&d))?;
         tell!("{files}");
@@ -79,17 +80,29 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
 }
 
 /// Writes the files that are asked for; says which, a line each.
-fn write(args: &DiagnoseArgs, d: &Diagnosis, rows: Option<&Rows>) -> Result<String, CliProblem> {
+fn write(args: &DiagnoseArgs, d: &Diagnosis, kept: KeptPackets) -> Result<String, CliProblem> {
     let mut files: Vec<PathBuf> = Vec::new();
     if let Some(dir) = &args.out {
-        let mut flows = Vec::new();
-        let path = dir.join(FLOW_DIAGNOSES.name);
-        write_flow_diagnoses(&mut flows, d).map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
-        files.push(write_file(&path, &flows)?);
-        files.push(write_file(&dir.join("diagnosis.json"), to_json(d).as_bytes())?);
-        files.push(dir.join(PACKETS.name));
+        let begin = |name: &str, write: &dyn Fn(&mut NewFile) -> io::Result<()>| {
+            let path = dir.join(name);
+            let file = NewFile::create(&path).and_then(|mut file| write(&mut file).map(|()| file));
+            file.map(|file| (path.clone(), file)).map_err(|e| CliProblem::Io(path.display().to_string(), e))
+        };
+        fs::create_dir_all(dir).map_err(|e| CliProblem::Io(dir.display().to_string(), e))?;
+        // All are written before the first takes its name.
+        let mut begun = vec![
+            begin(FLOW_DIAGNOSES.name, &|file| write_flow_diagnoses(file, d))?,
+            begin("diagnosis.json", &|file| file.write_all(to_json(d).as_bytes()))?,
+        ];
+        if let Some(packets) = kept.packets {
+            begun.push((dir.join(PACKETS.name), packets.finish()?));
+        }
+        for (path, file) in begun {
+            file.commit().map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
+            files.push(path);
+        }
     }
-    if let (Some(file), Some(rows)) = (&args.report, rows) {
+    if let (Some(file), Some(rows)) = (&args.report, &kept.rows) {
         files.push(write_file(file, page(d, rows, args.lang.into()).as_bytes())?);
     }
     Ok(files.iter().map(|f| format!("{}\n", f.display())).collect())
@@ -137,8 +150,15 @@ mod tests {
         let out = dir.to_str().unwrap();
         let html = dir.join("page.html");
         let args = args(&["--out", out, "--report", html.to_str().unwrap()]);
-        let files = write(&args, &diagnosis(&[2]), Some(&Rows::new(8, &[], 100))).unwrap();
+        let kept = || KeptPackets {
+            rows: Some(Rows::new(8, &[], 100)),
+            packets: Some(PacketTap::create(&dir, Path::new("a.pcap")).unwrap()),
+        };
+        let files = write(&args, &diagnosis(&[2]), kept()).unwrap();
         assert_eq!(files.lines().count(), 4);
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "nothing half is left");
+        drop(kept());
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "nor of what was given up");
         let read = std::fs::read_to_string(dir.join("diagnosis.json")).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&read).unwrap(), diagnosis(&[2]));
         assert!(std::fs::read(dir.join("flows.parquet")).unwrap().starts_with(b"PAR1"));

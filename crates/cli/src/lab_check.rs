@@ -90,9 +90,28 @@ fn step(text: &str) -> Result<Step, CliProblem> {
     Ok(Step { sim, kernel, why })
 }
 
+/// What programs are held by.
+#[cfg(target_os = "linux")]
+fn guards(g: &::lab::Guards) -> String {
+    let seccomp = if g.seccomp { "seccomp" } else { "no seccomp on this kernel" };
+    let landlock = match g.landlock {
+        0 => "no Landlock on this kernel".into(),
+        version => format!("Landlock (version {version})"),
+    };
+    let folder = match &g.folder {
+        None => String::new(),
+        Some(why) => format!("; root's commands in a shell run as root here ({why})"),
+    };
+    format!("programs: held by users, namespaces, mounts, {seccomp}, {landlock}{folder}\n")
+}
+
 /// Measures this machine.
 pub fn lab(args: &LabArgs) -> Result<ExitCode, CliProblem> {
     let LabCommand::Check(LabCheckArgs { json }) = &args.command;
+    #[cfg(target_os = "linux")]
+    if !json {
+        crate::print(&guards(&::lab::guards()))?;
+    }
     let mut found = Vec::new();
     for ladder in LADDERS {
         let mut most = None;

@@ -4,10 +4,47 @@ use crate::escape::tell;
 use crate::examples::{self, Example};
 use crate::problem::CliProblem;
 use crate::regular;
-use scenario::{Experiment, RefusalCause};
+use scenario::{Experiment, ProgramLine, RefusalCause};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+
+/// Where a scenario comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// longfat itself.
+    BuiltIn,
+    /// Standard input.
+    Stdin,
+    /// A file; links are resolved.
+    File(PathBuf),
+}
+
+/// A scenario that was read.
+pub struct ReadScenario {
+    /// Its text.
+    pub text: String,
+    /// What it says.
+    pub experiment: Experiment,
+    /// Where it comes from.
+    pub source: Source,
+    /// What the file is called in errors.
+    name: String,
+}
+
+impl ReadScenario {
+    /// The commands it has run on the kernel in these variants.
+    pub fn programs(
+        &self,
+        overrides: &[String],
+        variants: &[String],
+    ) -> Result<Vec<ProgramLine>, CliProblem> {
+        let all = scenario::programs(&self.name, &self.text, overrides);
+        let mut all = all.map_err(|e| CliProblem::Scenario(Box::new(e)))?;
+        all.retain(|line| line.variants.iter().any(|v| variants.contains(v)));
+        Ok(all)
+    }
+}
 
 /// The largest file that a scenario may name.
 const MOST: u64 = 64 << 20;
@@ -17,14 +54,16 @@ const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has 
 /// file, a built-in example of that name is taken, and it is said so.
 ///
 /// Files that stages name are read where they lie beside it or in folders there; `anywhere` reads others too.
-pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<(String, Experiment), CliProblem> {
-    let (name, text) = if path == Path::new("-") {
+pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CliProblem> {
+    let (name, text, source) = if path == Path::new("-") {
         let mut text = String::new();
         let limit = scenario::MAX_BYTES as u64 + 1;
         let read = io::stdin().take(limit).read_to_string(&mut text);
-        ("stdin".to_string(), read.map(|_| text))
+        ("stdin".to_string(), read.map(|_| text), Source::Stdin)
     } else {
-        (path.display().to_string(), read_text(path))
+        let whole = fs::canonicalize(path);
+        let text = whole.as_deref().map_or_else(|e| Err(io::Error::new(e.kind(), e.to_string())), read_text);
+        (path.display().to_string(), text, Source::File(whole.unwrap_or_default()))
     };
     let text = match text {
         Ok(text) => text,
@@ -35,15 +74,14 @@ pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<(String
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut beside = |file: &str| read_beside(&folder, file, anywhere);
     let experiment = Experiment::parse_with(&name, &text, overrides, &mut beside);
-    experiment.map(|e| (text, e)).map_err(|e| CliProblem::Scenario(Box::new(e)))
+    match experiment {
+        Ok(experiment) => Ok(ReadScenario { text, experiment, source, name }),
+        Err(e) => Err(CliProblem::Scenario(Box::new(e))),
+    }
 }
 
 /// The built-in example called `name`; `missing` says that there is no such file.
-fn load_example(
-    name: &str,
-    missing: io::Error,
-    overrides: &[String],
-) -> Result<(String, Experiment), CliProblem> {
+fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<ReadScenario, CliProblem> {
     let Some(Example { name: own, text }) = examples::find(name) else {
         let known = examples::names();
         let near = RefusalCause::UnknownName { what: "example", name: name.into(), known }.help();
@@ -55,13 +93,18 @@ fn load_example(
         return Err(CliProblem::Io(name.into(), io::Error::new(ErrorKind::NotFound, told)));
     };
     tell!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)\n");
-    let experiment = Experiment::parse_with(&format!("{own}.toml"), text, overrides, &mut examples::beside);
-    experiment.map(|e| (text.to_string(), e)).map_err(|e| CliProblem::Scenario(Box::new(e)))
+    let name = format!("{own}.toml");
+    match Experiment::parse_with(&name, text, overrides, &mut examples::beside) {
+        Ok(experiment) => {
+            Ok(ReadScenario { text: text.to_string(), experiment, source: Source::BuiltIn, name })
+        }
+        Err(e) => Err(CliProblem::Scenario(Box::new(e))),
+    }
 }
 
-/// The text of the scenario's own file, links to it followed.
+/// The text of the scenario's own file; links to it are resolved.
 fn read_text(path: &Path) -> io::Result<String> {
-    regular::read_text_most(&fs::canonicalize(path)?, MOST)
+    regular::read_text_most(path, MOST)
 }
 
 /// The text of a file that a scenario names. A scenario may come from anybody, and what it names could be anything that

@@ -3,6 +3,7 @@
 mod args;
 mod budget;
 mod cc;
+mod consent;
 mod diagnose;
 mod draw;
 mod escape;

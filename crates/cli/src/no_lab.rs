@@ -33,6 +33,7 @@ pub struct ShellOptions<'a> {
     pub command: Vec<OsString>,
     pub serve: Vec<Serve>,
     pub flows: bool,
+    pub user: Option<String>,
     pub writable: Vec<std::path::PathBuf>,
     pub notice: Option<&'a mut dyn FnMut(&str)>,
 }

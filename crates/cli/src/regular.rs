@@ -67,13 +67,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     read_text_most(path, MOST)
 }
 
-/// A file to be written from its beginning; what was in it is gone at once.
-pub fn create(path: &Path) -> io::Result<File> {
-    let file = open_with(path, careful().write(true).create(true).truncate(false))?;
-    file.set_len(0)?;
-    Ok(file)
-}
-
 /// Creates and locks a file, until it is closed; `None` where another process has locked it.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
@@ -139,6 +132,12 @@ impl NewFile {
             file.set_permissions(permissions)?;
         }
         Ok(NewFile { path: path.into(), beside, out: Some(BufWriter::new(file)) })
+    }
+
+    /// The file itself, for who writes to it alone; [`NewFile::commit`] names it.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the lab's captures
+    pub fn file(&self) -> io::Result<File> {
+        self.out.as_ref().map_or_else(|| Err(other("is written already")), |out| out.get_ref().try_clone())
     }
 
     /// All is written: it takes its name, and the place of what had it.
@@ -209,7 +208,7 @@ mod tests {
             let path = dir.join(name);
             let errors = [
                 read(&path).map(drop).unwrap_err(),
-                create(&path).map(drop).unwrap_err(),
+                NewFile::create(&path).map(drop).unwrap_err(),
                 write(&path, b"theirs").unwrap_err(),
                 lock(&path).map(drop).unwrap_err(),
             ];

@@ -2,6 +2,7 @@
 
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
+use crate::escape::tell;
 use crate::folder::NAMES;
 use crate::identity::ids_of_page;
 use crate::output::write_file;
@@ -108,6 +109,7 @@ impl Folder {
         let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
         let broken = |e: String| CliProblem::Result(path.display().to_string(), e);
+        let _told = PanicTold::of(path);
         let all =
             [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
         for (of, bytes) in all.into_iter().chain([(STATES, &file(STATES.name)?)]) {
@@ -130,6 +132,30 @@ impl Folder {
             _ => Vec::new(),
         };
         Ok(Folder { label, run, series })
+    }
+}
+
+/// While it lives, a panic is told as damage of a folder's files, and ends the program with exit code 2: what reads
+/// Parquet panics at some of it (`result::parquet`), and a release build has no other way back.
+struct PanicTold;
+
+impl PanicTold {
+    fn of(folder: &Path) -> PanicTold {
+        let folder = folder.display().to_string();
+        std::panic::set_hook(Box::new(move |_| {
+            let why = "a Parquet file in it is damaged: run again, or remove it".into();
+            tell!("{}", CliProblem::Result(folder.clone(), why));
+            std::process::exit(2)
+        }));
+        PanicTold
+    }
+}
+
+impl Drop for PanicTold {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            drop(std::panic::take_hook());
+        }
     }
 }
 
@@ -167,4 +193,26 @@ fn labels(paths: &[PathBuf]) -> Result<Vec<String>, CliProblem> {
     let named = |n| -> Vec<String> { whole.iter().map(|p| last(p, n)).collect() };
     let apart = |names: &Vec<String>| (1..names.len()).all(|i| !names[..i].contains(&names[i]));
     Ok((1..deepest).map(named).find(apart).unwrap_or_else(|| named(deepest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_panics_on_damage_ends_with_2() {
+        if std::env::var_os("REPORT_PANICS").is_some() {
+            let _told = PanicTold::of(Path::new("a\u{1b}b"));
+            panic!("on purpose");
+        }
+        let test = ["report::tests::what_panics_on_damage_ends_with_2", "--exact", "--nocapture"];
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let out = again.args(test).env("REPORT_PANICS", "1").output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("error: a\\u{1b}b: a Parquet file in it is damaged"), "{said}");
+        // It holds no longer than it lives.
+        drop(PanicTold::of(Path::new("a")));
+        assert!(std::panic::catch_unwind(|| panic!("on purpose")).is_err());
+    }
 }

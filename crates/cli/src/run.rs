@@ -2,12 +2,13 @@
 
 use crate::args::{ClockArg, GroupArg, RunArgs};
 use crate::budget::{self, Budget};
+use crate::consent;
 use crate::draw::{counted, plots};
 use crate::escape::tell;
 use crate::expect;
 use crate::folder::ResultFolder;
 use crate::identity::run_id;
-use crate::load::load;
+use crate::load::{ReadScenario, load};
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
@@ -17,21 +18,28 @@ use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
-use result::{FlowSeries, Run, VariantResult, to_json};
+use result::{Clock, FlowSeries, Run, VariantResult, to_json};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
-    let (text, mut experiment) = load(&args.scenario, &args.set, args.allow_files)?;
-    experiment::choose(&mut experiment, &args.variant)
+    let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
+    experiment::choose(&mut loaded.experiment, &args.variant)
         .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
-    let expected = expect::read(&args.expect, &experiment)?;
     let order = order(args);
+    if order.clocks.contains(&Clock::Kernel) && !args.allow_tools {
+        let names: Vec<String> = loaded.experiment.variants.iter().map(|v| v.name.clone()).collect();
+        consent::ask(&loaded.programs(&args.set, &names)?, &loaded.source)?;
+    }
+    let ReadScenario { text, mut experiment, .. } = loaded;
+    let expected = expect::read(&args.expect, &experiment)?;
     let thinned = budget::thin(&mut experiment, &order);
     let budget = Budget::of(&experiment, &order);
-    budget.check()?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
+    budget.check(cores)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     // From here on nobody else writes there, and what is there stays until all of the new is on the disk.
     let held = ResultFolder::claim(&folder)?;
@@ -43,8 +51,6 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut warnings = experiment.warnings();
     warnings.extend(thinned);
     warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal } = work.play()?;

@@ -1,6 +1,7 @@
 //! `longfat shell`.
 
 use crate::args::ShellArgs;
+use crate::consent;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
@@ -18,12 +19,18 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
         return Err(CliProblem::Usage(text.into()));
     }
-    let (_, mut experiment) = load(&args.scenario, &args.set, args.allow_files)?;
+    let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
+    let experiment = &mut loaded.experiment;
     let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
-    let chosen = experiment::choose(&mut experiment, args.variant.as_slice());
+    let chosen = experiment::choose(experiment, args.variant.as_slice());
     chosen.map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
     let variant = experiment.variants.remove(0);
     let scenario = &variant.scenario;
+    // Without them only what was typed is started.
+    if args.flows && !args.allow_tools {
+        let chosen = [variant.name.clone()];
+        consent::ask(&loaded.programs(&args.set, &chosen)?, &loaded.source)?;
+    }
     if args.variant.is_none() && names.len() > 1 {
         tell!("longfat: variant {}; --variant chooses another: {}\n", variant.name, names[1..].join(", "));
     }
@@ -42,6 +49,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         command: args.command.clone(),
         serve,
         flows: args.flows,
+        user: args.user.clone(),
         writable: args.writable.clone(),
         notice: Some(&mut notice),
     };

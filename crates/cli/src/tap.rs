@@ -1,16 +1,17 @@
 //! Packets as captures, one file for each host.
 
 use crate::output::file_name;
-use crate::regular;
+use crate::regular::NewFile;
 use capture::PcapWriter;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;
 use sim::{Passage, SizeRefusal, Tap};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use transport::Segment;
 use units::Time;
 use wire::Encoder;
@@ -21,9 +22,17 @@ pub struct Folders<'a> {
     pub folder: &'a Path,
     /// Whether what left each stage is wanted too.
     pub stages: bool,
+    /// Files of a run on the kernel that are not whole yet.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab fills
+    begun: Mutex<Vec<NewFile>>,
 }
 
-impl Folders<'_> {
+impl<'a> Folders<'a> {
+    /// Captures below `folder`.
+    pub fn new(folder: &'a Path, stages: bool) -> Folders<'a> {
+        Folders { folder, stages, begun: Mutex::default() }
+    }
+
     /// The folder of the run with this label.
     pub fn of(&self, label: &str) -> PathBuf {
         self.folder.join(file_name(label))
@@ -38,7 +47,19 @@ impl CaptureSink for Folders<'_> {
 
     #[cfg(target_os = "linux")]
     fn on_kernel(&self, run: &Captured<'_>) -> io::Result<Option<lab::Captures>> {
-        captures(&self.of(run.label), &run.variant.scenario, self.stages).map(Some)
+        let files = captures(&self.of(run.label), &run.variant.scenario, self.stages)?;
+        let open = |files: &[NewFile]| files.iter().map(NewFile::file).collect::<io::Result<_>>();
+        let captures = lab::Captures { hosts: open(&files.0)?, stages: open(&files.1)? };
+        // What an ended run left half goes.
+        *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            files.0.into_iter().chain(files.1).collect();
+        Ok(Some(captures))
+    }
+
+    fn finished_on_kernel(&self) -> io::Result<()> {
+        let files =
+            std::mem::take(&mut *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        files.into_iter().try_for_each(NewFile::commit)
     }
 }
 
@@ -48,8 +69,8 @@ impl CaptureSink for Folders<'_> {
 /// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
 struct PcapTap {
     /// Empty where they are not wanted.
-    stages: BTreeMap<String, PcapWriter<BufWriter<File>>>,
-    files: Vec<PcapWriter<BufWriter<File>>>,
+    stages: BTreeMap<String, PcapWriter<NewFile>>,
+    files: Vec<PcapWriter<NewFile>>,
     encoder: Encoder,
     failed: Option<io::Error>,
 }
@@ -58,7 +79,7 @@ impl PcapTap {
     /// Creates `folder` and in it a file for each host.
     fn create(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<PcapTap> {
         fs::create_dir_all(folder)?;
-        let file = |name: &str| PcapWriter::new(BufWriter::new(create(folder, name)?));
+        let file = |name: &str| PcapWriter::new(create(folder, name)?);
         let names = if stages { stage_names(scenario) } else { Vec::new() };
         let stages = names.into_iter().map(|name| file(&name).map(|f| (name, f)));
         Ok(PcapTap {
@@ -112,7 +133,7 @@ impl CaptureTap for PcapTap {
             Some(e) => Err(e),
             None => {
                 let stages = self.stages.into_values();
-                self.files.into_iter().chain(stages).try_for_each(|f| f.finish().map(drop))
+                self.files.into_iter().chain(stages).try_for_each(|f| f.finish().and_then(NewFile::commit))
             }
         }
     }
@@ -129,19 +150,18 @@ fn stage_names(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-fn create(folder: &Path, name: &str) -> io::Result<File> {
-    regular::create(&folder.join(file_name(name) + ".pcap"))
+/// What is there stays until the new one is whole.
+fn create(folder: &Path, name: &str) -> io::Result<NewFile> {
+    NewFile::create(&folder.join(file_name(name) + ".pcap"))
 }
 
-/// The same files for a run on the kernel.
+/// The same files for a run on the kernel: of hosts, of stages.
 #[cfg(target_os = "linux")]
-fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<lab::Captures> {
+fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<(Vec<NewFile>, Vec<NewFile>)> {
     fs::create_dir_all(folder)?;
-    let files = |names: Vec<String>| -> io::Result<Vec<File>> {
+    let files = |names: Vec<String>| -> io::Result<Vec<NewFile>> {
         names.iter().map(|name| create(folder, name)).collect()
     };
-    Ok(lab::Captures {
-        hosts: files(scenario.hosts.iter().map(|h| h.name.clone()).collect())?,
-        stages: files(if stages { stage_names(scenario) } else { Vec::new() })?,
-    })
+    let hosts = files(scenario.hosts.iter().map(|h| h.name.clone()).collect())?;
+    Ok((hosts, files(if stages { stage_names(scenario) } else { Vec::new() })?))
 }

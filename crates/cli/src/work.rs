@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
         if keeps {
             self.kept.begin(self.args.resume)?;
         }
-        let folders = self.args.pcap.as_ref().map(|folder| Folders { folder, stages: self.args.pcap_stages });
+        let folders = self.args.pcap.as_ref().map(|folder| Folders::new(folder, self.args.pcap_stages));
         lab::catch_interrupts();
         let mut bar = RunsBar::new(!self.args.no_progress);
         let mut progress = |p: &Progress| {
@@ -101,6 +101,7 @@ impl<'a> Work<'a> {
         };
         let keep = |job: &_, outcome: &_| self.kept.keep(job, outcome);
         let hooks = Hooks {
+            user: self.args.user.as_deref(),
             progress: Some(&mut progress),
             captures: folders.as_ref().map(|f| f as &dyn CaptureSink),
             finished: keeps.then_some(&keep),

@@ -104,6 +104,44 @@ fn no_link_is_followed_and_no_pipe_waited_for() {
     assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
 }
 
+/// An old one stays until the new one is whole, and no link is followed.
+#[test]
+fn captures_and_diagnoses_are_replaced_whole() {
+    let place = place("whole");
+    let run = ["run", "small.toml", "--pcap", "p", "--force"];
+    assert_eq!(place.longfat(&run).status.code(), Some(0));
+    let capture = "p/default/a.pcap";
+    let old = place.read(capture);
+    // Ended while it writes: half a capture would be shorter.
+    let long = [&run[..], &["--set", "duration=1h"]].concat();
+    let mut child = place.command().args(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while !place.0.join("p/default/.a.pcap.longfat-new").exists() && begun.elapsed() < Duration::from_secs(20)
+    {
+        thread::sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(place.read(capture) == old, "the old capture stays");
+    assert_eq!(place.0.join("p/default").read_dir().unwrap().count(), 2, "nothing half is left");
+    fs::copy(place.0.join(capture), place.0.join("mine.pcap")).unwrap();
+    fs::remove_file(place.0.join(capture)).unwrap();
+    symlink("../../mine.pcap", place.0.join(capture)).unwrap();
+    let out = place.longfat(&run);
+    assert!(out.status.code() == Some(2) && stderr(&out).contains("symbolic link"), "{}", stderr(&out));
+    assert!(place.read("mine.pcap") == old, "where the link leads nothing changes");
+
+    let files = ["diagnosis.json", "flows.parquet", "packets.parquet"].map(|name| format!("d/{name}"));
+    assert_eq!(place.longfat(&["diagnose", "mine.pcap", "--out", "d"]).status.code(), Some(0));
+    let before = files.each_ref().map(|name| place.read(name));
+    for wrong in [&["small.toml"][..], &["mine.pcap", "--flow", "99"], &["none"]] {
+        let out = place.longfat(&[&["diagnose", "--out", "d"], wrong].concat());
+        assert_eq!(out.status.code(), Some(2), "{wrong:?}");
+        assert!(files.each_ref().map(|name| place.read(name)) == before, "{wrong:?}");
+    }
+    assert_eq!(place.0.join("d").read_dir().unwrap().count(), 3);
+}
+
 #[test]
 fn a_users_own_files_stay_and_nothing_else_does() {
     let place = place("own");

@@ -21,6 +21,16 @@ pub trait CaptureSink: Sync {
     /// As above.
     #[cfg(target_os = "linux")]
     fn on_kernel(&self, run: &Captured<'_>) -> io::Result<Option<lab::Captures>>;
+
+    /// The run on the kernel that files were last given for is over, and they are whole. Not called for one that failed or
+    /// was ended.
+    ///
+    /// # Errors
+    /// They cannot be kept; the run then fails with [`Failure::Capture`].
+    #[cfg(target_os = "linux")]
+    fn finished_on_kernel(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A run that is about to begin, as a [`CaptureSink`] sees it.
@@ -76,6 +86,8 @@ pub fn simulate(
 pub(crate) struct One<'a> {
     pub run: Captured<'a>,
     pub captures: Option<&'a dyn CaptureSink>,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab reads
+    pub user: Option<&'a str>,
 }
 
 impl One<'_> {
@@ -127,10 +139,14 @@ impl One<'_> {
             progress: Some(&mut watched),
             notice: Some(notice),
             pcap,
+            user: self.user,
             stop: Some(&stop),
         };
         match lab::run(&variant.name, &variant.scenario, options) {
-            Ok(outcome) => Ok(Ended::Done(Box::new(outcome))),
+            Ok(outcome) => {
+                self.captures.map_or(Ok(()), CaptureSink::finished_on_kernel).map_err(Failure::Capture)?;
+                Ok(Ended::Done(Box::new(outcome)))
+            }
             Err(lab::LabError::Stopped) => Ok(Ended::Stopped),
             Err(e) => Err(Failure::Lab(e)),
         }

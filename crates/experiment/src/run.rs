@@ -22,6 +22,8 @@ pub struct Hooks<'a> {
     /// Is told how far the runs are, ten times a second and after each, on the caller's thread. `Break` ends the
     /// experiment: runs that are under way end within moments and have no outcome, no other begins.
     pub progress: Option<&'a mut Watcher<'a>>,
+    /// Whom programs of flows run as on the kernel: `lab::LabOptions::user`.
+    pub user: Option<&'a str>,
     /// Takes captures; without it nothing is captured.
     pub captures: Option<&'a dyn CaptureSink>,
     /// Is given what each run yielded as soon as it is over, on the thread that ran it.
@@ -42,9 +44,9 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
         let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
         let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
         let todo: Vec<RunJob> = todo.collect();
-        let (captures, finished) = (hooks.captures, hooks.finished);
+        let (captures, finished, user) = (hooks.captures, hooks.finished, hooks.user);
         let player =
-            ClockPlayer { experiment, order, captures, finished, stop: &stop, told: Mutex::default() };
+            ClockPlayer { experiment, order, captures, user, finished, stop: &stop, told: Mutex::default() };
         let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
@@ -75,6 +77,7 @@ struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
     captures: Option<&'a dyn CaptureSink>,
+    user: Option<&'a str>,
     finished: Option<&'a FinishedRun<'a>>,
     /// Set when no more run is to begin and those under way are to end.
     stop: &'a AtomicBool,
@@ -126,6 +129,6 @@ impl ClockPlayer<'_> {
             let notice = Notice { variant: variant.name.clone(), text: text.into() };
             self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
-        One { run, captures: self.captures }.play(progress, &mut notice)
+        One { run, captures: self.captures, user: self.user }.play(progress, &mut notice)
     }
 }

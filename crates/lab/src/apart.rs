@@ -183,9 +183,10 @@ fn put_error(b: &mut Packer, error: &LabError) {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
         }
-        LabError::Command { name, source } => {
+        LabError::Command { name, source, .. } => {
             b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
         }
+        LabError::User(why) => b.texts(&["user", why]),
         LabError::Stopped => b.texts(&["stopped"]),
         LabError::Killed => b.texts(&["killed"]),
     }
@@ -208,8 +209,11 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
         }
         "command" => {
             let name = t.next()?;
-            LabError::Command { name, source: io::Error::from_raw_os_error(t.next()?.parse().ok()?) }
+            let source = io::Error::from_raw_os_error(t.next()?.parse().ok()?);
+            // Only root's programs have one.
+            LabError::Command { name, source, hint: None }
         }
+        "user" => LabError::User(t.next()?),
         "stopped" => LabError::Stopped,
         _ => LabError::Killed,
     })

@@ -49,7 +49,11 @@ pub enum LabError {
         name: String,
         /// What the kernel said; "not found" where no folder of `PATH` has it.
         source: io::Error,
+        /// What would do.
+        hint: Option<String>,
     },
+    /// Programs cannot run as whom they were to.
+    User(String),
     /// The caller wanted it stopped.
     Stopped,
     /// The process or a thread that ran the lab ended before its time.
@@ -77,6 +81,10 @@ impl LabError {
     }
 }
 
+fn in_brackets(hint: &Option<String>) -> String {
+    hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"))
+}
+
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -87,10 +95,13 @@ impl fmt::Display for LabError {
             }
             LabError::Program { flow, what } => write!(f, "flow {flow}: {what}"),
             LabError::System { what, source } => write!(f, "{what}: {source}"),
-            LabError::Command { name, .. } if self.command_code() == Some(127) => {
-                write!(f, "{name}: command not found")
+            LabError::Command { name, hint, .. } if self.command_code() == Some(127) => {
+                write!(f, "{name}: command not found{}", in_brackets(hint))
             }
-            LabError::Command { name, source } => write!(f, "{name}: cannot be run: {source}"),
+            LabError::Command { name, source, hint } => {
+                write!(f, "{name}: cannot be run: {source}{}", in_brackets(hint))
+            }
+            LabError::User(why) => f.write_str(why),
             LabError::Stopped => f.write_str("stopped"),
             LabError::Killed => f.write_str("the lab's process was killed"),
         }

@@ -5,18 +5,14 @@
 //! descendant along when the program ends, when [`Running`] is dropped, or when this process is
 //! gone, however that happened. Its files, its directory and its terminal are the caller's.
 //!
-//! | started | the program runs as |
-//! |---|---|
-//! | with sudo | the user who called sudo |
-//! | as root | root without any capability |
-//! | as a user | that user |
-//!
-//! Nothing it starts can gain privileges again (`no_new_privs`, an empty bounding set): sudo, su
-//! and the like do not work inside.
+//! Whom it runs as says [`crate::identity`]. Nothing it starts can gain privileges again (`no_new_privs`, an empty
+//! bounding set): sudo, su and the like do not work inside. What the kernel refuses it besides: `sys/guard.rs`.
 
 use crate::LabError;
-use crate::sys::{self, CONTINUE, LaunchStep, Orders, STOPPED, UserAccount, Wait};
+use crate::identity::{Author, Gifts, Identity, users_shell};
+use crate::sys::{self, CONTINUE, Confinement, LaunchStep, MountStep, Orders, STOPPED, Wait};
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -35,7 +31,11 @@ pub(crate) struct Launch<'a> {
     pub argv: &'a [OsString],
     /// Variables besides those of this process.
     pub env: &'a [(OsString, OsString)],
-    /// Folders that it may write to besides the usual, where it is root's.
+    /// Whom it runs as.
+    pub identity: &'a Identity,
+    /// Who wants it run.
+    pub author: Author,
+    /// Folders that it may write to besides the usual, where it is confined.
     pub writable: &'a [PathBuf],
     /// Where its input and output go.
     pub output: Output,
@@ -80,8 +80,14 @@ impl Launch<'_> {
     /// # Errors
     /// [`LabError::Command`] where the program is not found or cannot be run.
     pub(crate) fn start(self) -> Result<Running, LabError> {
-        let user = User::own();
-        let env = self.environment(&user);
+        let folder = std::env::current_dir().map_err(LabError::system("the current folder"))?;
+        let identity = self.identity;
+        let gifts = identity.gifts(self.author, &folder, self.writable).map_err(|e| LabError::System {
+            what: format!("giving {} to a command's user", e.path.display()),
+            source: io::Error::other(e.why),
+        })?;
+        let mounts = gifts.map(|gifts| Mounts::new(gifts, &folder)).transpose()?;
+        let env = self.environment(mounts.as_ref().and_then(|m| m.home.as_deref()));
         let path = env.get(OsStr::new("PATH")).map_or(OsStr::new("/usr/bin:/bin"), OsString::as_os_str);
         let program = self.argv.first().map_or(OsStr::new(""), OsString::as_os_str);
         let paths = texts(candidates(program, path))?;
@@ -92,7 +98,7 @@ impl Launch<'_> {
             let pair = [key.as_bytes(), b"=", value.as_bytes()].concat();
             OsString::from_vec(pair)
         }))?;
-        let maps = user.own_name.map(|(uid, gid)| [format!("{uid} 0 1"), format!("{gid} 0 1")]);
+        let maps = identity.own_name.map(|(uid, gid)| [format!("{uid} 0 1"), format!("{gid} 0 1")]);
 
         let failed = || LabError::system("starting a command");
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed())?;
@@ -105,18 +111,15 @@ impl Launch<'_> {
         };
         let (lifeline, theirs) = sys::socket_pair().map_err(failed())?;
         let (reading, writing) = sys::pipe().map_err(failed())?;
-        let folder = std::env::current_dir().map_err(LabError::system("the current folder"))?;
-        let writable = user.is_root().then(|| texts(writable(&folder, self.writable))).transpose()?;
-        let writable = writable.as_deref().map(|list| list.iter().map(|t| t.as_ptr()).collect::<Vec<_>>());
-        let folder = texts([folder.into_os_string()])?;
         let orders = Orders {
-            confined: writable.as_deref().map(|list| (list, folder[0].as_ptr())),
+            confined: mounts.as_ref().map(Mounts::confinement),
+            calls: sys::filter(),
             network: self.namespace.as_raw_fd(),
             stdio,
             lifeline: theirs.as_raw_fd(),
             errors: writing.as_raw_fd(),
             hosts_file: self.hosts_file.as_bytes(),
-            account: user.account.as_ref(),
+            account: identity.account.as_ref(),
             own_name: maps.as_ref().map(|m| [m[0].as_bytes(), m[1].as_bytes()]),
             own_session: !inherits,
             foreground: inherits && sys::Foreground::of(io::stdin().as_fd()).is_some(),
@@ -131,17 +134,25 @@ impl Launch<'_> {
         let running = Running { pid, lifeline, ended: None };
         let mut report = [0; 8];
         match File::from(reading).read_exact(&mut report) {
-            Ok(()) => Err(explain(program, LaunchStep::decode(report))),
+            Ok(()) => Err(explain(program, &paths, identity, LaunchStep::decode(report))),
             // Closed without a word: the command runs.
             Err(_) => Ok(running),
         }
     }
 
-    fn environment(&self, user: &User) -> BTreeMap<OsString, OsString> {
-        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        if let Some(who) = &user.account {
-            env.insert("HOME".into(), who.home.clone());
-            env.insert("SHELL".into(), who.shell.clone());
+    /// A confined program of a scenario's is told only what it needs: variables hold keys and passwords.
+    fn environment(&self, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
+        let all = self.author == Author::User || !self.identity.confined;
+        let plain = |key: &OsStr| {
+            let key = key.to_string_lossy();
+            ["PATH", "LANG", "TERM", "TZ"].contains(&&*key) || key.starts_with("LC_")
+        };
+        let mut env: BTreeMap<OsString, OsString> =
+            std::env::vars_os().filter(|(key, _)| all || plain(key)).collect();
+        if let Some(who) = &self.identity.account {
+            let home = home.map_or_else(|| who.home.clone(), |home| home.into());
+            env.insert("HOME".into(), home);
+            env.insert("SHELL".into(), users_shell(self.identity));
             env.insert("USER".into(), who.name.clone());
             env.insert("LOGNAME".into(), who.name.clone());
         }
@@ -150,76 +161,77 @@ impl Launch<'_> {
     }
 }
 
-/// Whom a command runs as.
-struct User {
-    /// The one who called sudo.
-    account: Option<UserAccount>,
-    /// User and group outside of the lab's user namespace.
-    own_name: Option<(u32, u32)>,
+/// What a confined command is to see, laid out for [`Orders`].
+struct Mounts {
+    steps: Vec<MountStep>,
+    writable: Vec<*const libc::c_char>,
+    home: Option<PathBuf>,
+    /// What the pointers are to.
+    folder: CString,
+    spare: CString,
+    _texts: Vec<CString>,
+    _gifts: Gifts,
 }
 
-/// Where root's commands may write: in the current folder, their home, `/tmp`, and what is named. Not in all of the
-/// machine, where one of these is `/`.
-fn writable(folder: &Path, named: &[PathBuf]) -> Vec<OsString> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let usual = [folder.into(), "/tmp".into(), "/var/tmp".into()].into_iter().chain(home);
-    let all = usual.chain(named.iter().map(|path| folder.join(path)));
-    all.filter(|path: &PathBuf| path.is_dir() && path.parent().is_some())
-        .map(PathBuf::into_os_string)
-        .collect()
-}
-
-impl User {
-    /// Commands are root's own, without capabilities.
-    fn is_root(&self) -> bool {
-        self.account.is_none() && self.own_name.is_none() && sys::effective_ids().0 == 0
+impl Mounts {
+    fn new(gifts: Gifts, folder: &Path) -> Result<Mounts, LabError> {
+        let mut kept: Vec<CString> = Vec::new();
+        // The text stays where it is when the list grows.
+        let mut keep = |text: &OsStr| -> Result<*const libc::c_char, LabError> {
+            kept.extend(texts([text.into()])?);
+            Ok(kept.last().map_or(std::ptr::null(), |text| text.as_ptr()))
+        };
+        let (mut steps, mut writable) = (Vec::new(), Vec::new());
+        let mut made: BTreeSet<&Path> = BTreeSet::new();
+        for (path, options) in &gifts.covers {
+            let (at, options) = (keep(path.as_os_str())?, keep(options.as_ref())?);
+            if gifts.home.as_ref() == Some(path) {
+                writable.push(at);
+                steps.push((depth(path), MountStep::Home(at, options)));
+            } else {
+                steps.push((depth(path), MountStep::Cover(at, options)));
+            }
+        }
+        for gift in &gifts.folders {
+            // Where something covers the folders around it, they are made anew.
+            let covered = |path: &&Path| {
+                gifts.covers.iter().any(|(cover, _)| *path != cover && path.starts_with(cover))
+            };
+            for path in gift.path.ancestors().filter(covered) {
+                if made.insert(path) {
+                    steps.push((depth(path), MountStep::Folder(keep(path.as_os_str())?)));
+                }
+            }
+            let at = keep(gift.path.as_os_str())?;
+            writable.push(at);
+            steps.push((depth(&gift.path), MountStep::Given(at, gift.tree.as_raw_fd())));
+        }
+        // What is around before what is in it; a folder before what is mounted there.
+        steps.sort_by_key(|(depth, step)| (*depth, matches!(step, MountStep::Given(..))));
+        let spare = gifts.home.clone().unwrap_or_else(|| "/tmp".into());
+        Ok(Mounts {
+            steps: steps.into_iter().map(|(_, step)| step).collect(),
+            writable,
+            home: gifts.home.clone(),
+            folder: text(folder.into())?,
+            spare: text(spare.into_os_string())?,
+            _texts: kept,
+            _gifts: gifts,
+        })
     }
 
-    fn own() -> User {
-        let outside = outside_ids();
-        User {
-            account: if outside.is_none() && sys::effective_ids().0 == 0 { sudo_user() } else { None },
-            own_name: outside,
+    fn confinement(&self) -> Confinement<'_> {
+        Confinement {
+            steps: &self.steps,
+            folder: self.folder.as_ptr(),
+            spare: self.spare.as_ptr(),
+            writable: &self.writable,
         }
     }
 }
 
-/// The user who called sudo, where that is how this process became root.
-fn sudo_user() -> Option<UserAccount> {
-    let id = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let (uid, gid) = (id("SUDO_UID")?, id("SUDO_GID")?);
-    if uid == 0 {
-        return None;
-    }
-    // A user the machine does not know has no home and no other groups.
-    let nameless = || UserAccount {
-        uid,
-        gid,
-        groups: vec![gid],
-        name: uid.to_string().into(),
-        home: "/".into(),
-        shell: "/bin/sh".into(),
-    };
-    Some(sys::account(uid, gid).unwrap_or_else(nameless))
-}
-
-/// In a user namespace of one user (ours): the ids outside that its root stands for.
-fn outside_ids() -> Option<(u32, u32)> {
-    let only = |file: &str| {
-        let map = std::fs::read_to_string(file).ok()?;
-        let numbers: Vec<u32> = map.split_whitespace().map_while(|n| n.parse().ok()).collect();
-        match numbers[..] {
-            [0, outside, 1] if outside != 0 => Some(outside),
-            _ => None,
-        }
-    };
-    Some((only("/proc/self/uid_map")?, only("/proc/self/gid_map")?))
-}
-
-/// The shell of whoever commands run as; `/bin/sh` where none is known.
-pub(crate) fn users_shell() -> OsString {
-    let shell = User::own().account.map(|a| a.shell).or_else(|| std::env::var_os("SHELL"));
-    shell.filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/sh".into())
+fn depth(path: &Path) -> usize {
+    path.components().count()
 }
 
 /// The files a name may stand for.
@@ -234,10 +246,11 @@ fn candidates(program: &OsStr, path: &OsStr) -> Vec<OsString> {
     std::env::split_paths(path).map(|dir| dir.join(program).into_os_string()).collect()
 }
 
+fn text(s: OsString) -> Result<CString, LabError> {
+    CString::new(s.into_vec()).map_err(|e| LabError::system("a command's argument")(e.into()))
+}
+
 fn texts(all: impl IntoIterator<Item = OsString>) -> Result<Vec<CString>, LabError> {
-    let text = |s: OsString| {
-        CString::new(s.into_vec()).map_err(|e| LabError::system("a command's argument")(e.into()))
-    };
     all.into_iter().map(text).collect()
 }
 
@@ -245,13 +258,26 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
     texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn explain(program: &OsStr, (step, source): (LaunchStep, io::Error)) -> LabError {
+fn explain(
+    program: &OsStr,
+    tried: &[CString],
+    identity: &Identity,
+    (step, source): (LaunchStep, io::Error),
+) -> LabError {
     let what = match step {
-        LaunchStep::Exec => return LabError::Command { name: program.to_string_lossy().into(), source },
+        LaunchStep::Exec => {
+            // It may be where root alone comes to.
+            let there = |path: &CString| Path::new(OsStr::from_bytes(path.as_bytes())).is_file();
+            let hint = identity.account.as_ref().filter(|_| identity.unasked && tried.iter().any(there));
+            let hint = hint
+                .map(|who| format!("as {}; --user root for what only root may reach", who.name.display()));
+            return LabError::Command { name: program.to_string_lossy().into(), source, hint };
+        }
         LaunchStep::Network => "a command's network namespace",
         LaunchStep::Mounts => "a command's mount namespace",
         LaunchStep::HostNames => "giving a command the hosts' names (/etc/hosts, through a tmpfs)",
         LaunchStep::Descriptors => "a command's input and output",
+        LaunchStep::Guard => "a command's seccomp filter and Landlock rules",
         LaunchStep::Privileges => "dropping a command's privileges",
         LaunchStep::Fork => "starting a command",
     };
@@ -332,11 +358,21 @@ mod tests {
 
     #[test]
     fn a_missing_command_is_named() {
-        let e = explain("pingg".as_ref(), (LaunchStep::Exec, io::Error::from_raw_os_error(libc::ENOENT)));
+        let me = Identity { account: None, own_name: None, confined: false, unasked: false };
+        let e = explain(
+            "pingg".as_ref(),
+            &[],
+            &me,
+            (LaunchStep::Exec, io::Error::from_raw_os_error(libc::ENOENT)),
+        );
         assert_eq!(e.to_string(), "pingg: command not found");
         assert_eq!(e.command_code(), Some(127));
-        let e =
-            explain("/etc/hosts".as_ref(), (LaunchStep::Exec, io::Error::from_raw_os_error(libc::EACCES)));
+        let e = explain(
+            "/etc/hosts".as_ref(),
+            &[],
+            &me,
+            (LaunchStep::Exec, io::Error::from_raw_os_error(libc::EACCES)),
+        );
         assert_eq!(e.command_code(), Some(126));
     }
 }

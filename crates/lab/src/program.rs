@@ -1,6 +1,7 @@
 //! The programs of a flow: their command lines, and one that runs with what it says.
 
 use crate::LabError;
+use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::{address, is_restricted};
 use crate::plan::PlannedFlow;
@@ -132,6 +133,7 @@ impl RunningProgram {
     pub fn start(
         namespace: BorrowedFd<'_>,
         hosts_file: &str,
+        identity: &Identity,
         command: &[String],
     ) -> Result<RunningProgram, LabError> {
         let name = command.first().cloned().unwrap_or_default();
@@ -141,8 +143,10 @@ impl RunningProgram {
         let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let output = Output::Split { stdout: nowhere.into(), stderr: writing };
-        let running =
-            Launch { namespace, hosts_file, argv: &argv, env: &[], writable: &[], output }.start()?;
+        let author = Author::Scenario;
+        let launch =
+            Launch { namespace, hosts_file, argv: &argv, env: &[], identity, author, writable: &[], output };
+        let running = launch.start()?;
         Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, told: false })
     }
 

@@ -8,6 +8,7 @@ use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
+use crate::identity::Identity;
 use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
@@ -34,6 +35,9 @@ pub struct LabOptions<'a> {
     pub notice: Option<&'a mut dyn FnMut(&str)>,
     /// Files for what passes.
     pub pcap: Option<Captures>,
+    /// Whom programs of flows run as: a name or number of a user, perhaps `:` and a group's number; default: whoever called
+    /// sudo, else `nobody` where root runs them.
+    pub user: Option<&'a str>,
     /// Ends the run with [`LabError::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -58,7 +62,7 @@ impl Drop for StopGuard<'_> {
 /// # Errors
 /// Missing permissions, what the kernel cannot do, failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
-    let LabOptions { seed, only_flow, progress, notice, pcap, stop } = options;
+    let LabOptions { seed, only_flow, progress, notice, pcap, user, stop } = options;
     // Held until the end, also by a process of its own.
     let controls = Controls::load(&wishes(scenario, only_flow))?;
     let plan = FlowPlan::new(scenario, only_flow, &controls)?;
@@ -71,10 +75,13 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    if user.is_some() {
+        Identity::of(user)?;
+    }
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
     network::departures(scenario).iter().for_each(|text| notice(text));
-    let job = LabJob { variant, scenario, plan, only_flow, seed, pcap };
+    let job = LabJob { variant, scenario, plan, only_flow, seed, user, pcap };
     if sys::may_build() {
         return job.run(halt, progress, notice);
     }
@@ -109,6 +116,7 @@ struct LabJob<'a> {
     plan: FlowPlan,
     only_flow: Option<usize>,
     seed: u64,
+    user: Option<&'a str>,
     pcap: Option<Captures>,
 }
 
@@ -119,10 +127,10 @@ impl LabJob<'_> {
         progress: &mut dyn FnMut(Time),
         notice: &mut dyn FnMut(&str),
     ) -> Result<Outcome, LabError> {
-        let LabJob { variant, scenario, plan, only_flow, seed, pcap } = self;
+        let LabJob { variant, scenario, plan, only_flow, seed, user, pcap } = self;
         let plan = &plan;
         let network = LabNetwork::build(scenario)?;
-        let tools = Tools::prepare(scenario, plan, &network)?;
+        let tools = Tools::prepare(scenario, plan, &network, Identity::of(user)?)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
         let (stop, crew) = (AtomicBool::new(false), Crew::new());

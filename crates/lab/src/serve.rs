@@ -1,6 +1,7 @@
 //! Commands in the background of a shell: started before it, killed after it.
 
 use crate::LabError;
+use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::LabNetwork;
 use crate::shell::{Serve, Tell};
@@ -42,6 +43,7 @@ impl Servers {
         serve: &[Serve],
         network: &LabNetwork,
         names: &str,
+        identity: &Identity,
         writable: &[PathBuf],
     ) -> Result<Servers, LabError> {
         let before = match serve.is_empty() {
@@ -50,7 +52,7 @@ impl Servers {
         };
         let list = serve
             .iter()
-            .map(|s| ServedCommand::start(s, network, names, writable))
+            .map(|s| ServedCommand::start(s, network, names, identity, writable))
             .collect::<Result<_, _>>()?;
         Ok(Servers { list, before })
     }
@@ -94,6 +96,7 @@ impl ServedCommand {
         serve: &Serve,
         network: &LabNetwork,
         names: &str,
+        identity: &Identity,
         writable: &[PathBuf],
     ) -> Result<ServedCommand, LabError> {
         let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
@@ -102,6 +105,8 @@ impl ServedCommand {
             hosts_file: names,
             argv: &serve.command,
             env: &[],
+            identity,
+            author: Author::User,
             writable,
             output: Output::Capture(writing),
         };

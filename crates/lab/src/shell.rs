@@ -10,7 +10,8 @@ use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
-use crate::launch::{CommandNews, Launch, Output, Running, users_shell};
+use crate::identity::{Author, Identity, users_shell};
+use crate::launch::{CommandNews, Launch, Output, Running};
 use crate::network::{self, LabNetwork};
 use crate::plan::FlowPlan;
 use crate::run::{LEAD, StopGuard};
@@ -42,6 +43,9 @@ pub struct ShellOptions<'a> {
     pub serve: Vec<Serve>,
     /// Also plays the scenario's flows, once, for the scenario's duration.
     pub flows: bool,
+    /// Whom commands run as: a name or number of a user, perhaps `:` and a group's number; default: whoever called sudo,
+    /// else `nobody` where root runs them.
+    pub user: Option<String>,
     /// Folders that commands may write to besides the usual, where root runs them.
     pub writable: Vec<PathBuf>,
     /// Is told what a user may want to know: servers that failed, settings that had to give way.
@@ -79,11 +83,14 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
-    let ShellOptions { seed, host, command, serve, notice, flows, writable } = options;
+    let ShellOptions { seed, host, command, serve, notice, flows, user, writable } = options;
     let notice: &mut dyn FnMut(&str) = match notice {
         Some(notice) => notice,
         None => &mut |_| (),
     };
+    if user.is_some() {
+        Identity::of(user.as_deref())?;
+    }
     let nothing = Controls::default();
     // Held until the end. Where no flow is played the programs can do with another.
     let controls = match Controls::load(&wishes(&scenario, None)) {
@@ -113,6 +120,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
         host,
         command,
         serve,
+        user,
         writable,
     };
     let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
@@ -158,6 +166,7 @@ struct ShellJob<'a> {
     host: usize,
     command: Vec<OsString>,
     serve: Vec<Serve>,
+    user: Option<String>,
     writable: Vec<PathBuf>,
 }
 
@@ -166,7 +175,9 @@ impl ShellJob<'_> {
         let network = LabNetwork::build(self.scenario)?;
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
-        let tools = Tools::prepare(self.scenario, self.plan, &network)?;
+        let identity = Identity::of(self.user.as_deref())?;
+        let tools = Tools::prepare(self.scenario, self.plan, &network, identity.clone())?;
+        let identity = self.own_identity(identity, tell)?;
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
@@ -179,11 +190,12 @@ impl ShellJob<'_> {
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
-            let mut servers = Servers::start(&self.serve, &network, &names, &self.writable)?;
+            let mut servers = Servers::start(&self.serve, &network, &names, &identity, &self.writable)?;
             servers.await_listening(&network, tell);
             // Before the clock starts, what comes in waits.
             thread::sleep(clock.until(Time::ZERO));
-            let done = self.foreground(&network, &names, &mut servers, tell, &|| !engine.is_finished());
+            let done =
+                self.foreground(&network, &names, &identity, &mut servers, tell, &|| !engine.is_finished());
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
@@ -196,6 +208,24 @@ impl ShellJob<'_> {
             engine.join().unwrap_or(Err(LabError::Killed))?;
             done
         })
+    }
+
+    /// Whom what was typed runs as. It is to write into the current folder as ever: where that cannot be given to another
+    /// user, it runs as root.
+    fn own_identity(&self, identity: Identity, tell: &mut dyn FnMut(Tell)) -> Result<Identity, LabError> {
+        let folder = std::env::current_dir().map_err(LabError::system("the current folder"))?;
+        match identity.gifts(Author::User, &folder, &self.writable) {
+            Err(e) if identity.unasked => {
+                tell(Tell::Notice(&format!(
+                    "programs run as root without capabilities, and read what root may: {} cannot be given to another user \
+                     ({}); --user nobody runs them as nobody all the same, from a folder where nobody may write",
+                    e.path.display(),
+                    e.why
+                )));
+                Ok(identity.as_root())
+            }
+            _ => Ok(identity),
+        }
     }
 
     fn set_defaults(&self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) -> Result<(), LabError> {
@@ -218,6 +248,7 @@ impl ShellJob<'_> {
         &self,
         network: &LabNetwork,
         names: &str,
+        identity: &Identity,
         servers: &mut Servers,
         tell: &mut dyn FnMut(Tell),
         alive: &dyn Fn() -> bool,
@@ -228,7 +259,7 @@ impl ShellJob<'_> {
             vec![hint("LONGFAT_HOST", name.clone()), hint("LONGFAT_SCENARIO", self.scenario.name.clone())];
         let mut command = self.command.clone();
         if command.is_empty() {
-            command.push(users_shell());
+            command.push(users_shell(identity));
             env.push(hint("PS1", format!("[longfat {name}] $ ")));
             // Debian's bashrc replaces the prompt, and shows this in it.
             env.push(hint("debian_chroot", format!("longfat {name}")));
@@ -240,6 +271,8 @@ impl ShellJob<'_> {
             hosts_file: names,
             argv: &command,
             env: &env,
+            identity,
+            author: Author::User,
             writable: &self.writable,
             output: Output::Inherit,
         };

@@ -6,12 +6,17 @@
 #![allow(unsafe_code)]
 
 mod confine;
+mod guard;
 mod init;
 mod interrupt;
+mod mapped;
 mod process;
 
+pub use confine::{Confinement, MountStep};
+pub use guard::{filter, filters_calls, landlock_version};
 pub use init::{CONTINUE, LaunchStep, Orders, STOPPED};
 pub use interrupt::{catch_interrupts, interrupted};
+pub use mapped::{folder_for, is_read_only};
 pub use process::*;
 
 use std::fs::File;
@@ -66,12 +71,17 @@ pub fn own_network() -> io::Result<OwnedFd> {
     File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
 }
 
+/// The calling process (single-threaded) enters a user namespace of its own, in which nobody has a name yet.
+pub fn enter_new_user_unmapped() -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(drop)
+}
+
 /// The calling process (single-threaded) becomes root of a user namespace of its own.
 pub fn enter_new_user() -> io::Result<()> {
     // SAFETY: these take no pointers and cannot fail.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: takes no pointers.
-    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    enter_new_user_unmapped()?;
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))

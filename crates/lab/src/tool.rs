@@ -14,6 +14,7 @@ use crate::clock::WallClock;
 use crate::datagrams::Datagrams;
 use crate::diag::{Diag, Sock};
 use crate::host::HostReport;
+use crate::identity::Identity;
 use crate::network::{LabNetwork, default_congestion_control, hosts_file, is_restricted, route_control};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::program::{RunningProgram, commands, exists};
@@ -51,6 +52,7 @@ pub struct Tools<'a> {
     plan: &'a FlowPlan,
     network: &'a LabNetwork,
     hosts_file: String,
+    identity: Identity,
     hosts: BTreeMap<usize, Diag>,
     players: Vec<Player>,
     notices: Vec<String>,
@@ -120,12 +122,14 @@ impl<'a> Tools<'a> {
         scenario: &'a Scenario,
         plan: &'a FlowPlan,
         network: &'a LabNetwork,
+        identity: Identity,
     ) -> Result<Option<Tools<'a>>, LabError> {
         let mut this = Tools {
             scenario,
             plan,
             network,
             hosts_file: hosts_file(scenario),
+            identity,
             hosts: BTreeMap::new(),
             players: Vec::new(),
             notices: Vec::new(),
@@ -198,7 +202,7 @@ impl<'a> Tools<'a> {
         };
         let before = self.sockets(flow.to).map(listening)?;
         let namespace = self.network.namespaces[flow.to].as_fd();
-        let mut server = RunningProgram::start(namespace, &self.hosts_file, command)?;
+        let mut server = RunningProgram::start(namespace, &self.hosts_file, &self.identity, command)?;
         for _ in 0..PATIENCE {
             if self.sockets(flow.to).map(listening)? > before {
                 return Ok(server);
@@ -255,7 +259,7 @@ impl<'a> Tools<'a> {
             if !p.started && flow.start <= now {
                 p.started = true;
                 let namespace = self.network.namespaces[flow.from].as_fd();
-                match RunningProgram::start(namespace, &self.hosts_file, &p.command) {
+                match RunningProgram::start(namespace, &self.hosts_file, &self.identity, &p.command) {
                     Ok(program) => p.client = Some(program),
                     Err(e) => self.notices.push(format!("flow {}: {e}", flow.name)),
                 }

@@ -6,6 +6,8 @@ use scenario::{Experiment, Scenario};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -177,66 +179,163 @@ fn commands_have_no_privileges_and_no_way_back() {
     assert!(text.lines().any(|l| l == "tun0"), "{text}");
 }
 
-/// What a command of root's must not do to the machine, each a line of shell that prints nothing where it fails.
-const ESCAPES: &[&str] = &[
-    ": >> /proc/sys/kernel/core_pattern",
-    ": >> /proc/sys/vm/drop_caches",
-    ": >> /proc/sysrq-trigger",
-    "cat /proc/kcore | head -c 1 | grep -q .",
-    "cat /proc/kmsg | head -c 1 | grep -q .",
-    ": >> /dev/kmsg",
-    "head -c 1 /dev/kmsg | grep -q .",
-    "head -c 1 /dev/mem | grep -q .",
-    "ls /dev/?d? /dev/vd? /dev/nvme* 2>/dev/null | grep -q .",
-    "touch /etc/escaped",
-    ": >> /etc/passwd",
-    ": >> /etc/hosts",
-    "touch /usr/local/bin/escaped",
-    "touch /run/escaped",
-    "touch /var/lib/escaped",
-    "mkdir /sys/fs/cgroup/escaped",
-    ": >> /sys/fs/cgroup/cgroup.subtree_control",
-    ": >> /sys/fs/cgroup/cgroup.procs",
-    ": >> /sys/kernel/mm/transparent_hugepage/enabled",
-    "mount -t tmpfs none /mnt",
-    "mount -o remount,rw /",
-    "umount /proc",
-    "unshare -m true",
-    "nsenter --mount=/proc/1/ns/mnt true",
-    "chroot / true",
-    "mknod /tmp/escaped-disk b 254 0",
-    "ip link add escaped type dummy",
-    "kill -0 $PARENT",
-    "hostname escaped",
-    "date -s 2001-01-01",
-    "touch /proc/self/root/etc/escaped",
-    "modprobe dummy",
-];
+/// Ways out, a line of shell each.
+const ESCAPES: &str = include_str!("escapes.txt");
+/// What begins the lines of what is only kept from others than root.
+const ROOT_READS: &str = "root reads: ";
 
-#[test]
-fn roots_commands_touch_nothing_of_the_machine() {
-    // In a user namespace the machine protects itself by its users.
-    if fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) != 0)
-        || std::env::var_os("SUDO_UID").is_some()
-    {
-        eprintln!("SKIPPED, this needs root without sudo");
-        return;
+/// A file and a service that root alone may use, where programs may not write.
+struct Secrets {
+    file: PathBuf,
+    socket: PathBuf,
+    _service: UnixListener,
+}
+
+impl Secrets {
+    /// `None` where this process may make none.
+    fn new() -> Option<Secrets> {
+        let own = |folder: &str| PathBuf::from(format!("{folder}/longfat-test-{}", std::process::id()));
+        let (file, socket) = (own("/var/lib"), own("/run"));
+        let _ = (fs::remove_file(&file), fs::remove_file(&socket));
+        fs::write(&file, "secret").ok()?;
+        let service = UnixListener::bind(&socket).ok()?;
+        for path in [&file, &socket] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).ok()?;
+        }
+        Some(Secrets { file, socket, _service: service })
     }
-    let said = Said::new("escapes");
-    let tries = ESCAPES.iter().map(|line| format!("( {line} ) > /dev/null 2>&1 && echo 'escaped: {line}'\n"));
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        let _ = (fs::remove_file(&self.file), fs::remove_file(&self.socket));
+    }
+}
+
+/// Tries all ways out; those that were found, and what the last line of the script says.
+fn try_escapes(user: Option<&str>, said: &Said, secrets: [String; 3]) -> Option<(Vec<String>, String)> {
+    let lines = ESCAPES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let tries = lines.map(|line| {
+        let command = line.strip_prefix(ROOT_READS).unwrap_or(line);
+        format!("( {command} ) > /dev/null 2>&1 && cat <<'EOF'\nescaped: {line}\nEOF\n")
+    });
+    let [secret, service, parent] = secrets;
+    let given = format!("exec 2>&1; export SECRET={secret} SERVICE={service} PARENT={parent}\n");
     let allowed = "for at in . /tmp /var/tmp \"$HOME\" /dev/shm; do f=$at/longfat-writable-$$; \
                    echo x > $f && rm $f && echo \"writable: $at\"; done; echo x > /dev/null && head -c 1 /dev/urandom \
-                   | wc -c; echo done\n";
-    let script: String = tries.chain([allowed.to_string()]).collect();
-    let script = script.replace("$PARENT", &std::process::id().to_string());
-    let Some(_) = run(&format!("exec > {} 2>&1\n{script}", said.path())) else { return };
+                   | wc -c; echo \"user $(id -u) home $HOME\"\n";
+    let script: String = [given].into_iter().chain(tries).chain([allowed.to_string()]).collect();
+    // What is read from a pipe needs no file that the program's user may read.
+    let command = sh(&format!("{{ {script}\n}} > {}", said.path()));
+    let options = ShellOptions { command, user: user.map(String::from), ..ShellOptions::default() };
+    shell(options)?.expect("the command runs");
     let text = said.text();
-    let escaped: Vec<&str> = text.lines().filter(|l| l.starts_with("escaped")).collect();
-    assert!(escaped.is_empty(), "{escaped:#?}");
-    for at in [".", "/tmp", "/var/tmp", "/dev/shm"] {
-        assert!(text.lines().any(|l| l == format!("writable: {at}")), "{at}: {text}");
+    let escaped = text.lines().filter_map(|l| l.strip_prefix("escaped: ")).map(String::from).collect();
+    Some((escaped, text))
+}
+
+/// Root's programs, as nobody, as root, as whoever called sudo; a user's, in a user namespace.
+#[test]
+fn programs_do_nothing_to_the_machine_whoever_runs_them() {
+    if let Some(path) = std::env::var_os("LAB_ESCAPES") {
+        // A process of its own: what became of it says the file.
+        let said = Said(PathBuf::from(path));
+        let secrets = std::env::var("LAB_SECRETS").expect("set beside it");
+        let secrets: Vec<String> = secrets.split(':').map(String::from).collect();
+        let found = try_escapes(None, &said, secrets.try_into().expect("three"));
+        if found.is_none() {
+            fs::write(&said.0, "skipped\n").expect("a file");
+        }
+        std::mem::forget(said);
+        return;
     }
-    assert!(text.ends_with("1\ndone\n"), "{text}");
+    let _alone = alone();
+    let Some(secrets) = Secrets::new() else { return eprintln!("SKIPPED, this needs root") };
+    let parent = std::process::id().to_string();
+    let paths = [secrets.file.display().to_string(), secrets.socket.display().to_string(), parent];
+    let tried = ESCAPES.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).count();
+    let judge = |who: &str, escaped: &[String], text: &str, user: &str| {
+        eprintln!("{who}: {tried} ways out tried, {} worked", escaped.len());
+        assert!(escaped.is_empty(), "{who}: {escaped:#?}");
+        assert!(text.contains(&format!("\nuser {user} home ")), "{who}: {text}");
+        for at in ["/tmp", "/var/tmp", "/dev/shm"] {
+            assert!(text.lines().any(|l| l == format!("writable: {at}")), "{who}: {at}: {text}");
+        }
+    };
+    if std::env::var_os("SUDO_UID").is_none() {
+        let said = Said::new("escapes");
+        let Some((escaped, text)) = try_escapes(None, &said, paths.clone()) else { return };
+        judge("as nobody", &escaped, &text, "65534");
+        assert!(
+            text.lines().any(|l| l == "writable: .") && text.matches("writable: ").count() == 5,
+            "{text}"
+        );
+    }
+    let said = Said::new("escapes-root");
+    let Some((escaped, text)) = try_escapes(Some("root"), &said, paths.clone()) else { return };
+    // What root reads, root's programs read when they are asked to be root's.
+    let escaped: Vec<String> = escaped.into_iter().filter(|l| !l.starts_with(ROOT_READS)).collect();
+    judge("as root", &escaped, &text, "0");
+    // Neither uid is anybody's here, so both are without a home; the second has none of this user's rights, but a
+    // /dev/net/tun of its own.
+    let sudo = "SUDO_UID=4000123 SUDO_GID=4000123 exec \"$0\" \"$@\"";
+    let unprivileged = "mount -t tmpfs none /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun \
+                        && exec setpriv --reuid 4000123 --regid 4000123 --clear-groups \"$0\" \"$@\"";
+    let test = "programs_do_nothing_to_the_machine_whoever_runs_them";
+    for (who, script) in [("with sudo", sudo), ("in a user namespace", unprivileged)] {
+        // Where everybody finds it.
+        let exe = std::env::temp_dir().join(format!("longfat-escapes-{}", std::process::id()));
+        fs::copy(std::env::current_exe().expect("this test's file"), &exe).expect("a copy");
+        let said = Said::new("escapes-apart");
+        let status = Command::new("unshare")
+            .args(["-m", "sh", "-c", script])
+            .arg(&exe)
+            .args([test, "--exact", "--nocapture"])
+            .current_dir("/tmp")
+            .env("LAB_ESCAPES", said.path())
+            .env("LAB_SECRETS", paths.join(":"))
+            .status();
+        let _ = fs::remove_file(&exe);
+        assert!(status.expect("unshare").success(), "{who}: {}", said.text());
+        let text = said.text();
+        if text == "skipped\n" {
+            eprintln!("SKIPPED, {who}: this machine does not let us");
+            continue;
+        }
+        let escaped: Vec<String> =
+            text.lines().filter_map(|l| l.strip_prefix("escaped: ")).map(String::from).collect();
+        judge(who, &escaped, &text, "4000123");
+    }
+}
+
+/// A root shell's output is in its folder and root's, whoever wrote it; what was there can be read; nothing of root's
+/// other folders can, though the folder lies in one.
+#[test]
+fn the_current_folder_is_the_programs_own() {
+    if fs::metadata("/proc/self").is_ok_and(|m| m.uid() != 0) || std::env::var_os("SUDO_UID").is_some() {
+        return eprintln!("SKIPPED, this needs root without sudo");
+    }
+    let _alone = alone();
+    let shut = std::env::temp_dir().join(format!("longfat-own-{}", std::process::id()));
+    let (beside, named) = (shut.join("beside"), shut.join("named/deep"));
+    fs::create_dir_all(&named).expect("a folder");
+    fs::write(&beside, "secret").expect("a file");
+    fs::write(named.join("mine"), "mine").expect("a file");
+    for (path, mode) in [(&shut, 0o700), (&named, 0o700), (&named.join("mine"), 0o600)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
+    }
+    let text = "cd $0 && cat mine > out && echo $(id -u) $(stat -c %u mine out) >> out && ! cat $1 && ! ls $HOME/* \
+                && touch $HOME/x";
+    let mut command = sh(text);
+    command.extend([named.clone(), beside].map(PathBuf::into_os_string));
+    let done = shell(ShellOptions { command, writable: vec![named.clone()], ..ShellOptions::default() });
+    if let Some(done) = done {
+        assert_eq!(done.expect("it runs"), 0);
+        let out = named.join("out");
+        assert_eq!(fs::read_to_string(&out).expect("it was written"), "mine65534 65534 65534\n");
+        assert_eq!(fs::metadata(&out).expect("it is there").uid(), 0, "root's, outside");
+    }
+    fs::remove_dir_all(&shut).expect("it goes");
 }
 
 #[test]

@@ -180,10 +180,11 @@ pub(crate) struct FlowTable {
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub app: Option<IgnoredAny>,
     /// The program that makes the traffic on the kernel: `iperf3`, or a command that runs on `from`.
-    /// The simulator plays `app` instead. Default: longfat itself.
+    /// The simulator plays `app` instead. Default: longfat itself. Scenarios are code where they have one: whoever runs them
+    /// on the kernel runs it.
     #[serde(default)]
     pub tool: Option<String>,
-    /// A command that runs on `to` from before the flow begins; not with iperf3, which brings its own.
+    /// A command that runs on `to` from before the flow begins; not with iperf3, which brings its own. It is code as `tool` is.
     #[serde(default)]
     pub server: Option<String>,
     /// Relays it passes, in order.

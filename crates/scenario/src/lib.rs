@@ -19,6 +19,7 @@ mod limits;
 mod overrides;
 mod parse;
 mod physical;
+mod programs;
 mod route;
 mod schema;
 mod stage;
@@ -29,7 +30,8 @@ mod write;
 
 pub use error::{RefusalCause, ScenarioError};
 pub use limits::PathLimits;
-pub use parse::MAX_BYTES;
+pub use parse::{MAX_BYTES, programs};
+pub use programs::ProgramLine;
 pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};

@@ -6,9 +6,10 @@ use crate::de::Fault;
 use crate::error::{Detail, RefusalCause, ScenarioError, unseen};
 use crate::judged;
 use crate::overrides::{apply_set, apply_variant};
+use crate::programs::ProgramLine;
 use crate::stage::Files;
 use crate::tree::{Node, Origin, Reader, TomlTable, Value};
-use crate::{Experiment, Variant};
+use crate::{Experiment, Tool, Variant};
 use std::ops::Range;
 use toml::de::DeTable;
 
@@ -36,6 +37,15 @@ impl Experiment {
     ) -> Result<Experiment, ScenarioError> {
         Texts { file, text, sets }.experiment(&mut Some(read))
     }
+}
+
+/// The commands of a scenario's flows (`tool`, `server`) in the order of the variants, each once; iperf3, whose command
+/// lines are longfat's own, is none of them.
+///
+/// # Errors
+/// As [`Experiment::parse`], of what can be told without checking values.
+pub fn programs(file: &str, text: &str, sets: &[String]) -> Result<Vec<ProgramLine>, ScenarioError> {
+    Texts { file, text, sets }.programs()
 }
 
 /// The texts an experiment is made of; an [`Origin`] tells which.
@@ -73,6 +83,47 @@ impl Texts<'_> {
             experiment.variants.push(Variant { name: name.clone(), scenario });
         }
         Ok(experiment)
+    }
+
+    fn programs(&self) -> Result<Vec<ProgramLine>, ScenarioError> {
+        let mut root = self.read()?;
+        let mut lines: Vec<ProgramLine> = Vec::new();
+        for (variant, overrides) in self.take_variants(&mut root)? {
+            let tree = self.overridden(&root, &overrides).map_err(|f| self.error(f, None))?;
+            let flows = tree.get("flows").and_then(Node::as_table);
+            for (flow, node) in flows.iter().flat_map(|t| &t.entries) {
+                for key in ["tool", "server"] {
+                    let Some(node) = node.get(key) else { continue };
+                    let Some(command) = node.as_text().filter(|text| !Tool::is_own(text)) else { continue };
+                    let (file, text) = self.source(node.at);
+                    let line = ProgramLine {
+                        variants: vec![variant.clone()],
+                        file,
+                        is_set: node.at.source != 0,
+                        line: Place::of(text, node.at.start as usize, node.at.end as usize).line,
+                        key: format!("flows.{}.{key}", flow.name),
+                        command: command.into(),
+                    };
+                    let alike = |l: &&mut ProgramLine| {
+                        (&l.file, l.line, &l.key, &l.command)
+                            == (&line.file, line.line, &line.key, &line.command)
+                    };
+                    match lines.iter_mut().find(alike) {
+                        Some(known) => known.variants.push(variant.clone()),
+                        None => lines.push(line),
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The text that something was written in, and what it is called.
+    fn source(&self, at: Origin) -> (String, &str) {
+        match at.source {
+            0 => (self.file.to_string(), self.text),
+            n => (format!("--set {n}"), self.sets.get(n as usize - 1).map_or("", String::as_str)),
+        }
     }
 
     /// The file as a tree, its size checked.
@@ -155,10 +206,7 @@ impl Texts<'_> {
     /// Gives a fault its file, line, column, key and excerpt.
     fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
         let at = fault.at.unwrap_or_default();
-        let (file, text) = match at.source {
-            0 => (self.file.to_string(), self.text),
-            n => (format!("--set {n}"), self.sets.get(n as usize - 1).map_or("", String::as_str)),
-        };
+        let (file, text) = self.source(at);
         let place = Place::of(text, at.start as usize, at.end as usize);
         let by_place = || tree.filter(|_| fault.at.is_some()).and_then(|t| t.key_at(at));
         let key = fault.key.clone().or_else(by_place).unwrap_or_default();

@@ -50,6 +50,11 @@ const UDP_HEADERS: u32 = 28;
 const LEAST_DATAGRAM: u32 = 16;
 
 impl Tool {
+    /// Whether a flow's `tool` is one whose command lines are longfat's own.
+    pub(crate) fn is_own(tool: &str) -> bool {
+        tool.trim() == "iperf3"
+    }
+
     /// Whether a command line has this placeholder.
     pub fn uses(&self, placeholder: &str) -> bool {
         let Tool::Command { run, server } = self else { return true };
@@ -59,7 +64,7 @@ impl Tool {
 
     /// Reads the keys `tool` and `server`; on failure which of the two is wrong.
     pub(crate) fn read(tool: &str, server: Option<&str>) -> Result<Tool, (&'static str, RefusalCause)> {
-        if tool.trim() != "iperf3" {
+        if !Tool::is_own(tool) {
             let run = words(tool).map_err(|cause| ("tool", cause))?;
             let server = server.map(words).transpose().map_err(|cause| ("server", cause))?;
             return Ok(Tool::Command { run, server });

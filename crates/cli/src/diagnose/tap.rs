@@ -78,11 +78,11 @@ impl PacketTap {
         self.failed = self.file.push(packet).err();
     }
 
-    /// Writes what is left; the first error of all that happened.
-    pub fn finish(self) -> Result<(), CliProblem> {
+    /// Writes what is left, for [`NewFile::commit`]; the first error of all that happened.
+    pub fn finish(self) -> Result<NewFile, CliProblem> {
         let done = match self.failed {
             Some(e) => Err(e),
-            None => self.file.finish().and_then(NewFile::commit),
+            None => self.file.finish(),
         };
         done.map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
     }
@@ -114,7 +114,7 @@ mod tests {
         }
         drop(tap);
         let KeptPackets { rows, packets } = std::mem::take(&mut *kept.lock().unwrap());
-        packets.unwrap().finish().unwrap();
+        packets.unwrap().finish().unwrap().commit().unwrap();
         let flow = |id| FlowDiagnosis { id, ..FlowDiagnosis::default() };
         let d = result::Diagnosis { flows: vec![flow(6), flow(7)], ..Default::default() };
         let page = report::diagnosis::page(&d, &rows.unwrap(), report::Lang::En);

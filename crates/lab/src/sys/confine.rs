@@ -1,19 +1,46 @@
-//! What root's commands may touch: files in few folders, few devices, nothing else of the machine.
+//! What a confined command may touch: files in few folders, few devices, nothing else of the machine.
 //!
-//! A command of root's has no capabilities but is still the owner of root's files, of `/proc/sys`, of the cgroups and of
-//! the disks' devices. So its mounts are read-only but for the folders that are named, and `/dev` holds what programs
-//! need. It runs between `clone3` and `execve`: nothing is allocated here.
+//! Its mounts are read-only but for the folders that it is given, some are covered, and `/dev` holds what programs need:
+//! root is the owner of root's files, of `/proc/sys`, of the cgroups and of the disks' devices also without capabilities,
+//! and others are of what everybody may write. It runs between `clone3` and `execve`: nothing is allocated here.
 
 use super::check;
 use super::init::{MountAttributes, move_mount, open_tree};
 use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
-use std::ptr::null;
+use std::os::fd::RawFd;
 
 /// Read-only and without devices (linux/mount.h).
 const MOUNT_ATTR_RDONLY: u64 = 1;
 const MOUNT_ATTR_NODEV: u64 = 4;
+
+type Text = *const libc::c_char;
+
+/// A step on the way to what a command is to see. Texts are terminated.
+#[derive(Clone, Copy)]
+pub enum MountStep {
+    /// An empty folder over this one, with these options, writable.
+    Home(Text, Text),
+    /// The same, read-only.
+    Cover(Text, Text),
+    /// A folder in one that is covered.
+    Folder(Text),
+    /// What the descriptor is of, writable.
+    Given(Text, RawFd),
+}
+
+/// What a command is to see.
+#[derive(Clone, Copy)]
+pub struct Confinement<'a> {
+    /// In this order.
+    pub steps: &'a [MountStep],
+    /// Where it begins, or there, where that cannot be seen.
+    pub folder: Text,
+    pub spare: Text,
+    /// All that it may write to, as terminated texts.
+    pub writable: &'a [Text],
+}
 
 /// Device files that programs expect, each where it was.
 const DEVICES: [&CStr; 6] =
@@ -27,30 +54,41 @@ const LINKS: [[&CStr; 2]; 5] = [
     [c"pts/ptmx", c"/dev/ptmx"],
 ];
 
-/// Makes all mounts of this namespace read-only but for `writable`, a list of terminated paths (those that are not there
-/// are passed over), and goes to `folder`.
+/// Makes all mounts of this namespace read-only but for what is given, and goes to the folder.
 ///
 /// # Safety
 /// The pointers are to terminated texts; this process has a mount namespace of its own.
-pub unsafe fn confine(writable: &[*const libc::c_char], folder: *const libc::c_char) -> io::Result<()> {
+pub unsafe fn confine(c: &Confinement<'_>) -> io::Result<()> {
     // SAFETY: as the caller promises; the other texts are terminated and outlive their calls.
     unsafe {
         let kept = DEVICES.map(|path| open_tree(path, false));
         let terminals = open_tree(TERMINALS, true);
-        for &path in writable {
-            // A mount of its own, whose flags are its own.
-            libc::mount(path, path, null(), libc::MS_BIND, null());
+        let safe = libc::MS_NOSUID | libc::MS_NODEV;
+        for step in c.steps {
+            match *step {
+                MountStep::Home(path, options) | MountStep::Cover(path, options) => {
+                    let tmpfs = c"tmpfs".as_ptr();
+                    check(libc::mount(tmpfs, path, tmpfs, safe, options.cast()))?;
+                }
+                MountStep::Folder(path) => _ = libc::mkdir(path, 0o755),
+                MountStep::Given(path, tree) => move_mount(tree, CStr::from_ptr(path)),
+            }
         }
         let closed =
             MountAttributes { set: MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, ..MountAttributes::default() };
         set_attributes(c"/".as_ptr(), libc::AT_RECURSIVE, &closed)?;
         let open = MountAttributes { clear: MOUNT_ATTR_RDONLY, ..MountAttributes::default() };
-        for &path in writable {
-            let _ = set_attributes(path, 0, &open);
+        for step in c.steps {
+            if let MountStep::Home(path, _) | MountStep::Given(path, _) = *step {
+                set_attributes(path, 0, &open)?;
+            }
         }
         devices(&kept, terminals)?;
         // The folder's own mount is another than the one this process stands in.
-        check(libc::chdir(folder)).map(drop)
+        if libc::chdir(c.folder) != 0 {
+            check(libc::chdir(c.spare))?;
+        }
+        Ok(())
     }
 }
 

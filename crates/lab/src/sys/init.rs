@@ -9,7 +9,9 @@
 //! command does, when it is killed, or when the other end of its lifeline is closed, which is when
 //! the process that started it is gone, however that ended.
 
-use super::{UserAccount, check, check_size, confine, exit_code};
+use super::confine::{self, Confinement};
+use super::{UserAccount, check, check_size, exit_code, guard};
+use seccompiler::sock_filter;
 use std::ffi::CStr;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
@@ -25,17 +27,19 @@ pub enum LaunchStep {
     HostNames,
     Descriptors,
     Privileges,
+    Guard,
     Fork,
     Exec,
 }
 
 impl LaunchStep {
-    const ALL: [LaunchStep; 7] = [
+    const ALL: [LaunchStep; 8] = [
         LaunchStep::Network,
         LaunchStep::Mounts,
         LaunchStep::HostNames,
         LaunchStep::Descriptors,
         LaunchStep::Privileges,
+        LaunchStep::Guard,
         LaunchStep::Fork,
         LaunchStep::Exec,
     ];
@@ -73,8 +77,10 @@ pub struct Orders<'a> {
     pub errors: RawFd,
     /// What stands in `/etc/hosts`.
     pub hosts_file: &'a [u8],
-    /// The folders that may be written to, and the current one, where all else may not be.
-    pub confined: Option<(&'a [*const libc::c_char], *const libc::c_char)>,
+    /// What it is to see and to write to, where that is not all.
+    pub confined: Option<Confinement<'a>>,
+    /// System calls that it may make.
+    pub calls: Option<&'a [sock_filter]>,
     /// Whom to become.
     pub account: Option<&'a UserAccount>,
     /// The lines of `uid_map` and `gid_map` of one more user namespace, in which the caller is
@@ -152,8 +158,8 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         check(libc::setns(o.network, libc::CLONE_NEWNET)).at(LaunchStep::Network)?;
         mounts(o.hosts_file)?;
-        if let Some((writable, folder)) = o.confined {
-            confine::confine(writable, folder).at(LaunchStep::Mounts)?;
+        if let Some(confinement) = &o.confined {
+            confine::confine(confinement).at(LaunchStep::Mounts)?;
         }
         if o.own_session {
             check(libc::setsid()).at(LaunchStep::Descriptors)?;
@@ -167,7 +173,7 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         if let Some(maps) = o.own_name {
             keep_own_name(maps).at(LaunchStep::Privileges)?;
         }
-        drop_privileges(o.account).at(LaunchStep::Privileges)?;
+        drop_privileges(o.account, o.own_name.is_none()).at(LaunchStep::Privileges)?;
         // Changed credentials clear it, so it comes last. Who is stopped sees no closed lifeline.
         if o.die_with_thread {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
@@ -195,6 +201,8 @@ unsafe fn mounts(hosts_file: &[u8]) -> Result<(), Failed> {
         mount(TMPFS, HIDDEN, TMPFS, safe).at(LaunchStep::HostNames)?;
         write_file(c"/proc/hosts", hosts_file, libc::O_CREAT).at(LaunchStep::HostNames)?;
         mount(c"/proc/hosts", c"/etc/hosts", c"", libc::MS_BIND).at(LaunchStep::HostNames)?;
+        let read_only = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY | safe;
+        mount(c"", c"/etc/hosts", c"", read_only).at(LaunchStep::HostNames)?;
         check(libc::umount2(HIDDEN.as_ptr(), libc::MNT_DETACH)).at(LaunchStep::HostNames)?;
         // A daemon that caches names answers with the machine's, not with the scenario's.
         let _ = mount(TMPFS, c"/run/nscd", TMPFS, safe | libc::MS_RDONLY);
@@ -293,9 +301,8 @@ unsafe fn keep_own_name([uid_map, gid_map]: [&[u8]; 2]) -> io::Result<()> {
 }
 
 /// After this no program, whatever its file says, gains any capability.
-unsafe fn drop_privileges(account: Option<&UserAccount>) -> io::Result<()> {
-    // SAFETY: numbers only, but for the groups, whose length is given, and the capability
-    // structures, which the calls read.
+unsafe fn drop_privileges(account: Option<&UserAccount>, has_groups: bool) -> io::Result<()> {
+    // SAFETY: numbers only, but for an empty list and the capability structures, which the calls read.
     unsafe {
         let prctl = |option: libc::c_int, value: libc::c_int| {
             check(libc::prctl(option, value as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong, 0))
@@ -311,10 +318,13 @@ unsafe fn drop_privileges(account: Option<&UserAccount>) -> io::Result<()> {
         // Not "keep capabilities" locked: ping sets that, and gives up where it may not.
         let bits = libc::SECBIT_NOROOT | libc::SECBIT_NOROOT_LOCKED;
         prctl(libc::PR_SET_SECUREBITS, bits)?;
+        // By number: the C library's own would wait for threads that this copy does not have.
+        let done = |code: libc::c_long| check(code as libc::c_int);
+        // Groups are rights too (docker, disk, sudo). A user's own are not this process's to drop.
+        if has_groups && libc::geteuid() == 0 {
+            done(libc::syscall(libc::SYS_setgroups, 0, null::<libc::gid_t>()))?;
+        }
         if let Some(who) = account {
-            // By number: the C library's own would wait for threads that this copy does not have.
-            let done = |code: libc::c_long| check(code as libc::c_int);
-            done(libc::syscall(libc::SYS_setgroups, who.groups.len(), who.groups.as_ptr()))?;
             done(libc::syscall(libc::SYS_setresgid, who.gid, who.gid, who.gid))?;
             done(libc::syscall(libc::SYS_setresuid, who.uid, who.uid, who.uid))?;
         }
@@ -345,8 +355,25 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
         let mut none: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, null_mut());
-        let code = tell(o.errors, &Failed(LaunchStep::Exec, execute(o)));
-        libc::_exit(code)
+        let failed = match guard(o) {
+            Ok(()) => Failed(LaunchStep::Exec, execute(o)),
+            Err(failed) => failed,
+        };
+        libc::_exit(tell(o.errors, &failed))
+    }
+}
+
+/// What holds for the command and not for the first process, which has to tend it.
+unsafe fn guard(o: &Orders<'_>) -> Result<(), Failed> {
+    // SAFETY: as in `command`.
+    unsafe {
+        let writable = o.confined.as_ref().map(|c| c.writable);
+        guard::limit_writes(writable).at(LaunchStep::Guard)?;
+        match o.calls.map_or(Ok(()), |calls| guard::filter_calls(calls)) {
+            // A kernel without seccomp; what else there is holds.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            done => done.at(LaunchStep::Guard),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processes, signals, terminals and accounts.
 
 use super::{check, check_size};
-use std::ffi::{CStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -83,23 +83,37 @@ pub fn effective_ids() -> (u32, u32) {
 pub struct UserAccount {
     pub uid: u32,
     pub gid: u32,
-    /// All groups, `gid` among them.
-    pub groups: Vec<u32>,
     pub name: OsString,
     pub home: OsString,
     pub shell: OsString,
 }
 
-/// Looks a user up; `gid` is the group the user works as.
-pub fn account(uid: u32, gid: u32) -> Option<UserAccount> {
+/// Looks a user up by number.
+pub fn account(uid: u32) -> Option<UserAccount> {
+    // SAFETY: as `entry` has it: the call writes to what it is given, at most the buffer's length.
+    entry(|passwd, buffer, found| unsafe {
+        libc::getpwuid_r(uid, passwd, buffer.as_mut_ptr(), buffer.len(), found);
+    })
+}
+
+/// Looks a user up by name.
+pub fn account_named(name: &str) -> Option<UserAccount> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: as above; the name is terminated.
+    entry(|passwd, buffer, found| unsafe {
+        libc::getpwnam_r(name.as_ptr(), passwd, buffer.as_mut_ptr(), buffer.len(), found);
+    })
+}
+
+fn entry(
+    look: impl FnOnce(&mut libc::passwd, &mut [libc::c_char], &mut *mut libc::passwd),
+) -> Option<UserAccount> {
     let mut buffer = vec![0; 64 << 10];
-    let mut groups: Vec<libc::gid_t> = vec![0; 65_536];
-    // SAFETY: `passwd` is plain data; the calls write at most the lengths they are given. The
-    // texts lie in `buffer`, which outlives them, and are terminated.
+    let mut found = std::ptr::null_mut();
+    // SAFETY: `passwd` is plain data. The texts lie in `buffer`, which outlives them, and are terminated.
     unsafe {
         let mut entry: libc::passwd = zeroed();
-        let mut found = std::ptr::null_mut();
-        libc::getpwuid_r(uid, &mut entry, buffer.as_mut_ptr(), buffer.len(), &mut found);
+        look(&mut entry, &mut buffer, &mut found);
         if found.is_null() {
             return None;
         }
@@ -107,13 +121,8 @@ pub fn account(uid: u32, gid: u32) -> Option<UserAccount> {
             true => OsString::new(),
             false => OsString::from_vec(CStr::from_ptr(at).to_bytes().to_vec()),
         };
-        let mut count = groups.len() as libc::c_int;
-        if libc::getgrouplist(entry.pw_name, gid, groups.as_mut_ptr(), &mut count) < 0 {
-            return None;
-        }
-        groups.truncate(count.max(0) as usize);
         let (name, home, shell) = (text(entry.pw_name), text(entry.pw_dir), text(entry.pw_shell));
-        Some(UserAccount { uid, gid, groups, name, home, shell })
+        Some(UserAccount { uid: entry.pw_uid, gid: entry.pw_gid, name, home, shell })
     }
 }
 

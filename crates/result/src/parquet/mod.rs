@@ -7,7 +7,7 @@
 //! Writing and reading are the crate `parquet`'s. It was made for files one trusts, and a report is made of files
 //! that came by mail: `guard` holds what they claim against the bytes there are, and lets only plain and dictionary
 //! pages through. Still the crate panics on some damage within a page (2 of 25,500 broken at random: a text cut
-//! short in a plain page, a run's length of too many bytes), and a footer whose columns are nested thousands deep,
+//! short in a plain page, a run's length of too many bytes), which the command line tells as damage, and a footer whose columns are nested thousands deep,
 //! made so on purpose, overflows the stack. Neither takes memory.
 
 mod capture;

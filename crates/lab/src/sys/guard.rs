@@ -1,0 +1,334 @@
+//! What the kernel refuses a program whoever it runs as: system calls (seccomp(2)) and writes outside of what it was
+//! given (landlock(7)). Both hold for all it starts and cannot be undone.
+//!
+//! | refused with EPERM | why |
+//! |---|---|
+//! | mounts, new namespaces, entering others, files by handle | a way back out, or to capabilities over more of the kernel |
+//! | bpf, perf_event_open, userfaultfd, io_uring, keyrings, modules, kexec, swap, reboot, clocks, accounting | nothing that measures a network needs them, and of most kernel escapes one of them was a part. io_uring: what it does no filter sees; programs that know it do without |
+//! | sockets other than Internet, netlink, packet and local | AF_VSOCK reaches the machine's host, whatever the network namespace |
+//! | TIOCSTI, TIOCLINUX | typing into the terminal of who started it |
+//! | files that are set-user-id or set-group-id | left behind they would be root's to whoever finds them |
+//!
+//! `clone3` and `openat2`, whose arguments a filter cannot see, do not exist (ENOSYS), so that the C library takes
+//! `clone` and `openat`; nor does the x32 ABI. Programs for another architecture (32 bit) are killed.
+//! ptrace(2) is left: only what is started beside the program can be seen (pid namespace), and Landlock bars the rest.
+//!
+//! Landlock: nothing is written outside the folders that are given and `/dev`, where those are limited at all; no signal
+//! and no connection to an abstract local socket leaves what was started together (Linux 6.12). An older kernel lacks
+//! some of it; mounts, user and namespaces hold all the same.
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::size_of;
+use std::ptr::null;
+use std::sync::OnceLock;
+
+const NEW_NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// Refused whatever the arguments.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_fanotify_init,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_vm_writev,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+];
+
+const SET_ID: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Calls that make a file or set its mode: which argument that is, and which are the flags of those that only may make one.
+const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (SYS_FCHMODAT2, 2, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_mknodat, 2, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2, Some(1)),
+    (libc::SYS_openat, 3, Some(2)),
+];
+const SYS_FCHMODAT2: libc::c_long = 452;
+
+/// Calls that do not exist, and the first number of the x32 ABI.
+const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+/// The filter, the same for every program; `None` where this architecture has none.
+pub fn filter() -> Option<&'static [sock_filter]> {
+    static FILTER: OnceLock<Option<BpfProgram>> = OnceLock::new();
+    FILTER.get_or_init(|| build().ok()).as_deref()
+}
+
+fn build() -> Result<BpfProgram, seccompiler::Error> {
+    let when = |argument, op, value: u64| SeccompCondition::new(argument, Dword, op, value);
+    let has = |argument, bits: u64| when(argument, SeccompCmpOp::MaskedEq(bits), bits);
+    let all = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|n| (*n, Vec::new())).collect();
+    let mut add = |number: libc::c_long, rule| rules.entry(number).or_default().push(rule);
+    for flag in NEW_NAMESPACES {
+        add(libc::SYS_clone, all(vec![has(0, flag as u32 as u64)?])?);
+    }
+    for request in [libc::TIOCSTI, libc::TIOCLINUX] {
+        add(libc::SYS_ioctl, all(vec![when(1, SeccompCmpOp::Eq, request)?])?);
+    }
+    let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
+    let other = known.map(|family| when(0, SeccompCmpOp::Ne, family as u64));
+    add(libc::SYS_socket, all(other.into_iter().collect::<Result<_, _>>()?)?);
+    for &(number, mode, flags) in MODES {
+        for bit in SET_ID {
+            match flags {
+                None => add(number, all(vec![has(mode, bit.into())?])?),
+                // Without one of these the mode is whatever stood in the register.
+                Some(flags) => {
+                    for makes in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+                        add(number, all(vec![has(flags, makes as u64)?, has(mode, bit.into())?])?);
+                    }
+                }
+            }
+        }
+    }
+    let refuse = SeccompAction::Errno(libc::EPERM as u32);
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let rest: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()?;
+    Ok(absent().into_iter().chain(rest).collect())
+}
+
+/// What stands before the rules: numbers that the kernel is to know nothing of.
+fn absent() -> BpfProgram {
+    let op = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    let gone = || op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
+    // The number is the first word of `struct seccomp_data`.
+    let mut program = vec![op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
+    for number in ABSENT {
+        program.push(op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32));
+        program.push(gone());
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        program.push(op(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32));
+        program.push(gone());
+    }
+    program
+}
+
+/// Whether this kernel takes such a filter.
+pub fn filters_calls() -> bool {
+    let refuse = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: reads the number it is given.
+    let code =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const refuse) };
+    code == 0 && filter().is_some()
+}
+
+/// The calling thread and all it starts pass this filter from now on. `no_new_privs` must be set.
+///
+/// # Safety
+/// Allocates nothing: may be called between fork and exec.
+pub unsafe fn filter_calls(filter: &[sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr() as *mut _ };
+    // SAFETY: reads the structure and as many instructions as it says; `sock_filter` has the layout of the kernel's.
+    let code = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER as libc::c_ulong,
+            &raw const program,
+            0 as libc::c_ulong,
+            0 as libc::c_ulong,
+        )
+    };
+    super::check(code).map(drop)
+}
+
+/// `struct landlock_ruleset_attr` and `struct landlock_path_beneath_attr` (linux/landlock.h).
+#[repr(C)]
+struct RulesetAttributes {
+    files: u64,
+    net: u64,
+    scoped: u64,
+}
+
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+const CREATE_RULESET_VERSION: libc::c_uint = 1;
+const RULE_PATH_BENEATH: libc::c_uint = 1;
+/// WRITE_FILE, and bits 4 to 12: remove and make files of every kind.
+const WRITES: u64 = 1 << 1 | 0x1ff0;
+const REFER: u64 = 1 << 13;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+/// Abstract local sockets, signals.
+const SCOPES: u64 = 0b11;
+
+/// Which version of Landlock this kernel has; 0: none.
+pub fn landlock_version() -> i64 {
+    let nothing: *const libc::c_void = null();
+    // SAFETY: with this flag it takes no attributes.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, CREATE_RULESET_VERSION) };
+    version.max(0)
+}
+
+/// From now on the calling thread and all it starts write beneath `writable` and `/dev` only (`None`: wherever its user
+/// may), and send neither signals nor messages to abstract sockets outside. What the kernel lacks of it is left out.
+///
+/// # Safety
+/// The pointers are to terminated texts. Allocates nothing.
+pub unsafe fn limit_writes(writable: Option<&[*const libc::c_char]>) -> io::Result<()> {
+    let version = landlock_version();
+    let since = |first: i64, right: u64| if version >= first { right } else { 0 };
+    let rights = WRITES | since(2, REFER) | since(3, TRUNCATE) | since(5, IOCTL_DEV);
+    let files = if writable.is_some() { rights } else { 0 };
+    let attributes = RulesetAttributes { files, net: 0, scoped: since(6, SCOPES) };
+    if version < 1 || files | attributes.scoped == 0 {
+        return Ok(());
+    }
+    // Older kernels know fewer fields, and take more where those are 0.
+    let size = size_of::<RulesetAttributes>();
+    // SAFETY: as the caller promises; the structures outlive the calls, and descriptors are this function's own.
+    unsafe {
+        let ruleset = libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, size, 0u32);
+        let ruleset = super::check(ruleset as libc::c_int)?;
+        for &path in writable.unwrap_or_default().iter().chain(&[c"/dev".as_ptr()]) {
+            let parent = libc::open(path, libc::O_PATH | libc::O_CLOEXEC);
+            if parent >= 0 && files != 0 {
+                let rule = PathBeneath { allowed: files, parent };
+                libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0u32);
+            }
+            libc::close(parent);
+        }
+        let done = libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0u32);
+        libc::close(ruleset);
+        super::check(done as libc::c_int).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would make of a call (classic BPF with the few operations that seccomp's compiler emits).
+    fn verdict(number: u32, args: [u64; 6]) -> u32 {
+        let arch = if cfg!(target_arch = "x86_64") { 0xc000_003e_u32 } else { 0xc000_00b7 };
+        let mut data = Vec::new();
+        data.extend(number.to_ne_bytes());
+        data.extend(arch.to_ne_bytes());
+        data.extend([0; 8]);
+        args.iter().for_each(|a| data.extend(a.to_ne_bytes()));
+        let program = filter().expect("an architecture with a filter");
+        let (mut at, mut a) = (0, 0u32);
+        loop {
+            let op = &program[at];
+            at += 1;
+            let jump = |yes: bool| usize::from(if yes { op.jt } else { op.jf });
+            match u32::from(op.code) {
+                0x20 => a = u32::from_ne_bytes(data[op.k as usize..][..4].try_into().unwrap()),
+                0x54 => a &= op.k,
+                0x05 => at += op.k as usize,
+                0x15 => at += jump(a == op.k),
+                0x25 => at += jump(a > op.k),
+                0x35 => at += jump(a >= op.k),
+                0x06 => return op.k,
+                code => panic!("operation {code:#x}"),
+            }
+        }
+    }
+
+    const ALLOW: u32 = 0x7fff_0000;
+    const EPERM: u32 = 0x0005_0001;
+
+    #[test]
+    fn calls_are_told_apart_by_their_arguments() {
+        let of = |number: libc::c_long, args: &[u64]| {
+            let mut all = [0xdead_beef_0000_0000; 6];
+            all.iter_mut().zip(args).for_each(|(to, from)| *to = *from);
+            verdict(number as u32, all)
+        };
+        assert_eq!(of(libc::SYS_read, &[0]), ALLOW);
+        assert_eq!(of(libc::SYS_mount, &[]), EPERM);
+        // A thread, and a namespace.
+        assert_eq!(of(libc::SYS_clone, &[0x003d_0f00]), ALLOW);
+        assert_eq!(of(libc::SYS_clone, &[0x1000_0011]), EPERM);
+        assert_eq!(of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
+        // The kernel looks at 32 bits of a request.
+        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCSTI | 1 << 40]), EPERM);
+        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ]), ALLOW);
+        for (family, allowed) in
+            [(1, true), (2, true), (10, true), (16, true), (17, true), (40, false), (38, false)]
+        {
+            assert_eq!(of(libc::SYS_socket, &[family]) == ALLOW, allowed, "{family}");
+        }
+        assert_eq!(of(libc::SYS_fchmodat, &[0, 0, 0o755]), ALLOW);
+        assert_eq!(of(libc::SYS_fchmodat, &[0, 0, 0o4755]), EPERM);
+        let (create, read) = (libc::O_CREAT as u64 | 1, 0);
+        assert_eq!(of(libc::SYS_openat, &[0, 0, create, 0o2755]), EPERM);
+        assert_eq!(of(libc::SYS_openat, &[0, 0, create, 0o644]), ALLOW);
+        assert_eq!(of(libc::SYS_openat, &[0, 0, read, 0o4755]), ALLOW);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(of(libc::SYS_mount + 0x4000_0000, &[]), 0x0005_0000 | libc::ENOSYS as u32);
+    }
+}
