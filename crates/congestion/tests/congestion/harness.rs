@@ -1,0 +1,3 @@
+//! The connection around a controller that every test here drives: see [`vectors::Flow`].
+
+pub use vectors::{Flow, Subject};

@@ -1,0 +1,86 @@
+//! Flows of datagrams: what the simulator says of delay, jitter and loss, held against what must be.
+
+use crate::common::*;
+
+const CALL: &str = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"voice\", codec = \"g711\" }\n";
+
+/// On an empty path every packet needs propagation and serialisation, exactly: 200 bytes at 2 Mbit/s are 0.8 ms,
+/// and 15 ms of delay.
+#[test]
+fn an_empty_path_delays_by_propagation_and_serialisation() {
+    let link = r#"{ kind = "link", rate = "2Mbit/s" }"#;
+    let o = run(&path("duration = \"2s\"\nsample = \"10ms\"", link, 30.0, CALL));
+    let f = flow(&o, "f");
+    let heard = f.real_time.expect("datagrams have it");
+    let d = heard.delay_ms;
+    assert_eq!((d.min, d.mean, d.max), (15.8, 15.8, 15.8));
+    assert_eq!((d.p50, d.p95, d.p99, heard.jitter_ms), (15.8, 15.8, 15.8, 0.0));
+    assert_eq!(f.rtt_ms, d);
+    // At 0, 20 … 2000 ms; the last one is under way.
+    assert_eq!((f.sent_packets, f.delivered_bytes, f.cc.as_str()), (101, 100 * 172, "udp"));
+    assert_eq!((heard.lost, heard.loss_bursts, heard.late), (0.0, 0, Some(0.0)));
+    // 20.125 ms of packetisation, 15.8 ms of path and 60 ms of jitter buffer: below 100 ms only echo counts.
+    let codec = transport::Codec::G711.rated().unwrap();
+    let r = chains::r_factor(codec, units::Span::from_micros(95_925), chains::SpeechLoss::default());
+    assert_eq!((heard.r_factor, heard.mos), (Some(r), Some(chains::mos(r))));
+    assert!((90.6..90.9).contains(&r), "{r}");
+    let s = series(&o, "f");
+    assert_eq!((s.delay_ms[0], s.delay_ms[1], s.delay_ms[2]), (None, None, Some(15.8)));
+}
+
+/// A probe of 100 bytes there and back: 0.4 ms at 2 Mbit/s, 0.1 ms at 8, and 30 ms.
+#[test]
+fn a_probe_measures_there_and_back() {
+    let text = r#"duration = "1050ms"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "2Mbit/s", delay = "20ms" }]
+backward = [{ kind = "link", rate = "8Mbit/s", delay = "10ms" }, { kind = "loss", model = "every", every = 5 }]
+[flows.f]
+from = "a"
+to = "b"
+app = { kind = "probe", size = 100 }
+"#;
+    let o = run(text);
+    let f = flow(&o, "f");
+    let heard = f.real_time.unwrap();
+    assert_eq!((heard.delay_ms.min, heard.delay_ms.mean, heard.delay_ms.max), (30.5, 30.5, 30.5));
+    // Eleven probes, all of which reached b; every fifth answer is lost.
+    assert_eq!((f.sent_packets, f.delivered_bytes, f.lost_packets), (11, 11 * 72, Some(2)));
+    assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (2.0 / 11.0, 2, 1));
+    assert_eq!((heard.mos, heard.late), (None, None));
+}
+
+/// What a full queue drops is lost, what is in it when the run ends is not: 4 Mbit/s into 1 Mbit/s.
+#[test]
+fn losses_are_those_of_the_queue() {
+    let link = r#"{ kind = "link", rate = "1Mbit/s", queue = { kind = "fifo", packets = 20 } }"#;
+    let udp =
+        "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"udp\", rate = \"4Mbit/s\", size = 1000 }\n";
+    let o = run(&path("duration = \"3s\"", link, 20.0, udp));
+    let f = flow(&o, "f");
+    let heard = f.real_time.unwrap();
+    let lost = f.lost_packets.unwrap();
+    let arrived = f.delivered_bytes / 972;
+    assert_eq!(heard.lost, lost as f64 / (arrived + lost) as f64);
+    assert!(
+        f.sent_packets > arrived + lost,
+        "{} were sent, {arrived} arrived, {lost} were lost",
+        f.sent_packets
+    );
+    // Three of four, in threes, until the last packet.
+    assert!((0.70..0.76).contains(&heard.lost), "{}", heard.lost);
+    assert!((2.5..=3.1).contains(&heard.loss_burst_mean), "{}", heard.loss_burst_mean);
+}
+
+/// A call beside an upload in a deep queue comes too late to be heard, whatever arrives; alone it is good.
+#[test]
+fn a_deep_queue_ends_a_call() {
+    let link = r#"{ kind = "link", rate = "2Mbit/s", queue = { kind = "fifo", packets = 200 } }"#;
+    let upload = format!("{CALL}[flows.up]\nfrom = \"a\"\nto = \"b\"\nstart = \"1s\"\n");
+    let o = run(&path("duration = \"10s\"", link, 30.0, &upload));
+    let heard = flow(&o, "f").real_time.unwrap();
+    assert!(heard.late.unwrap() > 0.5 && heard.mos.unwrap() < 1.5, "{heard:?}");
+    assert!(heard.delay_ms.p95 > 300.0, "{heard:?}");
+    assert!(flow(&o, "up").real_time.is_none());
+}

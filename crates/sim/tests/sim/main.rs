@@ -1,0 +1,14 @@
+//! What whole simulated runs yield. One program of them all: what is generic is compiled once.
+
+mod bbr3;
+mod bounds;
+mod common;
+mod datagrams;
+mod pages;
+mod paths;
+mod replay;
+mod schema;
+mod summary;
+mod time_base;
+mod truths;
+mod unrest;

@@ -1,0 +1,293 @@
+//! Topologies and hard paths through the whole simulator: relays, tunnels, outages, applications.
+
+use crate::common::*;
+use result::TooBigPackets;
+
+/// Two relays, in a row, each with a small buffer, bytes going both ways: no deadlock, and no faster
+/// than the slowest leg.
+#[test]
+fn two_relays_with_small_buffers() {
+    for buffer in ["1kB", "10kB", "200kB"] {
+        for app in [
+            "{ kind = \"bulk\", bytes = \"2MB\" }",
+            "{ kind = \"request\", request = \"50kB\", response = \"100kB\", count = 10 }",
+        ] {
+            let text = format!(
+                r#"duration = "600s"
+sample = "0s"
+[links]
+one = {{ between = ["a", "r"], forward = [{{ kind = "link", rate = "50Mbit/s", delay = "5ms" }}], backward = [{{ kind = "delay", delay = "5ms" }}] }}
+two = {{ between = ["r", "s"], forward = [{{ kind = "link", rate = "5Mbit/s", delay = "10ms" }}], backward = [{{ kind = "delay", delay = "10ms" }}] }}
+three = {{ between = ["s", "b"], forward = [{{ kind = "link", rate = "20Mbit/s", delay = "20ms" }}], backward = [{{ kind = "delay", delay = "20ms" }}] }}
+[relays]
+x = {{ host = "r", buffer = "{buffer}" }}
+y = {{ host = "s", buffer = "{buffer}", cc = "reno" }}
+[flows.f]
+from = "a"
+to = "b"
+via = ["x", "y"]
+app = {app}
+"#
+            );
+            let o = run(&text);
+            let f = flow(&o, "f");
+            let bytes = if app.contains("bulk") { 2_000_000 } else { 1_000_000 };
+            assert_eq!(f.delivered_bytes, bytes, "buffer {buffer}, {app}");
+            assert_eq!(f.completed, app.contains("request").then_some(10));
+            assert!(f.goodput_mbps < if bytes == 2_000_000 { 5.0 } else { 20.0 }, "{}", f.goodput_mbps);
+            assert_eq!(f.timeouts, 0);
+            if buffer == "200kB" && bytes == 2_000_000 {
+                assert!(f.goodput_mbps > 4.0, "{}", f.goodput_mbps);
+            }
+        }
+    }
+}
+
+/// A transfer ends when its last byte is delivered, not when a relay has taken it: 2 MB over a slow
+/// second leg are not faster than that leg.
+#[test]
+fn a_transfer_ends_with_its_last_byte() {
+    let text = |app: &str| {
+        format!(
+            r#"duration = "60s"
+sample = "0s"
+[links]
+fast = {{ between = ["a", "r"], forward = [{{ kind = "link", rate = "100Mbit/s" }}] }}
+slow = {{ between = ["r", "b"], forward = [{{ kind = "link", rate = "2Mbit/s", delay = "10ms" }}] }}
+[relays.x]
+host = "r"
+[flows.f]
+from = "a"
+to = "b"
+via = ["x"]
+app = {app}
+"#
+        )
+    };
+    for app in ["{ kind = \"bulk\", bytes = \"2MB\" }", "{ kind = \"bulk\", duration = \"2s\" }"] {
+        let o = run(&text(app));
+        let rate = flow(&o, "f").own_goodput_mbps();
+        assert!(rate > 1.8 && rate < 2.0, "{app}: {rate}");
+    }
+    // 1 MB at 10 Mbit/s: 1000 kB / 1448 B * 1500 B take 0.829 s, and slow start some more.
+    let link = "{ kind = \"link\", rate = \"10Mbit/s\" }";
+    let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"bulk\", bytes = \"1MB\" }\n";
+    let o = run(&path("duration = \"20s\"", link, 10.0, flows));
+    let seconds = 8.0 / flow(&o, "f").own_goodput_mbps();
+    assert!(seconds > 0.829 && seconds < 0.829 + 0.06, "{seconds}");
+}
+
+/// Requests of one byte, a thousand of them: each takes a round trip, no delayed ACK in the way.
+#[test]
+fn exchanges_take_a_round_trip_each() {
+    let app = |think: &str| {
+        format!(
+            "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ kind = \"request\", request = \"1B\", response = \"100B\", {think}count = 1000 }}\n"
+        )
+    };
+    let o = run(&path("duration = \"100s\"", "", 20.0, &app("")));
+    let f = flow(&o, "f");
+    assert_eq!((f.completed, f.delivered_bytes, f.retransmitted_packets), (Some(1000), 100_000, 0));
+    close("seconds for 1000 exchanges", 100_000.0 * 8e-6 / f.own_goodput_mbps(), 20.0, 0.5);
+    let o = run(&path("duration = \"100s\"", "", 20.0, &app("think = \"30ms\", ")));
+    close("with a pause", 100_000.0 * 8e-6 / flow(&o, "f").own_goodput_mbps(), 50.0 - 0.03, 0.5);
+}
+
+/// On and off at a rate: what is written is delivered, in bursts.
+#[test]
+fn bursts_at_a_rate() {
+    let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"2Mbit/s\" }\n";
+    let o = run(&path("duration = \"40s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 30.0, flows));
+    let f = flow(&o, "f");
+    assert_eq!((f.delivered_bytes, f.retransmitted_packets, f.timeouts), (10 * 250_000, 0, 0));
+    let s = series(&o, "f");
+    assert!(goodput(s, 4.2, 5.0) > 1.9 && goodput(s, 5.2, 7.9) == 0.0);
+    // As fast as it goes: a burst is the link's rate for a second.
+    let flows = flows.replace(", rate = \"2Mbit/s\"", "");
+    let o = run(&path("duration = \"40s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 30.0, &flows));
+    let most = 10.0 * 10.0 / 40.0;
+    let rate = flow(&o, "f").goodput_mbps;
+    assert!(rate > 0.75 * most && rate < 1.6 * most, "{rate} of {most}");
+}
+
+/// Flows with a count and a stagger begin one after the other and share.
+#[test]
+fn flows_begin_one_after_the_other() {
+    let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncount = 3\nstart = \"1s\"\nstagger = \"2s\"\n";
+    let o = run(&path("duration = \"30s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 20.0, flows));
+    for (name, start) in [("f-1", 1.0), ("f-2", 3.0), ("f-3", 5.0)] {
+        let s = series(&o, name);
+        let first = s.time_s.iter().zip(&s.delivered_bytes).find(|(_, d)| **d > 0).map(|(t, _)| *t);
+        assert!(first.is_some_and(|t| t > start && t < start + 1.5), "{name}: {first:?}");
+    }
+    assert!(o.variant.total_goodput_mbps > 9.0);
+}
+
+/// A tunnel in the middle carries 1400 bytes and says so: path MTU discovery, no loss counted.
+#[test]
+fn a_tunnel_that_bounces() {
+    let stages = "{ kind = \"tunnel\", overhead = 60, mtu = 1400 }, { kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"tunnel-end\" }";
+    for profile in ["linux", "rfc"] {
+        let head = format!("duration = \"10s\"\n[hosts.a]\nstack = {{ profile = \"{profile}\" }}");
+        let o = run(&path(&head, stages, 30.0, &bulk("cubic")));
+        let f = flow(&o, "f");
+        assert_eq!(f.timeouts, 0);
+        assert!(f.goodput_mbps > 17.0, "{profile}: {}", f.goodput_mbps);
+        let tunnel = element(&o, "tunnel");
+        let first = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: true };
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(first)));
+        // The initial window, which was on its way when the first was told of.
+        assert!((1..=10).contains(&tunnel.too_big_packets), "{tunnel:?}");
+        assert_eq!(f.lost_packets, Some(0));
+    }
+}
+
+/// The same tunnel, whose sender is not told: no full segment ever passes. With `tcp_mtu_probing` the sender finds
+/// out after three seconds of timeouts.
+#[test]
+fn a_black_hole_and_the_search_that_ends_it() {
+    let stages = "{ kind = \"tunnel\", overhead = 60, mtu = 1400, icmp = false }, { kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"tunnel-end\" }";
+    let run_with = |probing: &str| {
+        let head = format!("duration = \"10s\"\n[hosts.a]\nstack = {{ mtu_probing = \"{probing}\" }}");
+        run(&path(&head, stages, 30.0, &bulk("cubic")))
+    };
+    let (off, on, always) = (run_with("off"), run_with("on-blackhole"), run_with("always"));
+    for o in [&off, &on] {
+        let tunnel = element(o, "tunnel");
+        let vanished = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: false };
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(vanished)));
+        assert_eq!(flow(o, "f").lost_packets, Some(tunnel.too_big_packets));
+    }
+    // It begins at 1024 bytes and then looks for more, of the 1288 that pass.
+    let found = flow(&on, "f").mss_bytes;
+    assert_eq!(flow(&off, "f").delivered_bytes, 0);
+    assert!(found.is_some_and(|mss| (1024..=1288).contains(&mss)), "{found:?}");
+    assert!(flow(&off, "f").timeouts >= 5);
+    let s = series(&on, "f");
+    assert_eq!(goodput(s, 0.0, 3.0), 0.0);
+    // The first size that is too big ends slow start (`tcp_simple_retransmit`).
+    assert!(goodput(s, 5.0, 10.0) > 15.0, "{}", goodput(s, 5.0, 10.0));
+    // What it tries is too big a few times: 1342, and some of 1314, 1300, 1293, or others where a queue was full.
+    let tried = element(&always, "tunnel").too_big_packets;
+    assert!(flow(&always, "f").timeouts == 0 && (1..=6).contains(&tried), "{tried}");
+}
+
+/// Fragments: joined by the tunnel's end, or by the receiving host when there is none; duplicates of
+/// fragments complete nothing, and a lost fragment is a lost packet.
+#[test]
+fn fragments_with_and_without_a_tunnel_end() {
+    let tunnel = "{ kind = \"tunnel\", overhead = 60, mtu = 1500, fragment = true }, { kind = \"link\", rate = \"20Mbit/s\" }";
+    let runs =
+        |stages: &str| run(&path("duration = \"10s\"", &format!("{tunnel}{stages}"), 30.0, &bulk("cubic")));
+    let (with, without) = (runs(", { kind = \"tunnel-end\" }"), runs(""));
+    for o in [&with, &without] {
+        assert!(flow(o, "f").goodput_mbps > 16.0, "{}", flow(o, "f").goodput_mbps);
+        assert_eq!(flow(o, "f").timeouts, 0);
+        let tunnel = element(o, "tunnel");
+        assert_eq!((tunnel.dropped_packets, tunnel.too_big_packets), (0, 0));
+        assert!(tunnel.fragmented_packets * 2 <= tunnel.passed_packets && tunnel.fragmented_packets > 10_000);
+    }
+    // Joined fragments are not lost ones.
+    let end = element(&with, "tunnel-end");
+    assert_eq!(end.dropped_packets, 0);
+    assert!(element(&with, "tunnel").fragmented_packets - end.joined_packets <= 1000, "{end:?}");
+    let lossy =
+        runs(", { kind = \"duplicate\", probability = 0.3 }, { kind = \"loss\", probability = 0.01 }");
+    let f = flow(&lossy, "f");
+    assert!(f.lost_packets.unwrap() > 50 && f.goodput_mbps > 0.5, "{f:?}");
+}
+
+/// 30 % lost, both ways, whatever the stack: it goes on.
+#[test]
+fn heavy_loss() {
+    let text = r#"duration = "120s"
+sample = "0s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "loss", probability = 0.3 }, { kind = "delay", delay = "5ms" }]
+backward = [{ kind = "loss", probability = 0.3 }, { kind = "delay", delay = "5ms" }]
+[flows]
+reno = { from = "a", to = "b", cc = "reno" }
+cubic = { from = "a", to = "b", cc = "cubic" }
+bbr = { from = "a", to = "b", cc = "bbr" }
+ask = { from = "a", to = "b", app = { kind = "request", request = "1kB", response = "1kB" } }
+"#;
+    let o = run(text);
+    for f in &o.variant.flows {
+        assert!(f.delivered_bytes > 20_000, "{}: {}", f.name, f.delivered_bytes);
+    }
+}
+
+/// Five seconds without a path: within the doubled timeout after it everything flows again.
+#[test]
+fn an_outage_of_five_seconds() {
+    for cc in ["reno", "cubic", "bbr"] {
+        let stages =
+            "{ kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"outage\", at = [\"5s\"], lasts = \"5s\" }";
+        let o = run(&path("duration = \"30s\"", stages, 40.0, &bulk(cc)));
+        let s = series(&o, "f");
+        assert_eq!(goodput(s, 5.2, 9.9), 0.0);
+        assert!(goodput(s, 20.0, 30.0) > 15.0, "{cc}: {}", goodput(s, 20.0, 30.0));
+        assert!(flow(&o, "f").timeouts >= 4);
+    }
+}
+
+/// A queue of one packet, a window of gigabytes, a rate of kilobits: nothing breaks.
+#[test]
+fn extremes() {
+    let small = "{ kind = \"link\", rate = \"5Mbit/s\", queue = { kind = \"fifo\", packets = 1 } }";
+    for cc in ["reno", "cubic", "bbr"] {
+        let o = run(&path("duration = \"30s\"", small, 20.0, &bulk(cc)));
+        assert!(flow(&o, "f").goodput_mbps > 0.5, "{cc}: {}", flow(&o, "f").goodput_mbps);
+    }
+    let head = "duration = \"6s\"\n[hosts.a]\nstack = { send_buffer = \"1GB\" }\n[hosts.b]\nstack = { receive_buffer = \"1GB\" }";
+    let fat = "{ kind = \"link\", rate = \"10Gbit/s\", queue = { kind = \"fifo\", packets = 200000 } }";
+    let o = run(&path(head, fat, 200.0, &bulk("cubic")));
+    let rate = goodput(series(&o, "f"), 4.0, 6.0);
+    assert!(rate > 9000.0, "10 Gbit/s times 200 ms: {rate}");
+    let slow = "{ kind = \"link\", rate = \"20kbit/s\" }";
+    let o = run(&path("duration = \"60s\"", slow, 200.0, &bulk("cubic")));
+    assert!(flow(&o, "f").goodput_mbps > 0.014, "{}", flow(&o, "f").goodput_mbps);
+}
+
+/// Reordering: RACK waits for what is late; the RFCs' duplicate ACKs do not.
+#[test]
+fn rack_bears_reordering_and_duplicate_acks_do_not() {
+    let rate = |profile: &str| {
+        let head =
+            format!("duration = \"30s\"\nsample = \"0s\"\n[hosts.a]\nstack = {{ profile = \"{profile}\" }}");
+        let stages = "{ kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"reorder\", probability = 0.02, delay = \"8ms\" }";
+        let o = run(&path(&head, stages, 40.0, &bulk("cubic")));
+        flow(&o, "f").goodput_mbps
+    };
+    let (linux, rfc) = (rate("linux"), rate("rfc"));
+    println!("2 % held back by 8 ms: linux {linux:.1}, rfc {rfc:.1} Mbit/s");
+    assert!(linux > 18.0 && rfc < 0.7 * linux, "{linux} {rfc}");
+}
+
+/// A path that duplicates: every D-SACK is of the network's making, and nothing is taken back.
+#[test]
+fn duplicates_do_no_harm() {
+    let stages = "{ kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"duplicate\", probability = 0.1 }";
+    let o = run(&path("duration = \"20s\"", stages, 40.0, &bulk("cubic")));
+    assert!(flow(&o, "f").goodput_mbps > 18.0);
+}
+
+/// Both ways at once: each direction gets its rate.
+#[test]
+fn both_directions_at_once() {
+    let text = r#"duration = "20s"
+sample = "0s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms" }]
+backward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms" }]
+[flows]
+there = { from = "a", to = "b" }
+back = { from = "b", to = "a" }
+"#;
+    let o = run(text);
+    for f in &o.variant.flows {
+        assert!(f.goodput_mbps > 8.0, "{}: {}", f.name, f.goodput_mbps);
+    }
+}

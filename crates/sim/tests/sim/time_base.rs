@@ -1,0 +1,145 @@
+//! All rates of a run count over one interval: no total is above what the path carries, whoever comes and goes in it.
+
+use crate::common::*;
+use proptest::prelude::*;
+
+/// 200 short transfers beside one that goes on: over each flow's own time they would add up to three times the link.
+#[test]
+fn short_transfers_one_after_the_other_share_the_link() {
+    let flows = r#"
+[flows.short]
+from = "a"
+to = "b"
+count = 200
+stagger = "40ms"
+app = { kind = "bulk", bytes = "20kB" }
+[flows.long]
+from = "a"
+to = "b"
+"#;
+    let link = "{ kind = \"link\", rate = \"50Mbit/s\" }";
+    let o = run(&path("duration = \"10s\"\nsample = \"0s\"", link, 20.0, flows));
+    let v = &o.variant;
+    assert_eq!((v.measured_s, v.limit_mbps), ([0.0, 10.0], Some(50.0)));
+    let own: f64 = v.flows.iter().map(|f| f.own_goodput_mbps()).sum();
+    println!("total {:.1} Mbit/s, of each flow's own time {own:.1}", v.total_goodput_mbps);
+    assert!(v.total_goodput_mbps > 40.0 && v.total_goodput_mbps < 50.0, "{}", v.total_goodput_mbps);
+    assert!(own > 150.0, "{own}");
+    let delivered: u64 = v.flows.iter().map(|f| f.delivered_bytes).sum();
+    close("payload in ten seconds", v.total_goodput_mbps * 10.0, delivered as f64 * 8e-6, 1e-6);
+}
+
+/// What the interval leaves out counts in no rate: the parts of a run make the whole.
+#[test]
+fn intervals_of_a_run_add_up() {
+    let link = "{ kind = \"link\", rate = \"10Mbit/s\" }, { kind = \"loss\", probability = 0.001 }";
+    let flows = format!("{}start = \"700ms\"\n", bulk("cubic"));
+    let of = |measure: &str| {
+        let head = format!("duration = \"6s\"\nsample = \"30ms\"\nmeasure = \"{measure}\"");
+        let o = run(&path(&head, link, 40.0, &flows));
+        let [from, to] = o.variant.measured_s;
+        (o.variant.total_goodput_mbps * (to - from), flow(&o, "f").clone())
+    };
+    let (whole, f) = of("all");
+    close("all", whole, f.delivered_bytes as f64 * 8e-6, 1e-9);
+    let parts: f64 = ["0s..1.234s", "1.234s..4.99s", "4.99s..6s"].iter().map(|m| of(m).0).sum();
+    close("in three parts", parts, whole, 1e-6);
+    // Round trips of slow start are not among those of the interval.
+    let (settled, late) = of("3s..6s");
+    assert!(settled > 25.0 && settled < 30.0, "{settled}");
+    assert!(late.rtt_ms.min > f.rtt_ms.min, "{:?} {:?}", late.rtt_ms, f.rtt_ms);
+    assert_eq!((late.delivered_bytes, late.sent_packets), (f.delivered_bytes, f.sent_packets));
+}
+
+/// Each flow alone: its rate counts over its own run.
+#[test]
+fn one_at_a_time_each_has_its_own_interval() {
+    let transfer = |name: &str, start: &str| {
+        format!(
+            "[flows.{name}]\nfrom = \"a\"\nto = \"b\"\nstart = \"{start}\"\napp = {{ kind = \"bulk\", bytes = \"1MB\" }}\n"
+        )
+    };
+    let flows = [transfer("early", "0s"), transfer("late", "5s")].concat();
+    let text = path("duration = \"10s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 20.0, &flows);
+    let alone = |only| {
+        let options = sim::SimOptions { only_flow: Some(only), ..sim::SimOptions::default() };
+        sim::run("v", &parse(&text), options)
+    };
+    let (early, late) = (alone(0), alone(1));
+    assert_eq!((early.variant.measured_s[0], late.variant.measured_s[0]), (0.0, 5.0));
+    close("late as early", flow(&late, "late").goodput_mbps, flow(&early, "early").goodput_mbps, 1e-6);
+    let last = late.variant.measured_s[1];
+    let both = result::concat(vec![("early".into(), early), ("late".into(), late)]);
+    assert_eq!(both.variant.measured_s, [0.0, last]);
+    assert!(last > 5.8 && last < 6.1, "{last}");
+}
+
+/// Stages that all pass, the last of them a limit of its own kind; and how many bytes it may let through at once.
+fn limit() -> impl Strategy<Value = (String, f64, f64)> {
+    let rate = 200u32..50_000;
+    prop_oneof![
+        (rate.clone(), 2u32..300).prop_map(|(r, n)| {
+            let queue = format!("{{ kind = \"fifo\", packets = {n} }}");
+            (format!("{{ kind = \"link\", rate = \"{r}kbit/s\", queue = {queue} }}"), r, 0)
+        }),
+        (rate.clone(), 3000u32..200_000).prop_map(|(r, b)| (
+            format!("{{ kind = \"policer\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"),
+            r,
+            b
+        )),
+        (rate, 3000u32..50_000).prop_map(|(r, b)| (
+            format!("{{ kind = \"shaper\", rate = \"{r}kbit/s\", burst = \"{b}B\" }}"),
+            r,
+            b
+        )),
+    ]
+    .prop_map(|(stage, kbit, burst)| (stage, kbit as f64 / 1e3, burst as f64))
+}
+
+fn flows() -> impl Strategy<Value = String> {
+    let app = prop_oneof![
+        Just("{ kind = \"bulk\" }".to_string()),
+        (1u32..300_000).prop_map(|n| format!("{{ kind = \"bulk\", bytes = \"{n}B\" }}")),
+        (1u32..900).prop_map(|n| format!("{{ kind = \"bulk\", duration = \"{n}ms\" }}")),
+        (1u32..60_000, 1u32..60_000).prop_map(|(q, r)| {
+            // Its requests go the way of the others' data.
+            format!("{{ kind = \"request\", request = \"{}B\", response = \"{}B\" }}", q.max(r), q.min(r))
+        }),
+        (50u32..60_000, 100u32..1500, 100u32..900).prop_map(|(r, s, d)| {
+            format!("{{ kind = \"udp\", rate = \"{r}kbit/s\", size = {s}, duration = \"{d}ms\" }}")
+        }),
+    ];
+    let flow = (app, 1u32..20, 0u32..500, 0u32..30);
+    prop::collection::vec(flow, 1..5).prop_map(|list| {
+        let one = |(i, (app, count, start, stagger)): (usize, (String, u32, u32, u32))| {
+            format!(
+                "[flows.f{i}]\nfrom = \"a\"\nto = \"b\"\ncount = {count}\nstart = \"{start}ms\"\nstagger = \"{stagger}ms\"\napp = {app}\n"
+            )
+        };
+        list.into_iter().enumerate().map(one).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_total_is_above_the_limit((stage, rate, burst) in limit(), flows in flows(), rtt in 1u32..80) {
+        let stages = format!("{{ kind = \"loss\", probability = 0.003 }}, {stage}");
+        let text = path("duration = \"1500ms\"\nsample = \"0s\"", &stages, rtt.into(), &flows);
+        let o = run(&text);
+        let v = &o.variant;
+        prop_assert_eq!(v.limit_mbps, Some(rate));
+        let [from, to] = v.measured_s;
+        prop_assert!((0.0..=1.5).contains(&from) && to <= 1.5 && from <= to, "{:?}", v.measured_s);
+        // Mbit; a packet may be under way in the limit when it fills.
+        let most = rate * (to - from) + (burst + 1514.0) * 8e-6;
+        let total = v.total_goodput_mbps * (to - from);
+        prop_assert!(total <= most, "{} Mbit of {}\n{}", total, most, text);
+        for f in &v.flows {
+            prop_assert!(f.active_s <= to - from + 1e-9, "{} {:?}\n{}", f.active_s, v.measured_s, text);
+        }
+        let delivered: u64 = v.flows.iter().map(|f| f.delivered_bytes).sum();
+        prop_assert!((total - delivered as f64 * 8e-6).abs() < 1e-6 || to == from);
+    }
+}

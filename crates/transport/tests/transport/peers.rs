@@ -1,0 +1,117 @@
+//! An end learns from the other's SYN what it may use. The test writes the peer's segments itself.
+
+use crate::pair::*;
+use transport::{Flags, Segment, Stack, SynOptions, Tcp};
+use units::Bytes;
+
+const ASKS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+const NOTHING: Flags = Flags(0);
+
+/// A peer's SYN or SYN-ACK.
+fn syn(flags: Flags, mss: Option<u16>, scale: Option<u8>, stamped: bool, sack_ok: bool) -> Segment {
+    let flags = flags.with(Flags::SYN);
+    let mut seg = Segment { flags, sack_ok, window: 60_000, ..Segment::BLANK };
+    (seg.ts_val, seg.ts_ecr) = if stamped { (9, 1) } else { (0, 0) };
+    seg.set_syn_options(SynOptions { mss, scale });
+    seg
+}
+
+/// What a client sends that is answered so, when it has much to write: its SYN and what follows.
+fn answered(stack: &Stack, answer: Segment) -> (Segment, Vec<Segment>, Tcp) {
+    let mut client = tcp(stack, "reno");
+    let mut out = Vec::new();
+    client.connect(at(0), &mut out);
+    let first = out.remove(0);
+    client.handle_segment(at(50), &answer, &mut out);
+    client.write(at(50), 1 << 20, false, &mut out);
+    client.check();
+    (first, out, client)
+}
+
+/// RFC 9293 section 3.7.1, RFC 7323 sections 2.2 and 3.2, RFC 2018 section 2, RFC 3168 section 6.1.1.
+#[test]
+fn a_syn_offers_all_that_the_stack_has() {
+    let syn = |stack: &Stack| answered(stack, syn(Flags::ACK, None, None, false, false)).0;
+    let plain = syn(&Stack::default());
+    assert_eq!(plain.syn_options(), SynOptions { mss: Some(1460), scale: Some(7) });
+    assert!(plain.ts_val != 0 && plain.sack_ok && plain.flags == Flags::SYN && plain.ip_bytes() == 60);
+    let other = syn(&Stack {
+        mss: Some(1000),
+        timestamps: Some(false),
+        sack: Some(false),
+        ecn: Some(true),
+        receive_buffer: Some(Bytes::new(64 << 20)),
+        ..Stack::default()
+    });
+    assert_eq!(other.syn_options(), SynOptions { mss: Some(1000), scale: Some(11) });
+    assert!(other.ts_val == 0 && !other.sack_ok && other.flags == Flags::SYN.with(ASKS));
+}
+
+/// A peer without options takes 536 bytes a segment, says nothing of what it holds, and is told of no window
+/// that its 16 bits cannot say.
+#[test]
+fn a_peer_that_knows_nothing_is_spared() {
+    let (_, out, mut client) = answered(&Stack::default(), syn(Flags::ACK, None, None, false, false));
+    let data: Vec<u32> = out.iter().map(|s| s.len).filter(|&n| n > 0).collect();
+    assert_eq!(data, [536; 10]);
+    assert!(out.iter().all(|s| s.ts_val == 0 && s.window <= 65_535));
+    // Much comes, with a hole: neither a SACK nor a larger window.
+    let mut replies = Vec::new();
+    for n in (0..400u64).filter(|n| *n != 300) {
+        let flags = Flags::ACK;
+        let seg = Segment { seq: n * 536, len: 536, flags, window: 60_000, ..Segment::BLANK };
+        client.handle_segment(at(60 + n), &seg, &mut replies);
+    }
+    assert!(replies.len() > 200 && replies.iter().all(|s| s.sacks == 0 && s.window <= 65_535));
+}
+
+/// The smaller MSS counts, less what timestamps take; each option needs both ends.
+#[test]
+fn the_common_part_is_in_force() {
+    for (mss, stamped, sack, len) in [
+        (Some(1460), true, true, 1448),
+        (Some(1460), false, true, 1460),
+        (Some(1200), true, false, 1188),
+        (Some(9000), true, true, 1448),
+        (None, true, true, 524),
+    ] {
+        let (_, out, client) = answered(&Stack::default(), syn(Flags::ACK, mss, Some(7), stamped, sack));
+        let first = out.iter().find(|s| s.len > 0).expect("data");
+        assert_eq!((first.len, first.ts_val != 0), (len, stamped));
+        assert_eq!(client.tx.s.sack, sack);
+        // Without timestamps of the peer its own are none of its business.
+        let own = Stack { timestamps: Some(false), ..Stack::default() };
+        let (_, out, _) = answered(&own, syn(Flags::ACK, mss, Some(7), stamped, sack));
+        assert!(out.iter().all(|s| s.ts_val == 0));
+    }
+}
+
+/// Who asks for ECN says ECE and CWR, who agrees ECE alone (RFC 3168 section 6.1.1).
+#[test]
+fn ecn_takes_both() {
+    for (own, flags, agreed) in
+        [(true, Flags::ECE, true), (true, NOTHING, false), (true, ASKS, false), (false, Flags::ECE, false)]
+    {
+        let stack = Stack { ecn: Some(own), ..Stack::default() };
+        let answer = syn(flags.with(Flags::ACK), Some(1460), Some(7), true, true);
+        let (_, out, _) = answered(&stack, answer);
+        assert!(out.iter().filter(|s| s.len > 0).all(|s| s.ect == agreed), "{own} {flags:?}");
+        let mut server = tcp(&stack, "reno");
+        let mut out = Vec::new();
+        server.handle_segment(at(0), &syn(flags, Some(1460), Some(7), true, true), &mut out);
+        assert_eq!(out[0].flags.has(Flags::ECE), own && flags == ASKS);
+    }
+}
+
+/// A SYN-ACK has a scale only when the SYN had one (RFC 7323 section 2.2), and what else was agreed on.
+#[test]
+fn a_syn_ack_agrees_to_no_more_than_was_asked() {
+    for (scale, stamped, sack) in [(Some(2), true, true), (None, true, true), (None, false, false)] {
+        let mut server = tcp(&Stack::default(), "reno");
+        let mut out = Vec::new();
+        server.handle_segment(at(0), &syn(NOTHING, Some(1000), scale, stamped, sack), &mut out);
+        let options = out[0].syn_options();
+        assert_eq!((options.mss, options.scale), (Some(1460), scale.map(|_| 7)));
+        assert_eq!((out[0].ts_val != 0, out[0].sack_ok), (stamped, sack));
+    }
+}
