@@ -1,5 +1,5 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
-//! [grid|moving|ebpf|others|queues|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
+//! [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
 //! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
 //! random loss.
 
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         "ebpf" => grid::ebpf(),
         "others" => grid::others(),
         "queues" => grid::queues(),
+        "fast" => grid::fast(),
         "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
         "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
         other => return usage(&format!("unknown set {other}")),
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(why: &str) -> ExitCode {
-    eprintln!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|shared|exact] [RUNS] [TEXT]");
+    eprintln!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]");
     ExitCode::from(2)
 }
 
