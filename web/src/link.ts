@@ -26,6 +26,7 @@ export function written(state: Runs, lang: Lang, plot: string | null): string {
   if (state.range) of.set("t", `${moment(state.range.from)}-${moment(state.range.to)}`);
   if (state.sort) of.set("sort", (state.sort.reversed ? "-" : "") + state.sort.key);
   if (state.group) of.set("group", state.group);
+  if (state.repeats === "first") of.set("rep", "first");
   state.shown().forEach((entry, i) => {
     const flows = state.flows.get(entry);
     if (!flows) return;
@@ -58,6 +59,7 @@ export function read(state: Runs, hash: string): Linked {
   if (sort) state.sort = { key: sort[2], reversed: sort[1] === "-" };
   const group = of.get("group");
   if (group && GROUPS.includes(group)) state.group = group as Group;
+  if (of.get("rep") === "first") state.repeats = "first";
   state.shown().forEach((entry, i) => {
     const places = of.get(i ? "fb" : "fa");
     if (places === null) return;

@@ -1,6 +1,7 @@
 // What the reader looks at: variants or flows, range of time, cursor. Parts of the page listen to what concerns them.
 
 import { Data } from "./data";
+import type { Repeats } from "./plot/over";
 import type { Page, Result, Series, Variant, VariantFigures } from "./model";
 
 /** What plots are of. */
@@ -148,6 +149,8 @@ export class Runs extends State<Entry> {
   /** Null leaves the results' order. */
   sort: Sort | null = null;
   group: Group = null;
+  /** Which repeats plots show. */
+  repeats: Repeats = "all";
 
   constructor(readonly page: Page) {
     const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
@@ -169,6 +172,11 @@ export class Runs extends State<Entry> {
   groupBy(group: Group): void {
     this.group = group;
     this.tell("table");
+    this.changed();
+  }
+
+  showRepeats(repeats: Repeats): void {
+    this.repeats = repeats;
     this.changed();
   }
 

@@ -1,5 +1,27 @@
 // Made of the JSON Schemas in docs/ and web/schema/ by web/types.mjs: npm run build.
 
+/** A band: `low`, `median`, `high`, a value a bin. */
+export interface Band {
+  /** The three. */
+  columns: Record<string, PageColumn>;
+}
+
+/** Median and band over the repeats, in bins of time: where the columns are. */
+export interface Bands {
+  /** The quantiles over them that bands lie between; 0 and 1 are least and most. */
+  between: [number, number];
+  /** Width of a bin, seconds; the first begins with the run. */
+  bin_s: number;
+  /** Of elements. */
+  elements: SeriesBands[];
+  /** Of flows; of many those with most goodput. */
+  flows: SeriesBands[];
+  /** How many repeats. */
+  repeats: number;
+  /** Goodput of all flows together, Mbit/s. */
+  total?: Band;
+}
+
 /** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
 export interface CaptureFlow {
   /** Main cause: the one with the greatest share. */
@@ -900,8 +922,18 @@ export interface Run {
   warnings?: string[];
 }
 
+/** Bands of one flow or element, by the column they are of: goodput in Mbit/s is `delivered_bytes`. */
+export interface SeriesBands {
+  /** The bands. */
+  bands: Record<string, Band>;
+  /** Its name. */
+  name: string;
+}
+
 /** The directory of one variant's series; the bytes are elsewhere, under `blob`. */
 export interface SeriesDirectory {
+  /** Over the repeats, where there are several that differ. */
+  bands?: Bands;
   /** Id of the script element that holds the columns. */
   blob: string;
   /** Inflated. */

@@ -8,9 +8,10 @@ use crate::identity::ids_of_page;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::regular;
-use report::{PlottedSeries, Shown, page};
+use report::{Bands, PlottedSeries, Shown, page};
 use result::parquet::{
-    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, STATES, VariantSeries as Kept, check_run_id, read_series,
+    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
+    check_run_id, read_series,
 };
 use result::{Run, read_json};
 use std::fs;
@@ -28,6 +29,8 @@ pub struct Folder {
     pub run: Run,
     /// Its series, in the summary's order; empty where there are none.
     pub series: Vec<Kept>,
+    /// What the repeats of each variant have in common, in that order; empty until they are asked for.
+    bands: Vec<Option<Bands>>,
 }
 
 /// Writes the page, and plots when asked.
@@ -35,9 +38,9 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
     let labels = labels(&paths)?;
     let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label));
-    let folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
-    let series: Vec<Vec<PlottedSeries>> =
-        folders.iter().map(|f| f.series.iter().map(shown).collect()).collect();
+    let mut folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
+    folders.iter_mut().zip(&paths).try_for_each(|(folder, path)| folder.read_bands(path))?;
+    let series: Vec<Vec<PlottedSeries>> = folders.iter().map(Folder::plotted).collect();
     let results: Vec<Shown> = folders
         .iter()
         .zip(&series)
@@ -85,8 +88,8 @@ fn folder_of(path: &Path) -> PathBuf {
     if path.file_name().is_some_and(|n| n == "result.json") { parent().into() } else { path.into() }
 }
 
-fn shown(series: &Kept) -> PlottedSeries<'_> {
-    PlottedSeries { flows: &series.flows, elements: &series.elements }
+fn plotted(series: &Kept) -> PlottedSeries<'_> {
+    PlottedSeries { flows: &series.flows, elements: &series.elements, bands: None }
 }
 
 impl Folder {
@@ -106,7 +109,7 @@ impl Folder {
             }
         };
         // A summary alone is a result too: the page then has its table.
-        let (flows, elements) = (file("flows.parquet")?, file("elements.parquet")?);
+        let (flows, elements) = (file(FLOWS.name)?, file(ELEMENTS.name)?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
         let broken = |e: String| CliProblem::Result(path.display().to_string(), e);
         let _told = PanicTold::of(path);
@@ -131,7 +134,36 @@ impl Folder {
             }
             _ => Vec::new(),
         };
-        Ok(Folder { label, run, series })
+        Ok(Folder { label, run, series, bands: Vec::new() })
+    }
+
+    /// Reads what the repeats have in common: variant by variant, so that not all series are in memory at once.
+    fn read_bands(&mut self, path: &Path) -> Result<(), CliProblem> {
+        if self.series.is_empty() || self.run.variants.iter().all(|v| v.repeats.is_none()) {
+            return Ok(());
+        }
+        let file = |name: &str| {
+            let path = path.join(name);
+            regular::read(&path).map_err(|e| CliProblem::Io(path.display().to_string(), e))
+        };
+        let (flows, elements) = (file(FLOWS.name)?, file(ELEMENTS.name)?);
+        let broken = |e: SeriesError| CliProblem::Result(path.display().to_string(), e.to_string());
+        let files = RepeatFiles::open(&flows, &elements, &self.run).map_err(broken)?;
+        for (i, variant) in self.run.variants.iter().enumerate() {
+            let repeats = match &variant.repeats {
+                Some(repeats) if !repeats.identical => files.read(i).map_err(broken)?,
+                _ => Vec::new(),
+            };
+            self.bands.push(Bands::of(variant, &repeats.iter().map(plotted).collect::<Vec<_>>()));
+        }
+        Ok(())
+    }
+
+    /// What plots are made of.
+    fn plotted(&self) -> Vec<PlottedSeries<'_>> {
+        let bands = |i: usize| self.bands.get(i).and_then(Option::as_ref);
+        let all = self.series.iter().enumerate();
+        all.map(|(i, series)| PlottedSeries { bands: bands(i), ..plotted(series) }).collect()
     }
 }
 

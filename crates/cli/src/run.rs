@@ -16,9 +16,9 @@ use crate::provenance::Provenance;
 use crate::report::Folder;
 use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
-use report::{PlottedSeries, Shown, Style};
+use report::{Bands, PlottedSeries, Shown, Style};
 use result::parquet::Sampled;
-use result::{Clock, FlowSeries, Run, VariantResult, to_json};
+use result::{Clock, FlowSeries, Outcome, Run, VariantResult, to_json};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -85,8 +85,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     );
     let sampled: Vec<Sampled> = outcomes.variants.iter().flat_map(sampled).collect();
     // As `run.variants`: those without a finished repeat are in neither.
-    let firsts = outcomes.variants.iter().filter_map(|v| v.outcomes.first());
-    let series: Vec<PlottedSeries> = firsts.map(PlottedSeries::of).collect();
+    let finished: Vec<&[Outcome]> =
+        outcomes.variants.iter().map(|v| &v.outcomes[..]).filter(|o| !o.is_empty()).collect();
+    let bands: Vec<Option<Bands>> = finished.iter().zip(&run.variants).map(|(o, v)| bands(v, o)).collect();
+    let series: Vec<PlottedSeries> = finished
+        .iter()
+        .zip(&bands)
+        .map(|(outcomes, bands)| PlottedSeries { bands: bands.as_ref(), ..PlottedSeries::of(&outcomes[0]) })
+        .collect();
     let shown = [Shown { label: &experiment.name, run: &run, series: &series }];
     let page = report::page(&shown, args.drawn.lang.into());
     let results =
@@ -129,6 +135,11 @@ fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
         None if run.partial || unmet || !idle.is_empty() => ExitCode::from(1),
         None => ExitCode::SUCCESS,
     }
+}
+
+/// What a variant's repeats have in common.
+fn bands(variant: &VariantResult, repeats: &[Outcome]) -> Option<Bands> {
+    Bands::of(variant, &repeats.iter().map(PlottedSeries::of).collect::<Vec<_>>())
 }
 
 /// A variant's repeats, counted from 1.

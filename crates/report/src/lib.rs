@@ -1,6 +1,7 @@
 //! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots; what
 //! `longfat diagnose` says of a capture.
 
+mod bands;
 mod both;
 pub mod diagnosis;
 mod elide;
@@ -21,6 +22,7 @@ mod table;
 mod trust;
 mod wrap;
 
+pub use bands::{Band, Bands};
 pub use figures::GroupBy;
 pub use page::{PlottedSeries, Shown, page};
 pub use story::headline;

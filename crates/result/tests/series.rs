@@ -1,12 +1,12 @@
 //! Series written as Parquet read back as they were; what is broken is an error, whatever is broken.
 
 use result::parquet::{
-    FileOrigin, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
+    FileOrigin, RepeatFiles, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
     write_responses, write_retransmissions,
 };
 use result::{
     CellsMut, Clock, Columns, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Outcome,
-    Resent, Response, Run, VariantResult,
+    Repeats, Resent, Response, Run, VariantResult,
 };
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -156,6 +156,36 @@ fn what_was_written_reads_back_to_the_last_bit() {
     assert_eq!(text(&got), text(&wanted), "what the run does not name is passed over");
     let without = read_series(&files[0], &files[1], None, None, &run(&first)).unwrap();
     assert!(without[0].flows[0].resent.is_empty() && without[0].flows[0].time_s.len() == 3000);
+}
+
+#[test]
+fn the_repeats_of_one_variant_read_back_alone() {
+    let first = [outcome("a", Clock::Sim, [3000, 50, 0], 1), outcome("a", Clock::Kernel, [2000, 1, 1], 2)];
+    // Long enough that a variant's repeats are in several row groups, and one row group has both variants.
+    let again = first.clone().map(|o| outcome(&o.variant.name, o.variant.clock, [70_000, 7, 70], 9));
+    let third = first.clone().map(|o| outcome(&o.variant.name, o.variant.clock, [70_000, 7, 70], 11));
+    let repeats = |i: usize| [&first[i], &again[i], &third[i]];
+    let runs: Vec<Sampled> = [0, 1]
+        .into_iter()
+        // The second repeat failed: numbers need not follow each other.
+        .flat_map(|i| [1, 3, 4].into_iter().zip(repeats(i)))
+        .map(|(repeat, outcome)| Sampled { repeat, outcome })
+        .collect();
+    let [flows, elements, ..] = files(&runs);
+    let mut run = run(&first);
+    run.variants.iter_mut().for_each(|v| v.repeats = Some(Repeats { n: 3, ..Repeats::default() }));
+    for i in [0, 1] {
+        let got = RepeatFiles::open(&flows, &elements, &run).unwrap().read(i).unwrap();
+        let wanted = repeats(i).map(|o| {
+            let mut all = series(o);
+            all.flows.iter_mut().for_each(|f| (f.resent, f.responses) = (Vec::new(), Vec::new()));
+            all
+        });
+        assert_eq!(text(&got), text(&wanted));
+    }
+    run.variants[1].repeats = None;
+    let error = RepeatFiles::open(&flows, &elements, &run).unwrap().read(1).unwrap_err().to_string();
+    assert_eq!(error, "flows.parquet: column `repeat` has 3 repeats of \"a\", more than result.json");
 }
 
 /// Row groups, pages of 20,000 rows, dictionaries too large to be one.

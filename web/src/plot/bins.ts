@@ -2,7 +2,7 @@
 
 import type { Range } from "../state";
 import { before, slopeAt, stepAt } from "./search";
-import type { Binned, InBins, Samples } from "./track";
+import type { Banded, Binned, InBins, Samples } from "./track";
 
 /** About this many bins in view. */
 const BINS = 200;
@@ -68,7 +68,14 @@ export function partsValue(parts: Samples[], { as, factor, end }: Pick<Binned, "
 
 /** A track's shown value in the bin numbered `k`. */
 export function binValue(track: InBins, width: number, k: number): number {
+  if (track.kind === "banded") return bandAt(track, k)[1];
   return track.kind === "quantile" ? track.crowd.at(track.q, width, k) : partsValue(track.parts, track, width, k);
+}
+
+/** Lower end, median and upper end of a band in its bin numbered `k`. */
+export function bandAt({ low, median, high, factor }: Banded, k: number): [number, number, number] {
+  const at = (values: Float64Array): number => (k >= 0 && k < values.length ? values[k] * factor : NaN);
+  return [at(low), at(median), at(high)];
 }
 
 /** Shown values of all bins. */
@@ -77,4 +84,4 @@ export function binned(track: InBins, { width, first, count }: Bins): number[] {
 }
 
 /** The samples that a track is counted from. */
-export const partsOf = (track: InBins): Samples[] => (track.kind === "quantile" ? track.crowd.members : track.parts);
+export const partsOf = (track: InBins): Samples[] => (track.kind === "banded" ? [] : track.kind === "quantile" ? track.crowd.members : track.parts);

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { ticks } from "../number";
 import type { Range } from "../state";
 import { palette } from "../theme";
-import { binned, binsOf, binWidth, interval, partsOf } from "./bins";
+import { bandAt, binned, binsOf, binWidth, interval, partsOf } from "./bins";
 import { align, type Aligned } from "./decimate";
 import { drawDense } from "./dense";
 import { drawRibbons } from "./states";
@@ -25,6 +25,9 @@ export const font = (px: number, weight = 400): string => `${weight} ${px}px ${F
 
 /** Seconds of a bin of a plot's tracks; 0 where it has none. */
 export function widthOfBins(plot: Pick<Plot, "tracks">, view: Range): number {
+  // What was worked out over repeats has bins of its own, however near the reader looks.
+  const banded = plot.tracks.find((t) => t.kind === "banded");
+  if (banded) return banded.bin;
   const parts = plot.tracks.filter(inBins).flatMap(partsOf);
   return parts.length ? binWidth(view, parts.reduce((most, p) => Math.max(most, interval(p.time)), 0)) : 0;
 }
@@ -58,6 +61,10 @@ export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
         if (v === null || v === undefined || x[i] < view.from || x[i] > view.to) continue;
         if (v < low) low = v;
         if (v > high) high = v;
+        if (track.kind !== "banded") continue;
+        const [below, , above] = bandAt(track, Math.floor(x[i] / track.bin + 1e-9));
+        if (below < low) low = below;
+        if (above > high) high = above;
       }
     });
     return [low, high];
@@ -158,7 +165,7 @@ function dense(u: uPlot, s: number, plot: Plot, frame: Frame, k: number): void {
   drawDense(u, s, track.axis, { color: track.color, width: track.width * k * devicePixelRatio, dashed: track.dash !== undefined });
 }
 
-/** Areas between quantiles, behind all curves: a bin is as wide as it is drawn. */
+/** Bands over repeats and areas between quantiles, behind all curves: a bin is as wide as it is drawn. */
 function shades(u: uPlot, plot: Plot): void {
   const { ctx, bbox } = u;
   ctx.save();
@@ -167,6 +174,16 @@ function shades(u: uPlot, plot: Plot): void {
   ctx.clip();
   const xs = u.data[0];
   const pixel = (v: number, scale: string): number => Math.round(u.valToPos(v, scale, true));
+  for (const track of plot.tracks) {
+    if (track.kind !== "banded") continue;
+    ctx.fillStyle = track.color + "30";
+    for (let i = 0; i + 1 < xs.length; i++) {
+      const [low, , high] = bandAt(track, Math.floor(xs[i] / track.bin + 1e-9));
+      if (Number.isNaN(low)) continue;
+      const [left, top] = [pixel(xs[i], "x"), pixel(high, track.axis)];
+      ctx.fillRect(left, top, pixel(xs[i + 1], "x") - left, Math.max(1, pixel(low, track.axis) - top));
+    }
+  }
   for (const { between, color } of plot.shades) {
     const [high, low] = between.map((id) => u.data[plot.tracks.findIndex((t) => t.id === id) + 1]);
     ctx.fillStyle = color;

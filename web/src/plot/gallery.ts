@@ -1,6 +1,6 @@
 // The plots of a result's variants.
 
-import { h, name } from "../dom";
+import { button, h, name } from "../dom";
 import { t } from "../i18n";
 import type { Entry, Runs } from "../state";
 import { groupsOf } from "../view/groups";
@@ -17,10 +17,21 @@ function source(state: Runs, entry: Entry): Source {
   const rates = new Set(state.entries.flatMap((e) => e.data?.series.flows.flatMap(rateColumns) ?? []));
   const all = shownFlows(variant, figures, data);
   return {
-    variant, figures, data, rates: [...rates].sort(),
+    variant, figures, data, repeats: state.repeats, rates: [...rates].sort(),
     flows: all.filter((f) => picked.has(f.flow.name)), picked: chosen !== undefined,
     crowd: all.length > MANY_FLOWS ? all : [], groups: groupsOf(entry, state.group),
   };
+}
+
+/** All repeats or the first; nothing where nothing is known of several. */
+function repeatsChoice(state: Runs): HTMLElement | null {
+  if (!state.entries.some((e) => e.data?.series.bands)) return null;
+  const buttons = (["all", "first"] as const).map((which) =>
+    button({ "data-repeats": which, "aria-pressed": state.repeats === which ? "true" : "false" }, () => {
+      for (const b of buttons) b.setAttribute("aria-pressed", b.dataset.repeats === which ? "true" : "false");
+      state.showRepeats(which);
+    }, t(`ui.over.${which}`)));
+  return h("span", { class: "segment", role: "group", "aria-label": t("ui.boxes") }, ...buttons);
 }
 
 export const variants = (state: Runs): Gallery<Entry> => ({
@@ -30,6 +41,7 @@ export const variants = (state: Runs): Gallery<Entry> => ({
   build: (kind, entry) => plotOf(kind as Kind, source(state, entry)),
   missing: (kind) => t(`ui.none.${kind}`),
   unsampled: t("ui.none.series"),
+  choice: () => repeatsChoice(state),
   before: ({ result }) => state.page.results.length > 1 && name(result.label, { class: "name result" }),
   after: (entry) => [
     h("span", { class: "clock" }, t(`ui.clock.${entry.variant.clock}`)),

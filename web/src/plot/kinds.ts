@@ -2,13 +2,14 @@
 
 import type { Data } from "../data";
 import { t } from "../i18n";
-import type { ElementSeries, Figures, Flow, FlowSeries, GroupFigures, Variant, VariantFigures } from "../model";
+import type { Band, ElementSeries, Figures, Flow, FlowSeries, GroupFigures, Variant, VariantFigures } from "../model";
 import { short } from "../number";
 import { faint, flowColor, palette } from "../theme";
 import { ribbons, statesCsv } from "./states";
 import { sequence } from "./sequence";
 import { crowded, each, MOST_GROUPS } from "./many";
-import { numbers } from "./csv";
+import { bandOf, overRepeats, type Repeats } from "./over";
+import { columnsOf, known, nothing, samples } from "./samples";
 import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, Track } from "./track";
 
 export const KINDS = ["throughput", "each", "rates", "rtt", "delay", "cwnd", "queue", "drops", "states", "sequence"] as const;
@@ -34,6 +35,8 @@ export interface Source {
   crowd: Shown[];
   /** Flows put together that have several members, as the table shows them. */
   groups: GroupFigures[];
+  /** Which repeats are drawn. */
+  repeats: Repeats;
   /** Names of all columns that are rates, of any variant: each has its own kind of line in all of them. */
   rates: string[];
 }
@@ -70,7 +73,8 @@ export const delayColumn = (s: FlowSeries): string | null => DELAYS.find((c) => 
 
 /** Elements that `worth` says something of, those with most of it first. */
 function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
-  const all = data.series.elements.filter((e) => has(e, column) && worth(e.name) > 0);
+  // What stayed 0 in the first repeat has no column.
+  const all = data.series.elements.filter((e) => (has(e, column) || bandOf(data, e, column) !== undefined) && worth(e.name) > 0);
   const most = [...all].sort((a, b) => worth(b.name) - worth(a.name)).slice(0, MOST_ELEMENTS);
   return all.filter((e) => most.includes(e));
 }
@@ -113,20 +117,6 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
   }
 }
 
-/** A column with its times, rows without a value left in. */
-export function samples(data: Data, of: FlowSeries | ElementSeries, name: string): Samples | null {
-  const time = data.column(of, "time_s");
-  const value = data.column(of, name);
-  return time && value ? { time, value } : null;
-}
-
-/** Rows that have a value: what cumulative columns are counted from. */
-export function known(s: Samples): Samples {
-  if (!s.value.some(Number.isNaN)) return s;
-  const keep = (_: number, i: number) => !Number.isNaN(s.value[i]);
-  return { time: s.time.filter(keep), value: s.value.filter(keep) };
-}
-
 export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
   tracks: [], levels: [], marks: [], ribbons: [], shades: [],
   left,
@@ -134,11 +124,6 @@ export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
   csv,
   floor: "zero",
 });
-
-/** CSV of the tracks' own columns, cumulative ones as they are. */
-export function columnsOf(list: [string, Samples | null][]): CsvColumn[] {
-  return list.flatMap(([name, s]) => (s ? [numbers(name, s.time, s.value)] : []));
-}
 
 const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
 
@@ -155,15 +140,15 @@ function throughput({ variant: v, figures, data, flows, crowd, groups, picked }:
     columnsOf(everyone.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])),
   );
   const everyone = shownFlows(v, figures, data);
-  const track = (id: string, label: string, color: string, width: number, parts: Samples[]): Binned => ({
-    kind: "binned", id, label, color, width, axis: "left", factor: 8e-6, parts, as: "rate", end: v.duration_s,
+  const track = (id: string, label: string, color: string, width: number, parts: Samples[], over?: Band): Binned => ({
+    kind: "binned", id, label, color, width, axis: "left", factor: 8e-6, parts, as: "rate", end: v.duration_s, over,
   });
   const part = (f: Shown) => {
     const s = samples(data, f.series, "delivered_bytes");
     return s ? [known(s)] : [];
   };
   if (everyone.length > 1 && !v.one_at_a_time) {
-    plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part)));
+    plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part), data.series.bands?.total));
   }
   // What many flows get one by one is another plot's; here are the sums of their groups.
   const summed = crowd.length > 0 && groups.length <= MOST_GROUPS ? groups : [];
@@ -172,7 +157,7 @@ function throughput({ variant: v, figures, data, flows, crowd, groups, picked }:
     plot.tracks.push(track(`group ${g.name}`, `${g.members.length} × ${g.name}`, flowColor(i), 1.5, members.flatMap(part)));
   });
   const single = crowd.length > 0 && !picked ? [] : flows;
-  for (const f of single) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f)));
+  for (const f of single) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f), bandOf(data, f.series, "delivered_bytes")));
   plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
   return plot;
 }
@@ -183,7 +168,7 @@ function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampl
     const s = samples(data, f.series, column);
     if (!s) return [];
     const { name } = f.flow;
-    return [{ kind: "sampled", id: `${name} ${column}`, label: name, color: f.color, width: 1.25, axis: "left", factor: 1, samples: s, ...look } as Sampled];
+    return [{ kind: "sampled", id: `${name} ${column}`, label: name, color: f.color, width: 1.25, axis: "left", factor: 1, samples: s, over: bandOf(data, f.series, column), ...look } as Sampled];
   });
 }
 
@@ -249,7 +234,7 @@ function queue({ variant: v, data }: Source): Plot {
   const add = (e: ElementSeries, column: string, look: Partial<Sampled>): void => {
     const s = samples(data, e, column);
     if (!s) return;
-    plot.tracks.push({ kind: "sampled", id: `${e.name} ${column}`, label: e.name, color: colors.get(e) ?? "", width: 1.25, axis: "left", factor: 1, samples: s, ...look } as Sampled);
+    plot.tracks.push({ kind: "sampled", id: `${e.name} ${column}`, label: e.name, color: colors.get(e) ?? "", width: 1.25, axis: "left", factor: 1, samples: s, over: bandOf(data, e, column), ...look } as Sampled);
   };
   for (const e of queued) add(e, "queue_packets", {});
   // A shaper's bucket beside its own queue is the lighter curve.
@@ -271,12 +256,12 @@ function drops({ variant: v, data }: Source): Plot {
   const { drop, mark } = palette();
   for (const [column, label, list] of lists) {
     list.forEach((e, i) => {
-      const s = samples(data, e, column);
+      const s = samples(data, e, column) ?? nothing(data, e);
       if (!s) return;
       const own = column === "dropped" ? drop : mark;
       const track: Track = {
         kind: "binned", id: `${e.name} ${column}`, label: t(label, { name: e.name }), color: i === 0 ? own : flowColor(i),
-        width: 1, axis: "left", factor: 1, parts: [known(s)], as: "count", filled: list.length === 1, end: v.duration_s,
+        width: 1, axis: "left", factor: 1, parts: [known(s)], as: "count", filled: list.length === 1, end: v.duration_s, over: bandOf(data, e, column),
       };
       plot.tracks.push(track);
     });
@@ -293,5 +278,6 @@ function states({ data, flows }: Source): Plot {
 /** Builds a plot: decodes the columns it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {
   const make = { throughput, each, rates, rtt, delay, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
-  return make[kind](source);
+  const plot = make[kind](source);
+  return source.repeats === "all" ? overRepeats(plot, source.data, source.variant.duration_s) : plot;
 }

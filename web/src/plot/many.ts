@@ -4,7 +4,8 @@ import { t } from "../i18n";
 import type { FlowSeries } from "../model";
 import { flowColor, palette } from "../theme";
 import { Crowd } from "./crowd";
-import { columnsOf, empty, known, samples, type Shown, type Source } from "./kinds";
+import { empty, type Shown, type Source } from "./kinds";
+import { columnsOf, known, nothing, samples } from "./samples";
 import type { Binned, Plot, Samples, Track } from "./track";
 
 /** Groups whose curves can be told apart. */
@@ -23,8 +24,8 @@ export function crowded(
     const name = column(f.series);
     const s = name === null ? null : samples(data, f.series, name);
     // A total that stayed 0 has no column, but nothing is what the flow got.
-    const time = !s && look.as === "rate" ? data.column(f.series, "time_s") : null;
-    if (time) return [{ time, value: new Float64Array(time.length) }];
+    const none = !s && look.as === "rate" ? nothing(data, f.series) : null;
+    if (none) return [none];
     return s ? [look.as === "level" ? s : known(s)] : [];
   };
   const members = crowd.filter((f) => of(f).length > 0);

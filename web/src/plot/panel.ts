@@ -139,13 +139,13 @@ export class Panel {
       el.style.color = color;
       return el;
     };
-    const output = (id: string, title?: string) => h("output", { "data-series": id.slice(0, 300), "aria-live": "off", title });
+    const output = (id: string, title?: string, banded = false) => h("output", { "data-series": id.slice(0, 300), "aria-live": "off", title, class: banded && "banded" });
     const items: HTMLElement[] = [];
     // Curves of one flow share a line, the colour is the last one's, which is drawn on top.
     const lines = new Map<string, HTMLElement>();
     const parts = new Set<string>();
     this.outputs = plot.tracks.map((k) => {
-      const value = output(k.id, k.part);
+      const value = output(k.id, k.part, k.kind === "banded");
       const key = k.part ? k.label : k.id;
       const line = lines.get(key);
       if (line) {
@@ -171,6 +171,7 @@ export class Panel {
       this.outputs.push(value);
       return h("li", { class: "row-value" }, name(r.name), " ", value);
     });
+    if (plot.note) items.push(h("li", { class: "parts", "data-note": "repeats" }, plot.note));
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
     const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
     this.canvas.setAttribute("aria-label", [`${this.title}, ${this.entry.name.slice(0, 80)}`, plot.left, words].filter(Boolean).join(": "));

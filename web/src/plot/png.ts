@@ -11,7 +11,8 @@ import type { Plot } from "./track";
 const SCALE = 2;
 
 interface Item {
-  color: string;
+  /** None of mere words. */
+  color: string | null;
   text: string;
   dashed: boolean;
   square: boolean;
@@ -24,6 +25,7 @@ function items(plot: Plot): Item[] {
     ...plot.levels.map((l) => ({ color: l.color, text: l.label, dashed: true, square: false })),
     ...[...marks].map(([text, color]) => ({ color, text, dashed: false, square: true })),
     ...stateLegend(plot.ribbons).map((s) => ({ color: s.color, text: stateName(s.state), dashed: false, square: true })),
+    ...(plot.note ? [{ color: null, text: plot.note, dashed: false, square: false }] : []),
   ];
 }
 
@@ -34,14 +36,17 @@ function legend(ctx: CanvasRenderingContext2D, list: Item[], width: number, top:
   ctx.font = font(12 * SCALE);
   ctx.textBaseline = "middle";
   for (const item of list) {
-    const text = clip(ctx, item.text, 240 * SCALE);
-    const room = ctx.measureText(text).width + 40 * SCALE;
+    const text = clip(ctx, item.text, (item.color ? 240 : 480) * SCALE);
+    const sign = item.color ? 24 * SCALE : 0;
+    const room = ctx.measureText(text).width + sign + 16 * SCALE;
     if (x + room > width && x > 16 * SCALE) [x, y] = [16 * SCALE, y + line];
     if (draw) {
-      ctx.strokeStyle = ctx.fillStyle = item.color;
+      if (item.color) ctx.strokeStyle = ctx.fillStyle = item.color;
       ctx.lineWidth = 2 * SCALE;
       ctx.setLineDash(item.dashed ? [4 * SCALE, 3 * SCALE] : []);
-      if (item.square) {
+      if (!item.color) {
+        // Words alone.
+      } else if (item.square) {
         ctx.fillRect(x + 4 * SCALE, y + line / 2 - 5 * SCALE, 10 * SCALE, 10 * SCALE);
       } else {
         ctx.beginPath();
@@ -50,7 +55,7 @@ function legend(ctx: CanvasRenderingContext2D, list: Item[], width: number, top:
         ctx.stroke();
       }
       ctx.fillStyle = palette().ink;
-      ctx.fillText(text, x + 24 * SCALE, y + line / 2);
+      ctx.fillText(text, x + sign, y + line / 2);
     }
     x += room;
   }

@@ -1,9 +1,9 @@
 // What a plot's curves are at the cursor, read off all of the data, never off what is drawn.
 
 import { state as stateName } from "../i18n";
-import { precise } from "../number";
+import { precise, short } from "../number";
 import type { Range } from "../state";
-import { binValue } from "./bins";
+import { bandAt, binValue } from "./bins";
 import { widthOfBins } from "./chart";
 import { upTo } from "./search";
 import { stateAt } from "./states";
@@ -31,7 +31,10 @@ export function readings(plot: Plot, view: Range, t: number): Reading[] {
   const width = widthOfBins(plot, view);
   const curves = plot.tracks.map((track): Reading => {
     const v = valueAt(track, t, width);
-    return { series: track.id, label: track.part ? `${track.label} ${track.part}` : track.label, value: Number.isNaN(v) ? "" : String(v), shown: precise(v) };
+    const [low, , high] = track.kind === "banded" ? bandAt(track, Math.floor(t / width + 1e-9)) : [NaN, NaN, NaN];
+    // Of what spreads over repeats three digits say enough, and a legend holds them.
+    const shown = Number.isNaN(low) ? precise(v) : `${short(v)} (${short(low)}–${short(high)})`;
+    return { series: track.id, label: track.part ? `${track.label} ${track.part}` : track.label, value: Number.isNaN(v) ? "" : String(v), shown };
   });
   const rows = plot.ribbons.map((r): Reading => {
     const value = stateAt(r, t);

@@ -25,6 +25,8 @@ export interface Gallery<E extends Subject> {
   /** What stands above a subject's plots, beside its name. */
   before(entry: E): Node | false | null;
   after(entry: E): (Node | false | null)[];
+  /** What else there is to choose of all plots. */
+  choice?(): HTMLElement | null;
 }
 
 /** Milliseconds of drawing in one go; what is left waits for the next frame. */
@@ -92,6 +94,7 @@ export class Plots<E extends Subject = Subject> {
       tool("left", "←", () => state.zoom(moved(state.view(), -0.25))),
       tool("right", "→", () => state.zoom(moved(state.view(), 0.25))),
       tool("whole", t("ui.whole"), () => state.zoom(null)),
+      this.gallery.choice?.() ?? null,
       this.range,
     );
   }

@@ -1,6 +1,7 @@
 // What a plot shows, apart from how it is drawn.
 
 import type { Crowd } from "./crowd";
+import type { Band } from "../model";
 
 /** Values at moments; NaN where none is known. */
 export interface Samples {
@@ -24,6 +25,8 @@ interface Common {
   loose?: boolean;
   /** Shown value = value * factor. */
   factor: number;
+  /** What repeats have in common of it, where that is known. */
+  over?: Band | undefined;
 }
 
 /** A column as it was sampled. */
@@ -52,8 +55,20 @@ export interface Quantile extends Common {
   end: number;
 }
 
+/** Median over repeats with a band around it, in bins of a grid of its own; NaN where nothing is known. */
+export interface Banded extends Common {
+  kind: "banded";
+  /** Seconds of a bin; the first begins at 0. */
+  bin: number;
+  median: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  /** Seconds: when the run ended. */
+  end: number;
+}
+
 /** Tracks that have one value a bin. */
-export type InBins = Binned | Quantile;
+export type InBins = Binned | Quantile | Banded;
 export type Track = Sampled | InBins;
 
 export const inBins = (t: Track): t is InBins => t.kind !== "sampled";
@@ -109,6 +124,8 @@ export interface Plot {
   left: string;
   right: string | null;
   csv: () => CsvColumn[];
+  /** What of several repeats is drawn. */
+  note?: string;
   /** Where the left axis begins: at nothing, or at the least in view. */
   floor: "zero" | "data";
 }

@@ -36,6 +36,8 @@ function main() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const made = { policer: run("policer", "scenarios/policer-or-shaper.toml"), sdwan: run("sdwan", "scenarios/sdwan-limiter.toml") };
+  made.repeats = run("repeats", "scenarios/home-line.toml", "--repeat", "12", "--set", "duration=6s");
+  made.few = run("few", "scenarios/sdwan-limiter.toml", "--repeat", "3", "--variant", "policing-cubic", "--variant", "shaping-cubic");
   if (process.getuid() === 0) {
     made.both = run("both", "scenarios/policer-or-shaper.toml", ...KERNEL);
   } else {

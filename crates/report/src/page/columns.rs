@@ -5,6 +5,8 @@
 //! and become zeros). In a column with nulls the varint 0 is a null, which changes nothing, and n stands for n − 1.
 //! A sample every 10 ms of a flow comes to some 4 bytes; the same in JSON would be 90.
 
+use crate::bands::{Band, Bands};
+use crate::page::PlottedSeries;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use result::{Cells, ElementSeries, FlowSeries, Growth, Unit};
@@ -71,6 +73,48 @@ pub(crate) struct SeriesDirectory {
     flows: Vec<FlowColumns>,
     /// Of elements.
     elements: Vec<ElementColumns>,
+    /// Over the repeats, where there are several that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bands: Option<BandColumns>,
+}
+
+/// Median and band over the repeats, in bins of time: where the columns are.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Bands"))]
+struct BandColumns {
+    /// How many repeats.
+    repeats: usize,
+    /// The quantiles over them that bands lie between; 0 and 1 are least and most.
+    between: [f64; 2],
+    /// Width of a bin, seconds; the first begins with the run.
+    bin_s: f64,
+    /// Goodput of all flows together, Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<PageBand>,
+    /// Of flows; of many those with most goodput.
+    flows: Vec<SeriesBands>,
+    /// Of elements.
+    elements: Vec<SeriesBands>,
+}
+
+/// A band: `low`, `median`, `high`, a value a bin.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Band"))]
+struct PageBand {
+    /// The three.
+    columns: Columns,
+}
+
+/// Bands of one flow or element, by the column they are of: goodput in Mbit/s is `delivered_bytes`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SeriesBands {
+    /// Its name.
+    name: String,
+    /// The bands.
+    bands: BTreeMap<&'static str, PageBand>,
 }
 
 /// Decimals kept: a microsecond of time and of RTT, a kilobit per second, a thousandth of a gain.
@@ -80,19 +124,38 @@ pub(crate) const MILLI: u32 = 1_000;
 const PAGE: &str = "page";
 
 /// A variant's series: their directory, and the blob in base64. `None` where there is none.
-pub(crate) fn encode(
-    blob: &str,
-    flows: &[FlowSeries],
-    elements: &[ElementSeries],
-) -> Option<(SeriesDirectory, String)> {
-    if flows.is_empty() && elements.is_empty() {
+pub(crate) fn encode(blob: &str, of: PlottedSeries) -> Option<(SeriesDirectory, String)> {
+    if of.flows.is_empty() && of.elements.is_empty() {
         return None;
     }
     let mut bytes = Vec::new();
-    let flows = flows.iter().map(|s| flow(&mut bytes, s)).collect();
-    let elements = elements.iter().map(|s| element(&mut bytes, s)).collect();
-    let series = SeriesDirectory { blob: blob.into(), bytes: bytes.len(), flows, elements };
+    let flows = of.flows.iter().map(|s| flow(&mut bytes, s)).collect();
+    let elements = of.elements.iter().map(|s| element(&mut bytes, s)).collect();
+    let bands = of.bands.map(|b| bands(&mut bytes, b));
+    let series = SeriesDirectory { blob: blob.into(), bytes: bytes.len(), flows, elements, bands };
     Some((series, packed(&bytes)))
+}
+
+fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
+    // Bytes as they are, all else, means of counts too, to a thousandth.
+    let mut one = |name: &str, band: &Band| {
+        let per = if name == "tokens_bytes" { 1 } else { MILLI };
+        let mut c = PageSheet::new(out);
+        for (name, values) in [("low", &band.low), ("median", &band.median), ("high", &band.high)] {
+            c.reals(name, values.iter().copied(), per, 1);
+        }
+        PageBand { columns: c.columns }
+    };
+    let total = of.total.as_ref().map(|band| one("", band));
+    let mut named = |list: &[(String, BTreeMap<&'static str, Band>)]| {
+        let of = |(name, all): &(String, BTreeMap<&'static str, Band>)| {
+            let bands = all.iter().map(|(&column, band)| (column, one(column, band))).collect();
+            SeriesBands { name: name.clone(), bands }
+        };
+        list.iter().map(of).collect::<Vec<_>>()
+    };
+    let (flows, elements) = (named(&of.flows), named(&of.elements));
+    BandColumns { repeats: of.repeats, between: of.between, bin_s: of.bin_s, total, flows, elements }
 }
 
 /// The blob as it stands in the page.
@@ -321,7 +384,8 @@ mod tests {
             });
         }
         s.resent = vec![Resent { time_s: 0.0315, byte: 77, len: 1448 }];
-        let (series, text) = encode("series-0", &[s], &[]).unwrap();
+        let (series, text) =
+            encode("series-0", PlottedSeries { flows: &[s], ..PlottedSeries::default() }).unwrap();
         let mut blob = Vec::new();
         flate2::read::DeflateDecoder::new(&unbase64(&text)[..]).read_to_end(&mut blob).unwrap();
         assert_eq!(blob.len(), series.bytes);
@@ -335,11 +399,39 @@ mod tests {
         assert_eq!(column("sent_bytes"), [0.0, 1.0, 2.0, 3.0, 4.0]);
         let mut udp = FlowSeries::new("udp");
         udp.push(FlowPoint::default());
-        let (series, _) = encode("series-0", &[udp], &[]).unwrap();
+        let (series, _) =
+            encode("series-0", PlottedSeries { flows: &[udp], ..PlottedSeries::default() }).unwrap();
         assert!(!series.flows[0].columns.contains_key("sent_bytes"), "nothing was counted");
         assert_eq!(decode(&blob, &flow.resent["time_s"]), [0.0315]);
         assert_eq!(decode(&blob, &flow.resent["byte"]), [77.0]);
-        assert!(encode("series-0", &[], &[]).is_none());
+        assert!(encode("series-0", PlottedSeries::default()).is_none());
+    }
+
+    #[test]
+    fn bands_are_read_as_any_column() {
+        let band = Band {
+            low: vec![None, Some(1.25)],
+            median: vec![None, Some(2.0)],
+            high: vec![Some(3.0), Some(3.5)],
+        };
+        let all = Bands {
+            repeats: 20,
+            between: [0.1, 0.9],
+            bin_s: 0.05,
+            total: Some(band.clone()),
+            flows: vec![("f".into(), [("cwnd", band)].into())],
+            elements: vec![],
+        };
+        let flows = [FlowSeries::new("f")];
+        let of = PlottedSeries { flows: &flows, bands: Some(&all), ..PlottedSeries::default() };
+        let (series, text) = encode("series-0", of).unwrap();
+        let mut blob = Vec::new();
+        flate2::read::DeflateDecoder::new(&unbase64(&text)[..]).read_to_end(&mut blob).unwrap();
+        let bands = series.bands.unwrap();
+        let columns = &bands.flows[0].bands["cwnd"].columns;
+        let of = |name| format!("{:?}", decode(&blob, &columns[name]));
+        assert_eq!([of("low"), of("median"), of("high")], ["[NaN, 1.25]", "[NaN, 2.0]", "[3.0, 3.5]"]);
+        assert_eq!(decode(&blob, &bands.total.unwrap().columns["high"]), [3.0, 3.5]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub(crate) mod columns;
 
+use crate::bands::Bands;
 use crate::both::{has_both, label};
 use crate::figures::VariantFigures;
 use crate::markup::escaped;
@@ -27,13 +28,15 @@ pub struct Shown<'a> {
     pub series: &'a [PlottedSeries<'a>],
 }
 
-/// One variant's series, those of its first repeat.
+/// One variant's series, those of its first repeat, and what all repeats have in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlottedSeries<'a> {
     /// Of flows.
     pub flows: &'a [FlowSeries],
     /// Of elements.
     pub elements: &'a [ElementSeries],
+    /// Over the repeats; `None` of a single run.
+    pub bands: Option<&'a Bands>,
 }
 
 impl Shown<'_> {
@@ -49,7 +52,7 @@ impl Shown<'_> {
 impl<'a> PlottedSeries<'a> {
     /// An outcome's.
     pub fn of(outcome: &'a Outcome) -> PlottedSeries<'a> {
-        PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series }
+        PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series, bands: None }
     }
 }
 
@@ -165,7 +168,7 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
         let series = (0..shown.run.variants.len()).map(|i| {
             let of = shown.series.get(i).copied().unwrap_or_default();
             let name = format!("series-{number}");
-            let (directory, blob) = columns::encode(&name, of.flows, of.elements)?;
+            let (directory, blob) = columns::encode(&name, of)?;
             number += 1;
             blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
             Some(directory)

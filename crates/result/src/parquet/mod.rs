@@ -20,7 +20,7 @@ mod write;
 
 pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
 pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
-pub use read::{VariantSeries, check_run_id, read_series};
+pub use read::{RepeatFiles, VariantSeries, check_run_id, read_series};
 pub use table::SeriesError;
 pub use write::{
     FileOrigin, Sampled, write_elements, write_flows, write_responses, write_retransmissions, write_states,

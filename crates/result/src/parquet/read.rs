@@ -3,7 +3,7 @@
 use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS};
 use super::table::{ParquetTable, SeriesError};
 use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Response, Run, VariantResult};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// One variant's series.
@@ -34,21 +34,115 @@ pub fn read_series(
     run: &Run,
 ) -> Result<Vec<VariantSeries>, SeriesError> {
     let open = |file, bytes| ParquetTable::open(file, bytes)?.of_run(&run.run_id);
-    let mut of_flows =
-        Slots::new(run, |v| v.flows.iter().map(|f| f.name.as_str()).collect(), FlowSeries::new);
-    read_flows(&open(FLOWS, flows)?, &mut of_flows)?;
+    let firsts = || run.variants.iter().map(|v| (v, 1));
+    let mut of_flows = Slots::new(firsts(), flow_names, FlowSeries::new);
+    let table = open(FLOWS, flows)?;
+    read_flows(&table, 0..table.groups(), &mut of_flows)?;
     if let Some(bytes) = retransmissions {
         read_resent(&open(RETRANSMISSIONS, bytes)?, &mut of_flows)?;
     }
     if let Some(bytes) = responses {
         read_responses(&open(RESPONSES, bytes)?, &mut of_flows)?;
     }
-    let named = |name: &str| ElementSeries { name: name.into(), ..ElementSeries::default() };
-    let mut of_elements = Slots::new(run, |v| v.elements.iter().map(|e| e.name.as_str()).collect(), named);
-    read_elements(&open(ELEMENTS, elements)?, &mut of_elements)?;
-    let flows = of_flows.finish(|s| s.time_s.is_empty());
-    let elements = of_elements.finish(|s| s.time_s.is_empty());
-    Ok(flows.into_iter().zip(elements).map(|(flows, elements)| VariantSeries { flows, elements }).collect())
+    let mut of_elements = Slots::new(firsts(), element_names, element_series);
+    let table = open(ELEMENTS, elements)?;
+    read_elements(&table, 0..table.groups(), &mut of_elements)?;
+    Ok(together(of_flows, of_elements))
+}
+
+/// Files of series, of which one variant's repeats are read at a time: no more is in memory than that.
+pub struct RepeatFiles<'a> {
+    run: &'a Run,
+    flows: ParquetTable,
+    elements: ParquetTable,
+    /// What each row group of either has rows of.
+    in_flows: Vec<RepeatsOfGroup>,
+    in_elements: Vec<RepeatsOfGroup>,
+}
+
+/// Variants by name and clock, and which of their repeats.
+type RepeatsOfGroup = BTreeSet<(String, String, u64)>;
+
+impl<'a> RepeatFiles<'a> {
+    /// Opens the files, each given as its bytes.
+    ///
+    /// # Errors
+    /// As [`read_series`].
+    ///
+    /// # Panics
+    /// As [`read_series`].
+    pub fn open(flows: &[u8], elements: &[u8], run: &'a Run) -> Result<RepeatFiles<'a>, SeriesError> {
+        let open = |file, bytes| ParquetTable::open(file, bytes)?.of_run(&run.run_id);
+        let (flows, elements) = (open(FLOWS, flows)?, open(ELEMENTS, elements)?);
+        let (in_flows, in_elements) = (repeats_by_group(&flows)?, repeats_by_group(&elements)?);
+        Ok(RepeatFiles { run, flows, elements, in_flows, in_elements })
+    }
+
+    /// The series of every repeat of this variant of the run, in the order of the repeats, without what was sent again
+    /// and what was answered.
+    ///
+    /// # Errors
+    /// As [`read_series`]; and where the files have more repeats of it than its summary.
+    ///
+    /// # Panics
+    /// As [`read_series`], and where the run has no such variant.
+    pub fn read(&self, variant: usize) -> Result<Vec<VariantSeries>, SeriesError> {
+        let variant = &self.run.variants[variant];
+        let of = |key: &&(String, String, u64)| key.0 == variant.name && key.1 == variant.clock.name();
+        let mine = |group: &RepeatsOfGroup| group.iter().any(|key| of(&key));
+        let all = self.in_flows.iter().chain(&self.in_elements).flatten();
+        let repeats: BTreeSet<u64> = all.filter(of).map(|key| key.2).collect();
+        if repeats.len() > variant.repeats.as_ref().map_or(1, |r| r.n) {
+            let what = format!("has {} repeats of {:?}, more than result.json", repeats.len(), variant.name);
+            return Err(self.flows.wrong(self.flows.column("repeat"), what));
+        }
+        // Series that are there have rows: names alone, however many a summary claims, take no memory.
+        let named = repeats.len().saturating_mul(variant.flows.len() + variant.elements.len());
+        if named > self.flows.row_count() + self.elements.row_count() {
+            return Ok(Vec::new());
+        }
+        let wanted = || repeats.iter().map(|&repeat| (variant, repeat));
+        let groups =
+            |of: &[RepeatsOfGroup]| -> Vec<usize> { (0..of.len()).filter(|&i| mine(&of[i])).collect() };
+        let mut flows = Slots::new(wanted(), flow_names, FlowSeries::new);
+        read_flows(&self.flows, groups(&self.in_flows), &mut flows)?;
+        let mut elements = Slots::new(wanted(), element_names, element_series);
+        read_elements(&self.elements, groups(&self.in_elements), &mut elements)?;
+        Ok(together(flows, elements))
+    }
+}
+
+/// What each row group has rows of.
+fn repeats_by_group(table: &ParquetTable) -> Result<Vec<RepeatsOfGroup>, SeriesError> {
+    let of = |group| {
+        let (names, of_names) = table.texts(group, table.column("variant"))?;
+        let (clocks, of_clocks) = table.texts(group, table.column("clock"))?;
+        let numbers: Vec<u64> = table.known(group, table.column("repeat"))?;
+        let rows = numbers.iter().enumerate().map(|(row, &number)| (names[row], clocks[row], number));
+        let mut keys: Vec<_> = rows.collect();
+        keys.dedup();
+        let named = |(name, clock, number)| (of_names[name].clone(), of_clocks[clock].clone(), number);
+        Ok(keys.into_iter().map(named).collect())
+    };
+    (0..table.groups()).map(of).collect()
+}
+
+fn flow_names(variant: &VariantResult) -> Vec<&str> {
+    variant.flows.iter().map(|f| f.name.as_str()).collect()
+}
+
+fn element_names(variant: &VariantResult) -> Vec<&str> {
+    variant.elements.iter().map(|e| e.name.as_str()).collect()
+}
+
+fn element_series(name: &str) -> ElementSeries {
+    ElementSeries { name: name.into(), ..ElementSeries::default() }
+}
+
+fn together(flows: Slots<FlowSeries>, elements: Slots<ElementSeries>) -> Vec<VariantSeries> {
+    let flows = flows.finish(|s| s.time_s.is_empty());
+    let elements = elements.finish(|s| s.time_s.is_empty());
+    flows.into_iter().zip(elements).map(|(flows, elements)| VariantSeries { flows, elements }).collect()
 }
 
 /// Whether a file, given as its bytes, is of this run.
@@ -64,22 +158,24 @@ struct Slots<'a, S> {
     all: Vec<S>,
     /// How many each variant has.
     counts: Vec<usize>,
-    /// By variant, clock and name.
-    index: BTreeMap<[&'a str; 3], usize>,
+    /// By variant, clock and name, and by repeat.
+    index: BTreeMap<([&'a str; 3], u64), usize>,
 }
 
 impl<'a, S> Slots<'a, S> {
+    /// For these repeats of these variants.
     fn new(
-        run: &'a Run,
+        wanted: impl IntoIterator<Item = (&'a VariantResult, u64)>,
         names: impl Fn(&'a VariantResult) -> Vec<&'a str>,
         make: impl Fn(&str) -> S,
     ) -> Slots<'a, S> {
         let mut slots = Slots { all: Vec::new(), counts: Vec::new(), index: BTreeMap::new() };
-        for variant in &run.variants {
+        for (variant, repeat) in wanted {
             let names = names(variant);
             slots.counts.push(names.len());
             for name in names {
-                slots.index.insert([&variant.name, variant.clock.name(), name], slots.all.len());
+                let of = [&variant.name, variant.clock.name(), name];
+                slots.index.insert((of, repeat), slots.all.len());
                 slots.all.push(make(name));
             }
         }
@@ -122,9 +218,7 @@ impl<'a> Group<'a> {
             }
             let (variant, clock, name, repeat) = key(begin);
             let name = [&variants.1[variant], &clocks.1[clock], &names.1[name]].map(String::as_str);
-            if repeat == 1
-                && let Some(&of) = slots.index.get(&name)
-            {
+            if let Some(&of) = slots.index.get(&(name, repeat)) {
                 stretches.push(RowStretch { rows: begin..row, of });
             }
             begin = row;
@@ -201,8 +295,12 @@ fn last(times: &[f64]) -> f64 {
     times.last().copied().unwrap_or(f64::NEG_INFINITY)
 }
 
-fn read_flows(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
-    for group in 0..table.groups() {
+fn read_flows(
+    table: &ParquetTable,
+    groups: impl IntoIterator<Item = usize>,
+    slots: &mut Slots<FlowSeries>,
+) -> Result<(), SeriesError> {
+    for group in groups {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
         for stretch in &g.stretches {
@@ -244,8 +342,12 @@ fn read_states(g: &Group, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesErr
     Ok(())
 }
 
-fn read_elements(table: &ParquetTable, slots: &mut Slots<ElementSeries>) -> Result<(), SeriesError> {
-    for group in 0..table.groups() {
+fn read_elements(
+    table: &ParquetTable,
+    groups: impl IntoIterator<Item = usize>,
+    slots: &mut Slots<ElementSeries>,
+) -> Result<(), SeriesError> {
+    for group in groups {
         let g = Group::new(table, group, slots)?;
         let times = g.times(|of| last(&slots.all[of].time_s))?;
         for stretch in &g.stretches {

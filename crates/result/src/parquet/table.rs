@@ -138,6 +138,11 @@ impl ParquetTable {
         self.rows.len()
     }
 
+    /// Rows of all groups.
+    pub fn row_count(&self) -> usize {
+        self.rows.iter().sum()
+    }
+
     /// An error of a column.
     pub fn wrong(&self, column: &Column, what: impl Into<String>) -> SeriesError {
         SeriesError { file: self.file.name, column: Some(column.name), what: what.into() }
