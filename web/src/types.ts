@@ -944,6 +944,18 @@ export interface SeriesDirectory {
   flows: FlowSeries[];
 }
 
+/** A key of the scenario and its value. */
+export interface Setting {
+  /** The key, of tables within with a dot: `stack.mss`. */
+  key: string;
+  /** Whose it is; absent for keys of the run. */
+  name?: string;
+  /** The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run. */
+  section?: string;
+  /** The value, spelt as there; names in a list are joined by commas. */
+  value: string;
+}
+
 /** What one stage of the path did, over all runs of a variant. */
 export interface StageFigures {
   /** The same as a share of what came, 0 to 1. */
@@ -1006,6 +1018,8 @@ export interface Topology {
 
 /** What is known of a measurement's quality. */
 export interface Trust {
+  /** Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so many of a bunch find no room. What came before them did. */
+  bunched_packets: number;
   /** CPU time of the emulator over the run's time, 0 to 1. */
   engine_cpu: number;
   /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
@@ -1031,7 +1045,7 @@ export interface Trust {
 }
 
 /** What tells against a measurement. */
-export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss";
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss" | "bunched";
 
 /** A reason not to trust a measurement. */
 export interface TrustReason {
@@ -1097,6 +1111,8 @@ export interface VariantResult {
   repeats?: Repeats;
   /** Times from request to last byte of the answer, of all flows; absent where none asks. */
   response_s?: TimesSummary;
+  /** What the scenario says beside the path's stages, beyond defaults; absent in older results. */
+  settings?: Setting[];
   /** The part of it that TCP flows carried; absent where there is none. */
   tcp_goodput_mbps?: number;
   /** Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time; flows that were measured one at a time share none. */

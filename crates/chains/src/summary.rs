@@ -117,6 +117,7 @@ pub fn outcome(
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
+        settings: topology::settings(scenario),
         ..VariantResult::default()
     };
     Outcome::new(variant, flow_series, element_series)

@@ -1,7 +1,7 @@
 //! A scenario's path as a result tells it.
 
 use result::Topology;
-use result::topology::{PathLink, PathRelay, PathStage};
+use result::topology::{PathLink, PathRelay, PathStage, Setting};
 use scenario::{NamedStage, Scenario};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,6 +24,12 @@ pub fn topology(scenario: &Scenario) -> Topology {
             .map(|r| PathRelay { name: r.name.clone(), host: host(r.host) })
             .collect(),
     }
+}
+
+/// What the scenario says beside its stages, as a result tells it.
+pub fn settings(scenario: &Scenario) -> Vec<Setting> {
+    let all = scenario.settings().into_iter();
+    all.map(|s| Setting { section: s.section.into(), name: s.name, key: s.key, value: s.value }).collect()
 }
 
 fn stage(named: &NamedStage) -> PathStage {

@@ -65,13 +65,15 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     tally
 }
 
-/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
+/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen; `depth` of the shallowest
+/// bucket or queue.
 pub fn trust(
     p: &Punctuality,
     hosts: &[host::HostReport],
     duration: Span,
     lost: u64,
     shares: Option<[f64; 2]>,
+    depth: Option<Span>,
 ) -> Trust {
     Trust {
         engine_cpu: p.cpu.as_secs_f64() / duration.as_secs_f64(),
@@ -80,6 +82,7 @@ pub fn trust(
         waiting_ms: p.waited.summary().into(),
         hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
         kernel_lost_packets: lost + p.refused,
+        bunched_packets: depth.map_or(0, |depth| p.late.beyond(depth)),
         idle: shares.map(|[idle, _]| idle),
         steal: shares.map(|[_, steal]| steal),
         ..Trust::default()

@@ -20,7 +20,7 @@ use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use units::Time;
+use units::{Span, Time};
 
 /// What a run takes besides its scenario.
 #[derive(Default)]
@@ -46,6 +46,8 @@ pub struct LabOptions<'a> {
 pub(crate) const LEAD: Duration = Duration::from_millis(30);
 /// Between two reports of progress.
 const REPORT: Duration = Duration::from_millis(50);
+/// A full packet, bytes of IP.
+const FULL_PACKET: u64 = 1500;
 
 /// Stops the threads when the run fails or panics.
 pub(crate) struct StopGuard<'a>(pub &'a AtomicBool);
@@ -171,14 +173,22 @@ impl LabJob<'_> {
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
         let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
         let lost = machine::lost_packets(&network);
-        let trust = collect::trust(&engine.punctuality, &hosts, scenario.duration, lost, shares);
+        let trust =
+            collect::trust(&engine.punctuality, &hosts, scenario.duration, lost, shares, depth(scenario));
         let passages = engine.punctuality.late.samples();
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
-        outcome.variant.trust = Some(trust.judge(passages, rtt, crossings(scenario, only_flow)));
+        let dropped = outcome.variant.elements.iter().map(|e| e.dropped_packets).sum();
+        outcome.variant.trust = Some(trust.judge([passages, dropped], rtt, crossings(scenario, only_flow)));
         Ok(outcome)
     }
+}
+
+/// For how long the shallowest bucket or queue of the path takes full packets that come at its rate.
+fn depth(scenario: &Scenario) -> Option<Span> {
+    let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
+    stages.filter_map(|named| named.stage.depth(FULL_PACKET)).min()
 }
 
 /// Links that a packet and its answer cross together, on the longest way of a flow.

@@ -15,6 +15,7 @@ mod bucket;
 mod cells;
 mod chain;
 mod config;
+mod depth;
 mod element;
 mod events;
 mod line;

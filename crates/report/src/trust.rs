@@ -32,6 +32,7 @@ fn reason(r: &TrustReason, lang: Lang) -> String {
         TrustKind::EngineBusy => ("trust.engine-busy", share),
         TrustKind::Steal => ("trust.steal", share),
         TrustKind::KernelLoss => ("trust.kernel-loss", share),
+        TrustKind::Bunched => ("trust.bunched", share),
     };
     fill(key, lang, &[("measured", &number(r.measured)), ("bound", &number(r.bound))])
 }
@@ -43,7 +44,7 @@ fn cure(kind: TrustKind, real_time: bool) -> &'static str {
         TrustKind::Late | TrustKind::EngineBusy | TrustKind::KernelLoss | TrustKind::Unexplained => {
             "trust.cure.less"
         }
-        TrustKind::LateTail | TrustKind::HostsLate => "trust.cure.alone",
+        TrustKind::LateTail | TrustKind::HostsLate | TrustKind::Bunched => "trust.cure.alone",
         TrustKind::Steal => "trust.cure.own",
     }
 }

@@ -63,6 +63,12 @@ impl Histogram {
         Span::from_nanos(self.min)
     }
 
+    /// How many were above this, by half a bucket.
+    pub fn beyond(&self, least: Span) -> u64 {
+        let first = bucket(least.as_nanos()) + 1;
+        self.counts.iter().skip(first).map(|&n| n as u64).sum()
+    }
+
     /// The `q`-quantile (0 to 1), nanoseconds; zero without samples.
     pub fn quantile(&self, q: f64) -> f64 {
         if self.samples == 0 {
@@ -113,6 +119,14 @@ mod tests {
         for (got, want) in [(s.p50, 50.0), (s.p95, 95.0), (s.p99, 99.0)] {
             assert!((got / want - 1.0).abs() < 0.005, "{got} {want}");
         }
+    }
+
+    #[test]
+    fn counts_what_is_beyond() {
+        let mut h = Histogram::default();
+        (1..=1000u64).for_each(|us| h.record(Span::from_micros(us)));
+        assert!(h.beyond(Span::from_micros(900)).abs_diff(100) <= 4);
+        assert_eq!((h.beyond(Span::from_millis(2)), Histogram::default().beyond(Span::ZERO)), (0, 0));
     }
 
     #[test]

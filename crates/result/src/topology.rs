@@ -44,6 +44,22 @@ pub struct PathStage {
     pub settings: BTreeMap<String, String>,
 }
 
+/// A key of the scenario and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub section: String,
+    /// Whose it is; absent for keys of the run.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub name: String,
+    /// The key, of tables within with a dot: `stack.mss`.
+    pub key: String,
+    /// The value, spelt as there; names in a list are joined by commas.
+    pub value: String,
+}
+
 /// A split-TCP relay and where it runs.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -44,6 +44,8 @@ pub enum TrustKind {
     Steal,
     /// The share of packets that the kernel's own queues lost, 0 to 1.
     KernelLoss,
+    /// Of the packets that the path dropped the share that the emulator had held up and let go in a bunch, 0 to 1.
+    Bunched,
 }
 
 /// A reason not to trust a measurement.
@@ -84,6 +86,10 @@ pub struct Trust {
     pub unexplained_ms: Option<f64>,
     /// Packets that the kernel's own queues lost: devices, sockets of datagrams, refused deliveries.
     pub kernel_lost_packets: u64,
+    /// Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so
+    /// many of a bunch find no room. What came before them did.
+    #[serde(default)]
+    pub bunched_packets: u64,
     /// The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub idle: Option<f64>,
@@ -103,11 +109,13 @@ const BUSY: f64 = 0.9;
 const STEAL: f64 = LATE;
 /// A loss rate that holds Reno back nowhere below 200 Mbit/s at 20 ms (1.2 MSS / (RTT sqrt p), RFC 3649 section 1).
 const LOSS: f64 = 1e-5;
+/// Goodput goes as 1/sqrt(p): so many more losses make it less by half of that.
+const BUNCHED: f64 = 2.0 * LATE;
 
 impl Trust {
-    /// Judges what was measured of a run. `passages` packets passed the emulator; a packet's round trip crosses it
-    /// `crossings` times.
-    pub fn judge(mut self, passages: u64, rtt: Option<RttsOfRun>, crossings: usize) -> Trust {
+    /// Judges what was measured of a run. `passages` packets passed the emulator, `dropped` its path dropped; a packet's
+    /// round trip crosses it `crossings` times.
+    pub fn judge(mut self, [passages, dropped]: [u64; 2], rtt: Option<RttsOfRun>, crossings: usize) -> Trust {
         let mut reasons = Vec::new();
         let mut hold = |kind, measured: f64, bound: f64, bad: bool| {
             if bad {
@@ -132,6 +140,8 @@ impl Trust {
         }
         let lost = self.kernel_lost_packets as f64 / passages.max(1) as f64;
         hold(TrustKind::KernelLoss, lost, LOSS, lost > LOSS);
+        let bunched = self.bunched_packets.min(dropped) as f64 / dropped.max(1) as f64;
+        hold(TrustKind::Bunched, bunched, BUNCHED, bunched > BUNCHED);
         self.reliable = reasons.is_empty();
         self.reasons = reasons;
         self
@@ -167,6 +177,7 @@ impl Trust {
                 hosts_wait_ms: either(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
                 unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
+                bunched_packets: a.bunched_packets + b.bunched_packets,
                 idle: either(a.idle, b.idle, f64::min),
                 steal: either(a.steal, b.steal, f64::max),
             }
@@ -213,16 +224,16 @@ mod tests {
 
     #[test]
     fn a_punctual_run_is_reliable() {
-        let trust = punctual().judge(100_000, rtts(20.0), 2);
+        let trust = punctual().judge([100_000, 1000], rtts(20.0), 2);
         assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
     }
 
     #[test]
     fn each_fault_has_its_reason() {
-        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(100_000, rtts(rtt), crossings));
+        let judge = |t: Trust, rtt, crossings| kinds(&t.judge([100_000, 1000], rtts(rtt), crossings));
         assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
         let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
-        assert!(punctual().judge(100_000, queued, 4).reliable, "0.08 ms of 20: a queue stands");
+        assert!(punctual().judge([100_000, 1000], queued, 4).reliable, "0.08 ms of 20: a queue stands");
         assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
         assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
@@ -241,11 +252,19 @@ mod tests {
         assert_eq!(judge(Trust { steal: Some(0.2), ..punctual() }, 20.0, 2), [TrustKind::Steal]);
         assert_eq!(judge(Trust { kernel_lost_packets: 2, ..punctual() }, 20.0, 2), [TrustKind::KernelLoss]);
         assert_eq!(judge(Trust { kernel_lost_packets: 1, ..punctual() }, 20.0, 2), [], "one of 100,000");
+        assert_eq!(
+            judge(Trust { bunched_packets: 70, ..punctual() }, 20.0, 2),
+            [TrustKind::Bunched],
+            "of 1000 drops"
+        );
+        assert_eq!(judge(Trust { bunched_packets: 50, ..punctual() }, 20.0, 2), []);
+        let undropped = Trust { bunched_packets: 70, ..punctual() }.judge([100_000, 0], rtts(20.0), 2);
+        assert!(undropped.reliable, "there was room for all");
     }
 
     #[test]
     fn of_repeats_the_worst_counts() {
-        let judged = |t: Trust| t.judge(1000, rtts(20.0), 2);
+        let judged = |t: Trust| t.judge([1000, 0], rtts(20.0), 2);
         let all =
             [judged(punctual()), judged(Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), ..punctual() })];
         let worst = Trust::worst(&all).unwrap();

@@ -195,11 +195,14 @@ impl Scenario {
     /// A flow that would take all there is, where nothing bounds it.
     fn unlimited(&self, flow: &Flow, way: &[Met]) -> Option<Warning> {
         let greedy = matches!(flow.app, App::Bulk { .. } | App::Onoff { rate: None, .. });
-        let limits = |m: &Met| m.stage.limit() != StageLimit::None || queue(m.stage).is_some();
+        let limits = |m: &Met| m.stage.limit() != StageLimit::None || m.stage.queue().is_some();
         let bounded = flow.max_pacing_rate.is_some() || way.iter().any(limits);
         let [from, to] = [flow.from, flow.to].map(|h| &self.hosts[h].name);
-        let text =
+        let mut text =
             format!("nothing on its way from {from} to {to} has a rate: it is limited by windows alone");
+        if self.base_rtt(flow).is_zero() {
+            text += "; simulated, it gets a link of 10 Gbit/s and 10 us, `cable` among the elements";
+        }
         (greedy && !bounded).then(|| Warning::new(format!("flows.{}", quote(&flow.name)), text))
     }
 
@@ -269,31 +272,11 @@ fn peak(met: &Met) -> Option<Warning> {
     same.then(|| Warning::new(format!("{}.peak_rate", met.key), text))
 }
 
-/// The rate that empties a stage's queue, and the queue.
-fn queue(stage: &Stage) -> Option<(Rate, QueueConfig)> {
-    match stage {
-        Stage::Link(link) => Some((link.rate?, link.queue.clone())),
-        Stage::Shaper(shaper) => Some((shaper.rate, shaper.queue())),
-        Stage::Handover(radio) => Some((radio.rate?, radio.queue.clone())),
-        Stage::Train(radio) => Some((radio.rate, radio.queue.clone())),
-        _ => None,
-    }
-}
-
 /// A queue that keeps packets for longer than anybody waits, and a flow that fills it.
 fn long_queue(flow: &Flow, met: &Met) -> Option<Warning> {
-    let (rate, queue) = queue(met.stage)?;
+    let (rate, queue) = met.stage.queue()?;
     let size = u64::from(met.size);
-    // The others drop or mark before they are full.
-    let bytes = match &queue {
-        QueueConfig::Fifo(fifo) => {
-            let limits = fifo.limits();
-            limits.bytes.min(limits.packets.saturating_mul(size))
-        }
-        QueueConfig::Wfq(wfq) => wfq.packets.saturating_mul(size),
-        QueueConfig::Drr(drr) => drr.packets.saturating_mul(size),
-        _ => return None,
-    };
+    let bytes = queue.holds(size)?;
     let fills = match &flow.app {
         App::Udp { rate: sent, .. } => sent.as_bps().saturating_mul(u64::from(flow.count)) > rate.as_bps(),
         App::Bulk { bytes: Some(n), .. } => n.get().saturating_mul(u64::from(flow.count)) >= bytes,
@@ -311,7 +294,7 @@ fn long_queue(flow: &Flow, met: &Met) -> Option<Warning> {
 
 /// A queue that holds less than a packet.
 fn short_queue(met: &Met) -> Option<Warning> {
-    let (_, QueueConfig::Fifo(fifo)) = queue(met.stage)? else { return None };
+    let (_, QueueConfig::Fifo(fifo)) = met.stage.queue()? else { return None };
     let bytes = fifo.bytes?;
     let text = format!("{bytes} hold no packet of {} B: none can wait here", met.size);
     (bytes.get() < u64::from(met.size)).then(|| Warning::new(format!("{}.queue.bytes", met.key), text))

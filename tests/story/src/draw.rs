@@ -222,7 +222,7 @@ impl Draw {
         let rate = self.rates[usize::from(way == "backward")];
         let flows = self.flows.clone();
         let flow = &flows[self.below(flows.len() as u64) as usize];
-        let line = match self.below(8) {
+        let line = match self.below(12) {
             0 | 1 => format!("'flows.\"{flow}\".cc' = \"{}\"", self.pick(&CONTROLS)),
             2 => {
                 let rate = if self.one_in(3) { self.rate() } else { rate };
@@ -235,7 +235,10 @@ impl Draw {
             4 => format!("\"links.wan.{way}.front.enabled\" = true"),
             5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
             6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),
-            7 if !self.rated[usize::from(way == "backward")] => return,
+            7 => format!("'flows.\"{flow}\".start' = \"{}ms\"", self.pick(&[100, 700])),
+            8 => format!("'flows.\"{flow}\".count' = {}", 1 + self.below(4)),
+            9 => format!("\"hosts.a.stack.initial_window\" = {}", self.pick(&[2, 40])),
+            10 | 11 if !self.rated[usize::from(way == "backward")] => return,
             _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
         };
         // The same key twice would be no scenario.

@@ -180,5 +180,5 @@ app = { kind = "udp", rate = "20Mbit/s" }
     let seen = play(text, 1, Clock::Sim);
     assert_eq!(seen.run.variants[0].elements[0].max_queue_packets, 1000);
     let headline = seen.run.headline.unwrap();
-    assert!(headline.contains("instead of a FIFO of 1000 packets (“codel”)"), "{headline}");
+    assert!(headline.contains("instead of a FIFO of 1000 packets and app.rate 900"), "{headline}");
 }

@@ -1,6 +1,7 @@
 //! What sets one variant apart from another, as far as a result tells: stages of the path, their queues and settings,
-//! relays, congestion controls.
+//! relays, congestion controls, and what the scenario says beside them ([`settings`]).
 
+use super::settings::setting_changes;
 use crate::figures::Row;
 use result::VariantResult;
 use result::topology::PathStage;
@@ -69,6 +70,33 @@ pub enum Change {
         /// The flows whose it is; empty: all of the variant's TCP flows.
         flows: Vec<String>,
     },
+    /// A key beside the stages: of a flow, a host, a relay, a link, or of the run.
+    Setting {
+        /// `flows`, `hosts`, `relays`, `links`; empty: the run's.
+        section: String,
+        /// Whose it is; several where all of them have the same change.
+        names: Vec<String>,
+        /// The key, of tables within with a dot: `stack.mss`.
+        key: String,
+        /// The baseline's value; `None`: the default.
+        was: Option<String>,
+        /// The variant's.
+        is: Option<String>,
+    },
+    /// A flow or a link that the baseline has not.
+    More {
+        /// `flows` or `links`.
+        section: String,
+        /// Its name.
+        name: String,
+    },
+    /// One that only the baseline has.
+    Less {
+        /// `flows` or `links`.
+        section: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A FIFO that says nothing of its length holds as many packets (`path::Fifo`, Linux' `txqueuelen`).
@@ -89,6 +117,7 @@ pub(super) fn changes(a: &Row, b: &Row) -> Vec<Change> {
     found.extend(after.iter().filter(|r| !before.contains(r)).map(|r| Change::Relay(r.host.clone())));
     found.extend(before.iter().filter(|r| !after.contains(r)).map(|r| Change::NoRelay(r.host.clone())));
     found.extend(controls(a, b));
+    found.extend(setting_changes(a.variant, b.variant));
     found
 }
 

@@ -34,6 +34,7 @@ mod measure;
 mod mtu;
 mod named;
 mod phrases;
+mod settings;
 mod table;
 mod words;
 

@@ -101,7 +101,21 @@ fn change(change: &Change, lang: Lang) -> String {
             let list = joined(was.iter().map(|q| queue_words(q, lang)).collect(), lang);
             instead(queue_words(is, lang), list)
         }
-        Change::Set { kind, key, was, is } => set(kind, &printable(key), was.as_deref(), is.as_deref(), lang),
+        Change::Set { kind, key, was, is } => {
+            let stage = the(&called("one", kind, lang), lang);
+            let name = called("element", kind, lang);
+            set([&stage, &name], &printable(key), was.as_deref(), is.as_deref(), lang)
+        }
+        Change::Setting { section, names, key, was, is } => {
+            let owner = owner(section, names, lang);
+            set([&owner, &owner], &printable(key), was.as_deref(), is.as_deref(), lang)
+        }
+        Change::More { section, name } => {
+            fill("story.change.added", lang, &[("stage", &owner(section, std::slice::from_ref(name), lang))])
+        }
+        Change::Less { section, name } => {
+            fill("story.change.less", lang, &[("owner", &owner(section, std::slice::from_ref(name), lang))])
+        }
         Change::Added { stage: new, before, after } => {
             let kind = |k: &String| the(&called("one", k, lang), lang);
             let stage = stage(new, false, lang);
@@ -136,10 +150,21 @@ fn is_list(value: &str) -> bool {
     value.starts_with(['[', '{'])
 }
 
-/// A setting of a stage. A key that is left out stands for its default, so a switch that is given turns that around.
-fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
-    let stage = the(&called("one", kind, lang), lang);
-    let name = called("element", kind, lang);
+/// Whose a setting is: the run's, one's, or that of several.
+fn owner(section: &str, names: &[String], lang: Lang) -> String {
+    match names {
+        _ if section.is_empty() => text("story.owner.run", lang).into(),
+        [_] | [_, _] => {
+            let all = joined(names.iter().map(|n| quoted(n)).collect(), lang);
+            fill(&format!("story.owner.{section}"), lang, &[("name", &all)])
+        }
+        many => fill(&format!("story.owners.{section}"), lang, &[("n", &many.len().to_string())]),
+    }
+}
+
+/// A setting of a stage, or of whatever has one, as it stands before "with" and after "of the". A key that is left out
+/// stands for its default, so a switch that is given turns that around.
+fn set([stage, name]: [&str; 2], key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
     let of = |v: Option<&str>| v.map(quantity).unwrap_or_default();
     let lists = was.is_none_or(is_list) && is.is_none_or(is_list);
     let key_of = match (was, is) {
@@ -150,9 +175,7 @@ fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -
         (Some(_), None) => "story.change.left-out",
         _ => "story.change.set",
     };
-    let places =
-        [("stage", &stage), ("kind", &name), ("key", &key.to_string()), ("was", &of(was)), ("is", &of(is))];
-    fill(key_of, lang, &places.map(|(k, v)| (k, v.as_str())))
+    fill(key_of, lang, &[("stage", stage), ("kind", name), ("key", key), ("was", &of(was)), ("is", &of(is))])
 }
 
 fn kind(stage: &PathStage, lang: Lang) -> String {

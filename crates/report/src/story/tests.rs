@@ -542,7 +542,7 @@ fn a_change_is_named_with_its_settings() {
         v.path.as_mut().unwrap().relays = vec![PathRelay { name: "r".into(), host: "edge".into() }];
     });
     has(&told, &["a relay at edge (“b”)"]);
-    // What a result does not tell is told by the name alone.
+    // What an older result does not tell is told by the name alone.
     has(&better(&|_| ()), &["; “b” carries 8.00"]);
 }
 

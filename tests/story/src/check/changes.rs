@@ -65,15 +65,64 @@ pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
     let (before, after) = (stages(&was.scenario), stages(&is.scenario));
     let differ =
         before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
-    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. }));
+    let beside = |c: &Change| matches!(c, Change::Setting { .. } | Change::More { .. } | Change::Less { .. });
+    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. }) && !beside(c));
     if differ != of_path {
         list.push(format!("stages differ: {differ}, told: {told:?}"));
+    }
+    let settings = beside_stages(&was.scenario) != beside_stages(&is.scenario);
+    if settings != told.iter().any(beside) {
+        list.push(format!("settings differ: {settings}, told: {told:?}"));
     }
     let controls = was.flows.iter().zip(&is.flows).filter(|(a, b)| a.result.cc != b.result.cc).count();
     if (controls > 0) != told.iter().any(|c| matches!(c, Change::Control { .. })) {
         list.push(format!("{controls} flows with another control, told: {told:?}"));
     }
     list
+}
+
+/// What a scenario says beside stages, controls and relays.
+fn beside_stages(s: &Scenario) -> String {
+    let flows: Vec<_> = s
+        .flows
+        .iter()
+        .map(|f| {
+            (
+                &f.name,
+                f.from,
+                f.to,
+                f.count,
+                f.start,
+                f.stagger,
+                &f.app,
+                &f.tool,
+                &f.via,
+                f.dscp,
+                f.max_pacing_rate,
+            )
+        })
+        .collect();
+    let stacks: Vec<_> = s.hosts.iter().map(|h| (&h.name, &h.stack)).collect();
+    format!("{flows:?} {stacks:?} {} {} {:?} {}", s.duration, s.seed, s.measure, s.one_at_a_time)
+}
+
+/// Whether a key of a flow, a host … has this value; of the keys that are not drawn nothing is known.
+fn is_set(s: &Scenario, section: &str, name: &str, key: &str, value: Option<&str>) -> bool {
+    let flow = s.flows.iter().find(|f| f.name == name);
+    let host = s.hosts.iter().find(|h| h.name == name);
+    match (section, key) {
+        ("flows", "start") => {
+            flow.is_some_and(|f| f.start == value.map_or(units::Span::ZERO, |v| v.parse().unwrap()))
+        }
+        ("flows", "stagger") => {
+            flow.is_some_and(|f| f.stagger == value.map_or(units::Span::ZERO, |v| v.parse().unwrap()))
+        }
+        ("flows", "count") => flow.is_some_and(|f| f.count == value.map_or(1, |v| v.parse().unwrap())),
+        ("hosts", "stack.initial_window") => host.is_some_and(|h| {
+            value.is_none_or(|v| h.stack.initial_window.is_some_and(|w| w.to_string() == v))
+        }),
+        _ => true,
+    }
 }
 
 fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
@@ -112,7 +161,15 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
         Change::Control { was: old, is: new, .. } => {
             was.flows.iter().zip(&is.flows).any(|(a, b)| a.cc.name() == old && b.cc.name() == new)
         }
-        Change::Relay(_) | Change::NoRelay(_) => false,
+        Change::Setting { section, names, key, was: old, is: new } => {
+            old != new
+                && names.iter().all(|name| {
+                    is_set(was, section, name, key, old.as_deref())
+                        && is_set(is, section, name, key, new.as_deref())
+                })
+        }
+        // No variant that is drawn has another set of them.
+        Change::Relay(_) | Change::NoRelay(_) | Change::More { .. } | Change::Less { .. } => false,
     }
 }
 
@@ -123,6 +180,13 @@ pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
     for seen in of {
         for (_, stage) in stages(&seen.scenario) {
             list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
+        }
+    }
+    // Settings were held against the scenarios.
+    for change in &b.changes {
+        if let Change::Setting { was, is, names, .. } = change {
+            list.push(names.len() as f64);
+            list.extend([was, is].into_iter().flatten().flat_map(|v| numbers(v)).map(|n| n.value));
         }
     }
     // What a FIFO holds that says nothing of its length.

@@ -1,0 +1,72 @@
+//! How much a stage takes at once without a drop.
+
+use crate::{QueueConfig, Stage};
+use units::{Rate, Span};
+
+impl QueueConfig {
+    /// Bytes it holds in packets of `size` bytes; `None` of one that drops or marks before it is full.
+    pub fn holds(&self, size: u64) -> Option<u64> {
+        match self {
+            QueueConfig::Fifo(fifo) => {
+                let limits = fifo.limits();
+                Some(limits.bytes.min(limits.packets.saturating_mul(size)))
+            }
+            QueueConfig::Wfq(wfq) => Some(wfq.packets.saturating_mul(size)),
+            QueueConfig::Drr(drr) => Some(drr.packets.saturating_mul(size)),
+            _ => None,
+        }
+    }
+}
+
+impl Stage {
+    /// The rate that empties its queue, and the queue.
+    pub fn queue(&self) -> Option<(Rate, QueueConfig)> {
+        match self {
+            Stage::Link(link) => Some((link.rate?, link.queue.clone())),
+            Stage::Shaper(shaper) => Some((shaper.rate, shaper.queue())),
+            Stage::Handover(radio) => Some((radio.rate?, radio.queue.clone())),
+            Stage::Train(radio) => Some((radio.rate, radio.queue.clone())),
+            _ => None,
+        }
+    }
+
+    /// For how long packets of `size` bytes may be held up before it and then come all at once, if they came at its rate:
+    /// until its bucket, or its empty queue, is too small for them.
+    pub fn depth(&self, size: u64) -> Option<Span> {
+        if let Stage::Policer(policer) = self {
+            return Some(policer.rate.time_for(policer.largest()?.get()));
+        }
+        let (rate, queue) = self.queue()?;
+        Some(rate.time_for(queue.holds(size)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn depth(stage: serde_json::Value) -> Option<Span> {
+        serde_json::from_value::<Stage>(stage).unwrap().depth(1500)
+    }
+
+    #[test]
+    fn a_bucket_and_a_queue_hold_their_time_of_the_rate() {
+        assert_eq!(
+            depth(json!({"kind": "policer", "rate": "8Mbit/s", "burst": "30kB"})),
+            Some(Span::from_millis(30))
+        );
+        let fifo = json!({"kind": "fifo", "packets": 10});
+        assert_eq!(
+            depth(json!({"kind": "link", "rate": "12Mbit/s", "queue": fifo})),
+            Some(Span::from_millis(10))
+        );
+        assert_eq!(
+            depth(json!({"kind": "shaper", "rate": "12Mbit/s", "queue": fifo})),
+            Some(Span::from_millis(10))
+        );
+        let codel = json!({"kind": "codel"});
+        assert_eq!(depth(json!({"kind": "link", "rate": "12Mbit/s", "queue": codel})), None);
+        assert_eq!(depth(json!({"kind": "delay", "delay": "10ms"})), None);
+    }
+}
