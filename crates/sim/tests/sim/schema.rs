@@ -1,7 +1,7 @@
 //! What the simulator yields is what the result's JSON Schema says.
 
 #[path = "../../../scenario/tests/common/mod.rs"]
-mod schema;
+mod validator;
 
 use crate::common::{parse, run_seed};
 use result::{Run, combine, concat, to_json};
@@ -58,7 +58,7 @@ voice = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
 fn results_are_what_their_schema_says_and_broken_ones_are_not() {
     let schema: Value = serde_json::from_str(&result::schema()).unwrap();
     for good in results() {
-        schema::validate(&schema, &good).unwrap();
+        validator::validate(&schema, &good).unwrap();
         let flow = "/variants/0/flows/0";
         for (at, bad) in [
             ("/schema", json!("longfat-result/2")),
@@ -73,18 +73,18 @@ fn results_are_what_their_schema_says_and_broken_ones_are_not() {
         ] {
             let mut broken = good.clone();
             *broken.pointer_mut(at).unwrap_or_else(|| panic!("{at}")) = bad;
-            assert!(schema::validate(&schema, &broken).is_err(), "{at}");
+            assert!(validator::validate(&schema, &broken).is_err(), "{at}");
         }
         for (at, key) in
             [("", "schema"), ("/variants/0", "flows"), (flow, "name"), ("/variants/0/elements/0", "kind")]
         {
             let mut broken = good.clone();
             broken.pointer_mut(at).unwrap().as_object_mut().unwrap().remove(key).unwrap();
-            assert!(schema::validate(&schema, &broken).is_err(), "{at}/{key}");
+            assert!(validator::validate(&schema, &broken).is_err(), "{at}/{key}");
         }
         // A later minor version.
         let mut newer = good.clone();
         newer["variants"][0]["flows"][0]["colour"] = json!("green");
-        schema::validate(&schema, &newer).unwrap();
+        validator::validate(&schema, &newer).unwrap();
     }
 }
