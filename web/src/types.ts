@@ -745,6 +745,8 @@ export interface PathRelay {
 
 /** What packets meet at one place of a link. */
 export interface PathStage {
+  /** The scenario does not have it: where nothing on a path takes time the simulator assumes a network card. */
+  assumed?: boolean;
   /** `policer`, `shaper`, `link` …. */
   kind: string;
   /** Unique in its direction of its link. */
@@ -944,6 +946,18 @@ export interface SeriesDirectory {
   flows: FlowSeries[];
 }
 
+/** A key of the scenario and its value. */
+export interface Setting {
+  /** The key, of tables within with a dot: `stack.mss`. */
+  key: string;
+  /** Whose it is; absent for keys of the run. */
+  name?: string;
+  /** The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run. */
+  section?: string;
+  /** The value, spelt as there; names in a list are joined by commas. */
+  value: string;
+}
+
 /** What one stage of the path did, over all runs of a variant. */
 export interface StageFigures {
   /** The same as a share of what came, 0 to 1. */
@@ -1097,6 +1111,8 @@ export interface VariantResult {
   repeats?: Repeats;
   /** Times from request to last byte of the answer, of all flows; absent where none asks. */
   response_s?: TimesSummary;
+  /** What the scenario says beside the path's stages, beyond defaults; absent in older results. */
+  settings?: Setting[];
   /** The part of it that TCP flows carried; absent where there is none. */
   tcp_goodput_mbps?: number;
   /** Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time; flows that were measured one at a time share none. */

@@ -1,7 +1,7 @@
 //! A scenario's path as a result tells it.
 
 use result::Topology;
-use result::topology::{PathLink, PathRelay, PathStage};
+use result::topology::{PathLink, PathRelay, PathStage, Setting};
 use scenario::{NamedStage, Scenario};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -26,6 +26,12 @@ pub fn topology(scenario: &Scenario) -> Topology {
     }
 }
 
+/// What the scenario says beside its stages, as a result tells it.
+pub fn settings(scenario: &Scenario) -> Vec<Setting> {
+    let all = scenario.settings().into_iter();
+    all.map(|s| Setting { section: s.section.into(), name: s.name, key: s.key, value: s.value }).collect()
+}
+
 fn stage(named: &NamedStage) -> PathStage {
     let mut settings = BTreeMap::new();
     // Plain data: nothing in it can fail to serialise.
@@ -39,7 +45,7 @@ fn stage(named: &NamedStage) -> PathStage {
         }
     }
     settings.extend(named.file.clone().map(|file| ("file".into(), file)));
-    PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings }
+    PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings, assumed: named.assumed }
 }
 
 /// Whether the stage is the same without the key: its default says as much.

@@ -42,6 +42,25 @@ pub struct PathStage {
     /// is `200`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub settings: BTreeMap<String, String>,
+    /// The scenario does not have it: where nothing on a path takes time the simulator assumes a network card.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assumed: bool,
+}
+
+/// A key of the scenario and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub section: String,
+    /// Whose it is; absent for keys of the run.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub name: String,
+    /// The key, of tables within with a dot: `stack.mss`.
+    pub key: String,
+    /// The value, spelt as there; names in a list are joined by commas.
+    pub value: String,
 }
 
 /// A split-TCP relay and where it runs.

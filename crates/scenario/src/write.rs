@@ -9,9 +9,12 @@
 mod docs;
 mod document;
 mod lean;
+mod settings;
 mod tree;
 mod value;
 mod variants;
+
+pub use settings::Setting;
 
 use crate::{Experiment, Scenario};
 use document::Document;
@@ -22,6 +25,11 @@ impl Scenario {
         let mut document = Document::default();
         document.scenario(&tree::of(self), &Vec::new());
         document.text
+    }
+
+    /// What it says beside its stages, key by key, in the order of the file.
+    pub fn settings(&self) -> Vec<Setting> {
+        settings::of(&tree::of(self))
     }
 }
 

@@ -22,8 +22,14 @@ pub(super) fn called(what: &str, name: &str, lang: Lang) -> String {
     find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
 }
 
-/// A stage and where it is: `link.direction.stage`, as the scenario's keys and the tables have it.
+/// The kind, in a clause, of a stage that the scenario does not have: the simulator's network card.
+pub const ASSUMED: &str = "assumed";
+
+/// A stage and where it is; of one that nobody wrote, what it is: `link.direction.stage`, as the scenario's keys and the tables have it.
 pub(super) fn placed(what: &str, kind: &str, element: &str, lang: Lang) -> String {
+    if kind == ASSUMED {
+        return text("story.assumed", lang).into();
+    }
     let place = element.split('@').next().unwrap_or_default();
     // First strong isolate: as in a name in quotes.
     let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
@@ -117,6 +123,9 @@ fn change(change: &Change, lang: Lang) -> String {
         Change::Relay(host) => fill("story.change.relay", lang, &[("host", &clip(&printable(host), 40))]),
         Change::NoRelay(host) => {
             fill("story.change.no-relay", lang, &[("host", &clip(&printable(host), 40))])
+        }
+        Change::Setting { of, names, key, was, is } => {
+            super::setting::words(*of, names, key, (was.as_deref(), is.as_deref()), lang)
         }
         Change::Control { was, is, flows } => {
             let said = instead(cc_name(is, lang), cc_name(was, lang));
@@ -214,7 +223,7 @@ fn queue_words(queue: &QueueSetting, lang: Lang) -> String {
 }
 
 /// A scenario's quantity with a blank before its unit.
-fn quantity(text: &str) -> String {
+pub(super) fn quantity(text: &str) -> String {
     let text = clip(&printable(text), 40);
     let unit = text.find(|c: char| !(c.is_ascii_digit() || ".-+_".contains(c)));
     match unit {

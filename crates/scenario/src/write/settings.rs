@@ -1,0 +1,58 @@
+//! What a scenario says beside its stages, key by key.
+
+use super::tree::Tree;
+use super::value::{Table, Written};
+
+/// A key of a scenario and its value; what has its default is left out, but for keys of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; empty for keys of the run.
+    pub section: &'static str,
+    /// Whose it is; empty for keys of the run.
+    pub name: String,
+    /// The key, of tables within with a dot: `stack.mss`.
+    pub key: String,
+    /// The value, without quotes; names in a list are joined by commas.
+    pub value: String,
+}
+
+/// All of a scenario's but its name and its stages.
+pub(crate) fn of(tree: &Tree) -> Vec<Setting> {
+    let mut list = Vec::new();
+    for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
+        spell("", "", key, value, &mut list);
+    }
+    let sections: [(&str, &Table); 4] =
+        [("hosts", &tree.hosts), ("links", &tree.links), ("relays", &tree.relays), ("flows", &tree.flows)];
+    for (section, table) in sections {
+        for (name, value) in table {
+            let stages = |key: &str| section == "links" && ["forward", "backward"].contains(&key);
+            for (key, value) in value.as_table().into_iter().flatten().filter(|(key, _)| !stages(key)) {
+                spell(section, name, key, value, &mut list);
+            }
+        }
+    }
+    list
+}
+
+fn spell(section: &'static str, name: &str, key: &str, value: &Written, list: &mut Vec<Setting>) {
+    if let Some(table) = value.as_table() {
+        table.iter().for_each(|(inner, v)| spell(section, name, &format!("{key}.{inner}"), v, list));
+        return;
+    }
+    list.push(Setting { section, name: name.into(), key: key.into(), value: plain(value) });
+}
+
+fn plain(value: &Written) -> String {
+    match value {
+        Written::Text(text) => text.clone(),
+        Written::List(all) if all.iter().all(|v| matches!(v, Written::Text(_))) => {
+            all.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
+        other => {
+            let mut text = String::new();
+            other.spell(&mut text);
+            text
+        }
+    }
+}
