@@ -745,6 +745,8 @@ export interface PathRelay {
 
 /** What packets meet at one place of a link. */
 export interface PathStage {
+  /** The scenario does not have it: where nothing on a path takes time the simulator assumes a network card. */
+  assumed?: boolean;
   /** `policer`, `shaper`, `link` …. */
   kind: string;
   /** Unique in its direction of its link. */
@@ -1018,8 +1020,6 @@ export interface Topology {
 
 /** What is known of a measurement's quality. */
 export interface Trust {
-  /** Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so many of a bunch find no room. What came before them did. */
-  bunched_packets: number;
   /** CPU time of the emulator over the run's time, 0 to 1. */
   engine_cpu: number;
   /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
@@ -1045,7 +1045,7 @@ export interface Trust {
 }
 
 /** What tells against a measurement. */
-export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss" | "bunched";
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss";
 
 /** A reason not to trust a measurement. */
 export interface TrustReason {

@@ -17,5 +17,5 @@ mod way;
 pub use arrivals::{ArrivalMeter, NumberSet};
 pub use e_model::{SpeechLoss, mos, r_factor};
 pub use summary::{FlowTally, Whole, outcome};
-pub use topology::topology;
+pub use topology::{settings, topology};
 pub use way::{LinkWay, element_series, elements, sample, ways};

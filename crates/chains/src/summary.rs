@@ -1,7 +1,7 @@
 //! What a run is summed up to, whatever clock drove it.
 
 use crate::times::FlowTimes;
-use crate::{fairness, interval, times, topology};
+use crate::{fairness, interval, settings, times, topology};
 use result::{
     Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RealTime, RttSummary, VariantResult,
 };
@@ -117,7 +117,7 @@ pub fn outcome(
         elements,
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
-        settings: topology::settings(scenario),
+        settings: settings(scenario),
         ..VariantResult::default()
     };
     Outcome::new(variant, flow_series, element_series)

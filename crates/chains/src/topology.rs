@@ -45,7 +45,7 @@ fn stage(named: &NamedStage) -> PathStage {
         }
     }
     settings.extend(named.file.clone().map(|file| ("file".into(), file)));
-    PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings }
+    PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings, assumed: named.assumed }
 }
 
 /// Whether the stage is the same without the key: its default says as much.

@@ -3,27 +3,10 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use units::is_unseen;
 
 /// What report colours with ([`report::Style`]): it changes colours, and nothing else.
 const COLORS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
-
-/// Controls, C1 among them; what ends a line in other places than `\n`; what turns the direction of text, marks that
-/// cannot be seen, and tags (Unicode Technical Report 36, section 3).
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
-}
 
 /// A value on a line: of what cannot be seen in it, and line ends are of that here, the code is shown, `\u{1b}`.
 pub fn value(text: &str) -> Cow<'_, str> {
@@ -118,6 +101,46 @@ mod tests {
         assert_eq!(lines("\x1b[31mred"), "\\u{1b}[31mred");
         assert_eq!(colored("\x1b[8mhidden\x1b[2J"), "\\u{1b}[8mhidden\\u{1b}[2J");
         assert_eq!(colored("\x1b[31;8m"), "\\u{1b}[31;8m");
+    }
+
+    /// Of any text nothing unseen is left, what can be seen is as it was, and each code is the character's.
+    #[test]
+    fn any_text_is_fit_to_be_shown_and_reads_back() {
+        let mut draw = units::Stream::new(20261124, "escape");
+        let odd = [
+            "\x1b[31m",
+            "\u{202e}",
+            "\u{200b}",
+            "\n",
+            "\r\n",
+            "\u{9b}",
+            "\\u{1b}",
+            "é",
+            "中",
+            "\u{e0041}",
+            "a",
+        ];
+        for _ in 0..2_000 {
+            let one = |_| match draw.below(3) {
+                0 => odd[draw.below(odd.len() as u64) as usize].to_string(),
+                _ => char::from_u32(draw.below(0x11_0000) as u32).unwrap_or('x').to_string(),
+            };
+            let text: String = (0..12).map(one).collect();
+            let shown = value(&text);
+            assert!(!shown.chars().any(is_unseen), "{text:?}");
+            assert!(!lines(&text).chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");
+            let seen = |c: &char| !is_unseen(*c);
+            let code = |c: char| if is_unseen(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() };
+            assert_eq!(shown, text.chars().map(code).collect::<String>());
+            assert_eq!(
+                value(&text.chars().filter(seen).collect::<String>()),
+                text.chars().filter(seen).collect::<String>()
+            );
+            // Coloured text has no other code than a colour's.
+            let mut bare = colored(&text).into_owned();
+            COLORS.iter().for_each(|color| bare = bare.replace(color, ""));
+            assert!(!bare.chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");
+        }
     }
 
     #[test]

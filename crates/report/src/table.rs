@@ -64,11 +64,9 @@ impl TableColumn {
     }
 }
 
-/// Control characters would move the cursor or colour the terminal, marks of writing direction turn round what follows;
-/// names come from files.
+/// A sign in the place of each character that cannot be seen: names come from files.
 pub(crate) fn printable(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if units::is_unseen(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// `text` in at most `width` columns, with an ellipsis where it was cut.

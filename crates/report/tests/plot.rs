@@ -85,6 +85,7 @@ fn case(flows: usize) -> Case {
         name: kind.into(),
         kind: kind.into(),
         settings: settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
+        assumed: false,
     };
     let wan = PathLink {
         name: "wan".into(),

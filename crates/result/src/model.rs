@@ -1,5 +1,6 @@
 //! The result schema, as `--json` prints it.
 
+use crate::topology::Setting;
 use crate::{ElementSeries, FlowSeries, Topology, Trust};
 use serde::{Deserialize, Serialize};
 use units::Goal;
@@ -166,7 +167,7 @@ pub struct VariantResult {
     pub path: Option<Topology>,
     /// What the scenario says beside the path's stages, beyond defaults; absent in older results.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub settings: Vec<crate::topology::Setting>,
+    pub settings: Vec<Setting>,
     /// Each flow was measured alone, in a run of its own; elements are named `element@flow`.
     #[serde(skip_serializing_if = "is_false", default)]
     pub one_at_a_time: bool,

@@ -42,6 +42,9 @@ pub struct PathStage {
     /// is `200`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub settings: BTreeMap<String, String>,
+    /// The scenario does not have it: where nothing on a path takes time the simulator assumes a network card.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assumed: bool,
 }
 
 /// A key of the scenario and its value.

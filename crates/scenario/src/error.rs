@@ -210,20 +210,13 @@ fn list(names: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Moves a terminal's cursor, or turns the direction of the text after it.
-pub(crate) fn unseen(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || turns
-}
-
 /// Shows hostile text: at most 80 characters of it, none of them a control.
 struct Clip<'a>(&'a str);
 
 impl fmt::Display for Clip<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars().take(80) {
-            write!(f, "{}", if unseen(c) { '\u{fffd}' } else { c })?;
+            write!(f, "{}", if units::is_unseen(c) { '\u{fffd}' } else { c })?;
         }
         f.write_str(if self.0.chars().nth(80).is_some() { "…" } else { "" })
     }
@@ -234,7 +227,7 @@ struct Unclipped<'a>(&'a str);
 
 impl fmt::Display for Unclipped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|c| write!(f, "{}", if unseen(c) { '\u{fffd}' } else { c }))
+        self.0.chars().try_for_each(|c| write!(f, "{}", if units::is_unseen(c) { '\u{fffd}' } else { c }))
     }
 }
 

@@ -35,6 +35,7 @@ pub use programs::ProgramLine;
 pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
+pub use write::Setting;
 
 use congestion::Control;
 use path::Stage;
@@ -138,6 +139,8 @@ pub struct NamedStage {
     pub stage: Stage,
     /// The file that was read into it, as the scenario names it.
     pub file: Option<String>,
+    /// The scenario does not have it: the simulator assumes it.
+    pub assumed: bool,
 }
 
 /// A split-TCP relay: ends one connection, begins another.

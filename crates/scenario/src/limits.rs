@@ -73,7 +73,9 @@ fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
         for hop in scenario.route(leg[0], leg[1]).unwrap_or_default() {
             let link = &scenario.links[hop.link];
             let way = if hop.forward { &link.forward } else { &link.backward };
-            keys.extend((0..way.len()).map(|i| (hop.link, hop.forward, i)));
+            // What the simulator assumes is no limit of the scenario's.
+            let written = (0..way.len()).filter(|&i| !way[i].assumed);
+            keys.extend(written.map(|i| (hop.link, hop.forward, i)));
         }
     }
     keys.sort_unstable();

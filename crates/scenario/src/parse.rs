@@ -3,7 +3,7 @@
 use crate::address::check_name;
 use crate::check::{self, Checked};
 use crate::de::Fault;
-use crate::error::{Detail, RefusalCause, ScenarioError, unseen};
+use crate::error::{Detail, RefusalCause, ScenarioError};
 use crate::judged;
 use crate::overrides::{apply_set, apply_variant};
 use crate::programs::ProgramLine;
@@ -298,7 +298,7 @@ impl Place {
         let width = text[start..end.clamp(start, stop)].chars().count().max(1);
         let long = text[begin..stop].chars().nth(Place::WIDTH).is_some();
         let skip = if long { before.saturating_sub(Place::WIDTH / 2) } else { 0 };
-        let plain = |c: char| if unseen(c) { ' ' } else { c };
+        let plain = |c: char| if units::is_unseen(c) { ' ' } else { c };
         let shown = text[begin..stop].chars().skip(skip).take(Place::WIDTH).map(plain);
         let mut excerpt: String = shown.collect();
         let mut caret = before - skip;

@@ -73,7 +73,7 @@ pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStag
             return Err(Fault::new(RefusalCause::DuplicateName { what: "stage", name }, at));
         }
         if enabled {
-            stages.push(NamedStage { name, stage, file });
+            stages.push(NamedStage { name, stage, file, assumed: false });
         }
     }
     Ok(stages)

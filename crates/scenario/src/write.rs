@@ -14,7 +14,7 @@ mod tree;
 mod value;
 mod variants;
 
-pub use settings::ScenarioSetting;
+pub use settings::Setting;
 
 use crate::{Experiment, Scenario};
 use document::Document;
@@ -28,7 +28,7 @@ impl Scenario {
     }
 
     /// What it says beside its stages, key by key, in the order of the file.
-    pub fn settings(&self) -> Vec<ScenarioSetting> {
+    pub fn settings(&self) -> Vec<Setting> {
         settings::of(&tree::of(self))
     }
 }

@@ -1,6 +1,6 @@
 //! A path on which nothing takes time would carry endlessly much at one moment, and the run would
 //! never end. Where a connection has such a path, its first link gets a cable in both directions:
-//! 10 Gbit/s, 10 µs. It shows among the elements.
+//! 10 Gbit/s, 10 µs. It shows among the elements, and in the path as what the scenario does not have.
 
 use path::{Link, Stage};
 use scenario::{Hop, NamedStage, Scenario};
@@ -47,6 +47,15 @@ fn bare(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
+/// A name that no stage of the scenario has.
+fn free(stages: &[NamedStage]) -> String {
+    let mut name = NAME.to_string();
+    while stages.iter().any(|s| s.name == name) {
+        name.push('-');
+    }
+    name
+}
+
 /// The scenario with its cables, if it needs any.
 pub fn lay(scenario: &Scenario) -> Option<Scenario> {
     let links = bare(scenario);
@@ -56,10 +65,12 @@ pub fn lay(scenario: &Scenario) -> Option<Scenario> {
     let mut laid = scenario.clone();
     let cable =
         Link { rate: Some(Rate::from_bps(10_000_000_000)), delay: Span::from_micros(10), ..Link::default() };
-    let stage = NamedStage { name: NAME.into(), stage: Stage::Link(cable), file: None };
     for link in links {
-        laid.links[link].forward.push(stage.clone());
-        laid.links[link].backward.push(stage.clone());
+        let link = &mut laid.links[link];
+        for stages in [&mut link.forward, &mut link.backward] {
+            let name = free(stages);
+            stages.push(NamedStage { name, stage: Stage::Link(cable.clone()), file: None, assumed: true });
+        }
     }
     Some(laid)
 }

@@ -1,7 +1,7 @@
 //! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
 //! [`Speed`], [`Length`] and [`Frequency`] for what moves. And what all crates share besides: named random
 //! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, the [`Goal`] that a scenario states and a result is
-//! judged by, and what is [`Awaited`].
+//! judged by, what is [`Awaited`], and what of a text [`is_unseen`].
 //!
 //! One rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
@@ -16,6 +16,7 @@ mod label;
 mod parse;
 mod quantity;
 mod random;
+mod unseen;
 
 pub use awaited::Awaited;
 pub use choices::Choices;
@@ -24,6 +25,7 @@ pub use label::Label;
 pub use parse::UnitError;
 pub use quantity::{Bytes, Frequency, Length, Rate, Span, Speed, Time};
 pub use random::{Stream, fnv1a};
+pub use unseen::is_unseen;
 
 /// The earlier of two deadlines, where `None` means "no deadline".
 ///

@@ -252,7 +252,9 @@ impl Check<'_> {
                 let it = b.elements.iter().find(|e| e.name == *element);
                 hold(it.is_some_and(|e| (e.dropped, e.came) == (*dropped, *came)), "other drops");
                 hold(most == Some(*dropped) && *dropped > 0, "not the one that dropped most");
-                hold(changes::kind(&b.scenario, element).as_deref() == Some(kind), "another kind of stage");
+                let assumed = || kind == report::story::ASSUMED && changes::is_bare(&b.scenario, element);
+                let written = changes::kind(&b.scenario, element);
+                hold(written.as_deref() == Some(kind) || assumed(), "another kind of stage");
                 hold(*dropped as f64 >= 0.0005 * *came as f64, "next to nothing");
             }
             Clause::Lost { share } => {

@@ -217,12 +217,32 @@ impl Draw {
         self.flows.push(name);
     }
 
+    /// Whether the flow is no flow of datagrams.
+    fn may_pass(&self, text: &str, flow: &str) -> bool {
+        let own = text.split(&format!("[flows.\"{flow}\"]")).nth(1).unwrap_or_default();
+        let own = own.split("\n[").next().unwrap_or_default();
+        !["udp", "voice", "probe"].iter().any(|kind| own.contains(&format!("\"{kind}\"")))
+    }
+
     fn change(&mut self, text: &mut String) {
         let way = self.pick(&["forward", "forward", "backward"]);
         let rate = self.rates[usize::from(way == "backward")];
         let flows = self.flows.clone();
         let flow = &flows[self.below(flows.len() as u64) as usize];
-        let line = match self.below(12) {
+        let line = match self.below(13) {
+            8 => format!("'flows.\"{flow}\".start' = \"{}ms\"", self.pick(&[0, 100, 350])),
+            9 if text.contains(&format!("[flows.\"{flow}\"]\nfrom = \"a\"")) => {
+                format!(
+                    "\"hosts.a.stack.{}",
+                    self.pick(&["initial_window\" = 4", "sack\" = false", "ecn\" = true"])
+                )
+            }
+            10 if text.contains("[relays.box]") && self.may_pass(text, flow) => {
+                format!("'flows.\"{flow}\".via' = {}", self.pick(&["[]", "[\"box\"]"]))
+            }
+            11 => format!("'flows.\"{flow}\".max_pacing_rate' = \"{}kbit/s\"", self.pick(&[300, 900])),
+            12 => format!("'flows.\"{flow}\".dscp' = {}", self.pick(&[0, 46])),
+            9 | 10 => return,
             0 | 1 => format!("'flows.\"{flow}\".cc' = \"{}\"", self.pick(&CONTROLS)),
             2 => {
                 let rate = if self.one_in(3) { self.rate() } else { rate };
@@ -235,10 +255,7 @@ impl Draw {
             4 => format!("\"links.wan.{way}.front.enabled\" = true"),
             5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
             6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),
-            7 => format!("'flows.\"{flow}\".start' = \"{}ms\"", self.pick(&[100, 700])),
-            8 => format!("'flows.\"{flow}\".count' = {}", 1 + self.below(4)),
-            9 => format!("\"hosts.a.stack.initial_window\" = {}", self.pick(&[2, 40])),
-            10 | 11 if !self.rated[usize::from(way == "backward")] => return,
+            7 if !self.rated[usize::from(way == "backward")] => return,
             _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
         };
         // The same key twice would be no scenario.

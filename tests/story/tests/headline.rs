@@ -41,6 +41,12 @@ fn each<T: Send>(of: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
     })
 }
 
+/// What it names as changed.
+fn changed(clause: &Clause) -> Vec<String> {
+    let (Clause::Better(b) | Clause::AsGood(b)) = clause else { return Vec::new() };
+    b.changes.iter().map(|c| format!("{c:?}").chars().take_while(|c| c.is_alphanumeric()).collect()).collect()
+}
+
 /// Which clause it is.
 fn kind(clause: &Clause) -> String {
     let text = format!("{clause:?}");
@@ -52,7 +58,8 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
     let found = each(|seed| {
         let seen = played(seed);
         let told = story(&[("", &seen.run)]);
-        let kinds: Vec<String> = told.clauses.iter().map(kind).collect();
+        let mut kinds: Vec<String> = told.clauses.iter().map(kind).collect();
+        kinds.extend(told.clauses.iter().flat_map(changed));
         (complaints(&seen), kinds, statements(&told))
     });
     let mut counts = std::collections::BTreeMap::new();
@@ -88,6 +95,9 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
         "Fragmented",
         "ClocksGoodput",
         "ClocksCount",
+        "Setting",
+        "Control",
+        "Queue",
     ] {
         assert!(counts.get(kind).is_some_and(|&n| n >= 5), "{kind} is hardly ever said: {counts:?}");
     }
@@ -180,5 +190,68 @@ app = { kind = "udp", rate = "20Mbit/s" }
     let seen = play(text, 1, Clock::Sim);
     assert_eq!(seen.run.variants[0].elements[0].max_queue_packets, 1000);
     let headline = seen.run.headline.unwrap();
-    assert!(headline.contains("instead of a FIFO of 1000 packets and app.rate 900"), "{headline}");
+    let told = "instead of a FIFO of 1000 packets and the application's rate 900 kbit/s instead of 20 Mbit/s (“codel”)";
+    assert!(headline.contains(told), "{headline}");
+}
+
+/// What nobody wrote is told as what it is, never by a name, and is no change where it goes.
+#[test]
+fn a_path_without_rate_or_delay_is_told_without_the_simulators_own_stage() {
+    let text = r#"
+duration = "200ms"
+[links.l]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "50Mbit/s", enabled = false }]
+[flows.f]
+from = "a"
+to = "b"
+count = 3
+[variants.bare]
+[variants.link]
+"links.l.forward.link.enabled" = true
+"#;
+    let mut seen = play(text, 1, Clock::Sim);
+    assert_eq!(complaints(&seen), [""; 0]);
+    let path = seen.run.variants[0].path.clone().unwrap();
+    assert!(
+        path.links[0].forward.last().unwrap().assumed
+            && seen.run.variants[1].path.as_ref().unwrap().links[0].forward.iter().all(|s| !s.assumed)
+    );
+    // Whatever it dropped or held, it is the network card that did.
+    seen.run.variants[0].elements[0].dropped_packets = 900;
+    let told = story(&[("", &seen.run)]);
+    for lang in [report::Lang::En, report::Lang::Zh] {
+        let text = told.text(lang);
+        assert!(text.contains("network card") || text.contains("发送端网卡"), "{text}");
+        assert!(!text.contains("cable"), "{text}");
+    }
+    // The other way round the card comes instead of the link: that is no change of the scenario's.
+    seen.run.baseline = Some("link".into());
+    let text = story(&[("", &seen.run)]).text(report::Lang::En);
+    assert!(!text.contains("cable") && !text.contains("network card"), "{text}");
+}
+
+/// Every key that a variant can change beside stages has a name in both languages.
+#[test]
+fn every_key_of_a_scenario_has_a_name() {
+    let schema: serde_json::Value = serde_json::from_str(&scenario::schema()).unwrap();
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+    };
+    let of = |definition: &str| keys(&schema["definitions"][definition]);
+    let mut all: Vec<(&str, String)> = Vec::new();
+    // Told otherwise: controls and relays by their names, flows and stages that are left out by what is missing.
+    let own = ["cc", "app", "via", "enabled", "host", "name"];
+    all.extend(of("Flow").into_iter().filter(|k| !own.contains(&k.as_str())).map(|k| ("flow", k)));
+    all.extend(of("Relay").into_iter().filter(|k| k != "host").map(|k| ("relay", k)));
+    all.extend(of("Stack").into_iter().map(|k| ("host", format!("stack.{k}"))));
+    for app in schema["definitions"]["App"]["oneOf"].as_array().unwrap() {
+        all.extend(keys(app).into_iter().map(|k| ("flow", format!("app.{k}"))));
+    }
+    let run = ["duration", "seed", "sample", "one_at_a_time", "measure", "unrest"];
+    all.extend(run.map(|k| ("run", k.to_string())));
+    all.push(("link", "between".into()));
+    assert!(all.len() > 50, "{all:?}");
+    let missing: Vec<_> = all.iter().filter(|(of, key)| !report::story::is_named(of, key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

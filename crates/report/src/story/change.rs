@@ -1,7 +1,7 @@
 //! What sets one variant apart from another, as far as a result tells: stages of the path, their queues and settings,
-//! relays, congestion controls, and what the scenario says beside them ([`settings`]).
+//! relays, congestion controls.
 
-use super::settings::setting_changes;
+use super::setting::{SettingOf, settings};
 use crate::figures::Row;
 use result::VariantResult;
 use result::topology::PathStage;
@@ -61,20 +61,11 @@ pub enum Change {
     Relay(String),
     /// A relay less.
     NoRelay(String),
-    /// Another congestion control.
-    Control {
-        /// The baseline's.
-        was: String,
-        /// The variant's.
-        is: String,
-        /// The flows whose it is; empty: all of the variant's TCP flows.
-        flows: Vec<String>,
-    },
-    /// A key beside the stages: of a flow, a host, a relay, a link, or of the run.
+    /// Something that the scenario says beside the path's stages.
     Setting {
-        /// `flows`, `hosts`, `relays`, `links`; empty: the run's.
-        section: String,
-        /// Whose it is; several where all of them have the same change.
+        /// Whose it is.
+        of: SettingOf,
+        /// Their names, where it is not of all there are.
         names: Vec<String>,
         /// The key, of tables within with a dot: `stack.mss`.
         key: String,
@@ -83,19 +74,14 @@ pub enum Change {
         /// The variant's.
         is: Option<String>,
     },
-    /// A flow or a link that the baseline has not.
-    More {
-        /// `flows` or `links`.
-        section: String,
-        /// Its name.
-        name: String,
-    },
-    /// One that only the baseline has.
-    Less {
-        /// `flows` or `links`.
-        section: String,
-        /// Its name.
-        name: String,
+    /// Another congestion control.
+    Control {
+        /// The baseline's.
+        was: String,
+        /// The variant's.
+        is: String,
+        /// The flows whose it is; empty: all of the variant's TCP flows.
+        flows: Vec<String>,
     },
 }
 
@@ -108,16 +94,18 @@ const QUEUED: [&str; 6] = ["link", "rate-trace", "shaper", "handover", "train", 
 pub(super) fn changes(a: &Row, b: &Row) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     let (before, after) = (stages(a.variant), stages(b.variant));
-    for (way, was) in &before {
-        let is = after.get(way).copied().unwrap_or_default();
-        way_changes(was, is).into_iter().for_each(|c| add(&mut found, c));
+    // A link that only one of them has is all new, or all gone.
+    let ways: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    for way in ways {
+        let of = |all: &BTreeMap<_, Vec<PathStage>>| all.get(way).cloned().unwrap_or_default();
+        way_changes(&of(&before), &of(&after)).into_iter().for_each(|c| add(&mut found, c));
     }
     let relays = |v: &VariantResult| -> Vec<_> { v.path.iter().flat_map(|p| p.relays.clone()).collect() };
     let (before, after) = (relays(a.variant), relays(b.variant));
     found.extend(after.iter().filter(|r| !before.contains(r)).map(|r| Change::Relay(r.host.clone())));
     found.extend(before.iter().filter(|r| !after.contains(r)).map(|r| Change::NoRelay(r.host.clone())));
     found.extend(controls(a, b));
-    found.extend(setting_changes(a.variant, b.variant));
+    found.extend(settings(a, b));
     found
 }
 
@@ -151,11 +139,14 @@ fn controls(a: &Row, b: &Row) -> Vec<Change> {
     ccs.into_iter().map(one).collect()
 }
 
-/// Stages by the direction of the link they are in.
-fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), &[PathStage]> {
+/// Stages by the direction of the link they are in; those that the scenario does not have left out.
+fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), Vec<PathStage>> {
     let links = v.path.iter().flat_map(|p| &p.links);
+    let written = |list: &[PathStage]| list.iter().filter(|s| !s.assumed).cloned().collect();
     links
-        .flat_map(|l| [((l.name.as_str(), false), &l.forward[..]), ((&l.name, true), &l.backward[..])])
+        .flat_map(|l| {
+            [((l.name.as_str(), false), written(&l.forward)), ((l.name.as_str(), true), written(&l.backward))]
+        })
         .collect()
 }
 

@@ -4,12 +4,13 @@ use super::clause::Clause;
 use super::group::groups;
 use super::measure::{Measure, lost};
 use super::named::NamedVariant;
+use super::phrases::ASSUMED;
 use super::{
     DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
     WAITED,
 };
 use crate::figures::Row;
-use result::topology::PathStage;
+use result::topology::{PathLink, PathStage};
 use result::{ElementResult, FlowResult, TimesSummary};
 use units::{Goal, Span};
 
@@ -122,7 +123,7 @@ fn dropped(row: &Row) -> Option<Clause> {
     let elements = row.elements().into_iter().filter(|e| e.dropped_packets > 0);
     let most = elements.max_by_key(|e| e.dropped_packets)?;
     let came = most.passed_packets + most.dropped_packets;
-    let (element, kind, dropped) = (most.name.clone(), most.kind.clone(), most.dropped_packets);
+    let (element, kind, dropped) = (most.name.clone(), kind(row, most), most.dropped_packets);
     (dropped as f64 >= DROPPED * came as f64).then_some(Clause::Dropped { element, kind, dropped, came })
 }
 
@@ -168,8 +169,21 @@ fn queued(row: &Row) -> Option<Clause> {
         e.max_queue_packets > 0 && e.delay_ms.max - travel_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
     };
     let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
-    let (element, kind, packets) = (queue.name.clone(), queue.kind.clone(), queue.max_queue_packets);
+    let (element, kind, packets) = (queue.name.clone(), kind(row, queue), queue.max_queue_packets);
     stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
+}
+
+/// The element's kind; [`ASSUMED`] where the scenario does not have it.
+fn kind(row: &Row, element: &ElementResult) -> String {
+    let name = element.name.split('@').next().unwrap_or_default();
+    let is = |link: &PathLink, way: &str, s: &PathStage| {
+        s.assumed && name.strip_prefix(&*link.name).is_some_and(|rest| rest == format!(".{way}.{}", s.name))
+    };
+    let mut links = row.variant.path.iter().flat_map(|p| &p.links);
+    let assumed = links.any(|l| {
+        l.forward.iter().any(|s| is(l, "forward", s)) || l.backward.iter().any(|s| is(l, "backward", s))
+    });
+    if assumed { ASSUMED.into() } else { element.kind.clone() }
 }
 
 /// The propagation delay of an element, ms: no packet waits for that.

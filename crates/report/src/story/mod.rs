@@ -34,7 +34,7 @@ mod measure;
 mod mtu;
 mod named;
 mod phrases;
-mod settings;
+mod setting;
 mod table;
 mod words;
 
@@ -42,6 +42,8 @@ pub use change::{Change, QueueSetting};
 pub use clause::{Better, Clause, Effect};
 pub(crate) use group::ways;
 pub use measure::Measure;
+pub use phrases::ASSUMED;
+pub use setting::{SettingOf, is_named};
 pub(crate) use table::{GoalRow, table};
 
 use crate::distrust;

@@ -22,8 +22,14 @@ pub(super) fn called(what: &str, name: &str, lang: Lang) -> String {
     find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
 }
 
-/// A stage and where it is: `link.direction.stage`, as the scenario's keys and the tables have it.
+/// The kind, in a clause, of a stage that the scenario does not have: the simulator's network card.
+pub const ASSUMED: &str = "assumed";
+
+/// A stage and where it is; of one that nobody wrote, what it is: `link.direction.stage`, as the scenario's keys and the tables have it.
 pub(super) fn placed(what: &str, kind: &str, element: &str, lang: Lang) -> String {
+    if kind == ASSUMED {
+        return text("story.assumed", lang).into();
+    }
     let place = element.split('@').next().unwrap_or_default();
     // First strong isolate: as in a name in quotes.
     let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
@@ -101,21 +107,7 @@ fn change(change: &Change, lang: Lang) -> String {
             let list = joined(was.iter().map(|q| queue_words(q, lang)).collect(), lang);
             instead(queue_words(is, lang), list)
         }
-        Change::Set { kind, key, was, is } => {
-            let stage = the(&called("one", kind, lang), lang);
-            let name = called("element", kind, lang);
-            set([&stage, &name], &printable(key), was.as_deref(), is.as_deref(), lang)
-        }
-        Change::Setting { section, names, key, was, is } => {
-            let owner = owner(section, names, lang);
-            set([&owner, &owner], &printable(key), was.as_deref(), is.as_deref(), lang)
-        }
-        Change::More { section, name } => {
-            fill("story.change.added", lang, &[("stage", &owner(section, std::slice::from_ref(name), lang))])
-        }
-        Change::Less { section, name } => {
-            fill("story.change.less", lang, &[("owner", &owner(section, std::slice::from_ref(name), lang))])
-        }
+        Change::Set { kind, key, was, is } => set(kind, &printable(key), was.as_deref(), is.as_deref(), lang),
         Change::Added { stage: new, before, after } => {
             let kind = |k: &String| the(&called("one", k, lang), lang);
             let stage = stage(new, false, lang);
@@ -131,6 +123,9 @@ fn change(change: &Change, lang: Lang) -> String {
         Change::Relay(host) => fill("story.change.relay", lang, &[("host", &clip(&printable(host), 40))]),
         Change::NoRelay(host) => {
             fill("story.change.no-relay", lang, &[("host", &clip(&printable(host), 40))])
+        }
+        Change::Setting { of, names, key, was, is } => {
+            super::setting::words(*of, names, key, (was.as_deref(), is.as_deref()), lang)
         }
         Change::Control { was, is, flows } => {
             let said = instead(cc_name(is, lang), cc_name(was, lang));
@@ -150,21 +145,10 @@ fn is_list(value: &str) -> bool {
     value.starts_with(['[', '{'])
 }
 
-/// Whose a setting is: the run's, one's, or that of several.
-fn owner(section: &str, names: &[String], lang: Lang) -> String {
-    match names {
-        _ if section.is_empty() => text("story.owner.run", lang).into(),
-        [_] | [_, _] => {
-            let all = joined(names.iter().map(|n| quoted(n)).collect(), lang);
-            fill(&format!("story.owner.{section}"), lang, &[("name", &all)])
-        }
-        many => fill(&format!("story.owners.{section}"), lang, &[("n", &many.len().to_string())]),
-    }
-}
-
-/// A setting of a stage, or of whatever has one, as it stands before "with" and after "of the". A key that is left out
-/// stands for its default, so a switch that is given turns that around.
-fn set([stage, name]: [&str; 2], key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
+/// A setting of a stage. A key that is left out stands for its default, so a switch that is given turns that around.
+fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
+    let stage = the(&called("one", kind, lang), lang);
+    let name = called("element", kind, lang);
     let of = |v: Option<&str>| v.map(quantity).unwrap_or_default();
     let lists = was.is_none_or(is_list) && is.is_none_or(is_list);
     let key_of = match (was, is) {
@@ -175,7 +159,9 @@ fn set([stage, name]: [&str; 2], key: &str, was: Option<&str>, is: Option<&str>,
         (Some(_), None) => "story.change.left-out",
         _ => "story.change.set",
     };
-    fill(key_of, lang, &[("stage", stage), ("kind", name), ("key", key), ("was", &of(was)), ("is", &of(is))])
+    let places =
+        [("stage", &stage), ("kind", &name), ("key", &key.to_string()), ("was", &of(was)), ("is", &of(is))];
+    fill(key_of, lang, &places.map(|(k, v)| (k, v.as_str())))
 }
 
 fn kind(stage: &PathStage, lang: Lang) -> String {
@@ -237,7 +223,7 @@ fn queue_words(queue: &QueueSetting, lang: Lang) -> String {
 }
 
 /// A scenario's quantity with a blank before its unit.
-fn quantity(text: &str) -> String {
+pub(super) fn quantity(text: &str) -> String {
     let text = clip(&printable(text), 40);
     let unit = text.find(|c: char| !(c.is_ascii_digit() || ".-+_".contains(c)));
     match unit {

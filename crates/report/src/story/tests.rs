@@ -1,7 +1,7 @@
 //! Each clause has a result that makes it true and one that makes it false.
 
 use super::*;
-use result::topology::{PathLink, PathRelay, PathStage, Topology};
+use result::topology::{PathLink, PathRelay, PathStage, Setting, Topology};
 use result::{
     Clock, DelaySummary, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary,
     VariantResult,
@@ -40,8 +40,12 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
         delay_ms: DelaySummary { mean: 1.0, max: 3000.0 },
         ..ElementResult::default()
     };
-    let stage =
-        PathStage { name: "limiter".into(), kind: kind.into(), settings: settings(&[("rate", "20Mbit/s")]) };
+    let stage = PathStage {
+        name: "limiter".into(),
+        kind: kind.into(),
+        settings: settings(&[("rate", "20Mbit/s")]),
+        assumed: false,
+    };
     let between = ["a".into(), "b".into()];
     let link = PathLink { name: "wan".into(), between, forward: vec![stage], backward: vec![] };
     let path = Topology { hosts: vec!["a".into(), "b".into()], links: vec![link], relays: vec![] };
@@ -533,7 +537,7 @@ fn a_change_is_named_with_its_settings() {
         let settings = settings(&[("rate", "19.6Mbit/s"), ("queue.packets", "40")]);
         v.path.as_mut().unwrap().links[0]
             .forward
-            .insert(0, PathStage { name, kind: "shaper".into(), settings });
+            .insert(0, PathStage { name, kind: "shaper".into(), settings, assumed: false });
     });
     has(&told, &["a shaper of 19.6 Mbit/s with 40 packets before the policer (“b”) carries 8.00"]);
     let told = better(&|v| v.path.as_mut().unwrap().links[0].forward.clear());
@@ -542,8 +546,117 @@ fn a_change_is_named_with_its_settings() {
         v.path.as_mut().unwrap().relays = vec![PathRelay { name: "r".into(), host: "edge".into() }];
     });
     has(&told, &["a relay at edge (“b”)"]);
-    // What an older result does not tell is told by the name alone.
+    // What a result does not tell is told by the name alone.
     has(&better(&|_| ()), &["; “b” carries 8.00"]);
+}
+
+#[test]
+fn what_flows_hosts_and_the_run_change_is_named() {
+    type Said<'a> = &'a [(&'a str, &'a str, &'a str, &'a str)];
+    let with = |name: &str, mbps, said: Said| {
+        let mut v = variant(name, "policer", "cubic", mbps, 31.0, 0);
+        let relay = |name: &str| PathRelay { name: name.into(), host: "m".into() };
+        v.path.as_mut().unwrap().relays = vec![relay("box"), relay("far")];
+        let always =
+            [("", "", "duration", "10s"), ("flows", "bulk", "from", "a"), ("flows", "call", "from", "a")];
+        let mut all: BTreeMap<[&str; 3], &str> = always.map(|(s, n, k, v)| ([s, n, k], v)).into();
+        all.extend(said.iter().map(|&(s, n, k, v)| ([s, n, k], v)));
+        let one = |([section, name, key], value): ([&str; 3], &str)| Setting {
+            section: section.into(),
+            name: name.into(),
+            key: key.into(),
+            value: value.into(),
+        };
+        v.settings = all.into_iter().map(one).collect();
+        v
+    };
+    let both = |was: Said, is: Said| {
+        let list = || vec![with("a", 4.0, was), with("b", 8.0, is)];
+        (tell(list()), tell_for(&[], list(), Lang::Zh))
+    };
+    let cases: [(Said, Said, &str, &str); 12] = [
+        (
+            &[],
+            &[("flows", "bulk", "start", "5s")],
+            "start 5 s instead of 0 s for “bulk” (“b”)",
+            "“bulk”开始时间取 5 s 而不是 0 s（“b”）",
+        ),
+        (
+            &[],
+            &[("flows", "bulk", "via", "box")],
+            "a way over the relay “box” for “bulk” (“b”)",
+            "“bulk”经由中继“box”（“b”）",
+        ),
+        (
+            &[("flows", "bulk", "via", "box")],
+            &[],
+            "a way without the relay “box” for “bulk”",
+            "不经由中继“box”",
+        ),
+        (
+            &[("flows", "bulk", "via", "box")],
+            &[("flows", "bulk", "via", "box, far")],
+            "a way over the relay “box” and “far” instead of “box” for “bulk”",
+            "经由中继“box”，“far”而不是“box”",
+        ),
+        (
+            &[("flows", "bulk", "app.rate", "1Mbit/s"), ("flows", "call", "app.rate", "1Mbit/s")],
+            &[("flows", "bulk", "app.rate", "2Mbit/s"), ("flows", "call", "app.rate", "2Mbit/s")],
+            "; the application's rate 2 Mbit/s instead of 1 Mbit/s (“b”)",
+            "；应用速率取 2 Mbit/s 而不是 1 Mbit/s（“b”）",
+        ),
+        (&[], &[("hosts", "a", "stack.ecn", "true")], "ECN switched on at “a” (“b”)", "“a”启用 ECN（“b”）"),
+        (
+            &[],
+            &[("hosts", "a", "stack.sack", "false"), ("hosts", "b", "stack.sack", "false")],
+            "; SACK switched off (“b”)",
+            "；停用 SACK（“b”）",
+        ),
+        (
+            &[],
+            &[("hosts", "a", "stack.send_buffer", "1MB")],
+            "send buffer 1 MB instead of the default at “a”",
+            "发送缓冲区取 1 MB 而不是默认值",
+        ),
+        (
+            &[],
+            &[("relays", "box", "cc", "bbr")],
+            "the relay's congestion control BBR instead of the default at “box”",
+            "中继的拥塞控制取 BBR",
+        ),
+        (
+            &[],
+            &[("", "", "duration", "20s")],
+            "; duration of the run 20 s instead of 10 s (“b”)",
+            "运行时长取 20 s 而不是 10 s",
+        ),
+        (
+            &[],
+            &[("flows", "bulk", "cc.T", "40ms")],
+            "the key cc.T 40 ms instead of the default for “bulk”",
+            "参数 cc.T 取 40 ms",
+        ),
+        (
+            &[("links", "wan", "between", "a, b")],
+            &[("links", "wan", "between", "a, c")],
+            "ends “a” and “c” instead of “a” and “b” at “wan”",
+            "“wan”两端取“a”，“c”而不是“a”，“b”",
+        ),
+    ];
+    for (was, is, en, zh) in cases {
+        let (english, chinese) = both(was, is);
+        has(&english, &[en]);
+        has(&chinese, &[zh]);
+        // What both say is no change, and neither is what a result of an older version does not say.
+        let (same, _) = both(is, is);
+        has(&same, &["; “b” carries 8.00"]);
+        let mut older = with("b", 8.0, is);
+        older.settings.clear();
+        has(&tell(vec![with("a", 4.0, was), older]), &["; “b” carries 8.00"]);
+    }
+    // Controls are told by their own clause, and a relay that comes by its own.
+    let (told, _) = both(&[], &[("flows", "bulk", "cc", "bbr"), ("relays", "new", "buffer", "1MB")]);
+    has(&told, &["; “b” carries 8.00"]);
 }
 
 #[test]
@@ -799,9 +912,14 @@ fn a_headline_begins_with_what_is_not_to_be_trusted() {
 
 #[test]
 fn what_is_gone_here_and_added_there_is_no_replacement() {
-    let shaper =
-        PathStage { name: "front".into(), kind: "shaper".into(), settings: settings(&[("rate", "9Mbit/s")]) };
-    let loss = PathStage { name: "loss".into(), kind: "loss".into(), settings: settings(&[]) };
+    let shaper = PathStage {
+        name: "front".into(),
+        kind: "shaper".into(),
+        settings: settings(&[("rate", "9Mbit/s")]),
+        assumed: false,
+    };
+    let loss =
+        PathStage { name: "loss".into(), kind: "loss".into(), settings: settings(&[]), assumed: false };
     let mut was = variant("a", "link", "cubic", 4.0, 31.0, 0);
     let mut is = variant("b", "link", "cubic", 8.0, 31.0, 0);
     fn way(v: &mut VariantResult) -> &mut PathLink {

@@ -1,12 +1,12 @@
 //! A full link.
 
-use super::remedies::at_a_full_rate;
+use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
     RoundPart,
 };
 use crate::diagnosis::LimiterKind;
-use crate::remedy::{Remedy, RemedyKind};
+use crate::remedy::Remedy;
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "bottleneck", zh: "瓶颈" },
@@ -29,22 +29,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             zh: "通过了 {got} Mbit/s，RTT 从 {min} ms 增长到 {p95} ms",
         },
     ],
-    advice: &[
-        AdviceTemplate {
-            of: &[RemedyKind::HigherRate, RemedyKind::QueueManagement],
-            text: Bilingual {
-                en: "The rate is used up; FQ-CoDel before it would take most of the {queue-management.queue-delay} ms of delay away",
-                zh: "速率已用满；在其前使用 FQ-CoDel 可去掉这 {queue-management.queue-delay} ms 时延的大部分",
-            },
-        },
-        AdviceTemplate {
-            of: &[RemedyKind::HigherRate],
-            text: Bilingual {
-                en: "The rate is used up: only a higher one carries more",
-                zh: "速率已用满：只有提高速率才能更快",
-            },
-        },
-    ],
+    advice: FULL_RATE,
     colors: CauseColors { light: "#007a59", dark: "#2fcf9f" },
     by_limiter: true,
     certainty: Certainty::OfLimiter,

@@ -3,10 +3,11 @@
 use super::Check;
 use crate::numbers::numbers;
 use crate::seen::Seen;
-use report::story::{Better, Change};
+use report::story::{Better, Change, SettingOf};
 use result::topology::PathStage;
 use scenario::{NamedStage, Scenario};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every direction's stages.
 fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
@@ -23,6 +24,16 @@ fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
 pub fn kind(s: &Scenario, element: &str) -> Option<String> {
     let name = element.split('@').next()?;
     stages(s).into_iter().find(|x| x.0 == name).map(|x| x.1.stage.kind().to_string())
+}
+
+/// Whether the scenario has no such stage, and none with a rate or a delay that could stand for it.
+pub fn is_bare(s: &Scenario, element: &str) -> bool {
+    let timed =
+        |n: &NamedStage| setting(n, "rate").is_some() || setting(n, "delay").is_some_and(|d| d != "0s");
+    let link = element.split('.').next().unwrap_or_default();
+    let own = s.links.iter().find(|l| l.name == link);
+    let stages = |l: &scenario::DuplexLink| l.forward.iter().chain(&l.backward).any(timed);
+    kind(s, element).is_none() && own.is_some_and(|l| !stages(l))
 }
 
 /// The propagation delay of the stage of this name, ms.
@@ -65,64 +76,108 @@ pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
     let (before, after) = (stages(&was.scenario), stages(&is.scenario));
     let differ =
         before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
-    let beside = |c: &Change| matches!(c, Change::Setting { .. } | Change::More { .. } | Change::Less { .. });
-    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. }) && !beside(c));
+    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. } | Change::Setting { .. }));
     if differ != of_path {
         list.push(format!("stages differ: {differ}, told: {told:?}"));
-    }
-    let settings = beside_stages(&was.scenario) != beside_stages(&is.scenario);
-    if settings != told.iter().any(beside) {
-        list.push(format!("settings differ: {settings}, told: {told:?}"));
     }
     let controls = was.flows.iter().zip(&is.flows).filter(|(a, b)| a.result.cc != b.result.cc).count();
     if (controls > 0) != told.iter().any(|c| matches!(c, Change::Control { .. })) {
         list.push(format!("{controls} flows with another control, told: {told:?}"));
     }
+    list.extend(settings(was, is, told));
     list
 }
 
-/// What a scenario says beside stages, controls and relays.
-fn beside_stages(s: &Scenario) -> String {
-    let flows: Vec<_> = s
-        .flows
-        .iter()
-        .map(|f| {
-            (
-                &f.name,
-                f.from,
-                f.to,
-                f.count,
-                f.start,
-                f.stagger,
-                &f.app,
-                &f.tool,
-                &f.via,
-                f.dscp,
-                f.max_pacing_rate,
-            )
-        })
-        .collect();
-    let stacks: Vec<_> = s.hosts.iter().map(|h| (&h.name, &h.stack)).collect();
-    format!("{flows:?} {stacks:?} {} {} {:?} {}", s.duration, s.seed, s.measure, s.one_at_a_time)
+/// What a scenario says beside its stages, by whose it is, name and key: from its own fields, defaults and all.
+type Said = BTreeMap<(SettingOf, String, String), String>;
+
+fn said(s: &Scenario) -> Said {
+    let mut all = Said::new();
+    let mut add = |of: SettingOf, name: &str, key: &str, value: String| {
+        all.insert((of, name.to_string(), key.to_string()), value);
+    };
+    let host = |i: usize| s.hosts[i].name.clone();
+    add(SettingOf::Run, "", "duration", s.duration.to_string());
+    add(SettingOf::Run, "", "seed", s.seed.to_string());
+    for link in &s.links {
+        add(SettingOf::Link, &link.name, "between", link.between.map(host).join(", "));
+    }
+    for relay in &s.relays {
+        add(SettingOf::Relay, &relay.name, "buffer", relay.buffer.to_string());
+    }
+    for h in &s.hosts {
+        for (key, value) in flat("stack", &serde_json::to_value(&h.stack).expect("plain data")) {
+            add(SettingOf::Host, &h.name, &key, value);
+        }
+    }
+    for f in &s.flows {
+        let mut own = |key: &str, value: String| add(SettingOf::Flow, &f.name, key, value);
+        own("from", host(f.from));
+        own("to", host(f.to));
+        own("start", f.start.to_string());
+        own("stagger", f.stagger.to_string());
+        own("dscp", f.dscp.to_string());
+        own("via", f.via.iter().map(|&r| s.relays[r].name.clone()).collect::<Vec<_>>().join(", "));
+        own("max_pacing_rate", f.max_pacing_rate.map_or_else(String::new, |r| r.to_string()));
+        for (key, value) in flat("app", &serde_json::to_value(&f.app).expect("plain data")) {
+            own(&key, value);
+        }
+        for (key, value) in flat("cc", &serde_json::to_value(f.cc).expect("plain data")) {
+            // Of another control other parameters are no change of this one's.
+            if key != "cc.name" {
+                own(&format!("{key} of {}", f.cc.name()), value);
+            }
+        }
+    }
+    all
 }
 
-/// Whether a key of a flow, a host … has this value; of the keys that are not drawn nothing is known.
-fn is_set(s: &Scenario, section: &str, name: &str, key: &str, value: Option<&str>) -> bool {
-    let flow = s.flows.iter().find(|f| f.name == name);
-    let host = s.hosts.iter().find(|h| h.name == name);
-    match (section, key) {
-        ("flows", "start") => {
-            flow.is_some_and(|f| f.start == value.map_or(units::Span::ZERO, |v| v.parse().unwrap()))
-        }
-        ("flows", "stagger") => {
-            flow.is_some_and(|f| f.stagger == value.map_or(units::Span::ZERO, |v| v.parse().unwrap()))
-        }
-        ("flows", "count") => flow.is_some_and(|f| f.count == value.map_or(1, |v| v.parse().unwrap())),
-        ("hosts", "stack.initial_window") => host.is_some_and(|h| {
-            value.is_none_or(|v| h.stack.initial_window.is_some_and(|w| w.to_string() == v))
-        }),
-        _ => true,
+/// Keys with dots, as the scenario has them; what is not given is left out.
+fn flat(key: &str, value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Object(table) => table.iter().flat_map(|(k, v)| flat(&format!("{key}.{k}"), v)).collect(),
+        Value::String(text) => vec![(key.into(), text.clone())],
+        other => vec![(key.into(), other.to_string())],
     }
+}
+
+/// Each setting that differs is told, with its value, and nothing else is.
+fn settings(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
+    let (before, after) = (said(&was.scenario), said(&is.scenario));
+    let plain = |key: &str| key.split(" of ").next().unwrap_or_default().to_string();
+    let mine = |(of, name, _): &(SettingOf, String, String)| {
+        *of != SettingOf::Flow || !is.alone || is.flows.iter().any(|f| is_of(&f.result.name, name))
+    };
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(|k| mine(k)).collect();
+    let differ: BTreeSet<_> = keys.into_iter().filter(|k| before.get(*k) != after.get(*k)).cloned().collect();
+    let mut list = Vec::new();
+    let mut found = BTreeSet::new();
+    for change in told {
+        let Change::Setting { of, names, key, was: old, is: new } = change else { continue };
+        let fits = |k: &&(SettingOf, String, String)| {
+            k.0 == *of && plain(&k.2) == *key && (names.is_empty() || names.contains(&k.1))
+        };
+        let all: Vec<_> = differ.iter().filter(fits).collect();
+        let holds = |values: &Said, value: &Option<String>| {
+            value.is_none() || all.iter().any(|k| values.get(*k) == value.as_ref())
+        };
+        if all.is_empty()
+            || !holds(&before, old)
+            || !holds(&after, new)
+            || (!names.is_empty() && names.len() != all.len())
+        {
+            list.push(format!("not changed: {change:?}"));
+        }
+        found.extend(all.into_iter().cloned());
+    }
+    let hidden = differ.iter().filter(|k| !found.contains(*k) && !k.2.contains(" of "));
+    list.extend(hidden.map(|k| format!("does not tell of {k:?}")));
+    list
+}
+
+fn is_of(result: &str, flow: &str) -> bool {
+    result == flow || result.strip_prefix(flow).is_some_and(|rest| rest.starts_with('-'))
 }
 
 fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
@@ -161,15 +216,9 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
         Change::Control { was: old, is: new, .. } => {
             was.flows.iter().zip(&is.flows).any(|(a, b)| a.cc.name() == old && b.cc.name() == new)
         }
-        Change::Setting { section, names, key, was: old, is: new } => {
-            old != new
-                && names.iter().all(|name| {
-                    is_set(was, section, name, key, old.as_deref())
-                        && is_set(is, section, name, key, new.as_deref())
-                })
-        }
-        // No variant that is drawn has another set of them.
-        Change::Relay(_) | Change::NoRelay(_) | Change::More { .. } | Change::Less { .. } => false,
+        // Held against all settings at once.
+        Change::Setting { .. } => true,
+        Change::Relay(_) | Change::NoRelay(_) => false,
     }
 }
 
@@ -182,12 +231,12 @@ pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
             list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
         }
     }
-    // Settings were held against the scenarios.
     for change in &b.changes {
-        if let Change::Setting { was, is, names, .. } = change {
-            list.push(names.len() as f64);
-            list.extend([was, is].into_iter().flatten().flat_map(|v| numbers(v)).map(|n| n.value));
-        }
+        let Change::Setting { was, is, .. } = change else { continue };
+        let values = [was, is].into_iter().flatten();
+        list.extend(values.flat_map(|v| numbers(v)).map(|n| n.value));
+        // The default of times and codepoints.
+        list.push(0.0);
     }
     // What a FIFO holds that says nothing of its length.
     list.push(1000.0);

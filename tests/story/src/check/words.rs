@@ -59,6 +59,10 @@ fn names(clause: &Clause) -> Vec<&str> {
             .collect(),
         Clause::Unfair { most, least } => vec![&most.0, &least.0],
         Clause::Starved { flow, most, .. } => vec![flow, &most.0],
+        // What nobody wrote is not named.
+        Clause::Dropped { kind, .. } | Clause::Queued { kind, .. } if kind == report::story::ASSUMED => {
+            Vec::new()
+        }
         // Where it is, without the run that it is of.
         Clause::Dropped { element, .. }
         | Clause::Queued { element, .. }

@@ -1,0 +1,187 @@
+//! What two scenarios say otherwise beside the path's stages: of flows, hosts, relays, links' ends, the run.
+
+use super::change::Change;
+use super::phrases::{joined, quantity, quoted};
+use crate::figures::Row;
+use crate::strings::{Lang, fill, find, text};
+use crate::table::{clip, printable};
+use result::VariantResult;
+use result::topology::Setting;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whose a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SettingOf {
+    /// A host's: its TCP.
+    Host,
+    /// A link's: between whom it is.
+    Link,
+    /// A relay's.
+    Relay,
+    /// A flow's.
+    Flow,
+    /// The whole run's.
+    Run,
+}
+
+/// Keys whose default is said, as everybody has it in mind.
+const DEFAULTS: [(&str, &str); 4] = [("start", "0s"), ("stagger", "0s"), ("dscp", "0"), ("count", "1")];
+
+/// More names than these nobody reads in a sentence.
+const MOST_NAMES: usize = 3;
+
+/// What `b` says otherwise than `a`; where several flows or hosts changed alike, once.
+pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
+    // Results of older versions say nothing of it.
+    if a.variant.settings.is_empty() || b.variant.settings.is_empty() {
+        return Vec::new();
+    }
+    let (was, is) = (said(a, b), said(b, a));
+    let keys: BTreeSet<_> = was.keys().chain(is.keys()).collect();
+    let mut list: Vec<Change> = Vec::new();
+    for &(of, key, name) in keys {
+        let at = (of, key, name);
+        let (old, new) = (was.get(&at).copied(), is.get(&at).copied());
+        if old == new {
+            continue;
+        }
+        let same = list.iter_mut().find_map(|c| match c {
+            Change::Setting { of: o, names, key: k, was, is }
+                if (*o, &**k, was.as_deref(), is.as_deref()) == (of, key, old, new) =>
+            {
+                Some(names)
+            }
+            _ => None,
+        });
+        match same {
+            Some(names) => names.push(name.into()),
+            None => list.push(Change::Setting {
+                of,
+                names: vec![name.into()],
+                key: key.into(),
+                was: old.map(Into::into),
+                is: new.map(Into::into),
+            }),
+        }
+    }
+    for change in &mut list {
+        if let Change::Setting { of, names, .. } = change
+            && is_all(*of, names, b)
+        {
+            names.clear();
+        }
+    }
+    list
+}
+
+/// The row's settings that nothing else tells of, by whose they are, key and name.
+fn said<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOf, &'a str, &'a str), &'a str> {
+    let one = |s: &'a Setting| {
+        // Controls are told by name, and so are relays that come, go or move.
+        let of = match (s.section.as_str(), s.key.as_str()) {
+            ("flows", "cc" | "cc.name") | ("relays", "host") => return None,
+            ("flows", _) if row.flow.is_some_and(|f| !is_one_of(&f.name, &s.name)) => return None,
+            ("relays", _) if !(has_relay(row.variant, &s.name) && has_relay(other.variant, &s.name)) => {
+                return None;
+            }
+            ("hosts", _) => SettingOf::Host,
+            ("links", _) => SettingOf::Link,
+            ("relays", _) => SettingOf::Relay,
+            ("flows", _) => SettingOf::Flow,
+            _ => SettingOf::Run,
+        };
+        Some(((of, s.key.as_str(), s.name.as_str()), s.value.as_str()))
+    };
+    row.variant.settings.iter().filter_map(one).collect()
+}
+
+/// Whether the result's flow is the scenario's, or one of its connections.
+fn is_one_of(flow: &str, scenario: &str) -> bool {
+    let number = flow.strip_prefix(scenario).and_then(|rest| rest.strip_prefix('-'));
+    flow == scenario || number.is_some_and(|n| n.parse::<u32>().is_ok())
+}
+
+fn has_relay(variant: &VariantResult, name: &str) -> bool {
+    variant.path.iter().flat_map(|p| &p.relays).any(|r| r.name == name)
+}
+
+/// Whether these are all that there are, so that nobody need be named.
+fn is_all(of: SettingOf, names: &[String], row: &Row) -> bool {
+    let named = |section: &str| -> usize {
+        let all = row.variant.settings.iter().filter(|s| s.section == section);
+        all.map(|s| s.name.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    match of {
+        SettingOf::Run => true,
+        SettingOf::Flow => row.flow.is_some() || names.len() == named("flows"),
+        SettingOf::Host => names.len() == row.variant.path.as_ref().map_or(0, |p| p.hosts.len()),
+        SettingOf::Link | SettingOf::Relay => false,
+    }
+}
+
+/// A changed setting in words.
+pub(super) fn words(
+    of: SettingOf,
+    names: &[String],
+    key: &str,
+    (was, is): (Option<&str>, Option<&str>),
+    lang: Lang,
+) -> String {
+    let default = || DEFAULTS.iter().find(|d| d.0 == key).map(|d| quantity(d.1));
+    let default = || default().unwrap_or_else(|| text("story.setting.default", lang).into());
+    let spelt = |v: Option<&str>| v.map_or_else(default, |v| value(key, v, lang));
+    let what = called(of, key, lang);
+    // A key that is left out stands for its default, so a switch that is given turns that around.
+    let template = match (key, was, is) {
+        ("via", None, _) => "story.setting.via",
+        ("via", _, None) => "story.setting.no-via",
+        ("via", ..) => "story.setting.other-via",
+        (_, None | Some("false"), Some("true")) | (_, Some("false"), None) => "story.setting.on",
+        (_, None | Some("true"), Some("false")) | (_, Some("true"), None) => "story.setting.off",
+        _ => "story.setting.set",
+    };
+    let said = fill(template, lang, &[("what", &what), ("is", &spelt(is)), ("was", &spelt(was))]);
+    let n = names.len().to_string();
+    match (of, names) {
+        (_, []) => said,
+        (SettingOf::Flow, [one]) => {
+            fill("story.change.of", lang, &[("change", &said), ("flow", &quoted(one))])
+        }
+        (SettingOf::Flow, _) => fill("story.change.of-many", lang, &[("change", &said), ("n", &n)]),
+        (_, many) if many.len() > MOST_NAMES => {
+            fill("story.setting.at-many", lang, &[("change", &said), ("n", &n)])
+        }
+        (_, many) => {
+            let list = joined(many.iter().map(|name| quoted(name)).collect(), lang);
+            fill("story.setting.at", lang, &[("change", &said), ("name", &list)])
+        }
+    }
+}
+
+/// What a key is called; one that has no name by itself.
+fn called(of: SettingOf, key: &str, lang: Lang) -> String {
+    let section = match of {
+        SettingOf::Host => "host",
+        SettingOf::Link => "link",
+        SettingOf::Relay => "relay",
+        SettingOf::Flow => "flow",
+        SettingOf::Run => "run",
+    };
+    let known = find(&format!("setting.{section}.{key}"), lang);
+    known.map_or_else(|| fill("story.setting.key", lang, &[("key", &clip(&printable(key), 40))]), Into::into)
+}
+
+/// A value with a blank before its unit; names, commands and programs in quotes.
+fn value(key: &str, value: &str, lang: Lang) -> String {
+    match key {
+        "via" | "between" => joined(value.split(", ").map(quoted).collect(), lang),
+        "from" | "to" | "tool" | "server" => quoted(value),
+        "cc" => super::phrases::cc_name(value, lang),
+        _ => quantity(value),
+    }
+}
+
+/// Whether a key has a name of its own, for tests that go through all keys.
+pub fn is_named(section: &str, key: &str) -> bool {
+    [Lang::En, Lang::Zh].iter().all(|&lang| find(&format!("setting.{section}.{key}"), lang).is_some())
+}
