@@ -33,6 +33,7 @@ pub use parse::MAX_BYTES;
 pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
+pub use warn::Warned;
 pub use write::Setting;
 
 use congestion::Control;
