@@ -723,6 +723,14 @@ export interface PageTold {
   text: string;
 }
 
+/** A warning on the page. */
+export interface PageWarning {
+  /** English. */
+  en: string;
+  /** Chinese; English where it is of a kind that is not known here. */
+  zh: string;
+}
+
 /** A link: two hosts and what packets meet between them. */
 export interface PathLink {
   /** From the second to the first, in the order packets meet them. */
@@ -870,6 +878,8 @@ export interface Result {
   run: Run;
   /** Each variant's series, in that order; null where nothing was sampled. */
   series: (SeriesDirectory | null)[];
+  /** The run's warnings, in its order. */
+  warnings: PageWarning[];
 }
 
 /** The timeline: from each moment on a cause holds; the last moment is the end. */
@@ -920,8 +930,22 @@ export interface Run {
   seed: number;
   /** Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the simulator's first. */
   variants: VariantResult[];
+  /** The same warnings as data, in the same order; absent in older results. */
+  warned?: RunWarning[];
   /** What of the scenario is probably not meant, and what makes numbers of this run doubtful. */
   warnings?: string[];
+}
+
+/** A warning as data: what kind, of what, and what of it is told. */
+export interface RunWarning {
+  /** The key of the scenario that it is about, as `--set` takes it; absent where it is about none. */
+  key?: string;
+  /** What kind it is: `small-bucket`, `unlimited` …; `trust`: a measurement on the kernel (`VariantResult::trust` says why). */
+  kind: string;
+  /** What of it is told, by name. */
+  values?: Record<string, string>;
+  /** The variants that it holds for; absent where it holds for all. */
+  variants?: string[];
 }
 
 /** Bands of one flow or element, by the column they are of: goodput in Mbit/s is `delivered_bytes`. */

@@ -200,7 +200,8 @@ export function page(variants, more = {}) {
     description: "Four TCP uploads through 20 Mbit/s: policer, shaper with FIFO, shaper with WFQ, with and without a UDP flood",
     variants: variants.map((v) => v.variant), ...more,
   };
-  const result = { label: "policer-or-shaper", run, figures: run.variants.map(figures), series: list };
+  const warnings = (run.warnings ?? []).map((text, i) => (i === 0 ? { en: text, zh: "flows.tcp：缓冲区小于 BDP" } : { en: text, zh: text }));
+  const result = { label: "policer-or-shaper", run, warnings, figures: run.variants.map(figures), series: list };
   return { page: { format: "longfat-report/1", longfat: "0.1.0", lang: "en", story: STORY, facts: facts(run), results: [result] }, blobs };
 }
 

@@ -3,7 +3,9 @@
 //! It follows from the scenario alone, not from the machine, so that the same scenario gives the same series everywhere.
 
 use crate::problem::CliProblem;
+use crate::warn::told;
 use experiment::Order;
+use result::RunWarning;
 use scenario::{Experiment, PathLimits, Scenario};
 use transport::App;
 use units::Span;
@@ -113,7 +115,7 @@ impl Budget {
 }
 
 /// Makes the sampling interval of all variants larger until their series fit; what there is to say of it.
-pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<String> {
+pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<(String, RunWarning)> {
     let before: Vec<Span> = experiment.variants.iter().map(|v| v.scenario.sample).collect();
     let asked = Budget::of(experiment, order).series;
     // 2, 5, 10, 20, 50 … times as long, so that it stays a round number.
@@ -129,12 +131,14 @@ pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<String> {
     let now = experiment.variants.iter().map(|v| v.scenario.sample);
     let (was, is) = before.iter().zip(now).find(|(was, is)| *was != is)?;
     let gb = |bytes: u64| bytes as f64 / 1e9;
-    Some(format!(
-        "sample: time series every {was} of that many flows would take {:.0} GB of memory: one every {is} is kept, \
-         {:.1} GB; fewer flows, variants or repeats, or a shorter `duration`, leave room for more",
-        gb(asked).ceil(),
-        gb(Budget::of(experiment, order).series),
-    ))
+    let (asked, kept) = (gb(asked).ceil(), gb(Budget::of(experiment, order).series));
+    let values = [
+        ("was", was.to_string()),
+        ("is", is.to_string()),
+        ("asked", format!("{asked:.0}")),
+        ("kept", format!("{kept:.1}")),
+    ];
+    Some(told("thinned", "sample", &values))
 }
 
 /// Bytes of one run's series.
@@ -197,7 +201,7 @@ mod tests {
         assert_eq!((thin(&mut e, &order(1)), e.variants[0].scenario.sample), (None, Span::from_millis(10)));
         for (sample, count, repeats) in [("1us", 1000, 1), ("10ms", 100_000, 1), ("10ms", 100, 1000)] {
             let mut e = experiment(sample, count, "1Gbit/s");
-            let told = thin(&mut e, &order(repeats)).unwrap();
+            let (told, _) = thin(&mut e, &order(repeats)).unwrap();
             let is = e.variants[0].scenario.sample;
             assert!(told.contains(&format!("one every {is} is kept")), "{told}");
             let b = Budget::of(&e, &order(repeats));

@@ -33,6 +33,7 @@ mod settings;
 mod shell;
 mod sys;
 mod tap;
+mod warn;
 mod work;
 
 use args::{Cli, Command, Described};

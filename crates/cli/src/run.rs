@@ -14,6 +14,7 @@ use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::provenance::Provenance;
 use crate::report::Folder;
+use crate::warn;
 use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
@@ -48,26 +49,26 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         return show_again(args, &folder, &expected);
     }
     held.check_room(budget.disk())?;
-    let mut warnings = experiment.warnings();
+    let mut warnings = warn::of_scenario(&experiment);
     warnings.extend(thinned);
-    warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
+    warnings.iter().for_each(|(warning, _)| tell!("warning: {warning}\n"));
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal } = work.play()?;
     let elapsed = begun.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
-        let why = if signal.is_some() { "ended early" } else { "a run failed" };
-        let warning = format!("{why}; not there: {missing}");
-        tell!("warning: {warning}; --resume goes on\n");
+        let kind = if signal.is_some() { "ended-early" } else { "run-failed" };
+        let warning = warn::told(kind, "", &[("missing", missing.clone())]);
+        tell!("warning: {}; --resume goes on\n", warning.0);
         warnings.push(warning);
     }
     let mut run = outcomes.run();
     run.partial = missing.is_some();
-    for untrusted in report::distrust(&run, report::Lang::En) {
-        tell!("warning: {untrusted}\n");
+    for untrusted in warn::of_trust(&run) {
+        tell!("warning: {}\n", untrusted.0);
         warnings.push(untrusted);
     }
-    run.warnings = warnings;
+    (run.warnings, run.warned) = warnings.into_iter().unzip();
     run.headline = report::headline(&run);
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {

@@ -20,6 +20,7 @@ mod style;
 mod summary;
 mod table;
 mod trust;
+mod warnings;
 mod wrap;
 
 pub use bands::{Band, Bands};
@@ -28,7 +29,8 @@ pub use page::{PlottedSeries, Shown, page};
 pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};
-pub use trust::distrust;
+pub use trust::{distrust, distrust_of};
+pub use warnings::warnings;
 pub use wrap::wrap;
 
 use result::{FlowSeries, Run};

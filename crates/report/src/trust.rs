@@ -2,12 +2,17 @@
 
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, text};
-use result::{Run, Trust, TrustKind, TrustReason};
+use result::{Run, Trust, TrustKind, TrustReason, VariantResult};
 
 /// A sentence for each variant whose measurement is not to be trusted.
 pub fn distrust(run: &Run, lang: Lang) -> Vec<String> {
-    let bad = run.variants.iter().filter_map(|v| Some((&v.name, v.trust.as_ref().filter(|t| !t.reliable)?)));
-    bad.map(|(name, trust)| sentence(name, trust, lang)).collect()
+    run.variants.iter().filter_map(|v| distrust_of(v, lang)).collect()
+}
+
+/// The sentence of a variant; `None` where nothing tells against it.
+pub fn distrust_of(variant: &VariantResult, lang: Lang) -> Option<String> {
+    let trust = variant.trust.as_ref().filter(|t| !t.reliable)?;
+    Some(sentence(&variant.name, trust, lang))
 }
 
 fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
@@ -52,7 +57,6 @@ fn cure(kind: TrustKind, real_time: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::VariantResult;
 
     fn run(trust: Option<Trust>) -> Run {
         let variants = vec![VariantResult { name: "cubic".into(), trust, ..VariantResult::default() }];

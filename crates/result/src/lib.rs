@@ -29,8 +29,8 @@ pub use histogram::Histogram;
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
     Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowRepeats, FlowResult, Outcome, RealTime,
-    RepeatValues, Repeats, RttSummary, Run, SCHEMA, StateTime, TimesSummary, TooBigPackets, VariantResult,
-    jain,
+    RepeatValues, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary, TooBigPackets,
+    VariantResult, jain,
 };
 pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]

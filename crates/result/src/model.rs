@@ -3,6 +3,7 @@
 use crate::topology::Setting;
 use crate::{ElementSeries, FlowSeries, Topology, Trust};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use units::Goal;
 
 /// The schema's name and version, first key of every result.
@@ -43,6 +44,9 @@ pub struct Run {
     /// What of the scenario is probably not meant, and what makes numbers of this run doubtful.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
+    /// The same warnings as data, in the same order; absent in older results.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warned: Vec<RunWarning>,
     /// What was expected of this run (`--expect`), and whether it came so.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub expectations: Vec<Expectation>,
@@ -66,11 +70,29 @@ impl Default for Run {
             baseline: None,
             headline: None,
             warnings: Vec::new(),
+            warned: Vec::new(),
             expectations: Vec::new(),
             partial: false,
             variants: Vec::new(),
         }
     }
+}
+
+/// A warning as data: what kind, of what, and what of it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunWarning {
+    /// What kind it is: `small-bucket`, `unlimited` …; `trust`: a measurement on the kernel (`VariantResult::trust` says why).
+    pub kind: String,
+    /// The key of the scenario that it is about, as `--set` takes it; absent where it is about none.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub key: String,
+    /// What of it is told, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub values: BTreeMap<String, String>,
+    /// The variants that it holds for; absent where it holds for all.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub variants: Vec<String>,
 }
 
 /// Something that was expected of a variant, and what came.

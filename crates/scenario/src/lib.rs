@@ -35,6 +35,7 @@ pub use programs::ProgramLine;
 pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
+pub use warn::Warned;
 pub use write::Setting;
 
 use congestion::Control;

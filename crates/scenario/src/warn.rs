@@ -26,6 +26,11 @@ impl Experiment {
     /// What is probably not meant, in the order of the file, each with its key and, where it does not hold for all,
     /// with the variants it holds for.
     pub fn warnings(&self) -> Vec<String> {
+        self.warned().into_iter().map(|w| w.text).collect()
+    }
+
+    /// The same as data, for those who say it in other words or languages.
+    pub fn warned(&self) -> Vec<Warned> {
         let mut found: Vec<(Warning, Vec<&str>)> = Vec::new();
         for variant in &self.variants {
             for warning in variant.scenario.warnings() {
@@ -37,23 +42,30 @@ impl Experiment {
         }
         let all = self.variants.len();
         found.retain(|(warning, variants)| !warning.only_in_all || variants.len() == all);
-        let told = found.into_iter().map(|(Warning { key, text, .. }, variants)| {
-            let only =
-                if variants.len() < all { format!(" (in {})", listed(&variants)) } else { String::new() };
-            format!("{key}: {text}{only}")
+        let told = found.into_iter().map(|(Warning { kind, key, template, values, .. }, variants)| {
+            let some = variants.len() < all;
+            let only = if some { format!(" (in {})", listed(&variants)) } else { String::new() };
+            let text = format!("{key}: {}{only}", filled(template, &values));
+            let variants = variants.into_iter().filter(|_| some).map(String::from).collect();
+            Warned { kind, key, values, variants, text }
         });
         told.chain(self.copies()).collect()
     }
 
     /// Variants that change nothing of the baseline.
-    fn copies(&self) -> impl Iterator<Item = String> {
+    fn copies(&self) -> impl Iterator<Item = Warned> {
         let baseline = self.variants.iter().find(|v| Some(v.name.as_str()) == self.baseline());
         let copies = self
             .variants
             .iter()
             .filter(move |v| baseline.is_some_and(|base| base.name != v.name && base.scenario == v.scenario));
         let name = self.baseline().unwrap_or_default();
-        copies.map(move |v| format!("variants.{}: changes nothing: it is the same as {name}", quote(&v.name)))
+        copies.map(move |v| {
+            let key = format!("variants.{}", quote(&v.name));
+            let values = vec![("baseline", name.to_string())];
+            let text = format!("{key}: {}", filled(COPY, &values));
+            Warned { kind: "copy", key, values, variants: Vec::new(), text }
+        })
     }
 }
 
@@ -65,18 +77,57 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
+/// A variant that is another's copy.
+const COPY: &str = "changes nothing: it is the same as {baseline}";
+
+/// A warning as data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warned {
+    /// What kind it is: `small-bucket`.
+    pub kind: &'static str,
+    /// The key it is about, as `--set` takes it.
+    pub key: String,
+    /// What of it is told, by name.
+    pub values: Vec<(&'static str, String)>,
+    /// The variants that it holds for; none where it holds for all.
+    pub variants: Vec<String>,
+    /// All of it as an English sentence.
+    pub text: String,
+}
+
+/// The template with its values in the places of their names.
+fn filled(template: &str, values: &[(&'static str, String)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, behind) = after.split_once('}').unwrap_or((after, ""));
+        text += before;
+        text += values.iter().find(|v| v.0 == name).map_or("", |v| &v.1);
+        rest = behind;
+    }
+    text + rest
+}
+
 #[derive(PartialEq, Eq)]
 struct Warning {
+    kind: &'static str,
     /// As `--set` takes it.
     key: String,
-    text: String,
+    /// English, with names of `values` in braces.
+    template: &'static str,
+    values: Vec<(&'static str, String)>,
     /// It is worth telling only when it holds for every variant.
     only_in_all: bool,
 }
 
 impl Warning {
-    fn new(key: impl Into<String>, text: impl Into<String>) -> Warning {
-        Warning { key: key.into(), text: text.into(), only_in_all: false }
+    fn new<const N: usize>(
+        kind: &'static str,
+        key: impl Into<String>,
+        template: &'static str,
+        values: [(&'static str, String); N],
+    ) -> Warning {
+        Warning { kind, key: key.into(), template, values: values.into(), only_in_all: false }
     }
 }
 
@@ -91,7 +142,8 @@ struct Met<'a> {
 impl Scenario {
     fn warnings(&self) -> Vec<Warning> {
         if self.flows.is_empty() {
-            return vec![Warning::new("flows", "there is none, or none is enabled: nothing will be sent")];
+            let text = "there is none, or none is enabled: nothing will be sent";
+            return vec![Warning::new("no-flows", "flows", text, [])];
         }
         let mut told: Vec<Warning> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -105,7 +157,9 @@ impl Scenario {
                     [small_bucket(met), deep_bucket(met), peak(met), long_queue(flow, met), short_queue(met)];
                 // Flows that pass the same stage would say the same.
                 told.extend(
-                    more.into_iter().flatten().filter(|w| seen.insert((w.key.clone(), w.text.clone()))),
+                    more.into_iter()
+                        .flatten()
+                        .filter(|w| seen.insert((w.key.clone(), w.template, w.values.clone()))),
                 );
             }
         }
@@ -173,23 +227,38 @@ impl Scenario {
         let name = quote(&flow.name);
         let last = flow.start + flow.stagger * u64::from(flow.count.saturating_sub(1));
         if let Some([_, end]) = self.measure.filter(|[_, end]| flow.start >= *end) {
-            let text =
-                format!("it begins at {} and `measure` ends at {end}: nothing of it counts", flow.start);
-            return Some(Warning::new(format!("flows.{name}.start"), text));
+            let text = "it begins at {start} and `measure` ends at {end}: nothing of it counts";
+            let values = [("start", flow.start.to_string()), ("end", end.to_string())];
+            return Some(Warning::new("begins-late", format!("flows.{name}.start"), text, values));
         }
         let (left, rtt) = (self.duration.saturating_sub(last), self.base_rtt(flow));
         if u128::from(left.as_nanos()) >= u128::from(rtt.as_nanos()) * u128::from(FEW_ROUND_TRIPS) {
             return None;
         }
-        let (key, when) = match last.is_zero() {
-            true => ("duration".to_string(), format!("{left} are")),
-            false if flow.count > 1 => {
-                (format!("flows.{name}.stagger"), format!("the last of them has {left},"))
-            }
-            false => (format!("flows.{name}.start"), format!("it has {left},")),
+        let (kind, key, text) = match last.is_zero() {
+            true => (
+                "short-run",
+                "duration".to_string(),
+                "{left} are less than {n} round trips of {rtt} for `{flow}`",
+            ),
+            false if flow.count > 1 => (
+                "short-last",
+                format!("flows.{name}.stagger"),
+                "the last of them has {left}, less than {n} round trips of {rtt} for `{flow}`",
+            ),
+            false => (
+                "short-flow",
+                format!("flows.{name}.start"),
+                "it has {left}, less than {n} round trips of {rtt} for `{flow}`",
+            ),
         };
-        let text = format!("{when} less than {FEW_ROUND_TRIPS} round trips of {rtt} for `{}`", flow.name);
-        Some(Warning::new(key, text))
+        let values = [
+            ("left", left.to_string()),
+            ("n", FEW_ROUND_TRIPS.to_string()),
+            ("rtt", rtt.to_string()),
+            ("flow", flow.name.clone()),
+        ];
+        Some(Warning::new(kind, key, text, values))
     }
 
     /// A flow that would take all there is, where nothing bounds it.
@@ -197,13 +266,10 @@ impl Scenario {
         let greedy = matches!(flow.app, App::Bulk { .. } | App::Onoff { rate: None, .. });
         let limits = |m: &Met| m.stage.limit() != StageLimit::None || m.stage.queue().is_some();
         let bounded = flow.max_pacing_rate.is_some() || way.iter().any(limits);
-        let [from, to] = [flow.from, flow.to].map(|h| &self.hosts[h].name);
-        let mut text =
-            format!("nothing on its way from {from} to {to} has a rate: it is limited by windows alone");
-        if self.base_rtt(flow).is_zero() {
-            text += "; simulated, it gets a link of 10 Gbit/s and 10 us, `cable` among the elements";
-        }
-        (greedy && !bounded).then(|| Warning::new(format!("flows.{}", quote(&flow.name)), text))
+        let [from, to] = [flow.from, flow.to].map(|h| self.hosts[h].name.clone());
+        let text = "nothing on its way from {from} to {to} has a rate: it is limited by windows alone";
+        let key = format!("flows.{}", quote(&flow.name));
+        (greedy && !bounded).then(|| Warning::new("unlimited", key, text, [("from", from), ("to", to)]))
     }
 
     /// Datagrams that cannot all arrive.
@@ -211,9 +277,11 @@ impl Scenario {
         let App::Udp { rate, .. } = &flow.app else { return None };
         let limit = PathLimits::new(self, Some(i)).flows.get(i).copied().flatten()?;
         let sent = rate.as_mbps() * f64::from(flow.count);
-        let limit_text = Rate::from_bps((limit * 1e6) as u64);
-        let text = format!("{sent} Mbit/s of datagrams are more than the {limit_text} that its way carries");
-        (sent > limit).then(|| Warning::new(format!("flows.{}.app.rate", quote(&flow.name)), text))
+        let text = "{sent} Mbit/s of datagrams are more than the {limit} that its way carries";
+        let values =
+            [("sent", sent.to_string()), ("limit", Rate::from_bps((limit * 1e6) as u64).to_string())];
+        let key = format!("flows.{}.app.rate", quote(&flow.name));
+        (sent > limit).then(|| Warning::new("flood", key, text, values))
     }
 
     /// Relays that no flow passes, and what is said of hosts that none uses.
@@ -221,17 +289,25 @@ impl Scenario {
         let passed: BTreeSet<usize> = self.flows.iter().flat_map(|f| f.via.iter().copied()).collect();
         let relays = self.relays.iter().enumerate().filter(|(i, _)| !passed.contains(i));
         let relays = relays.map(|(_, Relay { name, .. })| Warning {
-            key: format!("relays.{}", quote(name)),
-            text: "no flow passes it: a flow names it in `via`".into(),
             only_in_all: true,
+            ..Warning::new(
+                "unused-relay",
+                format!("relays.{}", quote(name)),
+                "no flow passes it: a flow names it in `via`",
+                [],
+            )
         });
         let used: BTreeSet<usize> = self.flows.iter().flat_map(|f| hosts(self, f)).collect();
         let idle =
             self.hosts.iter().enumerate().filter(|(i, h)| !used.contains(i) && h.stack != Default::default());
         let hosts = idle.map(|(_, host)| Warning {
-            key: format!("hosts.{}.stack", quote(&host.name)),
-            text: "no flow begins or ends there, and no relay that one passes: it changes nothing".into(),
             only_in_all: true,
+            ..Warning::new(
+                "unused-stack",
+                format!("hosts.{}.stack", quote(&host.name)),
+                "no flow begins or ends there, and no relay that one passes: it changes nothing",
+                [],
+            )
         });
         relays.chain(hosts).collect()
     }
@@ -247,8 +323,10 @@ fn small_bucket(met: &Met) -> Option<Warning> {
         },
         _ => return None,
     };
-    let text = format!("a bucket of {bucket} lets no packet of {} B pass, ever", met.size);
-    (bucket.get() < u64::from(met.size)).then(|| Warning::new(format!("{}.{key}", met.key), text))
+    let text = "a bucket of {bucket} lets no packet of {size} B pass, ever";
+    let values = [("bucket", bucket.to_string()), ("size", met.size.to_string())];
+    let key = format!("{}.{key}", met.key);
+    (bucket.get() < u64::from(met.size)).then(|| Warning::new("small-bucket", key, text, values))
 }
 
 /// A policer that lets seconds of its rate through at once.
@@ -257,11 +335,13 @@ fn deep_bucket(met: &Met) -> Option<Warning> {
     let burst = policer.burst?;
     let holds = policer.rate.time_for(burst.get());
     let seconds = holds.as_secs_f64();
-    let text = format!(
-        "{burst} are {seconds:.1} s of {}: a full bucket lets all that through at once",
-        policer.rate
-    );
-    (holds >= DEEP_BUCKET).then(|| Warning::new(format!("{}.burst", met.key), text))
+    let text = "{burst} are {seconds} s of {rate}: a full bucket lets all that through at once";
+    let values = [
+        ("burst", burst.to_string()),
+        ("seconds", format!("{seconds:.1}")),
+        ("rate", policer.rate.to_string()),
+    ];
+    (holds >= DEEP_BUCKET).then(|| Warning::new("deep-bucket", format!("{}.burst", met.key), text, values))
 }
 
 /// A second bucket that makes the first one pointless.
@@ -269,7 +349,7 @@ fn peak(met: &Met) -> Option<Warning> {
     let Stage::Shaper(shaper) = met.stage else { return None };
     let same = shaper.peak_rate == Some(shaper.rate);
     let text = "it is no higher than `rate`: `burst` never comes to anything; leave it out, or raise it";
-    same.then(|| Warning::new(format!("{}.peak_rate", met.key), text))
+    same.then(|| Warning::new("no-peak", format!("{}.peak_rate", met.key), text, []))
 }
 
 /// A queue that keeps packets for longer than anybody waits, and a flow that fills it.
@@ -284,26 +364,34 @@ fn long_queue(flow: &Flow, met: &Met) -> Option<Warning> {
         _ => false,
     };
     let wait = rate.time_for(bytes);
-    let text = format!(
-        "{} are {:.1} s at {rate}: so long may a packet wait (bufferbloat); fewer of them, or `fq-codel`",
-        counted(bytes, size),
-        wait.as_secs_f64()
-    );
-    (fills && wait > LONG_WAIT).then(|| Warning::new(format!("{}.queue", met.key), text))
+    // Bytes as packets where they are whole ones.
+    let (kind, text, holds) = match bytes % size {
+        0 => (
+            "long-queue",
+            "{holds} packets of {size} B are {seconds} s at {rate}: so long may a packet wait (bufferbloat); fewer of them, or `fq-codel`",
+            (bytes / size).to_string(),
+        ),
+        _ => (
+            "long-queue-bytes",
+            "{holds} are {seconds} s at {rate}: so long may a packet wait (bufferbloat); fewer of them, or `fq-codel`",
+            Bytes::new(bytes).to_string(),
+        ),
+    };
+    let values = [
+        ("holds", holds),
+        ("size", size.to_string()),
+        ("seconds", format!("{:.1}", wait.as_secs_f64())),
+        ("rate", rate.to_string()),
+    ];
+    (fills && wait > LONG_WAIT).then(|| Warning::new(kind, format!("{}.queue", met.key), text, values))
 }
 
 /// A queue that holds less than a packet.
 fn short_queue(met: &Met) -> Option<Warning> {
     let (_, QueueConfig::Fifo(fifo)) = met.stage.queue()? else { return None };
     let bytes = fifo.bytes?;
-    let text = format!("{bytes} hold no packet of {} B: none can wait here", met.size);
-    (bytes.get() < u64::from(met.size)).then(|| Warning::new(format!("{}.queue.bytes", met.key), text))
-}
-
-/// Bytes as packets where they are whole ones.
-fn counted(bytes: u64, size: u64) -> String {
-    match bytes % size {
-        0 => format!("{} packets of {size} B", bytes / size),
-        _ => Bytes::new(bytes).to_string(),
-    }
+    let text = "{bytes} hold no packet of {size} B: none can wait here";
+    let values = [("bytes", bytes.to_string()), ("size", met.size.to_string())];
+    let key = format!("{}.queue.bytes", met.key);
+    (bytes.get() < u64::from(met.size)).then(|| Warning::new("short-queue", key, text, values))
 }

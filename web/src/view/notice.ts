@@ -1,13 +1,13 @@
 // What should be known before anything else: not all was run, or something is probably not meant.
 
 import { h } from "../dom";
-import { t } from "../i18n";
+import { lang, t } from "../i18n";
 import type { Runs } from "../state";
 
 /** Warnings that are shown at once. */
 const MOST = 8;
 
-/** A line, and its language where that is not the page's: results have their warnings in English. */
+/** A line, and its language where that may not be the page's: of some kinds only the English words are known. */
 interface Line {
   text: string;
   lang: string;
@@ -16,9 +16,9 @@ interface Line {
 /** Nothing where there is nothing to warn of. */
 export function notice(state: Runs): HTMLElement | null {
   const several = state.page.results.length > 1;
-  const lines = state.page.results.flatMap(({ label, run }) => {
+  const lines = state.page.results.flatMap(({ label, run, warnings: told }) => {
     const of = several ? `${label}: ` : "";
-    const warnings = (run.warnings ?? []).map((text) => ({ text: of + text, lang: "en" }));
+    const warnings = told.map((warning) => ({ text: of + warning[lang()], lang: warning.zh === warning.en ? "en" : "" }));
     return [...(run.partial ? [{ text: of + t("ui.notice.partial"), lang: "" }] : []), ...warnings];
   });
   if (!lines.length) return null;

@@ -115,6 +115,10 @@ test("warnings and what was not run stand on top", async () => {
     assert.deepEqual(notes.slice(1), ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"]);
     const [notice, story] = await page.$$eval("#notice, #story", (all) => all.map((el) => el.getBoundingClientRect().top));
     assert.ok(notice < story);
+    // In the page's language; what nobody put into words there stays as it is, and says which language it is.
+    await page.click("#lang-zh");
+    const told = await page.$$eval("#notice li", (all) => all.map((li) => [li.textContent, li.lang]));
+    assert.deepEqual(told.slice(1), [["flows.tcp：缓冲区小于 BDP", ""], ["variant call: 3 flows", "en"]]);
   });
   await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#notice").count(), 0));
 });

@@ -11,6 +11,7 @@ use crate::figures::VariantFigures;
 use crate::markup::escaped;
 use crate::story::{GoalRow, story};
 use crate::strings::Lang;
+use crate::warnings::warnings;
 use result::{Clock, ElementSeries, FlowSeries, Outcome, Run};
 use serde::Serialize;
 
@@ -145,6 +146,16 @@ impl Facts {
     }
 }
 
+/// A warning on the page.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PageWarning {
+    /// English.
+    en: String,
+    /// Chinese; English where it is of a kind that is not known here.
+    zh: String,
+}
+
 /// A result on the page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -154,6 +165,8 @@ struct PageResult<'a> {
     label: &'a str,
     /// The summary.
     run: &'a Run,
+    /// The run's warnings, in its order.
+    warnings: Vec<PageWarning>,
     /// What tables say of each variant, in the order of `run.variants`.
     figures: Vec<VariantFigures>,
     /// Each variant's series, in that order; null where nothing was sampled.
@@ -174,7 +187,9 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
             Some(directory)
         });
         let figures = shown.run.variants.iter().map(VariantFigures::of).collect();
-        PageResult { label: shown.label, run: shown.run, figures, series: series.collect() }
+        let warnings = warnings(shown.run, Lang::En).into_iter().zip(warnings(shown.run, Lang::Zh));
+        let warnings = warnings.map(|(en, zh)| PageWarning { en, zh }).collect();
+        PageResult { label: shown.label, run: shown.run, warnings, figures, series: series.collect() }
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();

@@ -1,0 +1,120 @@
+//! Warnings as sentences and as data, side by side.
+
+use report::Lang;
+use result::{Run, RunWarning};
+use scenario::Experiment;
+
+/// What of the scenario is probably not meant.
+pub fn of_scenario(experiment: &Experiment) -> Vec<(String, RunWarning)> {
+    let one = |w: scenario::Warned| {
+        let values = w.values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        (w.text, RunWarning { kind: w.kind.into(), key: w.key, values, variants: w.variants })
+    };
+    experiment.warned().into_iter().map(one).collect()
+}
+
+/// Measurements that are not to be trusted.
+pub fn of_trust(run: &Run) -> Vec<(String, RunWarning)> {
+    let one = |v: &result::VariantResult| {
+        let variants = vec![v.name.clone()];
+        let warning = RunWarning { kind: "trust".into(), variants, ..RunWarning::default() };
+        Some((report::distrust_of(v, Lang::En)?, warning))
+    };
+    run.variants.iter().filter_map(one).collect()
+}
+
+/// A warning of a kind that the table of strings has, in its English words.
+pub fn told(kind: &str, key: &str, values: &[(&str, String)]) -> (String, RunWarning) {
+    let values = values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+    let warning = RunWarning { kind: kind.into(), key: key.into(), values, variants: Vec::new() };
+    let run = Run { warnings: vec![String::new()], warned: vec![warning.clone()], ..Run::default() };
+    (report::warnings(&run, Lang::En).remove(0), warning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Two limiters and two flows, and keys that are probably not meant.
+    fn warned(sets: &[&str], more: &str) -> Vec<(String, RunWarning)> {
+        let text = format!(
+            r#"
+duration = "10s"
+[hosts.b]
+[links.wan]
+between = ["a", "b"]
+forward = [
+    {{ kind = "policer", rate = "20Mbit/s", burst = "30kB" }},
+    {{ kind = "link", rate = "100Mbit/s", delay = "10ms", queue = {{ kind = "fifo", packets = 100 }} }},
+]
+backward = [{{ kind = "delay", delay = "10ms" }}]
+[links.bare]
+between = ["b", "c"]
+[flows.up]
+from = "a"
+to = "b"
+{more}"#
+        );
+        let sets: Vec<String> = sets.iter().map(|s| s.to_string()).collect();
+        let read = Experiment::parse("t.toml", &text, &sets);
+        of_scenario(&read.unwrap_or_else(|e| panic!("{}", e.render())))
+    }
+
+    /// The command line says what the scenario's own crate writes, the page what the table of strings has: in English
+    /// they are the same, of every kind, and in Chinese none is left in English.
+    #[test]
+    fn the_table_of_strings_says_what_the_scenario_does() {
+        let policer = "links.wan.forward.policer";
+        let shaper = "links.wan.forward.policer={ kind = \"shaper\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 50 }, burst = \"30kB\", peak_rate = \"20Mbit/s\", peak_burst = \"3000B\" }";
+        let all = [
+            warned(&[&format!("{policer}.burst=1000B")], ""),
+            warned(&[&format!("{policer}.burst=9MB")], ""),
+            warned(&[shaper], ""),
+            warned(&["links.wan.forward.link.queue.packets=90000"], ""),
+            warned(&["links.wan.forward.link.queue={ kind = \"fifo\", bytes = \"99000001B\" }"], ""),
+            warned(&["links.wan.forward.link.queue={ kind = \"fifo\", bytes = \"900B\" }"], ""),
+            warned(&["flows.up.app={ kind = \"udp\", rate = \"30Mbit/s\" }"], ""),
+            warned(&["flows.up.enabled=false"], ""),
+            warned(&["duration=90ms"], ""),
+            warned(&["flows.up.start=9950ms"], ""),
+            warned(&["flows.up.count=2", "flows.up.stagger=9950ms"], ""),
+            warned(&["measure=1s..2s", "flows.up.start=3s"], ""),
+            warned(&["flows.up.from=b", "flows.up.to=c"], ""),
+            warned(&[], "[relays.idle]\nhost = \"a\"\n"),
+            warned(&[], "[hosts.c]\nstack = { sack = false }\n"),
+            warned(&[], "[variants.one]\n[variants.two]\n"),
+            warned(
+                &[],
+                "[variants.x]\n[variants.a]\n\"flows.up.app\" = { kind = \"udp\", rate = \"50Mbit/s\" }\n[variants.b]\n\"flows.up.app\" = { kind = \"udp\", rate = \"50Mbit/s\" }\n",
+            ),
+        ];
+        let mut kinds = BTreeSet::new();
+        for (text, warning) in all.into_iter().flatten() {
+            let run = Run { warnings: vec![String::new()], warned: vec![warning.clone()], ..Run::default() };
+            assert_eq!(report::warnings(&run, Lang::En), [text.as_str()], "{warning:?}");
+            let zh = report::warnings(&run, Lang::Zh).remove(0);
+            assert!(zh != text && !zh.contains('{') && zh.contains("："), "{zh}");
+            kinds.insert(warning.kind);
+        }
+        let want = [
+            "begins-late",
+            "copy",
+            "deep-bucket",
+            "flood",
+            "long-queue",
+            "long-queue-bytes",
+            "no-flows",
+            "no-peak",
+            "short-flow",
+            "short-last",
+            "short-queue",
+            "short-run",
+            "small-bucket",
+            "unlimited",
+            "unused-relay",
+            "unused-stack",
+        ];
+        assert_eq!(kinds, want.map(String::from).into());
+    }
+}
