@@ -1044,6 +1044,8 @@ export interface Topology {
 
 /** What is known of a measurement's quality. */
 export interface Trust {
+  /** Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so many of a bunch find no room. What came before them did. */
+  bunched_packets: number;
   /** CPU time of the emulator over the run's time, 0 to 1. */
   engine_cpu: number;
   /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
@@ -1069,7 +1071,7 @@ export interface Trust {
 }
 
 /** What tells against a measurement. */
-export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss";
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "steal" | "kernel-loss" | "bunched";
 
 /** A reason not to trust a measurement. */
 export interface TrustReason {
