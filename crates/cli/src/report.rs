@@ -13,7 +13,7 @@ use result::parquet::{
     ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
     check_run_id, read_series,
 };
-use result::{Run, read_json};
+use result::{Run, VariantResult, read_json};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct Folder {
     pub run: Run,
     /// Its series, in the summary's order; empty where there are none.
     pub series: Vec<Kept>,
-    /// What the repeats of each variant have in common, in that order; empty until they are asked for.
+    /// What the repeats of each variant have in common, in that order; empty where nobody asked for it.
     bands: Vec<Option<Bands>>,
 }
 
@@ -37,9 +37,8 @@ pub struct Folder {
 pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
     let labels = labels(&paths)?;
-    let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label));
-    let mut folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
-    folders.iter_mut().zip(&paths).try_for_each(|(folder, path)| folder.read_bands(path))?;
+    let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label, true));
+    let folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
     let series: Vec<Vec<PlottedSeries>> = folders.iter().map(Folder::plotted).collect();
     let results: Vec<Shown> = folders
         .iter()
@@ -93,8 +92,8 @@ fn plotted(series: &Kept) -> PlottedSeries<'_> {
 }
 
 impl Folder {
-    /// Reads one; `label` is what to call it.
-    pub fn read(path: &Path, label: String) -> Result<Folder, CliProblem> {
+    /// Reads one; `label` is what to call it, `with_bands` asks for what its repeats have in common.
+    pub fn read(path: &Path, label: String, with_bands: bool) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
         let text =
             regular::read_text(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
@@ -127,36 +126,16 @@ impl Folder {
             ids_of_page(text).into_iter().map(String::from).collect()
         })
         .map_err(broken)?;
-        let series = match (flows, elements) {
-            (Some(flows), Some(elements)) => {
-                read_series(&flows, &elements, resent.as_deref(), responses.as_deref(), &run)
-                    .map_err(|e| broken(e.to_string()))?
+        let (mut series, mut bands) = (Vec::new(), Vec::new());
+        if let (Some(flows), Some(elements)) = (flows, elements) {
+            let broken = |e: SeriesError| broken(e.to_string());
+            series = read_series(&flows, &elements, resent.as_deref(), responses.as_deref(), &run)
+                .map_err(broken)?;
+            if with_bands {
+                bands = read_bands(&flows, &elements, &run).map_err(broken)?;
             }
-            _ => Vec::new(),
-        };
-        Ok(Folder { label, run, series, bands: Vec::new() })
-    }
-
-    /// Reads what the repeats have in common: variant by variant, so that not all series are in memory at once.
-    fn read_bands(&mut self, path: &Path) -> Result<(), CliProblem> {
-        if self.series.is_empty() || self.run.variants.iter().all(|v| v.repeats.is_none()) {
-            return Ok(());
         }
-        let file = |name: &str| {
-            let path = path.join(name);
-            regular::read(&path).map_err(|e| CliProblem::Io(path.display().to_string(), e))
-        };
-        let (flows, elements) = (file(FLOWS.name)?, file(ELEMENTS.name)?);
-        let broken = |e: SeriesError| CliProblem::Result(path.display().to_string(), e.to_string());
-        let files = RepeatFiles::open(&flows, &elements, &self.run).map_err(broken)?;
-        for (i, variant) in self.run.variants.iter().enumerate() {
-            let repeats = match &variant.repeats {
-                Some(repeats) if !repeats.identical => files.read(i).map_err(broken)?,
-                _ => Vec::new(),
-            };
-            self.bands.push(Bands::of(variant, &repeats.iter().map(plotted).collect::<Vec<_>>()));
-        }
-        Ok(())
+        Ok(Folder { label, run, series, bands })
     }
 
     /// What plots are made of.
@@ -165,6 +144,22 @@ impl Folder {
         let all = self.series.iter().enumerate();
         all.map(|(i, series)| PlottedSeries { bands: bands(i), ..plotted(series) }).collect()
     }
+}
+
+/// What the repeats of each variant have in common: variant by variant, so that not all series are in memory at once.
+fn read_bands(flows: &[u8], elements: &[u8], run: &Run) -> Result<Vec<Option<Bands>>, SeriesError> {
+    if run.variants.iter().all(|v| v.repeats.is_none()) {
+        return Ok(Vec::new());
+    }
+    let files = RepeatFiles::open(flows, elements, run)?;
+    let of = |(i, variant): (usize, &VariantResult)| {
+        let repeats = match &variant.repeats {
+            Some(repeats) if !repeats.identical => files.read(i)?,
+            _ => Vec::new(),
+        };
+        Ok(Bands::of(variant, &repeats.iter().map(plotted).collect::<Vec<_>>()))
+    };
+    run.variants.iter().enumerate().map(of).collect()
 }
 
 /// While it lives, a panic is told as damage of a folder's files, and ends the program with exit code 2: what reads

@@ -112,7 +112,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
 
 /// What a folder holds already, held against what is expected now.
 fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> Result<ExitCode, CliProblem> {
-    let Folder { mut run, series, .. } = Folder::read(folder, String::new())?;
+    let Folder { mut run, series, .. } = Folder::read(folder, String::new(), false)?;
     run.expectations = expect::hold(expected, &run);
     run.warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
