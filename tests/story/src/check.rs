@@ -18,8 +18,43 @@ pub fn complaints(seen: &SeenRun) -> Vec<String> {
     let mut list = seen.wrong.clone();
     list.extend(wrong(seen, &told));
     let text = told.text(report::Lang::En).replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
-    if seen.run.headline.as_deref() != Some(text.as_str()) {
-        list.push(format!("the result's headline is another: {:?}", seen.run.headline));
+    let headline = seen.run.headline.as_deref().unwrap_or_default();
+    match headline.strip_suffix(text.as_str()) {
+        Some(before) => list.extend(distrust(seen, before)),
+        None => list.push(format!("the result's headline is another: {headline:?}")),
+    }
+    list
+}
+
+/// Measurements on the kernel that something tells against.
+pub fn untrusted(seen: &SeenRun) -> usize {
+    let bad = |v: &&result::VariantResult| v.trust.as_ref().is_some_and(|t| !t.reliable);
+    seen.run.variants.iter().filter(bad).count()
+}
+
+/// What stands before the story: each measurement that is not to be trusted, with what is beyond its bound, and no other.
+fn distrust(seen: &SeenRun, said: &str) -> Vec<String> {
+    let mut list = Vec::new();
+    let told = said.matches("Do not trust ").count();
+    if told != untrusted(seen) {
+        list.push(format!("{told} measurements are not trusted, should be {}", untrusted(seen)));
+    }
+    for variant in &seen.run.variants {
+        let Some(trust) = &variant.trust else { continue };
+        let named = said.contains(&format!("Do not trust {:?} ", variant.name));
+        if trust.reliable == named || trust.reliable != trust.reasons.is_empty() {
+            list.push(format!("{}: reliable {}, told: {said:?}", variant.name, trust.reliable));
+        }
+        list.extend(
+            trust
+                .reasons
+                .iter()
+                .filter(|r| r.measured <= r.bound)
+                .map(|r| format!("within its bound: {r:?}")),
+        );
+    }
+    if told == 0 && !said.is_empty() {
+        list.push(format!("before the story stands {said:?}"));
     }
     list
 }

@@ -99,7 +99,7 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
         "Control",
         "Queue",
     ] {
-        assert!(counts.get(kind).is_some_and(|&n| n >= 5), "{kind} is hardly ever said: {counts:?}");
+        assert!(counts.get(kind).is_some_and(|&n| n >= 3), "{kind} is hardly ever said: {counts:?}");
     }
 }
 
