@@ -36,7 +36,7 @@ pub use route::{Hop, address};
 pub use schema::schema;
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
-pub use write::Setting;
+pub use write::ScenarioSetting;
 
 use congestion::Control;
 use path::Stage;

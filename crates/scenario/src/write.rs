@@ -14,7 +14,7 @@ mod tree;
 mod value;
 mod variants;
 
-pub use settings::Setting;
+pub use settings::ScenarioSetting;
 
 use crate::{Experiment, Scenario};
 use document::Document;
@@ -28,7 +28,7 @@ impl Scenario {
     }
 
     /// What it says beside its stages, key by key, in the order of the file.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<ScenarioSetting> {
         settings::of(&tree::of(self))
     }
 }

@@ -5,7 +5,7 @@ use super::value::{Table, Written};
 
 /// A key of a scenario and its value; what has its default is left out, but for keys of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct ScenarioSetting {
     /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; empty for keys of the run.
     pub section: &'static str,
     /// Whose it is; empty for keys of the run.
@@ -17,7 +17,7 @@ pub struct Setting {
 }
 
 /// All of a scenario's but its name and its stages.
-pub(crate) fn of(tree: &Tree) -> Vec<Setting> {
+pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
     let mut list = Vec::new();
     for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
         spell("", "", key, value, &mut list);
@@ -35,12 +35,12 @@ pub(crate) fn of(tree: &Tree) -> Vec<Setting> {
     list
 }
 
-fn spell(section: &'static str, name: &str, key: &str, value: &Written, list: &mut Vec<Setting>) {
+fn spell(section: &'static str, name: &str, key: &str, value: &Written, list: &mut Vec<ScenarioSetting>) {
     if let Some(table) = value.as_table() {
         table.iter().for_each(|(inner, v)| spell(section, name, &format!("{key}.{inner}"), v, list));
         return;
     }
-    list.push(Setting { section, name: name.into(), key: key.into(), value: plain(value) });
+    list.push(ScenarioSetting { section, name: name.into(), key: key.into(), value: plain(value) });
 }
 
 fn plain(value: &Written) -> String {
