@@ -16,12 +16,15 @@ use std::process::Command;
 /// The columns of `real.csv`.
 pub const COLUMNS: &str = "repository,commit,path,sha256,from,to,cause,why,confidence,half";
 
-/// What cannot be a main cause where nothing was sent, and is told as missing.
+/// No cause of the registry: nothing was sent, so a diagnosis that says nothing of the flow is right too.
 const SETUP_FAILED: &str = "setup-failed";
 const MISSING: &str = "missing";
 
-/// Shares of the time from which a label's limiter or outage counts as named.
+/// A cause counts as named from this share of the time on.
 const NAMED_SHARE: f64 = 0.1;
+
+/// How sure a verdict says it is, from and to.
+const SURE: [(f64, f64); 4] = [(0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, f64::INFINITY)];
 
 /// A labelled flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,8 +118,7 @@ pub struct Row {
 impl Row {
     /// Whether the main cause is one of the label's; a setup that failed is right when no cause is told.
     pub fn is_right(&self) -> bool {
-        self.label.causes.iter().any(|c| *c == self.said)
-            || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
+        self.label.causes.contains(&self.said) || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
     }
 
     /// The label as one word.
@@ -224,6 +226,12 @@ pub fn tables(rows: &[Row]) -> String {
         let main = rows.iter().filter(|r| r.said == cause && !r.accepts(cause)).count();
         let named = rows.iter().filter(|r| r.named.contains(&cause) && !r.accepts(cause)).count();
         let _ = writeln!(out, "| {cause} | {main} | {named} |");
+    }
+    out += "\n| how sure it says it is | flows with data | main cause right |\n|---|---:|---:|\n";
+    for (from, to) in SURE {
+        let some = |r: &&&Row| (from..to).contains(&r.confidence);
+        let some: Vec<&Row> = with_data.iter().filter(some).copied().collect();
+        let _ = writeln!(out, "| from {:.0} % | {} | {} |", from * 100.0, some.len(), right(&some));
     }
     out + "\n" + &confusion(rows)
 }
