@@ -80,6 +80,7 @@ pub fn trust(
         real_time: p.real_time,
         lateness_ms: p.late.summary().into(),
         waiting_ms: p.waited.summary().into(),
+        acks_held_ms: p.held.summary().into(),
         hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
         kernel_lost_packets: lost + p.refused,
         bunched_packets: depth.map_or(0, |depth| p.late.beyond(depth)),

@@ -40,6 +40,8 @@ const SHIFT: Span = Span::from_micros(500);
 /// driver takes in no more at once (half of NAPI's weight); and for how long.
 const BUDGET: u32 = 32;
 const PAUSE: Duration = Duration::from_micros(20);
+/// So many segments a host may take in as one and acknowledge once: 64 kB (`GRO_LEGACY_MAX_SIZE`) of 1024 bytes.
+const JOINED: u32 = 64;
 /// The longest sleep: how soon a stop is seen.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -76,6 +78,9 @@ pub struct Punctuality {
     pub late: Histogram,
     /// From sent to taken, at most: since the device that it came from was last seen empty.
     pub waited: Histogram,
+    /// From when a host got TCP data until it next sent a packet, of each packet with data, where more came meanwhile than
+    /// the host may take in as one; otherwise zero.
+    pub held: Histogram,
     /// Packets the kernel refused.
     pub refused: u64,
     /// CPU time of the engine.
@@ -122,6 +127,15 @@ pub struct Engine<'a> {
     /// When there are time series.
     watch: Option<ResentWatch>,
     torn: TornPackets,
+    /// By host: TCP data since it last sent a packet.
+    unanswered: Vec<Unanswered>,
+}
+
+/// TCP data that a host got and has not answered.
+#[derive(Clone, Copy, Default)]
+struct Unanswered {
+    since: Time,
+    packets: u32,
 }
 
 impl<'a> Engine<'a> {
@@ -177,6 +191,7 @@ impl<'a> Engine<'a> {
             recorder,
             watch: (!scenario.sample.is_zero()).then(ResentWatch::default),
             torn: TornPackets::new(scenario),
+            unanswered: vec![Unanswered::default(); scenario.hosts.len()],
         }
     }
 
@@ -300,6 +315,9 @@ impl<'a> Engine<'a> {
     /// `host` has sent these packets, or forwarded them.
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
         for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, host)) {
+            let got = std::mem::take(&mut self.unanswered[host]);
+            let held = if got.packets > JOINED { now.since(got.since) } else { Span::ZERO };
+            self.punctuality.held.record_many(held, got.packets);
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, host, ip);
             }
@@ -341,6 +359,14 @@ impl<'a> Engine<'a> {
                 continue;
             }
             wire::write_marks(&mut packet);
+            let host = w.along.hosts[1];
+            if wire::is_data_to(packet.body.ip(), host) {
+                let got = &mut self.unanswered[host];
+                if got.packets == 0 {
+                    got.since = now;
+                }
+                got.packets += 1;
+            }
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, w.along.hosts[1], packet.body.ip());
             }

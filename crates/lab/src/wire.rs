@@ -92,6 +92,12 @@ pub fn is_from(ip: &[u8], host: usize) -> bool {
     ip.get(12..16).is_some_and(|source| source == address(host).octets())
 }
 
+/// Whether a packet is for this host and carries TCP payload.
+pub fn is_data_to(ip: &[u8], host: usize) -> bool {
+    let for_host = ip.get(16..20).is_some_and(|destination| destination == address(host).octets());
+    for_host && ip[9] == TCP && data_ports(ip).is_some()
+}
+
 /// Source and destination port of a packet that carries TCP or UDP payload.
 pub fn data_ports(ip: &[u8]) -> Option<[u16; 2]> {
     let header = ip_header(ip)?;

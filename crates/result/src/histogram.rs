@@ -53,6 +53,18 @@ impl Histogram {
         self.sum += ns as u128;
     }
 
+    /// Adds the same sample so many times.
+    pub fn record_many(&mut self, sample: Span, times: u32) {
+        if times == 0 {
+            return;
+        }
+        self.record(sample);
+        let more = times - 1;
+        self.counts[bucket(sample.as_nanos())] += more;
+        self.samples += u64::from(more);
+        self.sum += u128::from(sample.as_nanos()) * u128::from(more);
+    }
+
     /// How many samples.
     pub fn samples(&self) -> u64 {
         self.samples

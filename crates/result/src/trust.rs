@@ -40,6 +40,8 @@ pub enum TrustKind {
     EngineBusy,
     /// What hosts that wait for a CPU add to a round trip, ms.
     HostsLate,
+    /// How long ACKs of data were held back by who reads, of one packet in a hundred, ms.
+    AcksHeld,
     /// The share of CPU time that the hypervisor gave to others, 0 to 1.
     Steal,
     /// The share of packets that the kernel's own queues lost, 0 to 1.
@@ -76,6 +78,11 @@ pub struct Trust {
     pub lateness_ms: OwnDelay,
     /// From when a host sent a packet until the emulator took it: at most so long.
     pub waiting_ms: OwnDelay,
+    /// From when a host got TCP data until it next sent a packet, where more came meanwhile than it may take in as one
+    /// (64 kB); otherwise 0. Who reads late opens the window late, and the ACKs of a burst come when it is over
+    /// (`__tcp_ack_snd_check`).
+    #[serde(default)]
+    pub acks_held_ms: OwnDelay,
     /// How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited
     /// longest; absent where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -128,6 +135,8 @@ impl Trust {
             let tail = self.lateness_ms.p99.max(self.waiting_ms.p99);
             let bound = (HYSTART.0 * shortest_ms).clamp(HYSTART.1, HYSTART.2);
             hold(TrustKind::LateTail, tail, bound, tail > bound);
+            let held = self.acks_held_ms.p99;
+            hold(TrustKind::AcksHeld, held, bound, held > bound);
             let extra = self.unexplained_ms.unwrap_or(0.0);
             hold(TrustKind::Unexplained, extra, bound, extra > bound);
             // One end sends, the other answers.
@@ -174,6 +183,7 @@ impl Trust {
                 real_time: a.real_time && b.real_time,
                 lateness_ms: own(a.lateness_ms, b.lateness_ms),
                 waiting_ms: own(a.waiting_ms, b.waiting_ms),
+                acks_held_ms: own(a.acks_held_ms, b.acks_held_ms),
                 hosts_wait_ms: either(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
                 unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
@@ -246,6 +256,8 @@ mod tests {
             judge(Trust { unexplained_ms: Some(660.0), ..punctual() }, 5.0, 2),
             [TrustKind::Unexplained]
         );
+        assert_eq!(judge(Trust { acks_held_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::AcksHeld]);
+        assert_eq!(judge(Trust { acks_held_ms: tail, ..punctual() }, 60.0, 2), []);
         assert_eq!(judge(Trust { engine_cpu: 0.97, ..punctual() }, 20.0, 2), [TrustKind::EngineBusy]);
         assert_eq!(judge(Trust { hosts_wait_ms: Some(0.4), ..punctual() }, 20.0, 2), [TrustKind::HostsLate]);
         assert_eq!(judge(Trust { hosts_wait_ms: Some(0.2), ..punctual() }, 20.0, 2), []);
