@@ -78,6 +78,7 @@ mod unknown;
 causes! {
     Application application "application" "The sending application had nothing to send.",
     ReceiveWindow receive_window "receive-window" "The receiver's window was full.",
+    ReceiverStalled receiver_stalled "receiver-stalled" "The receiver did not read: its window stayed shut, or by more than half full of what it had not read.",
     SendBuffer send_buffer "send-buffer" "The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.",
     SlowStart slow_start "slow-start" "The congestion window was still growing exponentially.",
     RandomLoss random_loss "random-loss" "Congestion control after losses that no queue and no limiter explain.",

@@ -1,6 +1,6 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
-use crate::direction::{AgreedMss, Direction, TrackLimits};
+use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::sequence::unwrap;
 use crate::timestamp_clock::TimestampClock;
 use crate::{Bin, Handshake, PackedSpan, PacketKind, PacketRow, Track};
@@ -22,13 +22,12 @@ const TIMESTAMP_OPTION: u32 = 12;
 /// What one end sent, payload apart.
 #[derive(Clone, Debug, Default)]
 struct EndpointState {
-    /// Sequence number of its SYN, and when it passed last.
+    /// Sequence number of its SYN, and when it passed first.
     syn: Option<(u32, Time)>,
-    /// How often.
+    /// How often it passed.
     syns: u32,
     mss: Option<u16>,
-    /// Announced in its SYN; `Some(0)` without the option, `None` where no (whole) SYN was seen.
-    wscale: Option<u8>,
+    wscale: ScaleOffer,
     sack: bool,
     timestamps: bool,
     ecn: bool,
@@ -43,6 +42,18 @@ struct EndpointState {
     recent: [(u64, Time); RECENT],
     next: u8,
     clock: TimestampClock,
+}
+
+/// What a SYN says of window scaling (RFC 7323 section 2.2). A shift of 0 is an offer: the other end's windows are shifted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum ScaleOffer {
+    /// No (whole) SYN was seen.
+    #[default]
+    Unknown,
+    /// None.
+    Without,
+    /// Its windows are shifted by so much if the other end offers scaling too.
+    Shift(u8),
 }
 
 /// Packets that came in fragments.
@@ -171,20 +182,22 @@ impl TrackedConnection {
         } else if !self.halves[side].acked {
             self.first_ack(side, p, now);
         }
-        let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
+        let out = |d: &Option<Box<Direction>>| d.as_ref().map_or(0, |d| d.bytes_out());
         let was_out = [out(&self.data[0]), out(&self.data[1])];
         let mut row = wanted.then(PacketRow::default);
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
-        let (timer, segments) = self.payload(side, p, now, last, delay, limits, row.as_mut());
+        let sent = self.payload(side, p, now, last, delay, limits, row.as_mut());
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
-            if was_out[i] {
-                d.watch_silence(last, now, timer && i == side);
+            if was_out[i] > 0 {
+                let (timer, repairs) = sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
+                d.watch_silence(last, now, timer, repairs || i != side && d.was_held(p, was_out[i]));
             }
             d.watch_window(now);
         }
+        let segments = sent.map_or(1, |s| s.segments);
         let headers = segments.saturating_mul(p.header as u32);
         let half = &mut self.halves[side];
         half.packets += segments as u64;
@@ -237,8 +250,7 @@ impl TrackedConnection {
         }
     }
 
-    /// What the packet brings of its own direction. Returns whether a timer of the sender let it out, and how many
-    /// segments it is on the wire.
+    /// What the packet brings of its own direction. Returns what its data was.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the packet, and what was found out about it")]
     fn payload(
@@ -250,8 +262,8 @@ impl TrackedConnection {
         delay: PackedSpan,
         limits: TrackLimits,
         row: Option<&mut PacketRow>,
-    ) -> (bool, u32) {
-        let (mut timer, mut segments) = (false, 1);
+    ) -> Option<SentData> {
+        let mut sent = None;
         if p.len > 0 && !p.flags.has(TcpFlags::RST) {
             if self.data[side].is_none() {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), limits);
@@ -262,14 +274,14 @@ impl TrackedConnection {
                     if let Some(row) = row {
                         (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                     }
-                    (timer, segments) = (seen.timer.is_some(), seen.segments);
+                    sent = Some(seen);
                     if let Some(back) = &mut self.data[1 - side] {
                         back.hear(seen.kind, now);
                     }
                 }
             }
         } else if let Some(d) = &mut self.data[side] {
-            d.note_empty(p);
+            d.note_empty(p, now);
             if let Some(row) = row {
                 row.seq = unwrap(d.stream.nxt, p.seq).saturating_sub(d.stream.start);
                 row.inflight = d.inflight(now);
@@ -281,7 +293,7 @@ impl TrackedConnection {
             let end = unwrap(d.stream.nxt, p.seq) + p.len as u64;
             d.stream.fin = (end >= d.stream.nxt).then_some(end).or(d.stream.fin);
         }
-        (timer, segments)
+        sent
     }
 
     /// Whether the record stood in the capture a moment before: a bridge, or the `any` device.
@@ -325,23 +337,26 @@ impl TrackedConnection {
             return;
         }
         let half = &mut self.halves[side];
-        half.syn = Some((p.seq, now));
         half.syns += 1;
+        // One that is sent again says nothing new.
+        if half.syn.is_some_and(|(isn, _)| isn == p.seq) {
+            return;
+        }
+        half.syn = Some((p.seq, now));
         half.mss = p.options.mss;
         half.sack = p.options.sack_ok;
         half.timestamps = p.options.timestamps.is_some();
         half.ecn = p.flags.has(TcpFlags::ECE);
         half.wscale = match p.options.wscale {
-            Some(scale) => Some(scale.min(14)), // RFC 7323 section 2.3
-            None if p.options.cut => None,
-            None => Some(0),
+            Some(scale) => ScaleOffer::Shift(scale.min(14)), // RFC 7323 section 2.3
+            None if p.options.cut => ScaleOffer::Unknown,
+            None => ScaleOffer::Without,
         };
         if p.flags.has(TcpFlags::ACK) {
             self.opener = 1 - side;
-            // The SYN that it answers, and the path to the end that answered.
-            if let Some(sent) = self.halves[1 - side].only_syn() {
-                self.handshake_rtts[side] = Some(now.since(sent));
-            }
+            // The SYN that it answers, and the path to the end that answered; which of several it answers is not known (Karn's
+            // algorithm, RFC 6298 section 3).
+            self.handshake_rtts[side] = self.halves[1 - side].only_syn().map(|sent| now.since(sent));
         }
     }
 
@@ -371,16 +386,32 @@ impl TrackedConnection {
             down,
             mss: to.mss,
             wscale: self.scale(1 - side),
+            scaled: self.is_scaled(),
+            scale_refuted: false,
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             ecn: from.ecn && to.ecn,
         }
     }
 
-    /// The scale of the windows that `side` announces: none unless both ends offered it.
+    /// The scale of the windows that `side` announces: none unless both ends offered it. Who answers offers it only if it was
+    /// offered (RFC 7323 section 2.2), so where one SYN was not seen the other speaks for both.
     fn scale(&self, side: usize) -> Option<u8> {
-        let (own, other) = (self.halves[side].wscale, self.halves[1 - side].wscale);
-        own.filter(|_| other != Some(0) || own == Some(0)).or((other == Some(0)).then_some(0))
+        match (self.halves[side].wscale, self.halves[1 - side].wscale) {
+            (ScaleOffer::Without, _) | (_, ScaleOffer::Without) => Some(0),
+            (ScaleOffer::Shift(shift), _) => Some(shift),
+            (ScaleOffer::Unknown, _) => None,
+        }
+    }
+
+    /// Whether both ends offered it, likewise.
+    fn is_scaled(&self) -> Option<bool> {
+        let offers = [self.halves[0].wscale, self.halves[1].wscale];
+        match offers {
+            _ if offers.contains(&ScaleOffer::Without) => Some(false),
+            [ScaleOffer::Unknown, ScaleOffer::Unknown] => None,
+            _ => Some(true),
+        }
     }
 
     /// End `side` begins to send data, its first byte having the sequence number `seq`.

@@ -48,13 +48,18 @@ pub(crate) struct FlowFacts {
     pub send_buffer_full: bool,
 }
 
+/// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
+/// it at once (RFC 9293 section 3.8.6.2.1).
+const UNREAD: f64 = 0.5;
+
 /// Seconds of each cause in one round.
-pub(crate) type RoundSplit = [(Cause, f64); 6];
+pub(crate) type RoundSplit = [(Cause, f64); 7];
 
 /// The split of every round.
 pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSplit> {
     let first_loss = first_loss(rounds, facts);
     let mut seen = 0;
+    let mut greatest = 0.0f64;
     let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
     (0..rounds.len())
         .map(|i| {
@@ -75,12 +80,18 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSpl
                 _ if near_outage(r, facts) => Cause::Outage,
                 _ => last,
             };
-            let e = evidence(rounds, i, first_loss, after_loss, facts);
+            let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
+            greatest = greatest.max(r.window.unwrap_or(0.0));
+            let e = RoundEvidence {
+                window_unread: unread,
+                ..evidence(rounds, i, first_loss, after_loss, facts)
+            };
             RoundPart::ALL.map(|part| {
                 let seconds = match part {
                     RoundPart::Idle => r.idle * left,
                     RoundPart::Drained => r.ended * left,
                     RoundPart::WindowFull => r.window_full * left,
+                    RoundPart::WindowShut => r.window_shut * left,
                     RoundPart::Timeout => r.timeout * left,
                     RoundPart::Silence => out.min(r.width) + r.silence * left,
                     RoundPart::Moving => r.moving() * left,
@@ -123,6 +134,7 @@ fn evidence(
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
         both_ways: facts.both_ways,
+        window_unread: false,
     }
 }
 

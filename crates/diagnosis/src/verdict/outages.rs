@@ -2,7 +2,8 @@
 //!
 //! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
 //! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
-//! was outstanding. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
+//! was outstanding, and where what was lost then comes again at its end: a sender whose data is not acknowledged sends it
+//! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
 //! packets missing in what comes next, tell it from a sender with nothing to send.
 
 use crate::limiter::{micros, seconds};
@@ -120,6 +121,9 @@ pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
 
 /// Whether the path was gone in this silence.
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
+    if !is_repaired(t, rtt, from, to) && !was_held(t, from, to) && !late(t, from, to) {
+        return false;
+    }
     if idle(t, from, to) > 0.5 * (to - from) {
         let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
         return late(t, from, to) || back_with_loss(t, rtt, to) && !at_once(t, middle);
@@ -131,6 +135,21 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
         || to - from > TAIL.0.max(TAIL.1 * rtt)
         || unanswered(t, rtt, from, to)
         || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
+}
+
+/// Something was sent again in the silence or where it ended, or was missing there.
+fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
+    let edge = t.bin.as_secs_f64();
+    let begin = t.log.partition_point(|s| seconds(s.time) < from - edge);
+    let until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
+    until.into_iter().any(|s| s.again || s.fate == PacketFate::LostUp)
+}
+
+/// What ended it shows by itself that packets were held up.
+fn was_held(t: &Track, from: f64, to: f64) -> bool {
+    let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
+    let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
+    within.into_iter().any(|w| w.why == WaitReason::Silence)
 }
 
 /// Seconds of a span in which the sender had nothing outstanding, as it seems.

@@ -12,6 +12,8 @@ pub enum RoundPart {
     Drained,
     /// The receive window was full.
     WindowFull,
+    /// The receive window had no room for a segment although all was acknowledged, and the sender had more.
+    WindowShut,
     /// The sender waited for a retransmission timeout.
     Timeout,
     /// Nothing passed in either direction.
@@ -22,10 +24,11 @@ pub enum RoundPart {
 
 impl RoundPart {
     /// All of them.
-    pub const ALL: [RoundPart; 6] = [
+    pub const ALL: [RoundPart; 7] = [
         RoundPart::Idle,
         RoundPart::Drained,
         RoundPart::WindowFull,
+        RoundPart::WindowShut,
         RoundPart::Timeout,
         RoundPart::Silence,
         RoundPart::Moving,
@@ -40,6 +43,8 @@ pub enum ClaimOrder {
     TooBig,
     /// The application wrote little.
     Writer,
+    /// The receiver does not read: nothing that is between the two ends could change that.
+    WindowShut,
     /// The window is full, but packets queue anyway: a larger window would only lengthen the queue.
     WindowAtQueue,
     /// The window is full because a hole is being repaired.
@@ -81,6 +86,10 @@ pub struct RoundEvidence {
     pub grows: bool,
     /// The receive window was full for a good part of the time.
     pub window_full: bool,
+    /// The least window of the round trip is less than half of the greatest before: the rest of the buffer holds what the
+    /// receiver has not read. (Half: a sender sends what fills half of the greatest window at once, RFC 9293 section
+    /// 3.8.6.2.1, so a receiver that reads at once does not let it fall so low.)
+    pub window_unread: bool,
     /// Holes are repaired one by one while the window stays full.
     pub repairs_slowly: bool,
     /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],

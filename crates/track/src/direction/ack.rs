@@ -22,6 +22,9 @@ impl Direction {
         if ack > self.stream.nxt + MAX_JUMP {
             return None;
         }
+        if NonZeroU64::new(ack) == self.window.probe_end {
+            self.take_probe(ack, now);
+        }
         let ack = self.without_fin(ack);
         let outstanding = self.outstanding();
         let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
@@ -58,6 +61,18 @@ impl Direction {
         }
         self.settle(now);
         rtt
+    }
+
+    /// The receiver took the byte that asked for its window.
+    #[cold]
+    fn take_probe(&mut self, ack: u64, now: Time) {
+        self.window.probe_end = None;
+        if ack == self.stream.nxt + 1 && self.stream.una == self.stream.nxt {
+            (self.stream.una, self.stream.nxt) = (ack, ack);
+            self.counts.unique_bytes += 1;
+            self.counts.acked_bytes += 1;
+            self.bins.at(now).acked += 1;
+        }
     }
 
     /// A FIN takes a sequence number, but is no byte of the stream.
@@ -290,7 +305,16 @@ impl Direction {
         self.window.field = Some(p.window);
         // RFC 7323 section 2.2: a SYN's window is not scaled.
         let scale = if syn { 0 } else { self.window.scale.unwrap_or(0) };
-        self.window.end = NonZeroU64::new(ack + ((p.window as u64) << scale));
+        let end = ack + ((p.window as u64) << scale);
+        let least = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
+        if end >= least && self.window.end.is_some_and(|before| before.get() < least) {
+            self.window.opened = Some(now);
+        }
+        self.window.end = NonZeroU64::new(end);
+        if self.window.scale.is_some() {
+            let bytes = ((p.window as u64) << scale).min(u32::MAX.into()) as u32;
+            self.window.greatest = self.window.greatest.max(bytes);
+        }
     }
 
     /// The receive window announced last, bytes; `None` where its scale is not known.

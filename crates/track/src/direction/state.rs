@@ -57,11 +57,27 @@ pub struct ReceiveWindow {
     pub scale: Option<u8>,
     /// The sequence number that it reaches to.
     pub end: Option<NonZeroU64>,
+    /// The greatest that was announced, bytes.
+    pub greatest: u32,
     /// A window of zero was announced then.
     pub zero_since: Option<Time>,
+    /// New data that it lets out, and that it does not, packets: see [`ReceiveWindow::held_against`].
+    within: u32,
+    beyond: u32,
+    /// More went beyond it than within: it is larger than its scale says.
+    pub refuted: bool,
+    /// When it last went from no room for a segment to some.
+    pub opened: Option<Time>,
+    /// The end of a byte sent to ask whether a window of zero has opened (RFC 9293 section 3.8.6.1): the receiver may take it.
+    pub probe_end: Option<NonZeroU64>,
 }
 
 impl ReceiveWindow {
+    /// Nothing announced yet.
+    pub fn new(scale: Option<u8>) -> ReceiveWindow {
+        ReceiveWindow { scale, ..ReceiveWindow::default() }
+    }
+
     /// The window announced last, bytes; `None` where its scale is not known. (Zero is zero at any scale.)
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
@@ -70,6 +86,32 @@ impl ReceiveWindow {
             Some(scale) => Some(((field as u64) << scale).min(u32::MAX as u64 - 1) as u32),
             None => (field == 0).then_some(0),
         }
+    }
+
+    /// New data that ends at `end` passes while the sender knows the window to reach to `edge`. No sender sends more than that
+    /// (RFC 9293 section 3.8.6), and an ACK that the capture missed lets few packets out: if most are beyond it, its scale is
+    /// not what the SYNs said.
+    #[inline]
+    pub fn held_against(&mut self, end: u64, edge: u64) {
+        let beyond = end > edge;
+        self.within = self.within.saturating_add(u32::from(!beyond));
+        self.beyond = self.beyond.saturating_add(u32::from(beyond));
+        if self.beyond > self.within {
+            self.refute();
+        }
+    }
+
+    #[cold]
+    fn refute(&mut self) {
+        self.refuted = true;
+        (self.scale, self.greatest) = (None, 0);
+    }
+
+    /// What room there must be for a sender to send: that of a full segment of `mss`, or of half of the greatest window (RFC
+    /// 9293 section 3.8.6.2.1).
+    #[inline]
+    pub fn least_room(&self, mss: u32) -> u64 {
+        mss.min(self.greatest / 2).max(1).into()
     }
 
     /// Whether it says how much may be sent.
@@ -212,6 +254,8 @@ pub struct DataTimes {
     pub last_sent: Option<Time>,
     /// Between the last two.
     pub spacing: Span,
+    /// When the sender asked last whether a shut window has opened: it had more to send.
+    pub asked: Option<Time>,
 }
 
 impl DataTimes {
@@ -284,10 +328,14 @@ pub struct PauseState {
     pub idle_from: Option<Time>,
     /// The receive window is full since then.
     pub full_from: Option<Time>,
+    /// It was, or is, though nothing was outstanding; whether the sender had more to send what follows shows.
+    pub shut: Option<ShutWindow>,
     /// The time before this has its reason: the end of the last silence, timeout or full window.
     pub explained_until: Option<Time>,
     /// A long pause that is either idleness or a timeout.
     pub unexplained: Option<UnexplainedPause>,
+    /// A silence with data outstanding: the path's, if something is sent again behind it.
+    pub silence: Option<(Time, Time)>,
     /// Long waits.
     pub waits: Vec<LongWait>,
 }
@@ -318,6 +366,16 @@ pub struct UnexplainedPause {
     pub bytes: u64,
     /// The data is one full segment, seen at a distance from the sender.
     pub alone: bool,
+}
+
+/// A time in which the window had no room for a segment although nothing was outstanding.
+#[derive(Clone, Copy, Debug)]
+pub struct ShutWindow {
+    pub from: Time,
+    /// When it opened, or was seen to be shut last.
+    pub to: Time,
+    /// The sender asked whether it has opened: it had more to send.
+    pub asked: bool,
 }
 
 /// Bursts: data back to back.

@@ -1,0 +1,5 @@
+//! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its class.
+
+mod outages;
+mod receivers;
+mod talk;
