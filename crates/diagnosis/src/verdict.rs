@@ -49,6 +49,9 @@ const FULL_SHARE_REFILLED: f64 = 0.85;
 /// delays show it for less than the second share of that alone.
 const SHARED_LINK: (f64, f64) = (0.3, 0.5);
 
+/// Of a conversation of which one half is not there, a verdict is half as sure.
+const HALF_SEEN: f64 = 0.5;
+
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
 
@@ -497,7 +500,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         duration_s: rounds.iter().map(|r| r.width).sum(),
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: confidence(&causes, limiter),
+        confidence: confidence(&causes, limiter) * if measures::is_one_way(t) { HALF_SEEN } else { 1.0 },
         timeline: ribbon(&rounds, &splits, start),
         causes,
         remedies: Vec::new(),

@@ -1,17 +1,13 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
+use crate::doubles::{DoubleTable, IdUse};
 use crate::sequence::unwrap;
 use crate::timestamp_clock::TimestampClock;
 use crate::{Bin, Handshake, PackedSpan, PacketKind, PacketRow, Track};
 use capture::{Endpoint, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
-/// Packets looked at for one that stands in the capture twice.
-const RECENT: usize = 4;
-/// A record is another's double within this; without IP identification within less.
-const DOUBLE_WITHIN: Span = Span::from_millis(2);
-const DOUBLE_WITHOUT_ID: Span = Span::from_micros(200);
 /// A SYN of the end that has sent nothing else answers the other's within this (simultaneous open).
 const OPENS_WITHIN: Span = Span::from_secs(3);
 /// Packets may be missing at the capture's very beginning; a jump of more is another stream.
@@ -38,9 +34,7 @@ struct EndpointState {
     acked: bool,
     fin: bool,
     fragments: FragmentCounts,
-    /// Its last packets: what tells them apart, and when they passed.
-    recent: [(u64, Time); RECENT],
-    next: u8,
+    ids: IdUse,
     clock: TimestampClock,
 }
 
@@ -162,10 +156,10 @@ impl TrackedConnection {
         side: usize,
         p: &TcpPacket,
         now: Time,
-        limits: TrackLimits,
+        (limits, doubles): (TrackLimits, &mut DoubleTable),
         wanted: bool,
     ) -> Option<PacketRow> {
-        if self.is_double(side, p, now) {
+        if doubles.is_double(p, now, &mut self.halves[side].ids) {
             self.duplicates += 1;
             return None;
         }
@@ -226,6 +220,16 @@ impl TrackedConnection {
         }
     }
 
+    /// Whether the packet's sender says by its timestamps that less time has passed since its last packet than until `now`: a
+    /// tick takes a second at most (RFC 7323 section 5.4).
+    pub fn tells_of_less(&self, side: usize, p: &TcpPacket, now: Time) -> bool {
+        let before = self.halves[side].clock.last();
+        p.options.timestamps.zip(before).is_some_and(|((value, _), (time, last))| {
+            let ticks = value.wrapping_sub(last);
+            (ticks as i32) >= 0 && now.since(time) > Span::from_secs(1 + u64::from(ticks))
+        })
+    }
+
     /// The packet acknowledges data from end `of`.
     #[inline]
     fn acknowledge(
@@ -266,7 +270,7 @@ impl TrackedConnection {
         let mut sent = None;
         if p.len > 0 && !p.flags.has(TcpFlags::RST) {
             if self.data[side].is_none() {
-                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), limits);
+                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), p, limits);
             }
             if let Some(d) = &mut self.data[side] {
                 d.delay = delay;
@@ -294,37 +298,6 @@ impl TrackedConnection {
             d.stream.fin = (end >= d.stream.nxt).then_some(end).or(d.stream.fin);
         }
         sent
-    }
-
-    /// Whether the record stood in the capture a moment before: a bridge, or the `any` device.
-    #[inline]
-    fn is_double(&mut self, side: usize, p: &TcpPacket, now: Time) -> bool {
-        let half = &mut self.halves[side];
-        let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
-        let mut sign = (p.seq as u64) << 32 | p.ack as u64;
-        let mix = |sign: u64, n: u64| (sign ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        sign = mix(sign, (p.id as u64) << 48 | (p.flags.0 as u64) << 40 | p.len as u64);
-        sign = mix(sign, (tsval as u64) << 32 | tsecr as u64);
-        sign ^= p.window as u64;
-        for &(from, to) in p.options.sack_blocks() {
-            sign = mix(sign, (from as u64) << 32 | to as u64);
-        }
-        let without_id = p.id == 0;
-        // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
-        let alike = without_id && p.len == 0;
-        let within = if without_id { DOUBLE_WITHOUT_ID } else { DOUBLE_WITHIN };
-        let since = now - within;
-        if !alike && half.recent.iter().any(|&(s, time)| s == sign && time > since) {
-            return true;
-        }
-        // In a burst the double may stand far behind.
-        let sent = self.data[side].as_ref();
-        if p.len > 0 && !without_id && sent.is_some_and(|d| d.was_sent(p, since)) {
-            return true;
-        }
-        half.recent[half.next as usize] = (sign, now);
-        half.next = (half.next + 1) % RECENT as u8;
-        false
     }
 
     /// SYN, FIN, RST.
@@ -414,21 +387,22 @@ impl TrackedConnection {
         }
     }
 
-    /// End `side` begins to send data, its first byte having the sequence number `seq`.
+    /// End `side` begins to send data, its first byte having the sequence number `seq`, as `p` shows.
     #[cold]
-    fn begin(&mut self, side: usize, seq: u32, limits: TrackLimits) {
+    fn begin(&mut self, side: usize, seq: u32, p: &TcpPacket, limits: TrackLimits) {
         let first = match (self.halves[side].first_byte(), self.halves[side].first_acked) {
             (Some(first), _) => first,
             (None, Some(acked)) if seq.wrapping_sub(acked) < MISSED_AT_FIRST => acked,
             _ => seq,
         };
         let handshake = self.handshake(side);
-        let options = if handshake.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let offer = |m: u16| (m as u32).saturating_sub(options).max(1);
-        // A sender keeps to the other's offer, and as a rule to its own.
-        let mss = handshake.mss.map(offer).map(|most| {
-            let own = self.halves[side].mss.map_or(most, offer);
-            AgreedMss { likely: most.min(own), most }
+        // Once agreed on, timestamps are in every segment (RFC 7323 section 3.2), whichever SYN was not seen.
+        let stamped = handshake.timestamps || p.options.timestamps.is_some();
+        let options = if stamped { TIMESTAMP_OPTION } else { 0 };
+        // A sender keeps to the other's offer, and as a rule to its own; and counts options off (RFC 6691), as a rule.
+        let mss = handshake.mss.map(|offer| {
+            let own = self.halves[side].mss.unwrap_or(offer);
+            AgreedMss { likely: u32::from(offer.min(own)).saturating_sub(options).max(1), most: u32::from(offer).max(1), options }
         });
         self.data[side] = Some(Box::new(Direction::new(first, self.first, handshake, mss, limits)));
     }
@@ -443,7 +417,7 @@ impl TrackedConnection {
         };
         // One byte more is a FIN.
         if (p.ack.wrapping_sub(first) as i32) > 1 {
-            self.begin(side, first, limits);
+            self.begin(side, first, p, limits);
         }
     }
 
@@ -451,7 +425,7 @@ impl TrackedConnection {
     #[inline]
     pub fn fetch(&self) -> u64 {
         let half = |h: &EndpointState| {
-            h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1.as_nanos() ^ h.clock.fetch()
+            h.packets ^ h.clock.fetch()
         };
         half(&self.halves[0])
             ^ half(&self.halves[1])

@@ -113,7 +113,7 @@ fn evidence(
     let r = &rounds[i];
     let limiter_full = limiter_is_full(r, facts);
     RoundEvidence {
-        writes_little: writes_little(rounds, i),
+        writes_little: writes_little(rounds, i) || less_than_a_segment(r, facts),
         small_writes: small_writes(rounds, i),
         paused: paused(rounds, i),
         send_buffer_full: facts.send_buffer_full,
@@ -243,6 +243,12 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
     wait.is_some_and(|wait| wait > least_queue_delay(facts).max(0.002))
+}
+
+/// Less than a segment was in flight, and the window had room: congestion control never keeps a sender from sending one (RFC
+/// 5681 section 3.1: the loss window is a full segment), so that was all there was.
+fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
 }
 
 /// The sender had no more to send: a twelfth of its packets at least are small and pushed.

@@ -1,5 +1,8 @@
 //! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its class.
 
+mod handshakes;
+mod messages;
 mod outages;
 mod receivers;
+mod records;
 mod talk;

@@ -2,7 +2,7 @@
 
 use capture::{Addr, CaptureReader, Endpoint, Frame, PacketOptions, PcapWriter, TcpFlags, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
-use result::{Cause, Diagnosis, FlowDiagnosis};
+use result::{Diagnosis, FlowDiagnosis};
 use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
 use units::{Span, Time};
@@ -27,7 +27,7 @@ pub struct Talk {
     pub window: [u16; 2],
     pub timestamps: bool,
     pub start: u64,
-    id: [u16; 2],
+    pub id: [u16; 2],
 }
 
 impl Default for Talk {
@@ -195,8 +195,4 @@ pub fn client(d: &Diagnosis) -> FlowDiagnosis {
     let flow = client.expect("the client's flow").clone();
     println!("{:?} {:.2} {:?}\n{:?}\n{:?}", flow.cause, flow.confidence, flow.causes, flow.measures, flow.notes);
     flow
-}
-
-pub fn share(f: &FlowDiagnosis, cause: Cause) -> f64 {
-    f.share(cause)
 }

@@ -67,7 +67,8 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let larger =
         Remedy::new(RemedyKind::ReceiveBuffer, RemedyPlace::Receiver, why).named("tcp_rmem, SO_RCVBUF");
     match m.max_window_bytes {
-        Some(window) if window <= UNSCALED => {
+        // Without scaling, twice as much is more than a window can be.
+        Some(window) if m.window_scaling == Some(false) && 2 * window > UNSCALED => {
             let why = "without it no window is larger than 64 KiB";
             vec![
                 Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)

@@ -1,7 +1,7 @@
 //! What an ACK tells of the direction whose data it acknowledges.
 
 use super::state::AckSamples;
-use super::{Direction, timestamp};
+use super::Direction;
 use crate::sender_side::AckState;
 use crate::sent_board::SentSegment;
 use crate::sequence::{MAX_JUMP, unwrap};
@@ -356,19 +356,5 @@ impl Direction {
         if let Some(rtt) = rtt {
             bin.rtts.record(rtt);
         }
-    }
-
-    /// Whether this very packet, by its IP identification and timestamp, passed after the time `since`.
-    #[inline]
-    pub fn was_sent(&self, p: &TcpPacket, since: Time) -> bool {
-        let seq = unwrap(self.stream.nxt, p.seq);
-        if seq >= self.stream.nxt {
-            return false;
-        }
-        let tsval = timestamp(p);
-        let before = self.board.list.get(self.board.find(seq));
-        before.is_some_and(|s| {
-            s.seq == seq && !s.is_unseen() && s.id == p.id && s.tsval == tsval && s.time > since
-        })
     }
 }

@@ -168,6 +168,8 @@ pub struct AgreedMss {
     pub likely: u32,
     /// What the receiver takes.
     pub most: u32,
+    /// Of that, what options take.
+    pub options: u32,
 }
 
 /// Sizes of segments.
@@ -177,6 +179,8 @@ pub struct SegmentSizes {
     pub mss: Option<u32>,
     /// No segment has more, by the SYNs.
     most: Option<u32>,
+    /// None that has options, of a sender that counts them off.
+    agreed: Option<u32>,
     /// Bytes of IP and TCP headers of the last packet, and of link layer and tunnels around it.
     pub header: u16,
     pub outside: u16,
@@ -193,6 +197,7 @@ impl SegmentSizes {
         SegmentSizes {
             mss: likely,
             most,
+            agreed: mss.map(|m| m.most.saturating_sub(m.options)),
             header: 40,
             outside: 0,
             largest_acked: None,
@@ -211,13 +216,20 @@ impl SegmentSizes {
         let header = p.header as u32;
         let Some(most) = self.most else {
             if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
-                self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));
+                // A small packet says nothing of it.
+                let whole = ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS);
+                self.mss = Some(p.len.clamp(LEAST_MSS, whole));
             }
             return;
         };
         if p.len <= most && self.may_grow(p.len) {
             self.mss = Some(p.len);
         }
+    }
+
+    /// Whether a segment may have `len` bytes if its options are counted off.
+    pub fn is_agreed(&self, len: u32) -> bool {
+        self.agreed.is_none_or(|most| len <= most)
     }
 
     /// What the SYNs allow a segment.
@@ -229,7 +241,9 @@ impl SegmentSizes {
     #[inline]
     pub fn segments(&self, len: u32) -> u32 {
         let mss = self.or_one();
-        if len <= mss { 1 } else { len.div_ceil(mss) }
+        // What the SYN allows is one, be it that its sender did not count options off.
+        let allowed = self.watch.before.is_none() && self.most.is_some_and(|most| len <= most);
+        if len <= mss || allowed { 1 } else { len.div_ceil(mss) }
     }
 
     /// Whether `len` is made of full segments.
