@@ -9,7 +9,7 @@ mod entry;
 mod evidence;
 mod remedies;
 
-pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty};
+pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty};
 pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
 
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,13 @@ causes! {
 impl Cause {
     /// The cause of a part of a round trip: the first of those that claim it, [`Cause::Unknown`] where none does.
     pub fn of_part(part: RoundPart, evidence: &RoundEvidence) -> Cause {
-        let claims = Cause::ALL.into_iter().filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
+        Cause::of_part_but(part, evidence, &[])
+    }
+
+    /// The same without those that were `refuted`.
+    pub fn of_part_but(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
+        let may = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
+        let claims = may.filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
         claims.min_by_key(|(order, _)| *order).map_or(Cause::Unknown, |(_, cause)| cause)
     }
 }

@@ -186,7 +186,8 @@ impl TrackedConnection {
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] > 0 {
-                let (timer, repairs) = sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
+                let (timer, repairs) =
+                    sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
                 d.watch_silence(last, now, timer, repairs || i != side && d.was_held(p, was_out[i]));
             }
             d.watch_window(now);
@@ -402,7 +403,11 @@ impl TrackedConnection {
         // A sender keeps to the other's offer, and as a rule to its own; and counts options off (RFC 6691), as a rule.
         let mss = handshake.mss.map(|offer| {
             let own = self.halves[side].mss.unwrap_or(offer);
-            AgreedMss { likely: u32::from(offer.min(own)).saturating_sub(options).max(1), most: u32::from(offer).max(1), options }
+            AgreedMss {
+                likely: u32::from(offer.min(own)).saturating_sub(options).max(1),
+                most: u32::from(offer).max(1),
+                options,
+            }
         });
         self.data[side] = Some(Box::new(Direction::new(first, self.first, handshake, mss, limits)));
     }
@@ -424,9 +429,7 @@ impl TrackedConnection {
     /// Reads from each of its cache lines.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        let half = |h: &EndpointState| {
-            h.packets ^ h.clock.fetch()
-        };
+        let half = |h: &EndpointState| h.packets ^ h.clock.fetch();
         half(&self.halves[0])
             ^ half(&self.halves[1])
             ^ self.last.as_nanos()

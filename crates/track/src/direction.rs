@@ -426,7 +426,10 @@ impl Direction {
         }
         DirectionEnd {
             first_data: self.times.first,
-            last_data: self.times.first.and(self.times.last_sent.max(self.recovery.progress).max(self.times.asked)),
+            last_data: self
+                .times
+                .first
+                .and(self.times.last_sent.max(self.recovery.progress).max(self.times.asked)),
             handshake: self.handshake,
             mss: self.sizes.mss,
             mss_before: self.sizes.watch.before,

@@ -62,7 +62,8 @@ impl DoubleTable {
 fn sign(p: &TcpPacket) -> u64 {
     let mix = |sign: u64, n: u64| (sign ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
-    let mut sign = mix((p.seq as u64) << 32 | p.ack as u64, p.src.addr.0 as u64 ^ (p.dst.addr.0 as u64).rotate_left(32));
+    let mut sign =
+        mix((p.seq as u64) << 32 | p.ack as u64, p.src.addr.0 as u64 ^ (p.dst.addr.0 as u64).rotate_left(32));
     sign = mix(sign, (p.src.port as u64) << 48 | (p.dst.port as u64) << 32 | p.window as u64);
     sign = mix(sign, (p.id as u64) << 48 | (p.flags.0 as u64) << 40 | p.len as u64);
     sign = mix(sign, (tsval as u64) << 32 | tsecr as u64);

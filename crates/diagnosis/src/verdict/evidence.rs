@@ -46,6 +46,8 @@ pub(crate) struct FlowFacts {
     pub both_ways: bool,
     /// The application waits for room in the send buffer.
     pub send_buffer_full: bool,
+    /// The amount in flight does not fall at losses.
+    pub unanswered: bool,
 }
 
 /// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
@@ -55,8 +57,8 @@ const UNREAD: f64 = 0.5;
 /// Seconds of each cause in one round.
 pub(crate) type RoundSplit = [(Cause, f64); 7];
 
-/// The split of every round.
-pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSplit> {
+/// The split of every round; none goes to a cause that was `refuted`.
+pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Cause]) -> Vec<RoundSplit> {
     let first_loss = first_loss(rounds, facts);
     let mut seen = 0;
     let mut greatest = 0.0f64;
@@ -82,10 +84,8 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSpl
             };
             let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
             greatest = greatest.max(r.window.unwrap_or(0.0));
-            let e = RoundEvidence {
-                window_unread: unread,
-                ..evidence(rounds, i, first_loss, after_loss, facts)
-            };
+            let e =
+                RoundEvidence { window_unread: unread, ..evidence(rounds, i, first_loss, after_loss, facts) };
             RoundPart::ALL.map(|part| {
                 let seconds = match part {
                     RoundPart::Idle => r.idle * left,
@@ -96,7 +96,7 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSpl
                     RoundPart::Silence => out.min(r.width) + r.silence * left,
                     RoundPart::Moving => r.moving() * left,
                 };
-                (Cause::of_part(part, &e), seconds)
+                (Cause::of_part_but(part, &e, refuted), seconds)
             })
         })
         .collect()
@@ -131,6 +131,8 @@ fn evidence(
         limiter_full,
         share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
         waits: waits(rounds, i, facts),
+        queue_stands: queue_stands(rounds, i, facts),
+        unanswered: facts.unanswered,
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
         both_ways: facts.both_ways,
@@ -295,6 +297,11 @@ fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     rounds[i].rtt_min.or_else(before).is_some_and(waits)
 }
 
+/// All packets of the round waited longer than the path is long.
+fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > 2.0 * facts.base && rtt > facts.base + least_queue_delay(facts))
+}
+
 /// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
 /// at which packets come, and that may be a window's: then the amount in flight does not change.
 fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
@@ -349,7 +356,7 @@ mod tests {
 
     fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
         let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
-        let splits = split(rounds, &facts);
+        let splits = split(rounds, &facts, &[]);
         splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
     }
 
@@ -375,7 +382,7 @@ mod tests {
             let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
             let facts =
                 FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
-            let most = split(&rounds, &facts)[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let most = split(&rounds, &facts, &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
             most.map(|s| s.0)
         };
         assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));

@@ -139,6 +139,10 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
+        // Who waits longer than the path is long stands in a full link's queue, be it always as long.
+        for (i, s) in t.log.iter().enumerate() {
+            full[i] |= s.fate == fate && f64::from(delay[i]) > base;
+        }
         let Some(usual) = LossDelay::of(&mut losses, &mut passed).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);

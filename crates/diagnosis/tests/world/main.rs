@@ -1,5 +1,6 @@
 //! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its class.
 
+mod bounds;
 mod handshakes;
 mod messages;
 mod outages;

@@ -5,14 +5,16 @@ use result::Cause;
 
 /// `len` bytes every `every` µs, answered in 30 ms; `open`: the handshake was captured.
 fn polls(len: u32, every: u64, open: bool) -> Talk {
-    let mut t = if open { Talk::opened(30_000) } else { Talk { sent: [1; 2], has: [1; 2], ..Talk::default() } };
+    let mut t =
+        if open { Talk::opened(30_000) } else { Talk { sent: [1; 2], has: [1; 2], ..Talk::default() } };
     for i in 0..600 {
         let at = 100_000 + i * every;
         t.data(at, CLIENT, len, true);
     }
     for i in 0..600u64 {
         let mut p = t.packet(100_000 + i * every + 30_000, SERVER);
-        p.ack = t.packets.iter().find(|p| p.src.port == 40_000 && p.len > 0).expect("data").seq + (i as u32 + 1) * len;
+        p.ack = t.packets.iter().find(|p| p.src.port == 40_000 && p.len > 0).expect("data").seq
+            + (i as u32 + 1) * len;
         t.packets.push(p);
     }
     t

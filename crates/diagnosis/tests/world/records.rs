@@ -15,12 +15,17 @@ fn bulk() -> Talk {
 fn a_packet_that_a_mirror_shows_twice_is_no_retransmission() {
     for hops in [0, 1] {
         let mut t = bulk();
-        let twice: Vec<_> = t.packets.iter().enumerate().map(|(i, p)| {
-            let mut p = *p;
-            p.time = p.time + Span::from_micros(5_000 + (i as u64 * 7919) % 14_000);
-            p.ttl -= hops;
-            p
-        }).collect();
+        let twice: Vec<_> = t
+            .packets
+            .iter()
+            .enumerate()
+            .map(|(i, p)| {
+                let mut p = *p;
+                p.time = p.time + Span::from_micros(5_000 + (i as u64 * 7919) % 14_000);
+                p.ttl -= hops;
+                p
+            })
+            .collect();
         t.packets.extend(twice);
         let f = t.client();
         let m = &f.measures;

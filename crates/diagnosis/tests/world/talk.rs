@@ -193,6 +193,9 @@ pub fn read(file: Vec<u8>) -> Diagnosis {
 pub fn client(d: &Diagnosis) -> FlowDiagnosis {
     let client = d.flows.iter().find(|f| f.from == "10.0.0.1:40000");
     let flow = client.expect("the client's flow").clone();
-    println!("{:?} {:.2} {:?}\n{:?}\n{:?}", flow.cause, flow.confidence, flow.causes, flow.measures, flow.notes);
+    println!(
+        "{:?} {:.2} {:?}\n{:?}\n{:?}",
+        flow.cause, flow.confidence, flow.causes, flow.measures, flow.notes
+    );
     flow
 }

@@ -2,7 +2,7 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::diagnosis::LimiterKind;
 use crate::remedy::Remedy;
@@ -32,6 +32,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#007a59", dark: "#2fcf9f" },
     by_limiter: true,
     certainty: Certainty::OfLimiter,
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };
@@ -40,6 +41,10 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let meets_acks = e.waits && e.both_ways && e.limiter.is_none();
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
+    }
+    // A queue that is longer than the path is a full link's, though nothing tells its rate.
+    if part == RoundPart::Moving && e.queue_stands && e.limiter.is_none() && !e.both_ways {
+        return Some(ClaimOrder::Queue);
     }
     e.claim_of_queue(part, LimiterKind::Bottleneck)
 }

@@ -2,7 +2,7 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
@@ -47,6 +47,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#8e0b3a", dark: "#ff3d9a" },
     by_limiter: true,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Loss,
     claim,
     remedies,
 };

@@ -99,6 +99,8 @@ pub struct RoundEvidence {
     pub before_loss: bool,
     /// The round trip of the first loss.
     pub at_first_loss: bool,
+    /// The sender's window did not fall at losses: they hold nobody who does not answer them.
+    pub unanswered: bool,
     /// Something was sent again.
     pub resends: bool,
     /// When packets came again after nothing was outstanding, some were missing: an outage seen from behind.
@@ -113,6 +115,9 @@ pub struct RoundEvidence {
     pub share_taken: bool,
     /// Packets had to wait: the least RTT is above the path's.
     pub waits: bool,
+    /// All of them waited longer than the path is long: at least a bandwidth-delay product is queued, and a link is full
+    /// whatever is lost, even if the window is halved.
+    pub queue_stands: bool,
     /// Packets had to wait on the data's way, as timestamps tell.
     pub data_waits: bool,
     /// Most of what the round trip takes too long is the ACKs'.
@@ -149,6 +154,7 @@ impl RoundEvidence {
             RoundPart::Timeout => Some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
+            RoundPart::Moving if self.unanswered && cause == Cause::RandomLoss => None,
             RoundPart::Moving if self.limiter == Some(LimiterKind::Policer) => Some(ClaimOrder::Policer),
             RoundPart::Moving => Some(ClaimOrder::AfterLoss),
             _ => None,

@@ -2,7 +2,7 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
@@ -39,6 +39,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#c78fd1", dark: "#cf9ad9" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::LossWithoutQueue,
     claim,
     remedies,
 };

@@ -2,7 +2,7 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::diagnosis::LimiterKind;
 use crate::remedy::Remedy;
@@ -32,6 +32,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#6fcfb0", dark: "#1b7f68" },
     by_limiter: true,
     certainty: Certainty::OfLimiter,
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

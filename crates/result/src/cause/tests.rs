@@ -100,6 +100,8 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             acks_wait: is(17),
             both_ways: is(18),
             window_unread: is(19),
+            queue_stands: is(20),
+            unanswered: is(21),
         };
         for part in RoundPart::ALL {
             let cause = Cause::of_part(part, &e);

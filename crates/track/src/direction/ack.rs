@@ -1,7 +1,7 @@
 //! What an ACK tells of the direction whose data it acknowledges.
 
-use super::state::AckSamples;
 use super::Direction;
+use super::state::AckSamples;
 use crate::sender_side::AckState;
 use crate::sent_board::SentSegment;
 use crate::sequence::{MAX_JUMP, unwrap};

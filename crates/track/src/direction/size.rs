@@ -185,7 +185,7 @@ impl SegmentSizes {
         match p.flags.has(TcpFlags::PSH) {
             true if p.len > w.run => w.in_run = 0,
             true => {}
-            false if p.len == w.run => w.in_run += 1,
+            false if p.len == w.run => w.in_run = w.in_run.saturating_add(1),
             false => (w.run, w.in_run) = (p.len, 1),
         }
         let (run, long) = (w.run, w.in_run >= RUN && w.run + u32::from(self.header) >= LEAST_PMTU);
