@@ -20,10 +20,10 @@ use evidence::FlowFacts;
 pub use file::capture_info;
 use outages::AckSilence;
 use result::Diagnosis;
-use result::cause::Certainty;
+use result::cause::{Certainty, RoundPart};
 use result::diagnosis::{
     CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
-    LimiterKind, Vantage,
+    LimiterKind, Measures, Vantage,
 };
 use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
@@ -470,7 +470,6 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
-    let measures = measures::measures(t, &rounds);
     // Nothing is before the capture where that is the sender.
     let limiter = through.as_ref().map(|l| l.found);
     let limiter =
@@ -512,6 +511,8 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
     let splits = bounds::consistent_split(&rounds, &facts, median);
     let causes = shares(&splits);
+    let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
+    let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     FlowDiagnosis {
         id: number(t),

@@ -329,6 +329,9 @@ pub struct Measures {
     pub zero_windows: u64,
     /// Seconds with nothing outstanding.
     pub idle_s: f64,
+    /// Seconds in which nothing passed either way although data was outstanding.
+    #[serde(default)]
+    pub silence_s: f64,
     /// Seconds waiting for timeouts.
     pub timeout_s: f64,
     /// Bytes of the largest burst back to back.

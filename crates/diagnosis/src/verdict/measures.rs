@@ -45,6 +45,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         dup_acks: c.dup_acks,
         zero_windows: c.zero_windows,
         idle_s: rounds.iter().map(|r| r.idle).sum(),
+        silence_s: 0.0,
         timeout_s: rounds.iter().map(|r| r.timeout).sum(),
         largest_burst_bytes: t.bursts.largest as u64,
         mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),

@@ -48,7 +48,12 @@ fn without_a_loss_nothing_is_held_back_by_one() {
     t.ack(at + 30_000, SERVER);
     t.windows(at + 60_000, 60, 20, 30_000);
     let f = t.client();
-    assert_eq!((f.measures.lost_up + f.measures.lost_down, f.share(Cause::RandomLoss)), (0, 0.0), "{:?}", f.causes);
+    assert_eq!(
+        (f.measures.lost_up + f.measures.lost_down, f.share(Cause::RandomLoss)),
+        (0, 0.0),
+        "{:?}",
+        f.causes
+    );
 }
 
 /// Writes of 64 kB that leave paced at 20 Mbit/s, the last segment of each not full; one packet in 300 is lost, and the

@@ -1,8 +1,8 @@
 //! Nothing passed: handover or outage.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
@@ -10,8 +10,8 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "outage", zh: "中断" },
     how: Bilingual { en: "cut off", zh: "处于中断" },
     why: &[Bilingual {
-        en: "nothing passed for {held_lead} s, in either direction",
-        zh: "有 {held_lead} s 双向都没有数据包通过",
+        en: "nothing passed for {silent} s, in either direction",
+        zh: "有 {silent} s 双向都没有数据包通过",
     }],
     advice: &[AdviceTemplate {
         of: &[RemedyKind::LinkLog],

@@ -1,14 +1,16 @@
 //! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "receiver stalled", zh: "接收端停滞" },
-    how: Bilingual { en: "waiting for the receiving application to read", zh: "在等待接收端应用读取数据" },
+    how: Bilingual {
+        en: "waiting for the receiving application to read", zh: "在等待接收端应用读取数据"
+    },
     why: &[
         Bilingual {
             en: "the receiver let its window fall to nothing {zero_windows} times, and {got} Mbit/s came through; when it read, {fastest} Mbit/s passed",

@@ -2,8 +2,8 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
@@ -18,6 +18,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
         Bilingual {
             en: "it kept {flight} in flight and never more, without loss or queue; over an RTT of {min} ms that carries {flight_rate} Mbit/s",
             zh: "在途数据始终不超过 {flight}，且没有丢包和排队；在 {min} ms 的 RTT 下最多承载 {flight_rate} Mbit/s",
+        },
+        Bilingual {
+            en: "it kept {flight} in flight and never more, without loss or queue",
+            zh: "在途数据始终不超过 {flight}，且没有丢包和排队",
         },
     ],
     advice: &[AdviceTemplate {
