@@ -54,6 +54,9 @@ pub(crate) struct FlowFacts {
 /// it at once (RFC 9293 section 3.8.6.2.1).
 const UNREAD: f64 = 0.5;
 
+/// A standing queue is no shorter than this, seconds, however short the path: the most that counts as jitter.
+pub(super) const LEAST_STANDING: f64 = 0.02;
+
 /// Seconds of each cause in one round.
 pub(crate) type RoundSplit = [(Cause, f64); 7];
 
@@ -127,7 +130,8 @@ fn evidence(
         resends: r.resent > 0.0,
         back_with_loss: back_with_loss(rounds, i, facts),
         limiter: facts.limiter.map(|l| l.kind),
-        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some()),
+        // Rather than not: else what looks like a queue may be ACKs that were delayed.
+        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some() && l.confidence > 0.5),
         limiter_full,
         share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
         waits: waits(rounds, i, facts),
@@ -183,7 +187,7 @@ fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 
 /// Delay that counts as a queue, seconds.
 fn least_queue_delay(facts: &FlowFacts) -> f64 {
-    (0.08 * facts.base).clamp(0.001, 0.02)
+    (0.08 * facts.base).clamp(0.001, LEAST_STANDING)
 }
 
 /// Most of what the round trip takes above its least is the ACKs' way.
@@ -299,7 +303,7 @@ fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
 
 /// All packets of the round waited longer than the path is long.
 fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
-    rounds[i].rtt_min.is_some_and(|rtt| rtt > 2.0 * facts.base && rtt > facts.base + least_queue_delay(facts))
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
 }
 
 /// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one

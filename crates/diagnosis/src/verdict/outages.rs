@@ -6,6 +6,7 @@
 //! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
 //! packets missing in what comes next, tell it from a sender with nothing to send.
 
+use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
 use std::ops::Range;
 use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
@@ -35,6 +36,9 @@ const UNANSWERED: usize = 5;
 /// Times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
+    // Of one direction nothing tells what arrived.
+    let both: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
+    let tracks = &both[..];
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
         let with = t.bins.iter().filter(|b| b.acks > 0);
@@ -63,6 +67,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
             s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to));
         }
     }
+    drop_those_by_chance(tracks, &mut out);
     out
 }
 
@@ -88,6 +93,9 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
+    if is_one_way(t) {
+        return Vec::new();
+    }
     let since = seconds(t.first);
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
@@ -99,6 +107,30 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
         (from - since, end - since)
     })
     .collect()
+}
+
+/// Leaves out silences in which no more packets in a row were lost than chance loses now and then: of N packets, each lost
+/// with the probability p as outside, some n in a row are expected where N p^n is one or more.
+fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
+    let lost = |t: &Track, s: &AckSilence| {
+        let (from, to) = reach((s.from, s.to), rtt(t));
+        let begin = t.log.partition_point(|p| seconds(p.time) < from);
+        let within = t.log[begin..].iter().take_while(|p| seconds(p.time) < to);
+        within.filter(|p| p.fate != PacketFate::Passed).map(|p| f64::from(p.segments)).sum::<f64>()
+    };
+    let sum = |of: fn(&Track) -> u64| tracks.iter().map(|t| of(t) as f64).sum::<f64>();
+    let all = sum(|t| t.counts.data_packets + t.counts.lost_up);
+    let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
+    let of = |s: &AckSilence| if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0.0 };
+    let within: Vec<f64> = silences.iter().map(of).collect();
+    let outside = (losses - within.iter().sum::<f64>()).max(0.0);
+    let share = (outside / all.max(1.0)).min(1.0);
+    let mut each = within.into_iter();
+    silences.retain(|s| {
+        let n = each.next().unwrap_or(0.0);
+        let held = n == 0.0 && tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
+        held || !s.gone || all * share.powf(n.max(1.0)) < 1.0
+    });
 }
 
 /// The sender waited for ACKs in this silence.

@@ -104,7 +104,7 @@ fn counts(g: &FlowGroup) -> Named {
     let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
     vec![
         // Seconds in which nothing passed.
-        ("silent", Some(seconds(m.silence_s))),
+        ("silent", (m.silence_s > 0.0).then(|| seconds(m.silence_s))),
         // Windows of zero.
         ("zero_windows", (m.zero_windows > 0).then(|| m.zero_windows.to_string())),
         // Bytes of the largest flow, and its round trips.

@@ -46,7 +46,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
     // A queue that is longer than the path is a full link's, though nothing tells its rate.
     if part == RoundPart::Moving && e.queue_stands && e.limiter.is_none() && !e.both_ways {
-        return Some(ClaimOrder::Queue);
+        return Some(ClaimOrder::StandingQueue);
     }
     e.claim_of_queue(part, LimiterKind::Bottleneck)
 }

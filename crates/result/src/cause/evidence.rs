@@ -63,6 +63,8 @@ pub enum ClaimOrder {
     Growth,
     /// What came after a loss.
     AfterLoss,
+    /// A queue stands that is longer than the path, and nothing says whose it is.
+    StandingQueue,
     /// A weak sign that nothing stronger contradicts.
     Hint,
     /// What is left.
@@ -99,7 +101,7 @@ pub struct RoundEvidence {
     pub before_loss: bool,
     /// The round trip of the first loss.
     pub at_first_loss: bool,
-    /// The sender's window did not fall at losses: they hold nobody who does not answer them.
+    /// The amount in flight did not fall at losses.
     pub unanswered: bool,
     /// Something was sent again.
     pub resends: bool,
@@ -154,7 +156,8 @@ impl RoundEvidence {
             RoundPart::Timeout => Some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
-            RoundPart::Moving if self.unanswered && cause == Cause::RandomLoss => None,
+            // Losses do not hold back who does not answer them and writes no more.
+            RoundPart::Moving if self.unanswered && self.small_writes && cause == Cause::RandomLoss => None,
             RoundPart::Moving if self.limiter == Some(LimiterKind::Policer) => Some(ClaimOrder::Policer),
             RoundPart::Moving => Some(ClaimOrder::AfterLoss),
             _ => None,

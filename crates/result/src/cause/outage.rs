@@ -9,10 +9,16 @@ use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "outage", zh: "中断" },
     how: Bilingual { en: "cut off", zh: "处于中断" },
-    why: &[Bilingual {
-        en: "nothing passed for {silent} s, in either direction",
-        zh: "有 {silent} s 双向都没有数据包通过",
-    }],
+    why: &[
+        Bilingual {
+            en: "nothing passed for {silent} s, in either direction",
+            zh: "有 {silent} s 双向都没有数据包通过",
+        },
+        Bilingual {
+            en: "for a while nothing passed, in either direction",
+            zh: "有一段时间双向都没有数据包通过",
+        },
+    ],
     advice: &[AdviceTemplate {
         of: &[RemedyKind::LinkLog],
         text: Bilingual {

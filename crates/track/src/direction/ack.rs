@@ -28,6 +28,7 @@ impl Direction {
         let ack = self.without_fin(ack);
         let outstanding = self.outstanding();
         let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
+        self.acks.bare |= pure;
         let mut samples = AckSamples::default();
         let advances = ack > self.stream.una;
         if advances {

@@ -283,7 +283,9 @@ impl Direction {
         if silent <= RTO_MIN || timer || self.window.zero_since.is_some() {
             return;
         }
-        if silent > self.rtt.estimate.or_zero() * 4 && self.times.first.is_some() {
+        // Without a bare ACK in the capture, nothing tells what had arrived.
+        let long = silent > self.rtt.estimate.or_zero() * 4;
+        if long && self.acks.bare {
             self.end_silence(false);
             self.end_full_window(last);
             self.pauses.silence = Some((last, now));

@@ -42,6 +42,8 @@ impl StreamEdges {
 pub struct AckTrail {
     /// SACK blocks of the last ACK.
     pub blocks: [(u64, u64); 4],
+    /// Some came without data: those are in the capture.
+    pub bare: bool,
     /// Duplicate ACKs in a row.
     pub duplicates: u32,
     /// Segments that the receiver may have beyond what is missing: each sends a duplicate ACK.
@@ -93,7 +95,8 @@ impl ReceiveWindow {
     /// not what the SYNs said.
     #[inline]
     pub fn held_against(&mut self, end: u64, edge: u64) {
-        let beyond = end > edge;
+        // The field counts in steps of the scale.
+        let beyond = end >= edge + (1 << self.scale.unwrap_or(0));
         self.within = self.within.saturating_add(u32::from(!beyond));
         self.beyond = self.beyond.saturating_add(u32::from(beyond));
         if self.beyond > self.within {
