@@ -23,6 +23,11 @@ const CONNECTION: u64 = 9_000;
 const KEPT_CONNECTION: u64 = 3_000;
 /// Connections and what is kept of them, bytes: as many as a scenario may have, on sixteen cores.
 const MOST_CONNECTIONS: u64 = 16 << 30;
+/// Bytes of a packet that waits: measured 127, by 4.2 million of them in one queue. A queue that grows takes up to twice
+/// that for a moment.
+const WAITING: u64 = 130;
+/// Packets that wait at a time, bytes.
+const MOST_WAITING: u64 = 16 << 30;
 /// Whose run takes more wants to know it before.
 const MUCH: u64 = 1 << 30;
 /// Files take a sixth of that or less (measured: 8 to 40 bytes a row of a flow); the page has up to some MB.
@@ -35,6 +40,9 @@ const SPEED: f64 = 1e6;
 /// Whoever waits for longer wants to know it before.
 const PATIENCE: f64 = 30.0;
 const PACKET_BITS: f64 = 1500.0 * 8.0;
+/// Bytes of the least IP packet that is queued in numbers, and of a full segment.
+const LEAST_PACKET: u64 = 40;
+const SEGMENT: u64 = 1448;
 
 /// What all runs of an order come to.
 pub struct Budget {
@@ -45,6 +53,8 @@ pub struct Budget {
     connections: u64,
     /// Connections of all runs.
     all_connections: u64,
+    /// Packets that wait at a time in the variant where most do.
+    waiting: u64,
     /// Runs, of which as many are under way as there are cores.
     runs: u64,
 }
@@ -59,6 +69,7 @@ impl Budget {
         Budget {
             series: sum(&series).saturating_mul(runs),
             connections: experiment.variants.iter().map(|v| connections(&v.scenario)).max().unwrap_or(0),
+            waiting: experiment.variants.iter().map(|v| waiting(&v.scenario)).max().unwrap_or(0),
             all_connections: sum(&connections).saturating_mul(runs),
             runs: runs.saturating_mul(experiment.variants.len() as u64),
             packets: experiment.variants.iter().map(|v| packets(&v.scenario)).sum::<f64>() * runs as f64,
@@ -77,6 +88,11 @@ impl Budget {
         under_way.saturating_add(self.all_connections.saturating_mul(KEPT_CONNECTION))
     }
 
+    /// Bytes of memory for packets that wait, so many runs at a time.
+    fn waiting(&self, cores: usize) -> u64 {
+        self.waiting.saturating_mul(WAITING).saturating_mul(self.runs.min(cores as u64))
+    }
+
     /// Refuses what would never end, or take more memory than a machine has.
     pub fn check(&self, cores: usize) -> Result<(), CliProblem> {
         let bytes = self.connections(cores);
@@ -86,6 +102,15 @@ impl Budget {
                  repeats, or --jobs 1",
                 bytes / 1_000_000_000,
                 MOST_CONNECTIONS / 1_000_000_000
+            )));
+        }
+        let bytes = self.waiting(cores);
+        if bytes > MOST_WAITING {
+            return Err(CliProblem::Usage(format!(
+                "the packets that wait in these runs' queues would take up to {} GB of memory, more than {}: smaller queues \
+                 (`packets`, `bytes`), less sent, a shorter `duration`, or --jobs 1",
+                bytes / 1_000_000_000,
+                MOST_WAITING / 1_000_000_000
             )));
         }
         if self.packets <= MOST_PACKETS {
@@ -101,14 +126,16 @@ impl Budget {
     /// What it is going to take, where that is long.
     pub fn told(&self, cores: usize) -> Option<String> {
         let seconds = self.packets / SPEED / cores.max(1) as f64;
-        let connections = self.connections(cores);
-        (seconds > PATIENCE || self.series.saturating_add(connections) > MUCH).then(|| {
+        let (connections, waiting) = (self.connections(cores), self.waiting(cores));
+        (seconds > PATIENCE || self.series.saturating_add(connections).saturating_add(waiting) > MUCH).then(|| {
             format!(
-                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series and {:.0} MB of connections in memory",
+                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series, {:.0} MB of connections and {:.0} MB of \
+                 packets that wait in memory",
                 self.packets / 1e6,
                 (seconds / 60.0).ceil(),
                 self.series as f64 / 1e6,
-                connections as f64 / 1e6
+                connections as f64 / 1e6,
+                waiting as f64 / 1e6
             )
         })
     }
@@ -158,6 +185,31 @@ fn series(s: &Scenario) -> u64 {
 /// Connections of a run.
 fn connections(s: &Scenario) -> u64 {
     s.flows.iter().map(|f| u64::from(f.count).saturating_mul(u64::from(f.app.connections()))).sum()
+}
+
+/// Packets that wait at a time at most: what the queues hold, or what is sent where that is less.
+fn waiting(s: &Scenario) -> u64 {
+    let stages = s.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
+    let limits = stages.filter_map(|named| named.stage.queue()).map(|(_, queue)| queue.limits());
+    let room = limits.fold(0u64, |n, l| n.saturating_add(l.packets.min(l.bytes / LEAST_PACKET)));
+    room.min(s.flows.iter().map(|flow| sent(s, flow)).fold(0, u64::saturating_add))
+}
+
+/// Packets that a flow's ends send at most while none of them arrives: datagrams to the end, TCP what the peer has room for.
+fn sent(s: &Scenario, flow: &scenario::Flow) -> u64 {
+    let one = match &flow.app {
+        App::Udp { rate, size, duration, .. } => {
+            let seconds = duration.map_or(s.duration, |d| d.min(s.duration)).as_secs_f64();
+            (rate.as_bps() as f64 / 8.0 * seconds / f64::from(size.unwrap_or(1500))) as u64
+        }
+        App::Bulk { .. } | App::Onoff { .. } | App::Request { .. } | App::Page { .. } => {
+            let ends = [flow.from, flow.to].map(|host| s.hosts[host].stack.largest_receive_buffer());
+            u64::from(flow.app.connections()).saturating_mul(ends[0].saturating_add(ends[1]) / SEGMENT)
+        }
+        // Tens of packets a second.
+        App::Voice { .. } | App::Probe { .. } => 0,
+    };
+    one.saturating_mul(u64::from(flow.count))
 }
 
 /// Packets of one run at most: what the path lets through, or what is to be sent where that is less. Flows that nothing
@@ -218,6 +270,26 @@ mod tests {
         assert!(of("120Gbit/s", 1).told(2).unwrap().contains("100 million packets, about 1 min"));
         let e = of("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
+    }
+
+    #[test]
+    fn packets_that_wait_are_what_queues_hold_or_what_is_sent() {
+        let of = |queue: &str, flow: &str| {
+            let text = format!(
+                "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
+                 \"1Mbit/s\", queue = {{ {queue} }} }}]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n{flow}\n"
+            );
+            Budget::of(&Experiment::parse("a.toml", &text, &[]).unwrap(), &order(1))
+        };
+        let huge = "kind = \"fifo\", packets = 1000000000";
+        let flood = "app = { kind = \"udp\", rate = \"12Gbit/s\" }";
+        assert_eq!(of(huge, flood).waiting, 10_000_000);
+        assert_eq!(of("kind = \"codel\"", flood).waiting, 1000);
+        assert_eq!(of("kind = \"fifo\", bytes = \"40kB\"", flood).waiting, 1000);
+        assert_eq!(of(huge, "").waiting, 2 * (6 << 20) / 1448);
+        assert!(of(huge, flood).check(1).is_ok());
+        let e = of(huge, &format!("{flood}\ncount = 20")).check(2).unwrap_err().to_string();
+        assert!(e.contains("26 GB") && e.contains("`packets`"), "{e}");
     }
 
     #[test]

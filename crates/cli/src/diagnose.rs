@@ -10,8 +10,8 @@ use crate::progress::{Bar, terminal};
 use crate::regular::NewFile;
 use capture::CaptureReader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
+use result::Diagnosis;
 use result::parquet::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
-use result::{Diagnosis, to_json};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     let d = only(read?, &args.flow)?;
     let files = write(args, &d, kept)?;
     if args.json {
-        crate::print_json(&to_json(&d))?;
+        crate::print_json(&diagnosis::diagnosis_json(&d))?;
         tell!("{files}");
     } else {
         let blank = if files.is_empty() { "" } else { "\n" };
@@ -92,7 +92,7 @@ fn write(args: &DiagnoseArgs, d: &Diagnosis, kept: KeptPackets) -> Result<String
         // All are written before the first takes its name.
         let mut begun = vec![
             begin(FLOW_DIAGNOSES.name, &|file| write_flow_diagnoses(file, d))?,
-            begin("diagnosis.json", &|file| file.write_all(to_json(d).as_bytes()))?,
+            begin("diagnosis.json", &|file| file.write_all(diagnosis::diagnosis_json(d).as_bytes()))?,
         ];
         if let Some(packets) = kept.packets {
             begun.push((dir.join(PACKETS.name), packets.finish()?));

@@ -2,6 +2,7 @@
 //! known.
 
 #[path = "common/place.rs"]
+#[allow(dead_code)] // not all of it is needed here
 mod place;
 #[path = "../../scenario/tests/common/mod.rs"]
 mod schema;

@@ -56,7 +56,7 @@ fn endless() -> String {
 #[cfg(target_os = "linux")]
 fn ended_early(place: &Place, text: &str, args: &[&str], runs: usize, signal: &str) -> Output {
     place.file("small.toml", text);
-    let mut command = place.command();
+    let mut command = place.interruptible();
     command.args(["run", "small.toml", "--jobs", "1", "--out", "o"]).args(args);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let kept = || {

@@ -1,6 +1,7 @@
 //! The program as a person or a script meets it: exit codes, what is printed, what is left behind.
 
 #[path = "common/place.rs"]
+#[allow(dead_code)] // not all of it is needed here
 mod place;
 
 use place::{Place, json, on_terminal, stderr, stdout};

@@ -114,7 +114,8 @@ fn captures_and_diagnoses_are_replaced_whole() {
     let old = place.read(capture);
     // Ended while it writes: half a capture would be shorter.
     let long = [&run[..], &["--set", "duration=1h"]].concat();
-    let mut child = place.command().args(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        place.interruptible().args(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while !place.0.join("p/default/.a.pcap.longfat-new").exists() && begun.elapsed() < Duration::from_secs(20)
     {

@@ -6,15 +6,8 @@ use units::{Rate, Span};
 impl QueueConfig {
     /// Bytes it holds in packets of `size` bytes; `None` of one that drops or marks before it is full.
     pub fn holds(&self, size: u64) -> Option<u64> {
-        match self {
-            QueueConfig::Fifo(fifo) => {
-                let limits = fifo.limits();
-                Some(limits.bytes.min(limits.packets.saturating_mul(size)))
-            }
-            QueueConfig::Wfq(wfq) => Some(wfq.packets.saturating_mul(size)),
-            QueueConfig::Drr(drr) => Some(drr.packets.saturating_mul(size)),
-            _ => None,
-        }
+        let limits = self.limits();
+        (!self.drops_early()).then(|| limits.bytes.min(limits.packets.saturating_mul(size)))
     }
 }
 

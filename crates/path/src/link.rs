@@ -52,12 +52,12 @@ impl Config for Link {
 
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         match &self.queue {
-            QueueConfig::Fifo(fifo) => Box::new(FifoLink {
+            QueueConfig::Fifo(_) => Box::new(FifoLink {
                 rate: self.rate,
                 last_time: (0, Span::ZERO),
                 delay: self.delay,
                 limit: SizeLimit::new(self.mtu, self.icmp),
-                limits: fifo.limits(),
+                limits: self.queue.limits(),
                 queued: QueueLoad::default(),
                 ring: VecDeque::new(),
                 begun: 0,

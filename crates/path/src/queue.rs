@@ -75,6 +75,12 @@ pub(crate) trait Discipline: Sized {
     /// What people call it.
     const LABEL: Label;
 
+    /// Whether it drops or marks before it is full.
+    const DROPS_EARLY: bool = false;
+
+    /// What it takes at most.
+    fn limits(&self) -> QueueLoad;
+
     /// Finds values out of range.
     fn check(&self) -> Result<(), Problem>;
 
@@ -107,6 +113,16 @@ macro_rules! queues {
             /// This queue's kind.
             pub fn kind(&self) -> &'static str {
                 match self { $(QueueConfig::$type(_) => $kind,)* }
+            }
+
+            /// Whether it drops or marks before it is full.
+            pub fn drops_early(&self) -> bool {
+                match self { $(QueueConfig::$type(_) => <$type as Discipline>::DROPS_EARLY,)* }
+            }
+
+            /// What it takes at most: packets, of all flows together, and bytes.
+            pub fn limits(&self) -> QueueLoad {
+                match self { $(QueueConfig::$type(q) => q.limits(),)* }
             }
 
             /// Finds values out of range.

@@ -259,6 +259,17 @@ fn the_path_names_stages_and_what_they_dropped() {
 }
 
 #[test]
+fn a_stage_that_the_scenario_does_not_have_is_told_as_assumed() {
+    let mut case = case(1);
+    let link = &mut case.variant.path.as_mut().unwrap().links[0];
+    link.forward[0] =
+        PathStage { name: "cable".into(), kind: "link".into(), assumed: true, ..link.forward[0].clone() };
+    let texts = svg_text(&case, PlotKind::Path);
+    assert!(texts.iter().any(|t| t == "assumed network card"), "{texts:?}");
+    assert!(texts.iter().all(|t| !t.contains("cable")), "{texts:?}");
+}
+
+#[test]
 fn of_many_flows_the_largest_are_drawn_and_the_rest_counted() {
     let mut many = case(20);
     for (i, flow) in many.variant.flows.iter_mut().enumerate() {

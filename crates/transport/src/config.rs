@@ -336,7 +336,8 @@ impl Stack {
         }
     }
 
-    fn largest_receive_buffer(&self) -> u64 {
+    /// Bytes that the receive buffer grows to at most.
+    pub fn largest_receive_buffer(&self) -> u64 {
         let most = if self.profile == Profile::Windows { windows::BUFFER_MAX } else { 6 << 20 };
         self.receive_buffer.map_or(most, Bytes::get)
     }

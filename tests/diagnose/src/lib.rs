@@ -7,6 +7,7 @@ pub mod kernel;
 pub mod lab;
 pub mod line;
 pub mod play;
+pub mod real;
 pub mod score;
 pub mod seen;
 pub mod truth;

@@ -31,6 +31,14 @@ impl Place {
         command
     }
 
+    /// The program with Ctrl-C's signal as a terminal gives it: a test begun in the background of a shell ignores it,
+    /// and so would all that the test starts.
+    pub fn interruptible(&self) -> Command {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_longfat")]).current_dir(&self.0);
+        command
+    }
+
     pub fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.0.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }

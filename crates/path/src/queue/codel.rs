@@ -40,6 +40,11 @@ impl Default for CoDel {
 impl Discipline for CoDel {
     type Queue<B: Send + 'static> = CoDelQueue<B>;
     const LABEL: Label = Label::same("CoDel");
+    const DROPS_EARLY: bool = true;
+
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;

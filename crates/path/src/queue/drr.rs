@@ -33,6 +33,10 @@ impl Discipline for Drr {
     type Queue<B: Send + 'static> = DrrQueue<B>;
     const LABEL: Label = Label::same("DRR");
 
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
+
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         quantum(self.quantum)

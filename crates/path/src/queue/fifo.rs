@@ -22,17 +22,14 @@ pub struct Fifo {
     pub bytes: Option<Bytes>,
 }
 
-impl Fifo {
-    /// The limits in force.
-    pub fn limits(&self) -> QueueLoad {
-        let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
-        QueueLoad { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
-    }
-}
-
 impl Discipline for Fifo {
     type Queue<B: Send + 'static> = FifoQueue<B>;
     const LABEL: Label = Label::same("FIFO");
+
+    fn limits(&self) -> QueueLoad {
+        let packets = self.packets.unwrap_or(if self.bytes.is_none() { 1000 } else { u64::MAX });
+        QueueLoad { packets, bytes: self.bytes.map_or(u64::MAX, Bytes::get) }
+    }
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets.unwrap_or(1))?;

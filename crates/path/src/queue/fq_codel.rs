@@ -52,6 +52,11 @@ impl Default for FqCoDel {
 impl Discipline for FqCoDel {
     type Queue<B: Send + 'static> = FqCoDelQueue<B>;
     const LABEL: Label = Label::same("FQ-CoDel");
+    const DROPS_EARLY: bool = true;
+
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;

@@ -69,6 +69,11 @@ impl Default for Pie {
 impl Discipline for Pie {
     type Queue<B: Send + 'static> = PieQueue<B>;
     const LABEL: Label = Label::same("PIE");
+    const DROPS_EARLY: bool = true;
+
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;

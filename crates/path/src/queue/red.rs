@@ -56,6 +56,11 @@ impl Default for Red {
 impl Discipline for Red {
     type Queue<B: Send + 'static> = RedQueue<B>;
     const LABEL: Label = Label::same("RED");
+    const DROPS_EARLY: bool = true;
+
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;

@@ -46,6 +46,10 @@ impl Discipline for Wfq {
     type Queue<B: Send + 'static> = WfqQueue<B>;
     const LABEL: Label = Label::same("WFQ");
 
+    fn limits(&self) -> QueueLoad {
+        QueueLoad { packets: self.packets, bytes: u64::MAX }
+    }
+
     fn check(&self) -> Result<(), Problem> {
         at_least_one("packets", self.packets)?;
         if self.weights.iter().any(|w| w.weight == 0) {

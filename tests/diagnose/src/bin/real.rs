@@ -1,0 +1,46 @@
+//! `real DIR [--half build|judge] [--program FILE]`: the captures below DIR that `real.csv` labels (known by their
+//! hashes; `real.py DIR` fetches them) diagnosed, and how often that is right. The half `judge` is printed in classes
+//! only: who improves the diagnosis looks at `build`.
+
+use diagnose_test::judge::Judge;
+use diagnose_test::real;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let value =
+        |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
+    let usage = "real DIR [--half build|judge] [--program FILE]";
+    let folder = args.first().filter(|a| !a.starts_with("--")).ok_or(usage)?;
+    let halves = match value("--half") {
+        None => vec!["build", "judge"],
+        Some(half @ ("build" | "judge")) => vec![half],
+        Some(other) => return Err(format!("--half {other}: build or judge")),
+    };
+    let judge = Judge::new(value("--program"))?;
+    let labels = real::labels("tests/diagnose/real.csv", include_str!("../../real.csv"))?;
+    for half in halves {
+        let labels: Vec<real::Label> = labels.iter().filter(|l| l.half == half).cloned().collect();
+        let (rows, absent) = real::read(Path::new(folder), &labels, &judge)?;
+        if half == "build" {
+            rows.iter().for_each(|r| println!("{}", real::case(r)));
+        }
+        println!(
+            "\nHalf {half}: {} flows; {absent} captures are not there.\n\n{}",
+            rows.len(),
+            real::tables(&rows)
+        );
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}

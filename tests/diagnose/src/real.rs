@@ -1,0 +1,318 @@
+//! Captures of the public, each flow labelled from its packets before it was diagnosed (`real.csv`), beside what is
+//! said of it.
+//!
+//! A label may name two causes where a fair expert accepts either. The captures are split in halves by the first
+//! digit of their hashes: `build` may be looked at flow by flow, `judge` in classes only.
+
+use crate::judge::Judge;
+use crate::score::Tally;
+use result::Diagnosis;
+use result::diagnosis::{FlowDiagnosis, LimiterKind};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The columns of `real.csv`.
+pub const COLUMNS: &str = "repository,commit,path,sha256,from,to,cause,why,confidence,half";
+
+/// No cause of the registry: nothing was sent, so a diagnosis that says nothing of the flow is right too.
+const SETUP_FAILED: &str = "setup-failed";
+const MISSING: &str = "missing";
+
+/// A cause counts as named from this share of the time on.
+const NAMED_SHARE: f64 = 0.1;
+
+/// How sure a verdict says it is, from and to.
+const SURE: [(f64, f64); 4] = [(0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, f64::INFINITY)];
+
+/// A labelled flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Line of `real.csv`, from 1.
+    pub line: usize,
+    /// `owner/name` on GitHub.
+    pub repository: String,
+    /// Path in the repository.
+    pub path: String,
+    /// Of the capture file.
+    pub sha256: String,
+    /// Sender and receiver, `address:port`.
+    pub ends: (String, String),
+    /// Causes that are right, the likeliest first.
+    pub causes: Vec<String>,
+    /// The reason, in a sentence.
+    pub why: String,
+    /// `high`, `middle` or `low`.
+    pub confidence: String,
+    /// `build` or `judge`.
+    pub half: String,
+}
+
+/// The fields of a line of CSV; a field in quotes may hold commas, and a quote twice for one.
+fn fields(line: &str) -> Option<Vec<String>> {
+    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => all.push(std::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    all.push(field);
+    (!quoted).then_some(all)
+}
+
+/// The half that a capture belongs to, by the parity of its hash's first digit.
+fn half(sha256: &str) -> Option<&'static str> {
+    let digit = sha256.chars().next()?.to_digit(16)?;
+    Some(if digit % 2 == 0 { "build" } else { "judge" })
+}
+
+/// Reads `real.csv`.
+///
+/// # Errors
+/// A line that is not one, by its number.
+pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
+    let mut lines = text.lines().enumerate();
+    match lines.next() {
+        Some((_, COLUMNS)) => {}
+        _ => return Err(format!("{name}:1: the columns are {COLUMNS}")),
+    }
+    let label = |(at, line): (usize, &str)| {
+        let at = at + 1;
+        let fields = fields(line).ok_or(format!("{name}:{at}: a quote is not closed"))?;
+        let count = fields.len();
+        let [repository, _, path, sha256, from, to, cause, why, confidence, half_told]: [String; 10] =
+            fields.try_into().map_err(|_| format!("{name}:{at}: {count} fields, wanted 10"))?;
+        if sha256.len() != 64 || half(&sha256) != Some(half_told.as_str()) {
+            return Err(format!("{name}:{at}: half {half_told} does not belong to sha256 {sha256}"));
+        }
+        if !["high", "middle", "low"].contains(&confidence.as_str()) {
+            return Err(format!("{name}:{at}: confidence {confidence}, wanted high, middle or low"));
+        }
+        let causes = cause.split('|').map(str::to_string).collect();
+        let (ends, half) = ((from, to), half_told);
+        Ok(Label { line: at, repository, path, sha256, ends, causes, why, confidence, half })
+    };
+    lines.map(label).collect()
+}
+
+/// A labelled flow, and what is said of it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The label.
+    pub label: Label,
+    /// Main cause said; `missing` where the flow is not in the diagnosis.
+    pub said: String,
+    /// How sure it said it was.
+    pub confidence: f64,
+    /// The greatest causes with their shares, as text.
+    pub shares: String,
+    /// What is named of policer, shaper and outage, as main cause or as a part.
+    pub named: Vec<&'static str>,
+}
+
+impl Row {
+    /// Whether the main cause is one of the label's; a setup that failed is right when no cause is told.
+    pub fn is_right(&self) -> bool {
+        self.label.causes.contains(&self.said) || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
+    }
+
+    /// The label as one word.
+    fn class(&self) -> &str {
+        &self.label.causes[0]
+    }
+
+    fn accepts(&self, cause: &str) -> bool {
+        self.label.causes.iter().any(|c| c == cause)
+    }
+}
+
+fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
+    let same = |f: &&FlowDiagnosis| f.from == label.ends.0 && f.to == label.ends.1;
+    let Some(flow) = diagnosis.flows.iter().find(same) else {
+        let said = MISSING.to_string();
+        return Row { label: label.clone(), said, confidence: 0.0, shares: String::new(), named: Vec::new() };
+    };
+    let part = |name: &str| flow.causes.iter().any(|c| c.cause.name() == name && c.share >= NAMED_SHARE);
+    let limiter = flow.limiter.and_then(|i| diagnosis.limiters.get(i)).map(|l| l.kind);
+    let mut named = Vec::new();
+    if part("policed") || limiter == Some(LimiterKind::Policer) {
+        named.push("policed");
+    }
+    if part("shaped") || limiter == Some(LimiterKind::Shaper) {
+        named.push("shaped");
+    }
+    if part("outage") {
+        named.push("outage");
+    }
+    let shares = flow.causes.iter().take(3).map(|c| format!("{} {:.0} %", c.cause.name(), c.share * 100.0));
+    let shares = shares.collect::<Vec<_>>().join(", ");
+    let said = flow.cause.name().to_string();
+    Row { label: label.clone(), said, confidence: flow.confidence, shares, named }
+}
+
+/// The files below a folder, by hash.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
+    let list = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for entry in list {
+        let path = entry.map_err(|e| format!("{}: {e}", folder.display()))?.path();
+        if path.is_dir() { files(&path, found)? } else { found.push(path) }
+    }
+    found.sort();
+    Ok(())
+}
+
+fn sha256(file: &Path) -> Result<String, String> {
+    let out =
+        Command::new("sha256sum").arg("--").arg(file).output().map_err(|e| format!("sha256sum: {e}"))?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    // A name with a line break in it is escaped, and a stroke before the hash says so.
+    match text.trim_start_matches('\\').get(..64) {
+        Some(hash) if out.status.success() => Ok(hash.to_string()),
+        _ => Err(format!("{}: {}", file.display(), String::from_utf8_lossy(&out.stderr).trim_end())),
+    }
+}
+
+/// Diagnoses the captures below `folder` that `labels` names, in the order of the labels; the second part counts the
+/// captures that are not there.
+///
+/// # Errors
+/// A file cannot be read or diagnosed.
+pub fn read(folder: &Path, labels: &[Label], judge: &Judge) -> Result<(Vec<Row>, usize), String> {
+    let mut captures = BTreeMap::<&str, Vec<&Label>>::new();
+    labels.iter().for_each(|l| captures.entry(&l.sha256).or_default().push(l));
+    let mut found = Vec::new();
+    files(folder, &mut found)?;
+    let mut rows = Vec::new();
+    for file in found {
+        let Some(labels) = captures.remove(sha256(&file)?.as_str()) else { continue };
+        let diagnosis = judge.diagnose(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        rows.extend(labels.into_iter().map(|label| row(label, &diagnosis)));
+    }
+    rows.sort_by_key(|r| r.label.line);
+    Ok((rows, captures.len()))
+}
+
+fn sure<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+    rows.iter().copied().filter(|r| r.label.confidence == "high").collect()
+}
+
+fn right(rows: &[&Row]) -> String {
+    Tally::count(rows.iter(), |r| r.is_right()).percent()
+}
+
+/// Right of all and of the sure ones, by class, false limiters and outages, and what is taken for what.
+pub fn tables(rows: &[Row]) -> String {
+    let all: Vec<&Row> = rows.iter().collect();
+    let mut out =
+        String::from("| labels | flows | main cause right | labelled high |\n|---|---:|---:|---:|\n");
+    let mut line = |name: &str, rows: &[&Row]| {
+        let _ = writeln!(out, "| {name} | {} | {} | {} |", rows.len(), right(rows), right(&sure(rows)));
+    };
+    line("all", &all);
+    let with_data: Vec<&Row> = all.iter().copied().filter(|r| r.class() != SETUP_FAILED).collect();
+    line("with data", &with_data);
+    let limited: Vec<&Row> = with_data.iter().copied().filter(|r| r.class() != "application").collect();
+    line("with data, not the application first", &limited);
+    let mut classes = BTreeMap::<&str, Vec<&Row>>::new();
+    rows.iter().for_each(|r| classes.entry(r.class()).or_default().push(r));
+    classes.iter().for_each(|(class, rows)| line(class, rows));
+    out += "\n| said, but not in the label | as main cause | as a tenth of the time or more, or as limiter |\n|---|---:|---:|\n";
+    for cause in ["policed", "shaped", "outage"] {
+        let main = rows.iter().filter(|r| r.said == cause && !r.accepts(cause)).count();
+        let named = rows.iter().filter(|r| r.named.contains(&cause) && !r.accepts(cause)).count();
+        let _ = writeln!(out, "| {cause} | {main} | {named} |");
+    }
+    out += "\n| how sure it says it is | flows with data | main cause right |\n|---|---:|---:|\n";
+    for (from, to) in SURE {
+        let some = |r: &&&Row| (from..to).contains(&r.confidence);
+        let some: Vec<&Row> = with_data.iter().filter(some).copied().collect();
+        let _ = writeln!(out, "| from {:.0} % | {} | {} |", from * 100.0, some.len(), right(&some));
+    }
+    out + "\n" + &confusion(rows)
+}
+
+fn confusion(rows: &[Row]) -> String {
+    let mut counts = BTreeMap::<(&str, &str), usize>::new();
+    for r in rows {
+        let class = if r.is_right() { r.said.as_str() } else { r.class() };
+        *counts.entry((class, &r.said)).or_default() += 1;
+    }
+    let mut said: Vec<&str> = counts.keys().map(|k| k.1).collect();
+    let mut truth: Vec<&str> = counts.keys().map(|k| k.0).collect();
+    for names in [&mut said, &mut truth] {
+        names.sort_unstable();
+        names.dedup();
+    }
+    let mut out = format!("| label \\ said | {} |\n|---|{}\n", said.join(" | "), "---:|".repeat(said.len()));
+    for class in truth {
+        let cell = |s: &&str| counts.get(&(class, s)).map_or(String::new(), ToString::to_string);
+        let cells: Vec<String> = said.iter().map(cell).collect();
+        let _ = writeln!(out, "| {class} | {} |", cells.join(" | "));
+    }
+    out
+}
+
+/// A flow in a line: for the half that may be looked at.
+pub fn case(r: &Row) -> String {
+    let verdict = if r.is_right() { "right" } else { "WRONG" };
+    format!(
+        "{verdict} line {} {} {} {} > {}\n      label {} ({}): {}\n      said {} ({:.2}): {}{}",
+        r.label.line,
+        r.label.repository,
+        r.label.path,
+        r.label.ends.0,
+        r.label.ends.1,
+        r.label.causes.join("|"),
+        r.label.confidence,
+        r.label.why,
+        r.said,
+        r.confidence,
+        r.shares,
+        if r.named.is_empty() { String::new() } else { format!("; named: {}", r.named.join(", ")) }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "0fd089aa00000000000000000000000000000000000000000000000000000000";
+
+    #[test]
+    fn a_line_with_quotes_is_a_label() {
+        let text = format!(
+            "{COLUMNS}\no/n,c,a b.pcap,{HASH},1.2.3.4:5,6.7.8.9:10,a|b,\"one, \"\"two\"\"\",high,build\n"
+        );
+        let labels = labels("real.csv", &text).unwrap();
+        assert_eq!(labels[0].why, "one, \"two\"");
+        assert_eq!(labels[0].causes, ["a", "b"]);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let error = |line: &str| labels("real.csv", &format!("{COLUMNS}\n{line}\n")).unwrap_err();
+        assert_eq!(error("a,b"), "real.csv:2: 2 fields, wanted 10");
+        assert_eq!(error("\"a"), "real.csv:2: a quote is not closed");
+        let other_half = format!("o/n,c,p,{HASH},f,t,a,w,high,judge");
+        assert!(error(&other_half).starts_with("real.csv:2: half judge"));
+        assert!(labels("real.csv", "x").unwrap_err().starts_with("real.csv:1:"));
+    }
+
+    /// Every cause in the table is the registry's, or one of the three that a label may have beside.
+    #[test]
+    fn the_table_names_causes_that_there_are() {
+        let labels = labels("real.csv", include_str!("../real.csv")).unwrap();
+        assert!(labels.len() >= 150);
+        for label in labels {
+            for cause in label.causes {
+                let known = result::Cause::ALL.iter().any(|c| c.name() == cause);
+                assert!(known || cause == "receiver-stalled" || cause == SETUP_FAILED, "{cause}");
+            }
+        }
+    }
+}
