@@ -8,9 +8,9 @@ use crate::{Case, Vantage};
 use result::Cause;
 use units::Stream;
 
-struct Maker(Stream);
+struct WorldDraw(Stream);
 
-impl Maker {
+impl WorldDraw {
     /// Log-uniform.
     fn scale(&mut self, least: f64, most: f64) -> f64 {
         least * (most / least).powf(self.0.unit())
@@ -28,7 +28,7 @@ struct World {
     flow: String,
 }
 
-fn unread(m: &mut Maker, rate: f64) -> World {
+fn unread(m: &mut WorldDraw, rate: f64) -> World {
     let seconds = 15.0;
     let slow = rate * m.scale(0.02, 0.4);
     let mut behind = format!("{{ kind = \"link\", rate = \"{slow:.0}bit/s\" }}");
@@ -57,7 +57,7 @@ fn unread(m: &mut Maker, rate: f64) -> World {
     }
 }
 
-fn messages(m: &mut Maker, rate: f64) -> World {
+fn messages(m: &mut WorldDraw, rate: f64) -> World {
     let app = match m.0.chance(0.5) {
         // Every 10 ms less than a segment.
         true => format!(
@@ -83,7 +83,7 @@ fn messages(m: &mut Maker, rate: f64) -> World {
 
 /// Case `number` of the set that belongs to `master`.
 pub fn case(master: u64, number: u64) -> Case {
-    let mut m = Maker(Stream::new(master, &format!("world {number}")));
+    let mut m = WorldDraw(Stream::new(master, &format!("world {number}")));
     let (rate, rtt) = (m.scale(2e6, 2e8), m.scale(0.002, 0.2));
     let world = if m.0.chance(0.6) { unread(&mut m, rate) } else { messages(&mut m, rate) };
     let stamps = if m.0.chance(0.3) { ", timestamps = false" } else { "" };

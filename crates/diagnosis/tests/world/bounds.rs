@@ -3,6 +3,9 @@
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;
 
+/// When an ACK passes, what it acknowledges, and what it sacks.
+type AckOf = (u64, u32, Option<(u32, u32)>);
+
 /// A handshake of 137 ms, and 1.8 s of others' packets in the queue from then on; now and then one is lost.
 #[test]
 fn a_queue_that_always_stands_is_no_random_loss() {
@@ -91,7 +94,7 @@ fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
     }
     events.sort_unstable();
     let mut repaired: Vec<(u32, u64)> = Vec::new();
-    let mut acks: Vec<(u64, u32, Option<(u32, u32)>)> = Vec::new();
+    let mut acks: Vec<AckOf> = Vec::new();
     let mut sent = 1u32;
     for (at, what, x) in events {
         if what == 0 {

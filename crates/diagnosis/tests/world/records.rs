@@ -21,7 +21,7 @@ fn a_packet_that_a_mirror_shows_twice_is_no_retransmission() {
             .enumerate()
             .map(|(i, p)| {
                 let mut p = *p;
-                p.time = p.time + Span::from_micros(5_000 + (i as u64 * 7919) % 14_000);
+                p.time += Span::from_micros(5_000 + (i as u64 * 7919) % 14_000);
                 p.ttl -= hops;
                 p
             })
@@ -72,7 +72,7 @@ fn a_segment_as_large_as_the_syns_allow_is_one() {
 fn a_clock_that_jumps_ahead_makes_no_pause() {
     for jump in [1_700_000_000, 60] {
         let mut t = bulk();
-        t.packets.iter_mut().skip(700).for_each(|p| p.time = p.time + Span::from_secs(jump));
+        t.packets.iter_mut().skip(700).for_each(|p| p.time += Span::from_secs(jump));
         let d = t.said();
         let f = t.client();
         assert!(f.duration_s < 3.0, "{}", f.duration_s);
