@@ -46,7 +46,7 @@ export interface CaptureFlow {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`, `duplicate-records` (counted once) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
@@ -82,6 +82,8 @@ export interface CaptureInfo {
   forgotten_flows?: number;
   /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
   format: string;
+  /** Times that the capture's clock was set ahead, as the senders' own clocks tell, or a silence longer than any connection outlives. What it jumped over does not count. */
+  forward_jumps?: number;
   /** Later fragments of IP packets, without TCP header. */
   fragments: number;
   /** Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`. */
@@ -90,6 +92,8 @@ export interface CaptureInfo {
   missed_bytes: number;
   /** The most by which one is, seconds. */
   most_backward_s?: number;
+  /** The longest jump, seconds. */
+  most_forward_s?: number;
   /** Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …). */
   other?: Counted[];
   /** Records read. */
@@ -136,7 +140,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -387,7 +391,7 @@ export interface FlowDiagnosis {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`, `duplicate-records` (counted once) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
   notes?: string[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
@@ -615,6 +619,8 @@ export interface Measures {
   rto: number;
   /** RTT of data, end to end. */
   rtt_ms: RttSummary;
+  /** Seconds in which nothing passed either way although data was outstanding. */
+  silence_s: number;
   /** Needless. */
   spurious: number;
   /** Seconds waiting for timeouts. */
@@ -627,6 +633,8 @@ export interface Measures {
   too_big: number;
   /** Of these packets those of which some fragments never came. */
   torn_packets: number;
+  /** Both ends offered window scaling; absent where no SYN was seen. */
+  window_scaling?: boolean;
   /** Times the window closed. */
   zero_windows: number;
 }

@@ -5,6 +5,7 @@
 //! 2. Each flow's time is cut into round trips, each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
+mod bounds;
 mod cc;
 mod evidence;
 mod file;
@@ -19,10 +20,10 @@ use evidence::FlowFacts;
 pub use file::capture_info;
 use outages::AckSilence;
 use result::Diagnosis;
-use result::cause::Certainty;
+use result::cause::{Certainty, RoundPart};
 use result::diagnosis::{
     CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
-    LimiterKind, Vantage,
+    LimiterKind, Measures, Vantage,
 };
 use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ const FULL_SHARE_REFILLED: f64 = 0.85;
 /// A link belongs to all flows of a group if they fill it for the first share of the time together, and the flow whose
 /// delays show it for less than the second share of that alone.
 const SHARED_LINK: (f64, f64) = (0.3, 0.5);
+
+/// Of a conversation of which one half is not there, a verdict is half as sure.
+const HALF_SEEN: f64 = 0.5;
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
@@ -201,7 +205,9 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
     }
     let way = |numbers: Vec<usize>| {
         let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
-        let base = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
+        let least = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
+        let empty = tracks.iter().filter_map(|t| handshake_base(t)).min_by(f64::total_cmp);
+        let base = least.into_iter().chain(empty.filter(|_| least.is_some())).min_by(f64::total_cmp);
         HostTraffic {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
             base,
@@ -210,6 +216,17 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
         }
     };
     of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
+}
+
+/// The RTT of a full packet on the path as the handshake found it, seconds: its packets are small, so what a full one takes on
+/// the slowest link is added, as far as the rate at which it was acknowledged tells. Data may never see the path empty.
+fn handshake_base(t: &Track) -> Option<f64> {
+    let rtt = t.handshake.rtt?.as_secs_f64();
+    let carried =
+        t.bins.windows(2).map(|b| f64::from(b[0].acked) + f64::from(b[1].acked)).fold(0.0, f64::max);
+    let rate = carried / (2.0 * t.bin.as_secs_f64()).max(rtt);
+    let full = f64::from(t.mss.unwrap_or(0) + t.header);
+    (rate > 0.0).then(|| rtt + full / rate)
 }
 
 /// ACKs that pass with a group's data, where they are more than a trifle beside it.
@@ -407,16 +424,22 @@ fn number(t: &Track) -> u32 {
 
 fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
+    let members: Vec<&Track> = members.collect();
+    // A queue is no shorter than nearly all of the delay that packets had, where it was the queue that delayed them.
+    let seen = members.iter().filter_map(|t| Some((t.rtt.quantile(0.95)? - t.rtt.min()?).as_secs_f64()));
+    let seen = seen.fold(0.0, f64::max);
+    let delay = if found.delay_fit.is_some() { found.delay.max(seen) } else { found.delay };
+    let queue = if delay > found.delay { found.rate * delay } else { found.queue };
     Limiter {
         kind: found.kind,
         rate_mbps: found.rate * 8e-6,
         burst_bytes: found.burst,
-        queue_bytes: queued.then_some(found.queue),
-        queue_ms: queued.then_some(found.delay * 1e3),
+        queue_bytes: queued.then_some(queue),
+        queue_ms: queued.then_some(delay * 1e3),
         before_capture: !found.behind,
         lost_share: found.lost,
         confidence: found.confidence,
-        flows: members.map(number).collect(),
+        flows: members.iter().map(|t| number(t)).collect(),
     }
 }
 
@@ -447,7 +470,6 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
-    let measures = measures::measures(t, &rounds);
     // Nothing is before the capture where that is the sender.
     let limiter = through.as_ref().map(|l| l.found);
     let limiter =
@@ -484,9 +506,13 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
         both_ways: beside.both_ways,
         send_buffer_full: is_send_buffer_full(t, &rounds),
+        unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
     };
-    let splits = evidence::split(&rounds, &facts);
+    let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
+    let splits = bounds::consistent_split(&rounds, &facts, median);
     let causes = shares(&splits);
+    let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
+    let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     FlowDiagnosis {
         id: number(t),
@@ -497,7 +523,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         duration_s: rounds.iter().map(|r| r.width).sum(),
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: confidence(&causes, limiter),
+        confidence: confidence(&causes, limiter) * if measures::is_one_way(t) { HALF_SEEN } else { 1.0 },
         timeline: ribbon(&rounds, &splits, start),
         causes,
         remedies: Vec::new(),

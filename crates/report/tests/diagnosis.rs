@@ -54,6 +54,8 @@ fn flow(connection: u32, cause: Cause, mbps: f64) -> FlowDiagnosis {
             bdp_bytes: (2.0 * mbps * 30.0 * 125.0) as u64,
             max_inflight_bytes: 180_000,
             acks: packets / 2,
+            silence_s: if cause == Cause::Outage { 27.3 } else { 0.0 },
+            window_scaling: Some(cause != Cause::ReceiveWindow),
             max_window_bytes: Some(3_145_728),
             ..Measures::default()
         },
@@ -296,7 +298,7 @@ fn the_page_holds_the_same_sentences_in_both_languages() {
     assert_eq!(data["format"], "longfat-diagnosis/1");
     assert!(data["told"]["en"][0]["text"].as_str().unwrap().contains("was policed for 91 % of its time"));
     assert!(data["told"]["zh"][0]["text"].as_str().unwrap().contains("91 %"));
-    assert_eq!(data["flows"][0]["ribbon"], serde_json::json!({"at": [0.0, 1.8, 30.0], "cause": [3, 7, 7]}));
+    assert_eq!(data["flows"][0]["ribbon"], serde_json::json!({"at": [0.0, 1.8, 30.0], "cause": [4, 8, 8]}));
     assert!(data["flows"][0].get("timeline").is_none() && data["flows"][0]["packets"].is_null());
     assert_eq!(data["flows"][0]["measures"]["goodput_mbps"], 4.2);
 }

@@ -9,7 +9,7 @@ mod entry;
 mod evidence;
 mod remedies;
 
-pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty};
+pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty};
 pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
 
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,7 @@ mod unknown;
 causes! {
     Application application "application" "The sending application had nothing to send.",
     ReceiveWindow receive_window "receive-window" "The receiver's window was full.",
+    ReceiverStalled receiver_stalled "receiver-stalled" "The receiver did not read: its window stayed shut, or by more than half full of what it had not read.",
     SendBuffer send_buffer "send-buffer" "The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.",
     SlowStart slow_start "slow-start" "The congestion window was still growing exponentially.",
     RandomLoss random_loss "random-loss" "Congestion control after losses that no queue and no limiter explain.",
@@ -95,7 +96,13 @@ causes! {
 impl Cause {
     /// The cause of a part of a round trip: the first of those that claim it, [`Cause::Unknown`] where none does.
     pub fn of_part(part: RoundPart, evidence: &RoundEvidence) -> Cause {
-        let claims = Cause::ALL.into_iter().filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
+        Cause::of_part_but(part, evidence, &[])
+    }
+
+    /// The same without those that were `refuted`.
+    pub fn of_part_but(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
+        let may = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
+        let claims = may.filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
         claims.min_by_key(|(order, _)| *order).map_or(Cause::Unknown, |(_, cause)| cause)
     }
 }

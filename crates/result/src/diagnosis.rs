@@ -71,6 +71,13 @@ pub struct CaptureInfo {
     /// The most by which one is, seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_backward_s: Option<f64>,
+    /// Times that the capture's clock was set ahead, as the senders' own clocks tell, or a silence longer than any connection
+    /// outlives. What it jumped over does not count.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub forward_jumps: u64,
+    /// The longest jump, seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_forward_s: Option<f64>,
     /// Where and why reading ended early; all before it was read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub damage: Option<Damage>,
@@ -243,8 +250,9 @@ pub struct FlowDiagnosis {
     /// What was measured.
     pub measures: Measures,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
-    /// `window-scale-unknown`, `capture-missed-packets`, `one-way` (only one direction captured), `no-sack`,
-    /// `duplicate-records` (counted once) ….
+    /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
+    /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
+    /// capture is not in it), `no-sack`, `duplicate-records` (counted once) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }
@@ -290,6 +298,9 @@ pub struct Measures {
     /// Greatest receive window seen, bytes; absent where its scale is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_window_bytes: Option<u64>,
+    /// Both ends offered window scaling; absent where no SYN was seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window_scaling: Option<bool>,
     /// Retransmitted packets.
     pub retransmitted_packets: u64,
     /// Of them in fast recovery.
@@ -318,6 +329,9 @@ pub struct Measures {
     pub zero_windows: u64,
     /// Seconds with nothing outstanding.
     pub idle_s: f64,
+    /// Seconds in which nothing passed either way although data was outstanding.
+    #[serde(default)]
+    pub silence_s: f64,
     /// Seconds waiting for timeouts.
     pub timeout_s: f64,
     /// Bytes of the largest burst back to back.

@@ -122,6 +122,11 @@ impl Bins {
         (self.from, self.to) = (Time::ZERO, Time::ZERO);
     }
 
+    /// The windows were not what they seemed.
+    pub fn forget_windows(&mut self) {
+        self.list.iter_mut().for_each(Bin::forget_window);
+    }
+
     /// Gives back what its list has in reserve.
     pub fn rest(&mut self) {
         self.list.shrink_to_fit();

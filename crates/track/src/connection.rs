@@ -1,17 +1,13 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
-use crate::direction::{AgreedMss, Direction, TrackLimits};
+use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
+use crate::doubles::{DoubleTable, IdUse};
 use crate::sequence::unwrap;
 use crate::timestamp_clock::TimestampClock;
 use crate::{Bin, Handshake, PackedSpan, PacketKind, PacketRow, Track};
 use capture::{Endpoint, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
-/// Packets looked at for one that stands in the capture twice.
-const RECENT: usize = 4;
-/// A record is another's double within this; without IP identification within less.
-const DOUBLE_WITHIN: Span = Span::from_millis(2);
-const DOUBLE_WITHOUT_ID: Span = Span::from_micros(200);
 /// A SYN of the end that has sent nothing else answers the other's within this (simultaneous open).
 const OPENS_WITHIN: Span = Span::from_secs(3);
 /// Packets may be missing at the capture's very beginning; a jump of more is another stream.
@@ -22,13 +18,12 @@ const TIMESTAMP_OPTION: u32 = 12;
 /// What one end sent, payload apart.
 #[derive(Clone, Debug, Default)]
 struct EndpointState {
-    /// Sequence number of its SYN, and when it passed last.
+    /// Sequence number of its SYN, and when it passed first.
     syn: Option<(u32, Time)>,
-    /// How often.
+    /// How often it passed.
     syns: u32,
     mss: Option<u16>,
-    /// Announced in its SYN; `Some(0)` without the option, `None` where no (whole) SYN was seen.
-    wscale: Option<u8>,
+    wscale: ScaleOffer,
     sack: bool,
     timestamps: bool,
     ecn: bool,
@@ -39,10 +34,20 @@ struct EndpointState {
     acked: bool,
     fin: bool,
     fragments: FragmentCounts,
-    /// Its last packets: what tells them apart, and when they passed.
-    recent: [(u64, Time); RECENT],
-    next: u8,
+    ids: IdUse,
     clock: TimestampClock,
+}
+
+/// What a SYN says of window scaling (RFC 7323 section 2.2). A shift of 0 is an offer: the other end's windows are shifted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum ScaleOffer {
+    /// No (whole) SYN was seen.
+    #[default]
+    Unknown,
+    /// None.
+    Without,
+    /// Its windows are shifted by so much if the other end offers scaling too.
+    Shift(u8),
 }
 
 /// Packets that came in fragments.
@@ -151,10 +156,10 @@ impl TrackedConnection {
         side: usize,
         p: &TcpPacket,
         now: Time,
-        limits: TrackLimits,
+        (limits, doubles): (TrackLimits, &mut DoubleTable),
         wanted: bool,
     ) -> Option<PacketRow> {
-        if self.is_double(side, p, now) {
+        if doubles.is_double(p, now, &mut self.halves[side].ids) {
             self.duplicates += 1;
             return None;
         }
@@ -171,20 +176,23 @@ impl TrackedConnection {
         } else if !self.halves[side].acked {
             self.first_ack(side, p, now);
         }
-        let out = |d: &Option<Box<Direction>>| d.as_ref().is_some_and(|d| d.outstanding());
+        let out = |d: &Option<Box<Direction>>| d.as_ref().map_or(0, |d| d.bytes_out());
         let was_out = [out(&self.data[0]), out(&self.data[1])];
         let mut row = wanted.then(PacketRow::default);
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
-        let (timer, segments) = self.payload(side, p, now, last, delay, limits, row.as_mut());
+        let sent = self.payload(side, p, now, last, delay, limits, row.as_mut());
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
-            if was_out[i] {
-                d.watch_silence(last, now, timer && i == side);
+            if was_out[i] > 0 {
+                let (timer, repairs) =
+                    sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
+                d.watch_silence(last, now, timer, repairs || i != side && d.was_held(p, was_out[i]));
             }
             d.watch_window(now);
         }
+        let segments = sent.map_or(1, |s| s.segments);
         let headers = segments.saturating_mul(p.header as u32);
         let half = &mut self.halves[side];
         half.packets += segments as u64;
@@ -213,6 +221,16 @@ impl TrackedConnection {
         }
     }
 
+    /// Whether the packet's sender says by its timestamps that less time has passed since its last packet than until `now`: a
+    /// tick takes a second at most (RFC 7323 section 5.4).
+    pub fn tells_of_less(&self, side: usize, p: &TcpPacket, now: Time) -> bool {
+        let before = self.halves[side].clock.last();
+        p.options.timestamps.zip(before).is_some_and(|((value, _), (time, last))| {
+            let ticks = value.wrapping_sub(last);
+            (ticks as i32) >= 0 && now.since(time) > Span::from_secs(1 + u64::from(ticks))
+        })
+    }
+
     /// The packet acknowledges data from end `of`.
     #[inline]
     fn acknowledge(
@@ -237,8 +255,7 @@ impl TrackedConnection {
         }
     }
 
-    /// What the packet brings of its own direction. Returns whether a timer of the sender let it out, and how many
-    /// segments it is on the wire.
+    /// What the packet brings of its own direction. Returns what its data was.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the packet, and what was found out about it")]
     fn payload(
@@ -250,11 +267,11 @@ impl TrackedConnection {
         delay: PackedSpan,
         limits: TrackLimits,
         row: Option<&mut PacketRow>,
-    ) -> (bool, u32) {
-        let (mut timer, mut segments) = (false, 1);
+    ) -> Option<SentData> {
+        let mut sent = None;
         if p.len > 0 && !p.flags.has(TcpFlags::RST) {
             if self.data[side].is_none() {
-                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), limits);
+                self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), p, limits);
             }
             if let Some(d) = &mut self.data[side] {
                 d.delay = delay;
@@ -262,14 +279,14 @@ impl TrackedConnection {
                     if let Some(row) = row {
                         (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                     }
-                    (timer, segments) = (seen.timer.is_some(), seen.segments);
+                    sent = Some(seen);
                     if let Some(back) = &mut self.data[1 - side] {
                         back.hear(seen.kind, now);
                     }
                 }
             }
         } else if let Some(d) = &mut self.data[side] {
-            d.note_empty(p);
+            d.note_empty(p, now);
             if let Some(row) = row {
                 row.seq = unwrap(d.stream.nxt, p.seq).saturating_sub(d.stream.start);
                 row.inflight = d.inflight(now);
@@ -281,38 +298,7 @@ impl TrackedConnection {
             let end = unwrap(d.stream.nxt, p.seq) + p.len as u64;
             d.stream.fin = (end >= d.stream.nxt).then_some(end).or(d.stream.fin);
         }
-        (timer, segments)
-    }
-
-    /// Whether the record stood in the capture a moment before: a bridge, or the `any` device.
-    #[inline]
-    fn is_double(&mut self, side: usize, p: &TcpPacket, now: Time) -> bool {
-        let half = &mut self.halves[side];
-        let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
-        let mut sign = (p.seq as u64) << 32 | p.ack as u64;
-        let mix = |sign: u64, n: u64| (sign ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        sign = mix(sign, (p.id as u64) << 48 | (p.flags.0 as u64) << 40 | p.len as u64);
-        sign = mix(sign, (tsval as u64) << 32 | tsecr as u64);
-        sign ^= p.window as u64;
-        for &(from, to) in p.options.sack_blocks() {
-            sign = mix(sign, (from as u64) << 32 | to as u64);
-        }
-        let without_id = p.id == 0;
-        // Two ACKs of the same may be two duplicate ACKs, and nothing tells them apart.
-        let alike = without_id && p.len == 0;
-        let within = if without_id { DOUBLE_WITHOUT_ID } else { DOUBLE_WITHIN };
-        let since = now - within;
-        if !alike && half.recent.iter().any(|&(s, time)| s == sign && time > since) {
-            return true;
-        }
-        // In a burst the double may stand far behind.
-        let sent = self.data[side].as_ref();
-        if p.len > 0 && !without_id && sent.is_some_and(|d| d.was_sent(p, since)) {
-            return true;
-        }
-        half.recent[half.next as usize] = (sign, now);
-        half.next = (half.next + 1) % RECENT as u8;
-        false
+        sent
     }
 
     /// SYN, FIN, RST.
@@ -325,23 +311,26 @@ impl TrackedConnection {
             return;
         }
         let half = &mut self.halves[side];
-        half.syn = Some((p.seq, now));
         half.syns += 1;
+        // One that is sent again says nothing new.
+        if half.syn.is_some_and(|(isn, _)| isn == p.seq) {
+            return;
+        }
+        half.syn = Some((p.seq, now));
         half.mss = p.options.mss;
         half.sack = p.options.sack_ok;
         half.timestamps = p.options.timestamps.is_some();
         half.ecn = p.flags.has(TcpFlags::ECE);
         half.wscale = match p.options.wscale {
-            Some(scale) => Some(scale.min(14)), // RFC 7323 section 2.3
-            None if p.options.cut => None,
-            None => Some(0),
+            Some(scale) => ScaleOffer::Shift(scale.min(14)), // RFC 7323 section 2.3
+            None if p.options.cut => ScaleOffer::Unknown,
+            None => ScaleOffer::Without,
         };
         if p.flags.has(TcpFlags::ACK) {
             self.opener = 1 - side;
-            // The SYN that it answers, and the path to the end that answered.
-            if let Some(sent) = self.halves[1 - side].only_syn() {
-                self.handshake_rtts[side] = Some(now.since(sent));
-            }
+            // The SYN that it answers, and the path to the end that answered; which of several it answers is not known (Karn's
+            // algorithm, RFC 6298 section 3).
+            self.handshake_rtts[side] = self.halves[1 - side].only_syn().map(|sent| now.since(sent));
         }
     }
 
@@ -371,33 +360,54 @@ impl TrackedConnection {
             down,
             mss: to.mss,
             wscale: self.scale(1 - side),
+            scaled: self.is_scaled(),
+            scale_refuted: false,
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             ecn: from.ecn && to.ecn,
         }
     }
 
-    /// The scale of the windows that `side` announces: none unless both ends offered it.
+    /// The scale of the windows that `side` announces: none unless both ends offered it. Who answers offers it only if it was
+    /// offered (RFC 7323 section 2.2), so where one SYN was not seen the other speaks for both.
     fn scale(&self, side: usize) -> Option<u8> {
-        let (own, other) = (self.halves[side].wscale, self.halves[1 - side].wscale);
-        own.filter(|_| other != Some(0) || own == Some(0)).or((other == Some(0)).then_some(0))
+        match (self.halves[side].wscale, self.halves[1 - side].wscale) {
+            (ScaleOffer::Without, _) | (_, ScaleOffer::Without) => Some(0),
+            (ScaleOffer::Shift(shift), _) => Some(shift),
+            (ScaleOffer::Unknown, _) => None,
+        }
     }
 
-    /// End `side` begins to send data, its first byte having the sequence number `seq`.
+    /// Whether both ends offered it, likewise.
+    fn is_scaled(&self) -> Option<bool> {
+        let offers = [self.halves[0].wscale, self.halves[1].wscale];
+        match offers {
+            _ if offers.contains(&ScaleOffer::Without) => Some(false),
+            [ScaleOffer::Unknown, ScaleOffer::Unknown] => None,
+            _ => Some(true),
+        }
+    }
+
+    /// End `side` begins to send data, its first byte having the sequence number `seq`, as `p` shows.
     #[cold]
-    fn begin(&mut self, side: usize, seq: u32, limits: TrackLimits) {
+    fn begin(&mut self, side: usize, seq: u32, p: &TcpPacket, limits: TrackLimits) {
         let first = match (self.halves[side].first_byte(), self.halves[side].first_acked) {
             (Some(first), _) => first,
             (None, Some(acked)) if seq.wrapping_sub(acked) < MISSED_AT_FIRST => acked,
             _ => seq,
         };
         let handshake = self.handshake(side);
-        let options = if handshake.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let offer = |m: u16| (m as u32).saturating_sub(options).max(1);
-        // A sender keeps to the other's offer, and as a rule to its own.
-        let mss = handshake.mss.map(offer).map(|most| {
-            let own = self.halves[side].mss.map_or(most, offer);
-            AgreedMss { likely: most.min(own), most }
+        // Once agreed on, timestamps are in every segment (RFC 7323 section 3.2), whichever SYN was not seen.
+        let stamped = handshake.timestamps || p.options.timestamps.is_some();
+        let options = if stamped { TIMESTAMP_OPTION } else { 0 };
+        // A sender keeps to the other's offer, and as a rule to its own; and counts options off (RFC 6691), as a rule.
+        let mss = handshake.mss.map(|offer| {
+            let own = self.halves[side].mss.unwrap_or(offer);
+            AgreedMss {
+                likely: u32::from(offer.min(own)).saturating_sub(options).max(1),
+                most: u32::from(offer).max(1),
+                options,
+            }
         });
         self.data[side] = Some(Box::new(Direction::new(first, self.first, handshake, mss, limits)));
     }
@@ -412,16 +422,14 @@ impl TrackedConnection {
         };
         // One byte more is a FIN.
         if (p.ack.wrapping_sub(first) as i32) > 1 {
-            self.begin(side, first, limits);
+            self.begin(side, first, p, limits);
         }
     }
 
     /// Reads from each of its cache lines.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        let half = |h: &EndpointState| {
-            h.packets ^ h.recent[0].0 ^ h.recent[RECENT - 1].1.as_nanos() ^ h.clock.fetch()
-        };
+        let half = |h: &EndpointState| h.packets ^ h.clock.fetch();
         half(&self.halves[0])
             ^ half(&self.halves[1])
             ^ self.last.as_nanos()

@@ -44,6 +44,8 @@ pub struct SentData {
     pub inflight: u32,
     /// A timer of the sender let it out.
     pub timer: Option<WaitReason>,
+    /// It was sent before, or something before it is missing.
+    pub repairs: bool,
 }
 
 /// One direction.
@@ -129,7 +131,7 @@ impl Direction {
             board: SentBoard::default(),
             retransmissions: Retransmissions::default(),
             acks: AckTrail::default(),
-            window: ReceiveWindow { scale: handshake.wscale, ..ReceiveWindow::default() },
+            window: ReceiveWindow::new(handshake.wscale),
             recovery: RecoveryState::default(),
             rtt,
             side,
@@ -156,7 +158,11 @@ impl Direction {
         }
         let end = seq + p.len as u64;
         if p.len == 1 && end == self.stream.una && self.stream.is_repeated_byte() {
-            self.counts.probes += 1;
+            self.ask_for_window(None, now);
+            return None;
+        }
+        if self.is_window_probe(seq, p.len, now) {
+            self.ask_for_window((seq == self.stream.nxt).then_some(end), now);
             return None;
         }
         let probes = seq >= self.stream.nxt && self.sizes.is_probe(p);
@@ -178,6 +184,8 @@ impl Direction {
             delay: self.delay,
             ..LogEntry::default()
         };
+        self.end_shut_window(now);
+        let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {
             self.new_data(p, seq, now, entry);
             self.app.sent_new(now, p.flags.has(TcpFlags::PSH));
@@ -186,6 +194,8 @@ impl Direction {
         } else {
             self.old_data(p, seq, now, gap, entry)
         };
+        let repairs = missing || !matches!(kind, PacketKind::Data | PacketKind::Reordered);
+        self.settle_silence(repairs, now);
         let prompt = timer.is_none() && kind != PacketKind::Reordered;
         if let Some((_, echo)) = p.options.timestamps
             && let Some(up) = self.side.echo(now, echo, gap, prompt)
@@ -203,20 +213,21 @@ impl Direction {
             self.give_up();
         }
         self.settle(now);
-        Some(SentData { kind, segments, seq: seq.saturating_sub(self.stream.start), inflight, timer })
+        let seq = seq.saturating_sub(self.stream.start);
+        Some(SentData { kind, segments, seq, inflight, timer, repairs })
     }
 
     /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4
     /// and 3.8.6.1: keep-alives and window probes repeat the byte before).
     #[inline]
-    pub fn note_empty(&mut self, p: &TcpPacket) {
+    pub fn note_empty(&mut self, p: &TcpPacket, now: Time) {
         let control = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
         let stream = &self.stream;
         if p.flags.0 & control == 0
             && stream.una > stream.start
             && unwrap(stream.nxt, p.seq).wrapping_add(1) == stream.una
         {
-            self.counts.probes += 1;
+            self.ask_for_window(None, now);
         }
     }
 
@@ -255,6 +266,11 @@ impl Direction {
         }
         let number = self.log.push(LogEntry { open: p.len, ..entry });
         self.extend(p, p.len, now, number);
+        if self.window.scale.is_some()
+            && let Some(edge) = self.side.last_ack(now).and_then(|ack| ack.window_end)
+        {
+            self.window.held_against(self.stream.nxt, edge.get());
+        }
         self.counts.unique_bytes += p.len as u64;
     }
 
@@ -336,6 +352,12 @@ impl Direction {
         }
     }
 
+    /// Bytes that were seen and are not acknowledged.
+    #[inline]
+    pub fn bytes_out(&self) -> u64 {
+        self.stream.nxt.saturating_sub(self.stream.una)
+    }
+
     /// Whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
@@ -388,17 +410,26 @@ impl Direction {
     pub fn finish(mut self, last: Time) -> DirectionEnd {
         self.bursts.end();
         self.end_full_window(last);
+        self.end_shut_window(Time::from_nanos(u64::MAX));
         if let Some(idle) = self.pauses.idle_from.filter(|idle| last > *idle) {
             self.bins.spread(idle, last, PauseKind::Idle);
         }
         self.explain_as_idle();
+        self.end_silence(false);
         self.lose_rest(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
         let too_big = self.too_big(last);
+        if self.window.refuted {
+            self.bins.forget_windows();
+            (self.handshake.wscale, self.handshake.scale_refuted) = (None, true);
+        }
         DirectionEnd {
             first_data: self.times.first,
-            last_data: self.times.first.and(self.times.last_sent.max(self.recovery.progress)),
+            last_data: self
+                .times
+                .first
+                .and(self.times.last_sent.max(self.recovery.progress).max(self.times.asked)),
             handshake: self.handshake,
             mss: self.sizes.mss,
             mss_before: self.sizes.watch.before,

@@ -3,6 +3,7 @@
 mod bins;
 mod connection;
 mod direction;
+mod doubles;
 mod histogram;
 mod log;
 mod packed;

@@ -29,6 +29,7 @@ const CLOSE: i64 = 10_000_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
+    last: Option<(Time, u32)>,
     /// Nanoseconds a tick, once that is known.
     tick_ns: Option<f64>,
     /// Least offset of this horizon and of the one before, ns.
@@ -46,8 +47,14 @@ impl TimestampClock {
         self.until as u64
     }
 
+    /// The last packet's time and TSval.
+    pub fn last(&self) -> Option<(Time, u32)> {
+        self.last
+    }
+
     /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known.
     pub fn delay(&mut self, at: Time, value: u32) -> PackedSpan {
+        self.last = Some((at, value));
         self.above_least(at, value).into()
     }
 

@@ -98,8 +98,13 @@ pub struct Handshake {
     pub down: Option<Span>,
     /// MSS the receiver announced.
     pub mss: Option<u16>,
-    /// The receiver's window scale; `None`: not seen, and windows were taken as they stand or inferred.
+    /// By how much the receiver's windows are to be shifted, 0 unless both ends offered it; `None`: not known.
     pub wscale: Option<u8>,
+    /// Both ends offered window scaling, be it by 0; `None`: not known.
+    pub scaled: Option<bool>,
+    /// The sender had more on its way than the windows allow if they are shifted by that, and it was acknowledged: so they
+    /// are not, and `wscale` is not known.
+    pub scale_refuted: bool,
     /// Both ends agreed on SACK.
     pub sack: bool,
     /// Both ends use timestamps.
@@ -201,6 +206,8 @@ pub enum PauseKind {
     AppLimited,
     /// The receive window had no room for another segment.
     WindowFull,
+    /// It had none although all was acknowledged, and the sender had more to send.
+    WindowShut,
     /// A silence that a retransmission timeout or a tail loss probe ended.
     Timeout,
     /// A silence of both directions with data outstanding, longer than four RTTs and 200 ms, that ended because the
@@ -249,6 +256,12 @@ impl Bin {
     #[inline]
     pub fn paused(&self, kind: PauseKind) -> Span {
         Span::from_micros(self.pauses[kind as usize].into())
+    }
+
+    /// The receive window is not known, and whether it was full.
+    pub(crate) fn forget_window(&mut self) {
+        self.window = PackedBytes::UNKNOWN;
+        self.pauses[PauseKind::WindowFull as usize] = 0;
     }
 
     /// So many microseconds more were a pause.

@@ -7,6 +7,7 @@
 use crate::bins::{Bins, MOST_BINS};
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
+use crate::doubles::DoubleTable;
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
@@ -19,6 +20,10 @@ const LINGER: Span = Span::from_secs(5);
 const REST: Span = Span::from_secs(1);
 /// Clocks that step back more than this were set anew.
 const STEP: Span = Span::from_secs(1);
+
+/// No connection that was silent for longer goes on with the timestamps that it had (RFC 7323 section 5.5): a capture that is
+/// silent as a whole for so long, was not; its clock was set.
+const LONGEST_SILENCE: Span = Span::from_secs(24 * 24 * 3600);
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
@@ -58,6 +63,7 @@ pub struct Tracker {
     table: ConnectionTable,
     closed: Vec<Track>,
     recorder: Option<Box<dyn PacketRecorder>>,
+    doubles: DoubleTable,
     connections: u64,
     duplicates: u64,
     missed: u64,
@@ -66,9 +72,14 @@ pub struct Tracker {
     now: Time,
     /// What is added to the records' times since the clock stepped back.
     shift: Span,
+    /// What is taken off, since it jumped ahead.
+    ahead: Span,
     /// How many times it was earlier than before, and the most by which.
     backward: u64,
     most_back: Span,
+    /// How many times it jumped ahead, and the most by which.
+    forward: u64,
+    most_forward: Span,
     /// When idle connections were closed last, and when silent ones gave back memory.
     swept: Time,
     rested: Time,
@@ -95,6 +106,10 @@ pub struct Totals {
     pub backward_times: u64,
     /// The most by which one was.
     pub most_backward: Span,
+    /// Times that the capture's clock jumped ahead; what it jumped over does not count.
+    pub forward_jumps: u64,
+    /// The longest jump.
+    pub most_forward: Span,
 }
 
 impl Tracker {
@@ -105,14 +120,18 @@ impl Tracker {
             table: ConnectionTable::new(),
             closed: Vec::new(),
             recorder: None,
+            doubles: DoubleTable::new(),
             connections: 0,
             duplicates: 0,
             missed: 0,
             forgotten: 0,
             now: Time::ZERO,
             shift: Span::ZERO,
+            ahead: Span::ZERO,
             backward: 0,
             most_back: Span::ZERO,
+            forward: 0,
+            most_forward: Span::ZERO,
             swept: Time::ZERO,
             rested: Time::ZERO,
             packets: 0,
@@ -179,6 +198,9 @@ impl Tracker {
     /// A packet. Those of a capture should come in the order of time.
     #[inline]
     pub fn packet(&mut self, p: &TcpPacket) {
+        if self.packets > 0 && (p.time + self.shift) - self.ahead > self.now + STEP {
+            self.watch_jump(p);
+        }
         let now = self.clock(p.time);
         self.packets += 1;
         if self.packets.is_multiple_of(4096) {
@@ -196,7 +218,7 @@ impl Tracker {
             None => self.open(key, side, p, now),
         };
         let Some(connection) = self.table.get(slot) else { return };
-        let row = connection.packet(side, p, now, self.limits, self.recorder.is_some());
+        let row = connection.packet(side, p, now, (self.limits, &mut self.doubles), self.recorder.is_some());
         let held = connection.bytes();
         self.held = self.held + held - std::mem::replace(&mut connection.held, held);
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
@@ -207,7 +229,7 @@ impl Tracker {
     /// Times never go back: a clock that was set back goes on from where it was.
     #[inline]
     fn clock(&mut self, time: Time) -> Time {
-        let mut now = time + self.shift;
+        let mut now = (time + self.shift) - self.ahead;
         if now < self.now {
             let back = self.now.since(now);
             self.backward += 1;
@@ -219,6 +241,21 @@ impl Tracker {
         }
         self.now = now.min(LATEST);
         self.now
+    }
+
+    /// The capture was silent. If it was so for longer than a connection may be, or the packet's sender tells by its own clock
+    /// that less time has passed, the capture's clock was set ahead, and time goes on from where it was.
+    #[cold]
+    fn watch_jump(&mut self, p: &TcpPacket) {
+        let jump = ((p.time + self.shift) - self.ahead).since(self.now);
+        let (key, side) = table::key(p.src, p.dst);
+        let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
+        let less = known.is_some_and(|c| c.tells_of_less(side, p, self.now + jump));
+        if less || jump > LONGEST_SILENCE {
+            self.ahead += jump;
+            self.forward += 1;
+            self.most_forward = self.most_forward.max(jump);
+        }
     }
 
     #[cold]
@@ -347,6 +384,8 @@ impl Tracker {
             forgotten_tracks: self.forgotten,
             backward_times: self.backward,
             most_backward: self.most_back,
+            forward_jumps: self.forward,
+            most_forward: self.most_forward,
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod truth;
 pub mod usc;
 pub mod watch;
 pub mod wire;
+pub mod world;
 
 pub use draw::{Case, Vantage};
 pub use play::{PcapSink, play};

@@ -30,6 +30,8 @@ pub struct Watched {
     pub kind: &'static str,
     /// From a to b.
     pub forward: bool,
+    /// Number of the host before its link, the one nearer to `a`.
+    pub link: usize,
     /// bit/s, if it has a constant one.
     pub rate: Option<f64>,
     /// Bucket, bytes.
@@ -62,6 +64,9 @@ pub struct Way {
     pub losses: Vec<(Time, usize)>,
     /// Samples of the sender.
     pub moments: Vec<Moment>,
+    /// The receiving application does not read at once; since when, and until when, it had left more unread than its window
+    /// had room for.
+    pub unread: Vec<(Time, bool)>,
 }
 
 /// What was seen.
@@ -75,7 +80,7 @@ pub struct Seen {
     firsts: Vec<Option<usize>>,
 }
 
-fn stage(name: String, stage: &Stage, forward: bool) -> Watched {
+fn stage(name: String, stage: &Stage, forward: bool, link: usize) -> Watched {
     let (rate, burst) = match stage {
         Stage::Link(l) => (l.rate, None),
         Stage::Policer(p) => (Some(p.rate), p.burst),
@@ -87,6 +92,7 @@ fn stage(name: String, stage: &Stage, forward: bool) -> Watched {
         name,
         kind: stage.kind(),
         forward,
+        link,
         rate,
         burst: burst.map(|b| b.get() as f64),
         last: false,
@@ -109,12 +115,12 @@ impl Seen {
     /// Nothing yet, of a case's scenario.
     pub fn new(scenario: &Scenario) -> Seen {
         let (mut stages, mut firsts) = (Vec::<Watched>::new(), Vec::new());
-        for link in &scenario.links {
+        for (number, link) in scenario.links.iter().enumerate() {
             for (direction, list) in [("forward", &link.forward), ("backward", &link.backward)] {
                 let forward = direction == "forward";
                 let name = |s: &str| format!("{}.{direction}.{s}", link.name);
                 firsts.push((!list.is_empty()).then_some(stages.len()));
-                stages.extend(list.iter().map(|s| stage(name(&s.name), &s.stage, forward)));
+                stages.extend(list.iter().map(|s| stage(name(&s.name), &s.stage, forward, number)));
                 if let Some(last) = stages.last_mut() {
                     last.last = true;
                 }

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | nothing passes (outage stage), or did and nothing was acknowledged since | outage |
 //! | all that the application wrote has left | application |
+//! | the receive window has no room; more is unread than it has room for | receiver-stalled |
 //! | the receive window has no room | receive-window |
 //! | the send buffer has none | send-buffer |
 //! | congestion control; the flow's last loss was at a policer | policed |
@@ -142,7 +143,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// The fullest stage of the data's way, or of the ACKs'.
     fn fullest(&self, at: Time, data: bool) -> Option<(&Watched, f64)> {
-        let of = |s: &&Watched| (s.forward == self.forward) == data;
+        let of = |s: &&Watched| (s.forward == self.forward) == data && self.is_passed(s);
         let all = self.seen.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
         all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
     }
@@ -169,6 +170,17 @@ impl Judge<'_> {
         last.is_some_and(|&(begin, end)| t < end || m.una <= una_at(end) && m.una > 0 && una_at(begin) > 0)
     }
 
+    /// The receiver has left most of its buffer unread.
+    fn is_unread(&self, at: Time) -> bool {
+        let samples = &self.way.unread;
+        samples.partition_point(|s| s.0 <= at).checked_sub(1).is_some_and(|i| samples[i].1)
+    }
+
+    /// Whether the flow's packets, or its ACKs', pass a stage.
+    fn is_passed(&self, s: &Watched) -> bool {
+        self.way.hosts.is_none_or(|(from, to)| (from.min(to)..from.max(to)).contains(&s.link))
+    }
+
     /// What held at a sample, and what else did.
     fn causes(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> (Option<Cause>, Option<Cause>) {
         let full = self.fullest(m.at, true);
@@ -179,6 +191,7 @@ impl Judge<'_> {
         }
         match m.limit {
             Limit::Application => return (Some(Cause::Application), None),
+            Limit::ReceiveWindow if self.is_unread(m.at) => return (Some(Cause::ReceiverStalled), None),
             Limit::ReceiveWindow => return (Some(Cause::ReceiveWindow), also),
             Limit::SendBuffer => return (Some(Cause::SendBuffer), also),
             Limit::Congestion => {}
@@ -264,7 +277,7 @@ impl Judge<'_> {
         first: Time,
         end: Time,
     ) -> Option<LimiterTruth> {
-        let way = || self.seen.stages.iter().filter(|s| s.forward == self.forward);
+        let way = || self.seen.stages.iter().filter(|s| s.forward == self.forward && self.is_passed(s));
         let of = |kind, s: &Watched| LimiterTruth {
             kind,
             rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
@@ -297,6 +310,11 @@ pub fn truth(case: &Case, seen: &Seen) -> Truth {
         // Of a connection the direction that carries more.
         let (other, back) = seen.ways.get(number ^ 1).map_or((0, Time::ZERO), |w| (w.data.2, w.shown));
         let Some((from, to)) = way.hosts.filter(|_| way.data.2 > other) else { continue };
+        // A relay's other connection may not pass where the capture is taken.
+        let (low, high) = (from.min(to), from.max(to));
+        if !(low..=high).contains(&case.vantage.host()) {
+            continue;
+        }
         flows.extend(Judge { case, seen, way, forward: from < to, shown: way.shown.max(back) }.truth());
     }
     Truth {

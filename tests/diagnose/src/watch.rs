@@ -127,5 +127,7 @@ impl Tap for Watch<'_> {
         let slow_start = matches!(end.tx.state_name(), "slow start" | "STARTUP");
         let moment = Moment { at: now, limit: end.tx.limit(), slow_start, una: end.tx.s.snd_una };
         self.seen.way(number as usize).moments.push(moment);
+        let unread = !end.rx.auto_read && end.rx.readable() > end.rx.window_left();
+        self.seen.way(number as usize ^ 1).unread.push((now, unread));
     }
 }

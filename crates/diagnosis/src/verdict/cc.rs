@@ -14,11 +14,36 @@ const LEAST: f64 = 0.3;
 /// Decreases needed for an opinion.
 const FEWEST: usize = 2;
 
+/// When Linux first had BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970: no capture from before
+/// shows them.
+const SINCE: [(&str, f64); 2] = [("bbr", 1_481_414_400.0), ("cubic", 1_125_273_600.0)];
+
+/// The flight falls to less than this at a loss that a sender answers: halfway between CUBIC's share and all.
+const ANSWERED: f64 = 0.85;
+
+/// Whether the sender keeps its window at losses, as those seen say that it had to answer.
+pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool {
+    let mut falls = falls(rounds, mss, |_| false);
+    falls.sort_by(f64::total_cmp);
+    falls.len() >= FEWEST && falls[falls.len() / 2] > ANSWERED
+}
+
 /// The guess.
-pub(crate) fn guess(_: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
+pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
+    let begun = t.first.as_secs_f64();
+    let guess = guess_by_window(rounds, facts);
+    match SINCE.iter().any(|(name, since)| guess.name == *name && begun < *since) || facts.inflight_unknown {
+        true => Guess { name: "other".into(), confidence: 0.0 },
+        false => guess,
+    }
+}
+
+fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
     let guess = |name: &str, confidence: f64| Guess { name: name.into(), confidence };
     let dips = probe_rtts(rounds, facts.mss);
-    let mut falls = falls(rounds, facts.mss);
+    // Where something else held it back, the window shows nothing.
+    let held = |r: &RoundTripSpan| r.idle + r.ended + r.window_full + r.window_shut > 0.2 * r.width;
+    let mut falls = falls(rounds, facts.mss, held);
     if falls.len() < FEWEST {
         return match dips {
             0 => guess("other", 0.0),
@@ -36,7 +61,7 @@ pub(crate) fn guess(_: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> G
     // The more decreases, the surer; half of them elsewhere is no opinion.
     let sure = 1.0 - 0.6f64.powi(falls.len() as i32);
     match middle {
-        m if m > 0.85 || dips > 0 && m > 0.75 => {
+        m if m > ANSWERED || dips > 0 && m > 0.75 => {
             guess("bbr", sure * (near(1.0, 0.2) + 0.3 * dips as f64).min(1.0))
         }
         m if m > 0.6 => guess("cubic", sure * near(0.7, 0.1)),
@@ -45,8 +70,8 @@ pub(crate) fn guess(_: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> G
     }
 }
 
-/// To which share the amount in flight fell at each loss that no timeout followed.
-fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
+/// To which share the amount in flight fell at each loss that no timeout followed, but near rounds that something else `held`.
+fn falls(rounds: &[RoundTripSpan], mss: f64, held: impl Fn(&RoundTripSpan) -> bool) -> Vec<f64> {
     let mut out = Vec::new();
     let mut i = 1;
     while i < rounds.len() {
@@ -59,7 +84,8 @@ fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
         let before = rounds[i - 1].inflight.max(rounds[i].inflight);
         let after =
             rounds[end..(end + 3).min(rounds.len())].iter().map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-        let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0);
+        let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0)
+            || rounds[i - 1..(end + 3).min(rounds.len())].iter().any(&held);
         if !waited && before > 8.0 * mss && after.is_finite() {
             out.push((after / before).min(1.5));
         }
@@ -70,8 +96,9 @@ fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
 
 /// Times the flight sank to a few segments and came back without loss or pause.
 fn probe_rtts(rounds: &[RoundTripSpan], mss: f64) -> usize {
-    let calm =
-        |r: &RoundTripSpan| r.lost == 0 && r.idle < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0;
+    let calm = |r: &RoundTripSpan| {
+        r.lost == 0 && r.idle + r.ended < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0
+    };
     let mut times: Vec<f64> = Vec::new();
     for w in rounds.windows(9) {
         let (low, around) = (w[4].inflight, w[0].inflight.min(w[8].inflight));

@@ -46,15 +46,25 @@ pub(crate) struct FlowFacts {
     pub both_ways: bool,
     /// The application waits for room in the send buffer.
     pub send_buffer_full: bool,
+    /// The amount in flight does not fall at losses.
+    pub unanswered: bool,
 }
 
-/// Seconds of each cause in one round.
-pub(crate) type RoundSplit = [(Cause, f64); 6];
+/// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
+/// it at once (RFC 9293 section 3.8.6.2.1).
+const UNREAD: f64 = 0.5;
 
-/// The split of every round.
-pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSplit> {
+/// A standing queue is no shorter than this, seconds, however short the path: the most that counts as jitter.
+pub(super) const LEAST_STANDING: f64 = 0.02;
+
+/// Seconds of each cause in one round.
+pub(crate) type RoundSplit = [(Cause, f64); 7];
+
+/// The split of every round; none goes to a cause that was `refuted`.
+pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Cause]) -> Vec<RoundSplit> {
     let first_loss = first_loss(rounds, facts);
     let mut seen = 0;
+    let mut greatest = 0.0f64;
     let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
     (0..rounds.len())
         .map(|i| {
@@ -75,17 +85,21 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<RoundSpl
                 _ if near_outage(r, facts) => Cause::Outage,
                 _ => last,
             };
-            let e = evidence(rounds, i, first_loss, after_loss, facts);
+            let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
+            greatest = greatest.max(r.window.unwrap_or(0.0));
+            let e =
+                RoundEvidence { window_unread: unread, ..evidence(rounds, i, first_loss, after_loss, facts) };
             RoundPart::ALL.map(|part| {
                 let seconds = match part {
                     RoundPart::Idle => r.idle * left,
                     RoundPart::Drained => r.ended * left,
                     RoundPart::WindowFull => r.window_full * left,
+                    RoundPart::WindowShut => r.window_shut * left,
                     RoundPart::Timeout => r.timeout * left,
                     RoundPart::Silence => out.min(r.width) + r.silence * left,
                     RoundPart::Moving => r.moving() * left,
                 };
-                (Cause::of_part(part, &e), seconds)
+                (Cause::of_part_but(part, &e, refuted), seconds)
             })
         })
         .collect()
@@ -102,7 +116,7 @@ fn evidence(
     let r = &rounds[i];
     let limiter_full = limiter_is_full(r, facts);
     RoundEvidence {
-        writes_little: writes_little(rounds, i),
+        writes_little: writes_little(rounds, i) || less_than_a_segment(r, facts),
         small_writes: small_writes(rounds, i),
         paused: paused(rounds, i),
         send_buffer_full: facts.send_buffer_full,
@@ -116,13 +130,17 @@ fn evidence(
         resends: r.resent > 0.0,
         back_with_loss: back_with_loss(rounds, i, facts),
         limiter: facts.limiter.map(|l| l.kind),
-        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some()),
+        // Rather than not: else what looks like a queue may be ACKs that were delayed.
+        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some() && l.confidence > 0.5),
         limiter_full,
         share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
         waits: waits(rounds, i, facts),
+        queue_stands: queue_stands(rounds, i, facts),
+        unanswered: facts.unanswered,
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
         both_ways: facts.both_ways,
+        window_unread: false,
     }
 }
 
@@ -169,7 +187,7 @@ fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 
 /// Delay that counts as a queue, seconds.
 fn least_queue_delay(facts: &FlowFacts) -> f64 {
-    (0.08 * facts.base).clamp(0.001, 0.02)
+    (0.08 * facts.base).clamp(0.001, LEAST_STANDING)
 }
 
 /// Most of what the round trip takes above its least is the ACKs' way.
@@ -233,6 +251,12 @@ fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     wait.is_some_and(|wait| wait > least_queue_delay(facts).max(0.002))
 }
 
+/// Less than a segment was in flight, and the window had room: congestion control never keeps a sender from sending one (RFC
+/// 5681 section 3.1: the loss window is a full segment), so that was all there was.
+fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
+}
+
 /// The sender had no more to send: a twelfth of its packets at least are small and pushed.
 fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
     let r = &rounds[i];
@@ -275,6 +299,11 @@ fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     // A round without a sample is as the one before.
     let before = || i.checked_sub(1).and_then(|i| rounds[i].rtt_min);
     rounds[i].rtt_min.or_else(before).is_some_and(waits)
+}
+
+/// All packets of the round waited longer than the path is long.
+fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
 }
 
 /// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
@@ -331,7 +360,7 @@ mod tests {
 
     fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
         let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
-        let splits = split(rounds, &facts);
+        let splits = split(rounds, &facts, &[]);
         splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
     }
 
@@ -357,7 +386,7 @@ mod tests {
             let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
             let facts =
                 FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
-            let most = split(&rounds, &facts)[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let most = split(&rounds, &facts, &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
             most.map(|s| s.0)
         };
         assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));

@@ -26,6 +26,8 @@ pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
         forgotten_flows: totals.forgotten_tracks,
         backward_times: totals.backward_times,
         most_backward_s: (totals.backward_times > 0).then(|| totals.most_backward.as_secs_f64()),
+        forward_jumps: totals.forward_jumps,
+        most_forward_s: (totals.forward_jumps > 0).then(|| totals.most_forward.as_secs_f64()),
         damage: file.damage.map(|d| Damage { offset: d.offset, what: d.what }),
     }
 }

@@ -11,6 +11,8 @@ use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is full when the delay is at least this share of what it usually is at losses.
 const LONG: f32 = 0.3;
+/// Shorter delays, seconds, jitter makes too, however short the path ([`super::evidence`] holds delays against the same).
+const STANDS: f64 = super::evidence::LEAST_STANDING;
 /// Share of the losses that is nearly all.
 const NEARLY_ALL: f64 = 0.75;
 /// Where half of the packets are cut in two and each fragment is lost alike, two of three lost packets were cut.
@@ -139,6 +141,11 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
+        // Who waits longer than the path is long stands in a full link's queue, be it always as long.
+        for (i, s) in t.log.iter().enumerate() {
+            let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDS);
+            full[i] |= s.fate == fate && stands;
+        }
         let Some(usual) = LossDelay::of(&mut losses, &mut passed).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);

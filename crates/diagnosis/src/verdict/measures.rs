@@ -13,7 +13,8 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
     let seconds: f64 = rounds.iter().map(|r| r.width).sum();
     let bytes = if c.acks > 0 { c.acked_bytes } else { c.unique_bytes };
     let mbps = |bytes: f64, s: f64| if s > 0.0 { bytes * 8e-6 / s } else { 0.0 };
-    let delivery = fastest(rounds, bytes as f64 / seconds.max(1e-9));
+    let mean = if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+    let delivery = fastest(rounds, mean);
     let sending = || rounds.iter().filter(|r| r.packets > 0);
     let inflight: f64 = sending().map(|r| r.inflight).sum::<f64>() / sending().count().max(1) as f64;
     let window = rounds.iter().filter_map(|r| r.window).max_by(f64::total_cmp);
@@ -29,6 +30,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         max_inflight_bytes: rounds.iter().map(|r| r.inflight).fold(0.0, f64::max) as u64,
         mean_inflight_bytes: inflight as u64,
         max_window_bytes: window.map(|w| w as u64),
+        window_scaling: t.handshake.scaled,
         retransmitted_packets: c.retransmitted_packets,
         fast: c.fast,
         rto: c.rto,
@@ -43,6 +45,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         dup_acks: c.dup_acks,
         zero_windows: c.zero_windows,
         idle_s: rounds.iter().map(|r| r.idle).sum(),
+        silence_s: 0.0,
         timeout_s: rounds.iter().map(|r| r.timeout).sum(),
         largest_burst_bytes: t.bursts.largest as u64,
         mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),
@@ -87,14 +90,27 @@ fn fastest(rounds: &[RoundTripSpan], mean: f64) -> f64 {
         .fold(mean, f64::max)
 }
 
+/// The data, or its ACKs, are not in the capture.
+pub(crate) fn is_one_way(t: &Track) -> bool {
+    t.counts.acks == 0 || t.counts.data_packets == 0
+}
+
+/// How long the way between sender and capture takes is known, by the handshake or by timestamps.
+fn knows_rtt(t: &Track) -> bool {
+    t.rtt_up.samples() > 0 || t.handshake.up.is_some()
+}
+
 /// Codes of what limits how far the numbers can be trusted.
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
+    let refuted = t.handshake.scale_refuted;
     let said = [
         (!t.handshake.syn && !t.handshake.syn_ack, "no-handshake"),
-        (t.handshake.wscale.is_none(), "window-scale-unknown"),
-        (c.missed_bytes > 0, "capture-missed-packets"),
-        (c.acks == 0, "one-way"),
+        (t.handshake.wscale.is_none() && !refuted, "window-scale-unknown"),
+        (refuted, "window-scale-refuted"),
+        (c.missed_bytes > 0 && c.data_packets > 0, "capture-missed-packets"),
+        (is_one_way(t), "one-way"),
+        (!is_one_way(t) && !knows_rtt(t), "rtt-from-capture"),
         (c.duplicate_records > 0, "duplicate-records"),
         (!t.handshake.sack && c.sacks == 0, "no-sack"),
     ];

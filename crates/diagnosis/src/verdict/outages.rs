@@ -2,9 +2,11 @@
 //!
 //! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
 //! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
-//! was outstanding. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
+//! was outstanding, and where what was lost then comes again at its end: a sender whose data is not acknowledged sends it
+//! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
 //! packets missing in what comes next, tell it from a sender with nothing to send.
 
+use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
 use std::ops::Range;
 use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
@@ -34,6 +36,9 @@ const UNANSWERED: usize = 5;
 /// Times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
+    // Of one direction nothing tells what arrived.
+    let both: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
+    let tracks = &both[..];
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
         let with = t.bins.iter().filter(|b| b.acks > 0);
@@ -62,6 +67,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
             s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to));
         }
     }
+    drop_those_by_chance(tracks, &mut out);
     out
 }
 
@@ -87,6 +93,9 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
+    if is_one_way(t) {
+        return Vec::new();
+    }
     let since = seconds(t.first);
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
@@ -98,6 +107,30 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
         (from - since, end - since)
     })
     .collect()
+}
+
+/// Leaves out silences in which no more packets in a row were lost than chance loses now and then: of N packets, each lost
+/// with the probability p as outside, some n in a row are expected where N p^n is one or more.
+fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
+    let lost = |t: &Track, s: &AckSilence| {
+        let (from, to) = reach((s.from, s.to), rtt(t));
+        let begin = t.log.partition_point(|p| seconds(p.time) < from);
+        let within = t.log[begin..].iter().take_while(|p| seconds(p.time) < to);
+        within.filter(|p| p.fate != PacketFate::Passed).map(|p| f64::from(p.segments)).sum::<f64>()
+    };
+    let sum = |of: fn(&Track) -> u64| tracks.iter().map(|t| of(t) as f64).sum::<f64>();
+    let all = sum(|t| t.counts.data_packets + t.counts.lost_up);
+    let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
+    let of = |s: &AckSilence| if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0.0 };
+    let within: Vec<f64> = silences.iter().map(of).collect();
+    let outside = (losses - within.iter().sum::<f64>()).max(0.0);
+    let share = (outside / all.max(1.0)).min(1.0);
+    let mut each = within.into_iter();
+    silences.retain(|s| {
+        let n = each.next().unwrap_or(0.0);
+        let held = n == 0.0 && tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
+        held || !s.gone || all * share.powf(n.max(1.0)) < 1.0
+    });
 }
 
 /// The sender waited for ACKs in this silence.
@@ -120,6 +153,9 @@ pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
 
 /// Whether the path was gone in this silence.
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
+    if !is_repaired(t, rtt, from, to) && !was_held(t, from, to) && !late(t, from, to) {
+        return false;
+    }
     if idle(t, from, to) > 0.5 * (to - from) {
         let middle = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
         return late(t, from, to) || back_with_loss(t, rtt, to) && !at_once(t, middle);
@@ -131,6 +167,21 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
         || to - from > TAIL.0.max(TAIL.1 * rtt)
         || unanswered(t, rtt, from, to)
         || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
+}
+
+/// Something was sent again in the silence or where it ended, or was missing there.
+fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
+    let edge = t.bin.as_secs_f64();
+    let begin = t.log.partition_point(|s| seconds(s.time) < from - edge);
+    let until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
+    until.into_iter().any(|s| s.again || s.fate == PacketFate::LostUp)
+}
+
+/// What ended it shows by itself that packets were held up.
+fn was_held(t: &Track, from: f64, to: f64) -> bool {
+    let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
+    let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
+    within.into_iter().any(|w| w.why == WaitReason::Silence)
 }
 
 /// Seconds of a span in which the sender had nothing outstanding, as it seems.

@@ -45,6 +45,8 @@ pub(crate) struct RoundTripSpan {
     pub ended: f64,
     /// Seconds with the receive window full.
     pub window_full: f64,
+    /// Seconds with it shut although all was acknowledged.
+    pub window_shut: f64,
     /// Seconds until a timeout.
     pub timeout: f64,
     /// Seconds of silence.
@@ -54,7 +56,8 @@ pub(crate) struct RoundTripSpan {
 impl RoundTripSpan {
     /// Seconds that no wait explains.
     pub fn moving(&self) -> f64 {
-        (self.width - self.idle - self.ended - self.window_full - self.timeout - self.silence).max(0.0)
+        let waits = self.window_full + self.window_shut + self.timeout + self.silence;
+        (self.width - self.idle - self.ended - waits).max(0.0)
     }
 }
 
@@ -103,6 +106,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         r.idle += micros(idle);
         r.ended += micros(b.paused(PauseKind::AppLimited).saturating_sub(idle));
         r.window_full += micros(b.paused(PauseKind::WindowFull));
+        r.window_shut += micros(b.paused(PauseKind::WindowShut));
         r.timeout += micros(b.paused(PauseKind::Timeout));
         r.silence += micros(b.paused(PauseKind::Silence));
     }
@@ -120,9 +124,11 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
         r.idle = r.idle.min(r.width);
         r.ended = r.ended.min(r.width - r.idle);
-        let (waits, left) = (r.window_full + r.timeout + r.silence, r.width - r.idle - r.ended);
+        let left = r.width - r.idle - r.ended;
+        let parts = [&mut r.window_full, &mut r.window_shut, &mut r.timeout, &mut r.silence];
+        let waits: f64 = parts.iter().map(|w| **w).sum();
         if waits > left {
-            for w in [&mut r.window_full, &mut r.timeout, &mut r.silence] {
+            for w in parts {
                 *w *= left / waits;
             }
         }

@@ -1,6 +1,7 @@
 //! The evidence, a short line each: what was counted and measured of a group of flows.
 
 use super::told::FlowGroup;
+use super::values::shows;
 use super::words::{bytes, cause as cause_name, listed, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
@@ -84,13 +85,13 @@ fn shrank(g: &FlowGroup, lang: Lang) -> Option<String> {
 /// What says that the receiver did not read; told already where that is the cause.
 fn zero_windows(g: &FlowGroup, lang: Lang) -> Option<String> {
     let n = g.sum(|f| f.measures.zero_windows as f64) as u64;
-    (n > 0 && g.cause != Cause::ReceiveWindow).then(|| said("zero", &[("n", count(n))], lang))
+    (n > 0 && g.cause != Cause::ReceiverStalled).then(|| said("zero", &[("n", count(n))], lang))
 }
 
 fn rtt(g: &FlowGroup, lang: Lang) -> Option<String> {
     let rtt = g.lead().measures.rtt_ms;
     let values = [("min", millis(rtt.min)), ("p50", millis(rtt.p50)), ("p95", millis(rtt.p95))];
-    (rtt.max > 0.0).then(|| said("rtt", &values, lang))
+    shows(rtt.min).then(|| said("rtt", &values, lang))
 }
 
 /// How full the path was.
@@ -102,7 +103,9 @@ fn flight(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("min", millis(m.rtt_ms.min)),
         ("bdp", bytes(m.bdp_bytes as f64)),
     ];
-    (m.bdp_bytes > 0 && m.max_inflight_bytes > 0).then(|| said("flight", &values, lang))
+    // Less than a segment fills no path.
+    let told = shows(m.rtt_ms.min) && m.bdp_bytes >= u64::from(m.mss_bytes) && m.max_inflight_bytes > 0;
+    told.then(|| said("flight", &values, lang))
 }
 
 /// On which side of the capture the limiter is.

@@ -47,6 +47,9 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
         let by = format!("{by:.3} s");
         say("backward", &[("n", count(c.backward_times)), ("by", by)]);
     }
+    if let Some(by) = c.most_forward_s {
+        say("jumped", &[("n", count(c.forward_jumps)), ("by", format!("{by:.0} s"))]);
+    }
     for (key, n) in [("duplicates", c.duplicate_records), ("fragments", c.fragments)] {
         if n > 0 {
             say(key, &[("n", count(n))]);

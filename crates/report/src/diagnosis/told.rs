@@ -7,6 +7,7 @@ use crate::table::printable;
 use result::cause::AffectedFlows;
 use result::diagnosis::{Diagnosis, Limiter};
 use result::{Cause, FlowDiagnosis};
+use std::collections::HashSet;
 
 /// Groups told of in sentences; the rest is counted. More than these nobody reads before the table.
 const MOST_GROUPS: usize = 4;
@@ -43,8 +44,11 @@ impl<'a> FlowGroup<'a> {
         AffectedFlows { flows: &self.flows, limiter: self.limiter }
     }
 
+    /// A sum over the flows; of a connection whose both directions are here, over the one with more bytes: what goes one way
+    /// and what goes the other do not add up.
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
-        self.flows.iter().map(|f| of(f)).sum()
+        let mut seen = HashSet::new();
+        self.flows.iter().filter(|f| seen.insert(f.connection)).map(|f| of(f)).sum()
     }
 
     /// A cause's share of the time of all of them.
@@ -52,7 +56,7 @@ impl<'a> FlowGroup<'a> {
         let time = self.sum(|f| f.duration_s);
         match time > 0.0 {
             true => self.sum(|f| f.share(cause) * f.duration_s) / time,
-            false => self.sum(|f| f.share(cause)) / self.flows.len() as f64,
+            false => self.sum(|f| f.share(cause)) / self.sum(|_| 1.0),
         }
     }
 

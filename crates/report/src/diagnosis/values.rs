@@ -54,14 +54,18 @@ fn always(g: &FlowGroup) -> Named {
         ("got", Some(short(g.carried()))),
         ("lost", Some(percent(lost(g)))),
         // RTT of the largest flow, ms.
-        ("min", Some(millis(rtt.min))),
-        ("p50", Some(millis(rtt.p50))),
-        ("p95", Some(millis(rtt.p95))),
-        // Seconds that the cause held all flows, and the largest one; the greatest delivery rate of any, Mbit/s.
-        ("held", Some(seconds(g.sum(|f| held(f, g.cause))))),
-        ("held_lead", Some(seconds(held(g.lead(), g.cause)))),
+        ("min", shows(rtt.min).then(|| millis(rtt.min))),
+        ("p50", shows(rtt.min).then(|| millis(rtt.p50))),
+        ("p95", shows(rtt.min).then(|| millis(rtt.p95))),
+        // Seconds that the cause held the largest flow; the greatest delivery rate of any, Mbit/s.
+        ("held", Some(seconds(held(g.lead(), g.cause)))),
         ("fastest", Some(short(fastest))),
     ]
+}
+
+/// Whether an RTT is more than nothing, as it is told, ms: a capture at the receiver, without timestamps, shows none.
+pub(super) fn shows(rtt: f64) -> bool {
+    rtt >= 0.05
 }
 
 /// The limiter's rate, Mbit/s, and bucket; its queue in bytes and ms.
@@ -82,7 +86,7 @@ fn windows(g: &FlowGroup) -> Named {
     let in_bursts = flight_rate > IN_BURSTS * m.max_delivery_mbps;
     vec![
         ("window", m.max_window_bytes.map(|w| bytes(w as f64))),
-        ("window_rate", m.max_window_bytes.and_then(carries).map(short)),
+        ("window_rate", m.max_window_bytes.filter(|_| shows(m.rtt_ms.min)).and_then(carries).map(short)),
         // The most in flight, if a buffer is filled in bursts; and anyway.
         ("burst_flight", in_bursts.then(|| flight.clone())),
         ("flight", Some(flight)),
@@ -99,9 +103,13 @@ fn counts(g: &FlowGroup) -> Named {
     let cut = m.fragmented_packets as f64;
     let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
     vec![
+        // Seconds in which nothing passed.
+        ("silent", (m.silence_s > 0.0).then(|| seconds(m.silence_s))),
+        // Windows of zero.
+        ("zero_windows", (m.zero_windows > 0).then(|| m.zero_windows.to_string())),
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
-        ("rounds", (m.rtt_ms.min > 0.0).then(rounds)),
+        ("rounds", shows(m.rtt_ms.min).then(rounds)),
         // The path's MTU, payload of a full segment and what it was before it fell, bytes; timeouts.
         ("mtu", m.path_mtu_bytes.map(|n| n.to_string())),
         ("mss", (m.mss_bytes > 0).then(|| m.mss_bytes.to_string())),

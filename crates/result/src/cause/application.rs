@@ -1,8 +1,8 @@
 //! The sending application had nothing to send.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace};
 
@@ -23,6 +23,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#9aa0a6", dark: "#868e96" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

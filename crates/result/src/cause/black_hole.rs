@@ -2,8 +2,8 @@
 
 use super::remedies::mss_clamp;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
@@ -43,6 +43,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#5b2a9d", dark: "#9a6bff" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

@@ -2,7 +2,8 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::diagnosis::LimiterKind;
 use crate::remedy::Remedy;
@@ -27,11 +28,13 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             en: "{got} Mbit/s came through, with an RTT of {min} ms that grew to {p95} ms",
             zh: "通过了 {got} Mbit/s，RTT 从 {min} ms 增长到 {p95} ms",
         },
+        Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" },
     ],
     advice: FULL_RATE,
     colors: CauseColors { light: "#007a59", dark: "#2fcf9f" },
     by_limiter: true,
     certainty: Certainty::OfLimiter,
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };
@@ -40,6 +43,10 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let meets_acks = e.waits && e.both_ways && e.limiter.is_none();
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
+    }
+    // A queue that is longer than the path is a full link's, though nothing tells its rate.
+    if part == RoundPart::Moving && e.queue_stands && e.limiter.is_none() && !e.both_ways {
+        return Some(ClaimOrder::StandingQueue);
     }
     e.claim_of_queue(part, LimiterKind::Bottleneck)
 }

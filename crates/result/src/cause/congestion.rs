@@ -2,18 +2,24 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "congestion", zh: "拥塞" },
     how: Bilingual { en: "held back by losses at a full queue", zh: "因队列满丢包而降速" },
-    why: &[Bilingual {
-        en: "{lost} % of the packets were lost while the RTT stood at up to {p95} ms, {min} ms without a queue; {got} Mbit/s came through",
-        zh: "在 RTT 高达 {p95} ms（无排队时为 {min} ms）时丢失了 {lost} % 的数据包；通过了 {got} Mbit/s",
-    }],
+    why: &[
+        Bilingual {
+            en: "{lost} % of the packets were lost while the RTT stood at up to {p95} ms, {min} ms without a queue; {got} Mbit/s came through",
+            zh: "在 RTT 高达 {p95} ms（无排队时为 {min} ms）时丢失了 {lost} % 的数据包；通过了 {got} Mbit/s",
+        },
+        Bilingual {
+            en: "{lost} % of the packets were lost at a full queue; {got} Mbit/s came through",
+            zh: "队列满时丢失了 {lost} % 的数据包；通过了 {got} Mbit/s",
+        },
+    ],
     advice: &[
         AdviceTemplate {
             of: &[RemedyKind::QueueManagement, RemedyKind::Ecn, RemedyKind::CongestionControl],
@@ -47,6 +53,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#8e0b3a", dark: "#ff3d9a" },
     by_limiter: true,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Loss,
     claim,
     remedies,
 };

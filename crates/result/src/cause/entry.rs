@@ -32,6 +32,22 @@ pub enum Certainty {
     Fixed(f64),
 }
 
+/// What a cause says of a flow beside that it held it: if that is not so, the cause is not said. The diagnosis checks it in
+/// one place (`crates/diagnosis/src/verdict/bounds.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CauseBound {
+    /// Nothing that could be false.
+    Nothing,
+    /// About a window was acknowledged in each round trip.
+    Window,
+    /// It took no more round trips than exponential growth needs.
+    Growth,
+    /// Packets were lost, while no queue stood.
+    LossWithoutQueue,
+    /// Packets were lost.
+    Loss,
+}
+
 /// The sentence that tells remedies of these kinds, in this order. Its placeholders are parts of them: `{shape}` is the
 /// setting of the remedy `shape`, `{send-buffer.now}` what it is now, `{queue-management.queue-delay}` the effect's measure
 /// now, `{repair-link.place}` the place.
@@ -61,6 +77,8 @@ pub struct CauseEntry {
     pub by_limiter: bool,
     /// How sure it is.
     pub certainty: Certainty,
+    /// What must hold if it is said.
+    pub bound: CauseBound,
     /// Whether a part of a round trip is the cause's, and how strong that claim is.
     pub claim: fn(RoundPart, &RoundEvidence) -> Option<ClaimOrder>,
     /// What would help flows that it holds.

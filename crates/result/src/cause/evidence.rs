@@ -12,6 +12,8 @@ pub enum RoundPart {
     Drained,
     /// The receive window was full.
     WindowFull,
+    /// The receive window had no room for a segment although all was acknowledged, and the sender had more.
+    WindowShut,
     /// The sender waited for a retransmission timeout.
     Timeout,
     /// Nothing passed in either direction.
@@ -22,10 +24,11 @@ pub enum RoundPart {
 
 impl RoundPart {
     /// All of them.
-    pub const ALL: [RoundPart; 6] = [
+    pub const ALL: [RoundPart; 7] = [
         RoundPart::Idle,
         RoundPart::Drained,
         RoundPart::WindowFull,
+        RoundPart::WindowShut,
         RoundPart::Timeout,
         RoundPart::Silence,
         RoundPart::Moving,
@@ -40,6 +43,8 @@ pub enum ClaimOrder {
     TooBig,
     /// The application wrote little.
     Writer,
+    /// The receiver does not read: nothing that is between the two ends could change that.
+    WindowShut,
     /// The window is full, but packets queue anyway: a larger window would only lengthen the queue.
     WindowAtQueue,
     /// The window is full because a hole is being repaired.
@@ -58,6 +63,8 @@ pub enum ClaimOrder {
     Growth,
     /// What came after a loss.
     AfterLoss,
+    /// A queue stands that is longer than the path, and nothing says whose it is.
+    StandingQueue,
     /// A weak sign that nothing stronger contradicts.
     Hint,
     /// What is left.
@@ -81,6 +88,10 @@ pub struct RoundEvidence {
     pub grows: bool,
     /// The receive window was full for a good part of the time.
     pub window_full: bool,
+    /// The least window of the round trip is less than half of the greatest before: the rest of the buffer holds what the
+    /// receiver has not read. (Half: a sender sends what fills half of the greatest window at once, RFC 9293 section
+    /// 3.8.6.2.1, so a receiver that reads at once does not let it fall so low.)
+    pub window_unread: bool,
     /// Holes are repaired one by one while the window stays full.
     pub repairs_slowly: bool,
     /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
@@ -90,6 +101,8 @@ pub struct RoundEvidence {
     pub before_loss: bool,
     /// The round trip of the first loss.
     pub at_first_loss: bool,
+    /// The amount in flight did not fall at losses.
+    pub unanswered: bool,
     /// Something was sent again.
     pub resends: bool,
     /// When packets came again after nothing was outstanding, some were missing: an outage seen from behind.
@@ -104,6 +117,9 @@ pub struct RoundEvidence {
     pub share_taken: bool,
     /// Packets had to wait: the least RTT is above the path's.
     pub waits: bool,
+    /// All of them waited longer than the path is long: at least a bandwidth-delay product is queued, and a link is full
+    /// whatever is lost, even if the window is halved.
+    pub queue_stands: bool,
     /// Packets had to wait on the data's way, as timestamps tell.
     pub data_waits: bool,
     /// Most of what the round trip takes too long is the ACKs'.
@@ -140,6 +156,8 @@ impl RoundEvidence {
             RoundPart::Timeout => Some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
+            // Losses do not hold back who does not answer them and writes no more.
+            RoundPart::Moving if self.unanswered && self.small_writes && cause == Cause::RandomLoss => None,
             RoundPart::Moving if self.limiter == Some(LimiterKind::Policer) => Some(ClaimOrder::Policer),
             RoundPart::Moving => Some(ClaimOrder::AfterLoss),
             _ => None,

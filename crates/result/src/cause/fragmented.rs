@@ -2,8 +2,8 @@
 
 use super::remedies::mss_clamp;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind};
 
@@ -44,6 +44,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     by_limiter: false,
     // Of the losses of packets cut in two, half would have been losses of whole ones too.
     certainty: Certainty::Fixed(0.8),
+    bound: CauseBound::Loss,
     claim,
     remedies,
 };

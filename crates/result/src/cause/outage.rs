@@ -1,18 +1,24 @@
 //! Nothing passed: handover or outage.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "outage", zh: "中断" },
     how: Bilingual { en: "cut off", zh: "处于中断" },
-    why: &[Bilingual {
-        en: "nothing passed for {held_lead} s, in either direction",
-        zh: "有 {held_lead} s 双向都没有数据包通过",
-    }],
+    why: &[
+        Bilingual {
+            en: "nothing passed for {silent} s, in either direction",
+            zh: "有 {silent} s 双向都没有数据包通过",
+        },
+        Bilingual {
+            en: "for a while nothing passed, in either direction",
+            zh: "有一段时间双向都没有数据包通过",
+        },
+    ],
     advice: &[AdviceTemplate {
         of: &[RemedyKind::LinkLog],
         text: Bilingual {
@@ -23,6 +29,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#1a1a1a", dark: "#eceff1" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

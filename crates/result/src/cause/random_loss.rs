@@ -2,8 +2,8 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
@@ -18,6 +18,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
         Bilingual {
             en: "{lost} % of the packets were lost while no queue stood (RTT {p50} ms in the median, {min} ms at least)",
             zh: "在没有排队时（RTT 中位数 {p50} ms，最小 {min} ms）丢失了 {lost} % 的数据包",
+        },
+        Bilingual {
+            en: "{lost} % of the packets were lost, and nothing shows a queue",
+            zh: "丢失了 {lost} % 的数据包，且看不出排队",
         },
     ],
     advice: &[
@@ -39,6 +43,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#c78fd1", dark: "#cf9ad9" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::LossWithoutQueue,
     claim,
     remedies,
 };

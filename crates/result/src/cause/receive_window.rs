@@ -2,10 +2,10 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
-use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
 pub(super) const ENTRY: CauseEntry = CauseEntry {
     label: Bilingual { en: "receive window", zh: "接收窗口" },
@@ -21,13 +21,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
         },
     ],
     advice: &[
-        AdviceTemplate {
-            of: &[RemedyKind::ReceivingApplication],
-            text: Bilingual {
-                en: "Look at the receiving application: it reads too slowly and closed the window (zero windows: {receiving-application.zero-windows})",
-                zh: "检查接收端应用：它读取过慢，使窗口关闭了 {receiving-application.zero-windows} 次",
-            },
-        },
         AdviceTemplate {
             of: &[RemedyKind::WindowScaling],
             text: Bilingual {
@@ -53,6 +46,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#1f6fb2", dark: "#5fa6d8" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Window,
     claim,
     remedies,
 };
@@ -70,23 +64,12 @@ const UNSCALED: u64 = 65_535;
 
 fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let m = &a.lead().measures;
-    if m.zero_windows > 0 {
-        let why = "it reads too slowly and closed the window";
-        let closed = RemedyEffect {
-            measure: EffectMeasure::ZeroWindows,
-            unit: RemedyUnit::Times,
-            now: Some(m.zero_windows as f64),
-            then: 0.0,
-            bound: EffectBound::About,
-            formula: "a buffer that is read in time never fills (RFC 9293 section 3.8.6)".into(),
-        };
-        return vec![Remedy::new(RemedyKind::ReceivingApplication, RemedyPlace::Receiver, why).with(closed)];
-    }
     let why = "a window a round trip is all that passes";
     let larger =
         Remedy::new(RemedyKind::ReceiveBuffer, RemedyPlace::Receiver, why).named("tcp_rmem, SO_RCVBUF");
     match m.max_window_bytes {
-        Some(window) if window <= UNSCALED => {
+        // Without scaling, twice as much is more than a window can be.
+        Some(window) if m.window_scaling == Some(false) && 2 * window > UNSCALED => {
             let why = "without it no window is larger than 64 KiB";
             vec![
                 Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)

@@ -2,8 +2,8 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
@@ -19,6 +19,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             en: "it kept {flight} in flight and never more, without loss or queue; over an RTT of {min} ms that carries {flight_rate} Mbit/s",
             zh: "在途数据始终不超过 {flight}，且没有丢包和排队；在 {min} ms 的 RTT 下最多承载 {flight_rate} Mbit/s",
         },
+        Bilingual {
+            en: "it kept {flight} in flight and never more, without loss or queue",
+            zh: "在途数据始终不超过 {flight}，且没有丢包和排队",
+        },
     ],
     advice: &[AdviceTemplate {
         of: &[RemedyKind::SendBuffer],
@@ -30,6 +34,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#8fbfe0", dark: "#2a5f85" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

@@ -2,7 +2,8 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence, RoundPart,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::diagnosis::LimiterKind;
 use crate::remedy::Remedy;
@@ -27,11 +28,13 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             en: "{got} Mbit/s came through, with an RTT of {min} ms that grew to {p95} ms",
             zh: "通过了 {got} Mbit/s，RTT 从 {min} ms 增长到 {p95} ms",
         },
+        Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" },
     ],
     advice: FULL_RATE,
     colors: CauseColors { light: "#6fcfb0", dark: "#1b7f68" },
     by_limiter: true,
     certainty: Certainty::OfLimiter,
+    bound: CauseBound::Nothing,
     claim,
     remedies,
 };

@@ -1,8 +1,8 @@
 //! The congestion window was still growing exponentially.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
@@ -29,6 +29,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#e69f00", dark: "#f0b429" },
     by_limiter: false,
     certainty: Certainty::Fixed(0.95),
+    bound: CauseBound::Growth,
     claim,
     remedies,
 };

@@ -73,9 +73,9 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
         Cause::BlackHole,
         Cause::Fragmented,
     ];
-    for n in 0u32..1 << 17 {
+    for n in 0u32..1 << 18 {
         // Each step changes about half of the bits.
-        let bits = n.wrapping_mul(0x9e37_79b9) >> 7;
+        let bits = n.wrapping_mul(0x9e37_79b9) >> 5;
         let is = |bit: u32| bits >> bit & 1 == 1;
         let e = RoundEvidence {
             writes_little: is(0),
@@ -99,6 +99,9 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             data_waits: is(16),
             acks_wait: is(17),
             both_ways: is(18),
+            window_unread: is(19),
+            queue_stands: is(20),
+            unanswered: is(21),
         };
         for part in RoundPart::ALL {
             let cause = Cause::of_part(part, &e);

@@ -1,7 +1,7 @@
 //! What an ACK tells of the direction whose data it acknowledges.
 
+use super::Direction;
 use super::state::AckSamples;
-use super::{Direction, timestamp};
 use crate::sender_side::AckState;
 use crate::sent_board::SentSegment;
 use crate::sequence::{MAX_JUMP, unwrap};
@@ -22,9 +22,13 @@ impl Direction {
         if ack > self.stream.nxt + MAX_JUMP {
             return None;
         }
+        if NonZeroU64::new(ack) == self.window.probe_end {
+            self.take_probe(ack, now);
+        }
         let ack = self.without_fin(ack);
         let outstanding = self.outstanding();
         let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
+        self.acks.bare |= pure;
         let mut samples = AckSamples::default();
         let advances = ack > self.stream.una;
         if advances {
@@ -58,6 +62,18 @@ impl Direction {
         }
         self.settle(now);
         rtt
+    }
+
+    /// The receiver took the byte that asked for its window.
+    #[cold]
+    fn take_probe(&mut self, ack: u64, now: Time) {
+        self.window.probe_end = None;
+        if ack == self.stream.nxt + 1 && self.stream.una == self.stream.nxt {
+            (self.stream.una, self.stream.nxt) = (ack, ack);
+            self.counts.unique_bytes += 1;
+            self.counts.acked_bytes += 1;
+            self.bins.at(now).acked += 1;
+        }
     }
 
     /// A FIN takes a sequence number, but is no byte of the stream.
@@ -290,7 +306,16 @@ impl Direction {
         self.window.field = Some(p.window);
         // RFC 7323 section 2.2: a SYN's window is not scaled.
         let scale = if syn { 0 } else { self.window.scale.unwrap_or(0) };
-        self.window.end = NonZeroU64::new(ack + ((p.window as u64) << scale));
+        let end = ack + ((p.window as u64) << scale);
+        let least = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
+        if end >= least && self.window.end.is_some_and(|before| before.get() < least) {
+            self.window.opened = Some(now);
+        }
+        self.window.end = NonZeroU64::new(end);
+        if self.window.scale.is_some() {
+            let bytes = ((p.window as u64) << scale).min(u32::MAX.into()) as u32;
+            self.window.greatest = self.window.greatest.max(bytes);
+        }
     }
 
     /// The receive window announced last, bytes; `None` where its scale is not known.
@@ -332,19 +357,5 @@ impl Direction {
         if let Some(rtt) = rtt {
             bin.rtts.record(rtt);
         }
-    }
-
-    /// Whether this very packet, by its IP identification and timestamp, passed after the time `since`.
-    #[inline]
-    pub fn was_sent(&self, p: &TcpPacket, since: Time) -> bool {
-        let seq = unwrap(self.stream.nxt, p.seq);
-        if seq >= self.stream.nxt {
-            return false;
-        }
-        let tsval = timestamp(p);
-        let before = self.board.list.get(self.board.find(seq));
-        before.is_some_and(|s| {
-            s.seq == seq && !s.is_unseen() && s.id == p.id && s.tsval == tsval && s.time > since
-        })
     }
 }

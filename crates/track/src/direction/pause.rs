@@ -1,10 +1,11 @@
 //! Pauses: times in which the sender sent nothing, and what for.
 
 use super::Direction;
-use super::state::{LastWrite, UnexplainedPause};
+use super::state::{LastWrite, ShutWindow, UnexplainedPause};
 use crate::rtt::RTO_MIN;
 use crate::{LongWait, MOST_WAITS, PauseKind, WaitReason};
 use capture::{TcpFlags, TcpPacket};
+use std::num::NonZeroU64;
 use units::{Span, Time};
 
 /// What a sender takes to answer an ACK, at most.
@@ -17,9 +18,37 @@ impl Direction {
         if !self.window.is_known() {
             return false;
         }
-        let next = self.stream.nxt + self.sizes.mss.unwrap_or(0) as u64;
+        let next = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
         let end = self.side.last_ack(now).and_then(|ack| ack.window_end);
         end.is_some_and(|end| next > end.get())
+    }
+
+    /// Whether data asks only if a window of zero has opened (RFC 9293 section 3.8.6.1): the first byte that it does not let
+    /// out, or something that was sent before a receiver took its window back (`tcp_retransmit_timer`: "our retransmits
+    /// become zero probes"). What SACK says is missing is sent again because of that.
+    #[inline]
+    pub(super) fn is_window_probe(&mut self, seq: u64, len: u32, now: Time) -> bool {
+        self.window.field == Some(0) && self.probes_window(seq, len, now)
+    }
+
+    #[cold]
+    fn probes_window(&mut self, seq: u64, len: u32, now: Time) -> bool {
+        let Some(ack) = self.side.last_ack(now) else { return false };
+        let shut = ack.window_end.is_some_and(|end| end.get() == ack.una);
+        shut && seq == ack.una && self.board.sacked == 0 && (len == 1 || seq < self.stream.nxt)
+    }
+
+    /// The sender asks whether the window has opened; the byte that it sends for that ends at `end`.
+    #[cold]
+    pub(super) fn ask_for_window(&mut self, end: Option<u64>, now: Time) {
+        self.counts.probes += 1;
+        self.window.probe_end = end.and_then(NonZeroU64::new).or(self.window.probe_end);
+        if let Some(idle) = self.pauses.idle_from.filter(|_| self.pauses.full_from.is_some()) {
+            let full = self.pauses.full_from.map_or(idle, |full| full.max(idle));
+            let from = self.pauses.shut.filter(|shut| shut.from >= idle).map_or(full, |shut| shut.from);
+            self.pauses.shut = Some(ShutWindow { from, to: now, asked: true });
+            self.times.asked = Some(now);
+        }
     }
 
     /// After each packet: notes when the window has filled, or has room again.
@@ -44,6 +73,29 @@ impl Direction {
         if from < to {
             self.bins.spread(from, to, PauseKind::WindowFull);
             self.pauses.explain(to);
+        }
+        if let Some(idle) = self.pauses.idle_from.filter(|idle| now > *idle) {
+            let from = from.max(idle);
+            let asked = self.pauses.shut.is_some_and(|shut| shut.asked && shut.to >= from);
+            let opened = self.window.opened.filter(|opened| *opened > from);
+            let to = opened.map_or(now, |opened| now.min(opened + self.side.rtt_or_zero()));
+            self.pauses.shut = Some(ShutWindow { from, to, asked });
+        }
+    }
+
+    /// Data passes at `now`. If the window had been shut until just before, or the sender had asked for it, that was what it
+    /// waited for.
+    #[inline]
+    pub(super) fn end_shut_window(&mut self, now: Time) {
+        if self.pauses.full_from.is_some() && self.pauses.idle_from.is_some_and(|idle| now > idle) {
+            self.end_full_window(now);
+        }
+        let Some(shut) = self.pauses.shut.take() else { return };
+        let at_once = shut.to + self.side.rtt_or_zero() + self.answer_time();
+        if shut.asked || now - self.delay.or_zero() <= at_once {
+            self.bins.spread(shut.from, shut.to, PauseKind::WindowShut);
+            self.pauses.explain(shut.to);
+            self.pauses.idle_from = self.pauses.idle_from.max(Some(shut.to));
         }
     }
 
@@ -224,18 +276,52 @@ impl Direction {
     }
 
     /// Nothing passed either way from `last` to `now` although data was outstanding; `timer`: a timer of the sender
-    /// ended it.
+    /// ended it; `shown`: what ended it shows by itself that packets were held or lost.
     #[inline]
-    pub fn watch_silence(&mut self, last: Time, now: Time, timer: bool) {
+    pub fn watch_silence(&mut self, last: Time, now: Time, timer: bool, shown: bool) {
         let silent = now.since(last);
         if silent <= RTO_MIN || timer || self.window.zero_since.is_some() {
             return;
         }
-        if silent > self.rtt.estimate.or_zero() * 4 && self.times.first.is_some() {
+        // Without a bare ACK in the capture, nothing tells what had arrived.
+        let long = silent > self.rtt.estimate.or_zero() * 4;
+        if long && self.acks.bare {
+            self.end_silence(false);
             self.end_full_window(last);
-            self.bins.spread(last, now, PauseKind::Silence);
-            self.waited(last, now, WaitReason::Silence);
+            self.pauses.silence = Some((last, now));
             self.pauses.explain(now);
+            if shown {
+                self.end_silence(true);
+            }
+        }
+    }
+
+    /// Whether an ACK that comes after a silence should have come before it: a receiver acknowledges every second full segment
+    /// at once (RFC 5681 section 4.2). `were_out`: bytes outstanding before it.
+    #[inline]
+    pub fn was_held(&self, p: &TcpPacket, were_out: u64) -> bool {
+        p.len == 0 && were_out >= 2 * u64::from(self.sizes.or_one()) && self.bytes_out() < were_out
+    }
+
+    /// Data passes at `now`, `again` what was sent before or should have been seen before. A silence with data outstanding
+    /// in which a sender's timer does not expire (RFC 6298 section 5) was none to the sender, who had the ACK: it is the
+    /// capture that did not.
+    #[inline]
+    pub(super) fn settle_silence(&mut self, again: bool, now: Time) {
+        let Some((_, to)) = self.pauses.silence else { return };
+        let late = now.since(to) > self.rtt.estimate.or_zero() * 4 + RTO_MIN;
+        if again || late {
+            self.end_silence(!late);
+        }
+    }
+
+    /// The silence was the path's; or the sender had nothing to send.
+    #[cold]
+    pub(super) fn end_silence(&mut self, paths: bool) {
+        let Some((from, to)) = self.pauses.silence.take() else { return };
+        self.bins.spread(from, to, if paths { PauseKind::Silence } else { PauseKind::Idle });
+        if paths {
+            self.waited(from, to, WaitReason::Silence);
         }
     }
 

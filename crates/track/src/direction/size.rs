@@ -19,6 +19,8 @@ use units::{Span, Time};
 const SHOWN: u8 = 2;
 /// Equal packets without PSH that show one by themselves.
 const RUN: u8 = 8;
+/// The least MTU that Linux believes a path to have (`ip_rt_min_pmtu`): smaller packets are messages.
+const LEAST_PMTU: u32 = 552;
 /// Timeouts in vain that speak of a size, where no smaller segments followed: as many as make Linux look for one
 /// (`tcp_retries1`).
 const VAIN: u32 = 3;
@@ -129,10 +131,10 @@ impl SegmentSizes {
     }
 
     /// Whether segments may grow to `len` bytes again, after they had shrunk: not by one packet, which may be a probe
-    /// (RFC 4821 section 7.4) or hold several.
+    /// (RFC 4821 section 7.4) or hold several. Nor by one that leaves no room for the options that it has.
     #[inline]
     pub fn may_grow(&mut self, len: u32) -> bool {
-        if self.watch.before.is_none() {
+        if self.watch.before.is_none() && self.is_agreed(len) {
             return true;
         }
         if len.is_multiple_of(self.or_one()) {
@@ -183,10 +185,10 @@ impl SegmentSizes {
         match p.flags.has(TcpFlags::PSH) {
             true if p.len > w.run => w.in_run = 0,
             true => {}
-            false if p.len == w.run => w.in_run += 1,
+            false if p.len == w.run => w.in_run = w.in_run.saturating_add(1),
             false => (w.run, w.in_run) = (p.len, 1),
         }
-        let (run, long) = (w.run, w.in_run >= RUN);
+        let (run, long) = (w.run, w.in_run >= RUN && w.run + u32::from(self.header) >= LEAST_PMTU);
         long && self.fall(run)
     }
 
@@ -299,7 +301,7 @@ mod tests {
     }
 
     fn sizes() -> SegmentSizes {
-        SegmentSizes::new(Some(AgreedMss { likely: 1448, most: 1448 }))
+        SegmentSizes::new(Some(AgreedMss { likely: 1448, most: 1448, options: 0 }))
     }
 
     fn take(sizes: &mut SegmentSizes, packets: &[(u32, bool)]) -> usize {

@@ -42,6 +42,8 @@ impl StreamEdges {
 pub struct AckTrail {
     /// SACK blocks of the last ACK.
     pub blocks: [(u64, u64); 4],
+    /// Some came without data: those are in the capture.
+    pub bare: bool,
     /// Duplicate ACKs in a row.
     pub duplicates: u32,
     /// Segments that the receiver may have beyond what is missing: each sends a duplicate ACK.
@@ -57,11 +59,27 @@ pub struct ReceiveWindow {
     pub scale: Option<u8>,
     /// The sequence number that it reaches to.
     pub end: Option<NonZeroU64>,
+    /// The greatest that was announced, bytes.
+    pub greatest: u32,
     /// A window of zero was announced then.
     pub zero_since: Option<Time>,
+    /// New data that it lets out, and that it does not, packets: see [`ReceiveWindow::held_against`].
+    within: u32,
+    beyond: u32,
+    /// More went beyond it than within: it is larger than its scale says.
+    pub refuted: bool,
+    /// When it last went from no room for a segment to some.
+    pub opened: Option<Time>,
+    /// The end of a byte sent to ask whether a window of zero has opened (RFC 9293 section 3.8.6.1): the receiver may take it.
+    pub probe_end: Option<NonZeroU64>,
 }
 
 impl ReceiveWindow {
+    /// Nothing announced yet.
+    pub fn new(scale: Option<u8>) -> ReceiveWindow {
+        ReceiveWindow { scale, ..ReceiveWindow::default() }
+    }
+
     /// The window announced last, bytes; `None` where its scale is not known. (Zero is zero at any scale.)
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
@@ -70,6 +88,33 @@ impl ReceiveWindow {
             Some(scale) => Some(((field as u64) << scale).min(u32::MAX as u64 - 1) as u32),
             None => (field == 0).then_some(0),
         }
+    }
+
+    /// New data that ends at `end` passes while the sender knows the window to reach to `edge`. No sender sends more than that
+    /// (RFC 9293 section 3.8.6), and an ACK that the capture missed lets few packets out: if most are beyond it, its scale is
+    /// not what the SYNs said.
+    #[inline]
+    pub fn held_against(&mut self, end: u64, edge: u64) {
+        // The field counts in steps of the scale.
+        let beyond = end >= edge + (1 << self.scale.unwrap_or(0));
+        self.within = self.within.saturating_add(u32::from(!beyond));
+        self.beyond = self.beyond.saturating_add(u32::from(beyond));
+        if self.beyond > self.within {
+            self.refute();
+        }
+    }
+
+    #[cold]
+    fn refute(&mut self) {
+        self.refuted = true;
+        (self.scale, self.greatest) = (None, 0);
+    }
+
+    /// What room there must be for a sender to send: that of a full segment of `mss`, or of half of the greatest window (RFC
+    /// 9293 section 3.8.6.2.1).
+    #[inline]
+    pub fn least_room(&self, mss: u32) -> u64 {
+        mss.min(self.greatest / 2).max(1).into()
     }
 
     /// Whether it says how much may be sent.
@@ -126,6 +171,8 @@ pub struct AgreedMss {
     pub likely: u32,
     /// What the receiver takes.
     pub most: u32,
+    /// Of that, what options take.
+    pub options: u32,
 }
 
 /// Sizes of segments.
@@ -135,6 +182,8 @@ pub struct SegmentSizes {
     pub mss: Option<u32>,
     /// No segment has more, by the SYNs.
     most: Option<u32>,
+    /// None that has options, of a sender that counts them off.
+    agreed: Option<u32>,
     /// Bytes of IP and TCP headers of the last packet, and of link layer and tunnels around it.
     pub header: u16,
     pub outside: u16,
@@ -151,6 +200,7 @@ impl SegmentSizes {
         SegmentSizes {
             mss: likely,
             most,
+            agreed: mss.map(|m| m.most.saturating_sub(m.options)),
             header: 40,
             outside: 0,
             largest_acked: None,
@@ -169,13 +219,20 @@ impl SegmentSizes {
         let header = p.header as u32;
         let Some(most) = self.most else {
             if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
-                self.mss = Some(p.len.min(ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS)));
+                // A small packet says nothing of it.
+                let whole = ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS);
+                self.mss = Some(p.len.clamp(LEAST_MSS, whole));
             }
             return;
         };
         if p.len <= most && self.may_grow(p.len) {
             self.mss = Some(p.len);
         }
+    }
+
+    /// Whether a segment may have `len` bytes if its options are counted off.
+    pub fn is_agreed(&self, len: u32) -> bool {
+        self.agreed.is_none_or(|most| len <= most)
     }
 
     /// What the SYNs allow a segment.
@@ -187,7 +244,9 @@ impl SegmentSizes {
     #[inline]
     pub fn segments(&self, len: u32) -> u32 {
         let mss = self.or_one();
-        if len <= mss { 1 } else { len.div_ceil(mss) }
+        // What the SYN allows is one, be it that its sender did not count options off.
+        let allowed = self.watch.before.is_none() && self.most.is_some_and(|most| len <= most);
+        if len <= mss || allowed { 1 } else { len.div_ceil(mss) }
     }
 
     /// Whether `len` is made of full segments.
@@ -212,6 +271,8 @@ pub struct DataTimes {
     pub last_sent: Option<Time>,
     /// Between the last two.
     pub spacing: Span,
+    /// When the sender asked last whether a shut window has opened: it had more to send.
+    pub asked: Option<Time>,
 }
 
 impl DataTimes {
@@ -284,10 +345,14 @@ pub struct PauseState {
     pub idle_from: Option<Time>,
     /// The receive window is full since then.
     pub full_from: Option<Time>,
+    /// It was, or is, though nothing was outstanding; whether the sender had more to send what follows shows.
+    pub shut: Option<ShutWindow>,
     /// The time before this has its reason: the end of the last silence, timeout or full window.
     pub explained_until: Option<Time>,
     /// A long pause that is either idleness or a timeout.
     pub unexplained: Option<UnexplainedPause>,
+    /// A silence with data outstanding: the path's, if something is sent again behind it.
+    pub silence: Option<(Time, Time)>,
     /// Long waits.
     pub waits: Vec<LongWait>,
 }
@@ -318,6 +383,16 @@ pub struct UnexplainedPause {
     pub bytes: u64,
     /// The data is one full segment, seen at a distance from the sender.
     pub alone: bool,
+}
+
+/// A time in which the window had no room for a segment although nothing was outstanding.
+#[derive(Clone, Copy, Debug)]
+pub struct ShutWindow {
+    pub from: Time,
+    /// When it opened, or was seen to be shut last.
+    pub to: Time,
+    /// The sender asked whether it has opened: it had more to send.
+    pub asked: bool,
 }
 
 /// Bursts: data back to back.

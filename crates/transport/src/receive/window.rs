@@ -93,7 +93,7 @@ pub(super) struct RoundTrip {
 
 impl Receiver {
     /// Bytes the sender may still send beyond `rcv_nxt` by the last window told.
-    pub(super) fn window_left(&self) -> u64 {
+    pub fn window_left(&self) -> u64 {
         (self.acked_to + self.window).saturating_sub(self.rcv_nxt)
     }
 

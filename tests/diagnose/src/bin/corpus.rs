@@ -3,11 +3,12 @@
 //! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
 //! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
 //! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to judge.
-//! SET is `build`, the one to look at while building, or a number that seeds another.
+//! SET is `build`, the one to look at while building, or a number that seeds another; `world-` before it: the set of
+//! receivers that do not read and of small messages.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
-use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score};
+use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score, world};
 use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -17,6 +18,16 @@ use std::sync::Mutex;
 
 const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
+
+/// Draws a case of a set by its number.
+type Drawer = fn(u64, u64) -> Case;
+
+fn drawer(set: &str) -> (Drawer, &str) {
+    match set.strip_prefix("world-") {
+        Some(rest) => (world::case, rest),
+        None => (draw::case, set),
+    }
+}
 
 fn seed(set: &str) -> Result<u64, String> {
     if set == "build" {
@@ -88,13 +99,14 @@ fn run() -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
     let [what, set, count, ..] = &args[..] else { return Err(USAGE.into()) };
+    let (case, set) = drawer(set);
     let (set, count) = (seed(set)?, count.parse::<u64>().map_err(|_| USAGE)?);
     let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
     match what.as_str() {
         "write" => {
             let folder = Path::new(value("--out").ok_or(USAGE)?);
             each(from..from + count, |n| {
-                println!("{}", write(&draw::case(set, n), folder)?);
+                println!("{}", write(&case(set, n), folder)?);
                 Ok(())
             })
         }
@@ -102,7 +114,7 @@ fn run() -> Result<(), String> {
             let judge = Judge::new(value("--program"))?;
             let all = Mutex::new(Vec::new());
             each(from..from + count, |n| {
-                let (truth, diagnosis, lines) = judge.score(&draw::case(set, n))?;
+                let (truth, diagnosis, lines) = judge.score(&case(set, n))?;
                 let text = wrong(&truth, &diagnosis, &lines);
                 all.lock().map_err(|e| e.to_string())?.push((n, text, lines));
                 Ok(())

@@ -1,0 +1,69 @@
+//! What a cause says is held against what was measured while it held the flow. One that contradicts that is not said, and
+//! its time goes to the next that claims it.
+
+use super::evidence::{FlowFacts, RoundSplit, split};
+use super::round_trips::RoundTripSpan;
+use result::cause::CauseBound;
+use result::diagnosis::Cause;
+
+/// A sender may leave so much of a window unused (RFC 9293 section 3.8.6.2.1: it waits for half of the greatest).
+const USED: f64 = 0.5;
+/// Slow start grows by this a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
+const GROWTH: f64 = 1.5;
+/// A queue stands if packets wait for longer than the path is long: see [`result::cause::RoundEvidence::queue_stands`].
+const STANDS: f64 = 2.0;
+
+/// The split of every round, among causes that what was measured does not refute.
+pub(crate) fn consistent_split(
+    rounds: &[RoundTripSpan],
+    facts: &FlowFacts,
+    median_rtt: f64,
+) -> Vec<RoundSplit> {
+    let mut refuted = Vec::new();
+    loop {
+        let splits = split(rounds, facts, &refuted);
+        let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
+        let wrong = Cause::ALL.into_iter().filter(|c| !refuted.contains(c)).find(|c| !held(c));
+        match wrong {
+            Some(cause) => refuted.push(cause),
+            None => return splits,
+        }
+    }
+}
+
+/// Whether what the cause says is so, where it holds the flow at all.
+fn holds(
+    cause: Cause,
+    rounds: &[RoundTripSpan],
+    splits: &[RoundSplit],
+    facts: &FlowFacts,
+    median_rtt: f64,
+) -> bool {
+    let seconds = |split: &RoundSplit| split.iter().filter(|s| s.0 == cause).map(|s| s.1).sum::<f64>();
+    let with = || rounds.iter().zip(splits).map(|(r, split)| (r, seconds(split))).filter(|(_, s)| *s > 0.0);
+    if with().next().is_none() {
+        return true;
+    }
+    match cause.entry().bound {
+        CauseBound::Nothing => true,
+        CauseBound::Loss => !facts.losses.is_empty(),
+        CauseBound::LossWithoutQueue => !facts.losses.is_empty() && median_rtt < STANDS * facts.base,
+        CauseBound::Window => {
+            let (mut carried, mut allowed) = (0.0, 0.0);
+            for (r, s) in with() {
+                let Some(window) = r.window else { continue };
+                carried += r.acked * s / r.width.max(1e-9);
+                allowed += window * s / r.rtt.unwrap_or(median_rtt).max(facts.base);
+            }
+            carried >= USED * allowed
+        }
+        CauseBound::Growth => {
+            let most = rounds.iter().map(|r| r.inflight).fold(facts.mss, f64::max);
+            let needs = 1.0 + (most / facts.mss).ln() / GROWTH.ln();
+            // It begins anew behind each pause (RFC 5681 section 4.1).
+            let pauses = rounds.windows(2).filter(|w| w[0].idle <= 0.0 && w[1].idle > 0.0).count();
+            let took: f64 = with().map(|(r, s)| s / r.width.max(1e-9)).sum();
+            took <= needs * (1 + pauses) as f64
+        }
+    }
+}
