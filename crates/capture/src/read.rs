@@ -9,6 +9,7 @@ mod format;
 mod fragment;
 mod info;
 mod ip;
+mod l2tp;
 mod link;
 mod ng;
 mod open;
@@ -208,7 +209,7 @@ impl CaptureReader {
             },
             links: self.links(),
             times: self.times,
-            records: self.records,
+            records: self.records + tally.further,
             wire_bytes: self.wire_bytes,
             tcp_packets: tally.tcp,
             udp_packets: tally.udp,

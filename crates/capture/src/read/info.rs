@@ -13,7 +13,7 @@ pub struct FileInfo {
     pub links: Vec<String>,
     /// Earliest and latest time of a record; `None` without records.
     pub times: Option<(Time, Time)>,
-    /// Records.
+    /// Records; of one that holds several frames (802.11's A-MSDU) each.
     pub records: u64,
     /// Bytes of the packets on the wire.
     pub wire_bytes: u64,
