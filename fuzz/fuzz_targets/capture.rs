@@ -1,4 +1,5 @@
-//! Any bytes as a capture, packed or not: packets or an error, no panic, no more memory than a reader has.
+//! Any bytes as a capture, packed or not, with the name that ERF goes by: packets or an error, no panic, no more memory
+//! than a reader has.
 #![no_main]
 
 use capture::{Batch, CaptureReader};
@@ -9,7 +10,7 @@ use std::io::Cursor;
 const FILLS: usize = 64;
 
 fuzz_target!(|data: &[u8]| {
-    let mut reader = match CaptureReader::from_reader(Box::new(Cursor::new(data.to_vec())), "fuzz") {
+    let mut reader = match CaptureReader::from_reader(Box::new(Cursor::new(data.to_vec())), "fuzz.erf") {
         Ok(reader) => reader,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };

@@ -7,7 +7,7 @@ use units::Time;
 pub struct FileInfo {
     /// The file's name as given; `-` for standard input.
     pub name: String,
-    /// Format and compression: `pcap`, `pcapng`, `pcap (zstd)` ….
+    /// Format and compression: `pcap`, `pcapng`, `snoop`, `erf`, `pcap (zstd)` ….
     pub format: String,
     /// Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`.
     pub links: Vec<String>,

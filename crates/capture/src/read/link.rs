@@ -47,6 +47,7 @@ links! {
     117 => "pflog", pflog::header;
     127 => "802.11-radiotap", radiotap::header;
     ppi::NUMBER => "ppi", ppi::header;
+    197 => "erf", |_| Err(Other::Link);
     239 => "nflog", nflog::header;
     // EtherType, reserved, interface, ARPHRD type, packet type, address length, address of 8.
     276 => "linux-cooked-v2", |w| cooked(w, 0, 20);

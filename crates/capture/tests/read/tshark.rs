@@ -1,6 +1,7 @@
 //! tshark's reading of the same files.
 
 use crate::build::*;
+use crate::others::{erfs, snoop};
 use crate::zoo::{attribute, zoo};
 use capture::CaptureReader;
 use std::path::{Path, PathBuf};
@@ -171,5 +172,21 @@ fn netfilter_logs_of_either_byte_order() {
         let n = compare(&path);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(n, 1, "{big}");
+    }
+}
+
+#[test]
+fn snoop_and_erf_with_their_times() {
+    if !installed("snoop_and_erf_with_their_times") {
+        return;
+    }
+    let frame = |seq| ethernet(0x0800, &ipv4(6, &tcp(seq, ACK, &[], 100)));
+    let packets = [raw(7, frame(1)), raw(999_999, frame(2)), raw(8, frame(3))];
+    for (name, bytes, count) in [("a.snoop", snoop(&packets), 3), ("a.erf", erfs(), 7)] {
+        let path = scratch(name);
+        std::fs::write(&path, bytes).unwrap();
+        let n = compare(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(n, count, "{name}");
     }
 }
