@@ -1,4 +1,4 @@
-//! Packet captures: pcap out, pcap and pcapng in.
+//! Packet captures: pcap out; pcap, pcapng, snoop and ERF in.
 //!
 //! A simulated packet has no bytes; [`Frame`] says what its headers would be, [`PcapWriter`] writes
 //! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.

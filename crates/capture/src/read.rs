@@ -1,17 +1,20 @@
-//! Captures in: pcap and pcapng, plain or compressed, to TCP packets.
+//! Captures in: pcap, pcapng, snoop and ERF, plain or compressed, to TCP packets.
 //!
 //! Nothing here knows connections: what stands in the file is passed on as it stands there, in its order.
 //! Captures are hostile input: memory is bounded whatever they claim, and damage ends reading, no more.
 
 mod classic;
 mod clock;
+mod erf;
 mod format;
 mod fragment;
 mod info;
 mod ip;
+mod l2tp;
 mod link;
 mod ng;
 mod open;
+mod snoop;
 mod source;
 mod tally;
 mod tcp;
@@ -124,7 +127,7 @@ impl CaptureReader {
 
     /// Reads `input`, which is called `name`.
     pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<CaptureReader, OpenError> {
-        match open::any(input, None) {
+        match open::any(input, name, None) {
             Ok(opened) => Ok(CaptureReader::new(name, opened)),
             Err(cause) => Err(OpenError { name: name.to_string(), cause }),
         }
@@ -208,7 +211,7 @@ impl CaptureReader {
             },
             links: self.links(),
             times: self.times,
-            records: self.records,
+            records: self.records + tally.further,
             wire_bytes: self.wire_bytes,
             tcp_packets: tally.tcp,
             udp_packets: tally.udp,

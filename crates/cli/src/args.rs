@@ -284,7 +284,8 @@ pub struct ReportArgs {
 /// `longfat diagnose`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CAPTURE is a pcap or pcapng file, also compressed, taken at the sender, at the receiver or in between.
+CAPTURE is a pcap, pcapng, snoop or ERF file, also compressed, taken at the sender, at the receiver or
+in between.
 A flow is one direction of a TCP connection that carried payload; its number stands in the table.
 
   longfat diagnose trace.pcap

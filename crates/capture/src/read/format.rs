@@ -1,8 +1,11 @@
-//! What the two kinds of capture files share.
+//! What the kinds of capture files share.
 
 use super::classic::Classic;
+use super::erf::Erf;
 use super::info::FileDamage;
+use super::link;
 use super::ng::Ng;
+use super::snoop::Snoop;
 use super::source::ByteSource;
 use units::Time;
 
@@ -36,6 +39,8 @@ pub(super) struct Record {
 pub(super) enum Format {
     Classic(Classic),
     Ng(Box<Ng>),
+    Snoop(Snoop),
+    Erf(Erf),
 }
 
 impl Format {
@@ -44,7 +49,7 @@ impl Format {
     pub(super) fn at_hand(&self, bytes: &[u8]) -> Option<Record> {
         match self {
             Format::Classic(classic) => classic.at_hand(bytes),
-            Format::Ng(_) => None,
+            _ => None,
         }
     }
 
@@ -53,6 +58,8 @@ impl Format {
         match self {
             Format::Classic(classic) => classic.next(source),
             Format::Ng(ng) => ng.next(source),
+            Format::Snoop(snoop) => snoop.next(source),
+            Format::Erf(erf) => erf.next(source),
         }
     }
 
@@ -60,6 +67,8 @@ impl Format {
         match self {
             Format::Classic(_) => "pcap",
             Format::Ng(_) => "pcapng",
+            Format::Snoop(_) => "snoop",
+            Format::Erf(_) => "erf",
         }
     }
 
@@ -68,6 +77,8 @@ impl Format {
         match self {
             Format::Classic(classic) => std::slice::from_ref(&classic.link),
             Format::Ng(ng) => ng.links(),
+            Format::Snoop(_) => &[link::ETHERNET],
+            Format::Erf(erf) => &erf.links,
         }
     }
 
@@ -76,6 +87,8 @@ impl Format {
         match self {
             Format::Classic(_) => None,
             Format::Ng(ng) => ng.dropped(),
+            Format::Snoop(snoop) => snoop.dropped,
+            Format::Erf(erf) => erf.dropped,
         }
     }
 }

@@ -7,13 +7,13 @@ use units::Time;
 pub struct FileInfo {
     /// The file's name as given; `-` for standard input.
     pub name: String,
-    /// Format and compression: `pcap`, `pcapng`, `pcap (zstd)` ….
+    /// Format and compression: `pcap`, `pcapng`, `snoop`, `erf`, `pcap (zstd)` ….
     pub format: String,
     /// Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`.
     pub links: Vec<String>,
     /// Earliest and latest time of a record; `None` without records.
     pub times: Option<(Time, Time)>,
-    /// Records.
+    /// Records; of one that holds several frames (802.11's A-MSDU) each.
     pub records: u64,
     /// Bytes of the packets on the wire.
     pub wire_bytes: u64,

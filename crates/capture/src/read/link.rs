@@ -1,54 +1,76 @@
 //! Link layers: numbers as in the registry of link types (draft-ietf-opsawg-pcaplinktype).
 
+mod hdlc;
+mod nflog;
+mod pflog;
+mod ppi;
+mod radiotap;
+pub(super) mod wifi;
+
 use super::tally::{Other, Tunnel};
 use super::walk::{Layer, Walk};
 
-/// Name of a link type, as [`super::FileInfo::links`] has it.
-pub(super) fn name(link: u16) -> String {
-    match link {
-        0 => "null".into(),
-        1 => "ethernet".into(),
-        9 | 50 => "ppp".into(),
-        12 | 14 | 101 | 228 | 229 => "raw-ip".into(),
-        108 => "loop".into(),
-        113 => "linux-cooked".into(),
-        276 => "linux-cooked-v2".into(),
-        other => format!("link type {other}"),
-    }
+macro_rules! links {
+    ($($number:pat => $name:literal, $begin:expr;)*) => {
+        /// Name of a link type, as [`super::FileInfo::links`] has it.
+        pub(super) fn name(link: u16) -> String {
+            match link {
+                $($number => $name.into(),)*
+                other => format!("link type {other}"),
+            }
+        }
+
+        /// Where a record of this link type, which stands at `w.at`, begins.
+        #[inline]
+        pub(super) fn outermost(w: &mut Walk, link: u16) -> Result<Layer, Other> {
+            match link {
+                $($number => $begin(w),)*
+                _ => Err(Other::Link),
+            }
+        }
+    };
 }
 
 pub(super) const ETHERNET: u16 = 1;
 
-/// Where a record of this link type begins.
-#[inline]
-pub(super) fn outermost(w: &mut Walk, link: u16) -> Result<Layer, Other> {
-    match link {
-        ETHERNET => Ok(Layer::Ethernet),
-        // 12 and 14 are what systems call raw IP in memory; some wrote them to files.
-        12 | 14 | 101 | 228 | 229 => Ok(Layer::Ip),
-        0 | 108 => null(w),
-        9 | 50 => Ok(Layer::Ppp),
-        // Packet type, ARPHRD type, address length, address of 8, EtherType.
-        113 => cooked(w, 14, 16),
-        // EtherType, reserved, interface, ARPHRD type, packet type, address length, address of 8.
-        276 => cooked(w, 0, 20),
-        _ => Err(Other::Link),
-    }
+links! {
+    0 => "null", null;
+    ETHERNET => "ethernet", |_| Ok(Layer::Ethernet);
+    9 | 50 => "ppp", hdlc::or_ppp;
+    // 12 and 14 are what systems call raw IP in memory; some wrote them to files.
+    12 | 14 | 101 | 228 | 229 => "raw-ip", |_| Ok(Layer::Ip);
+    104 => "cisco-hdlc", hdlc::header;
+    105 => "802.11", wifi::bare;
+    108 => "loop", null;
+    // Packet type, ARPHRD type, address length, address of 8, EtherType.
+    113 => "linux-cooked", |w| cooked(w, 14, 16);
+    117 => "pflog", pflog::header;
+    127 => "802.11-radiotap", radiotap::header;
+    ppi::NUMBER => "ppi", ppi::header;
+    197 => "erf", |_| Err(Other::Link);
+    239 => "nflog", nflog::header;
+    // EtherType, reserved, interface, ARPHRD type, packet type, address length, address of 8.
+    276 => "linux-cooked-v2", |w| cooked(w, 0, 20);
 }
 
 fn cooked(w: &mut Walk, kind: usize, header: usize) -> Result<Layer, Other> {
-    let kind = w.u16(kind)?;
-    w.at = header;
-    w.base = header;
+    let kind = w.u16(w.at + kind)?;
+    w.at += header;
+    w.base = w.at;
     Ok(Layer::Type(kind))
 }
 
 /// An address family of four bytes, in the byte order of the machine that captured (0) or the network's (108).
 fn null(w: &mut Walk) -> Result<Layer, Other> {
-    let family = u32::from_be_bytes(w.array(0)?);
+    let family = u32::from_be_bytes(w.array(w.at)?);
     let family = if family > 0xffff { family.swap_bytes() } else { family };
-    w.at = 4;
-    w.base = 4;
+    w.at += 4;
+    w.base = w.at;
+    is_ip(family)
+}
+
+/// IP, where the address family says so.
+fn is_ip(family: u32) -> Result<Layer, Other> {
     match family {
         // IPv4; IPv6 on Linux, NetBSD, FreeBSD, macOS.
         2 | 10 | 24 | 28 | 30 => Ok(Layer::Ip),
@@ -64,6 +86,12 @@ pub(super) fn ethernet(w: &mut Walk) -> Result<Layer, Other> {
     if kind >= 0x600 {
         return Ok(Layer::Type(kind));
     }
+    snap(w)
+}
+
+/// LLC and SNAP (RFC 1042), and an EtherType.
+#[inline]
+fn snap(w: &mut Walk) -> Result<Layer, Other> {
     if w.array(w.at)? != [0xaa, 0xaa, 3, 0, 0, 0] {
         return Err(Other::Llc);
     }

@@ -1,8 +1,10 @@
-//! Opening a capture: what it is shows by its first bytes, never by its name.
+//! Opening a capture: what it is shows by its first bytes; only ERF has none of its own, and goes by its name.
 
 use super::classic::{self, Classic};
+use super::erf::{self, Erf};
 use super::format::Format;
 use super::ng::SECTION;
+use super::snoop::{self, Snoop};
 use super::source::ByteSource;
 use super::unpack::{Packing, unpack};
 use std::fmt;
@@ -68,7 +70,7 @@ impl fmt::Display for OpenError {
             OpenCause::NotACapture { magic: [a, b, c, d] } => {
                 write!(
                     f,
-                    "not a pcap or pcapng capture: it begins with the bytes {a:02x} {b:02x} {c:02x} {d:02x}"
+                    "not a pcap or pcapng capture, nor a snoop or .erf one: it begins with the bytes {a:02x} {b:02x} {c:02x} {d:02x}"
                 )
             }
         }
@@ -98,15 +100,19 @@ pub(super) struct OpenedCapture {
 /// Opens a file, or standard input for `-`.
 pub(super) fn file(path: &Path) -> Result<OpenedCapture, OpenCause> {
     if path == Path::new("-") {
-        return any(Box::new(io::stdin()), None);
+        return any(Box::new(io::stdin()), "-", None);
     }
     let file = File::open(path).map_err(OpenCause::Io)?;
     let about = file.metadata().map_err(OpenCause::Io)?;
-    any(Box::new(file), about.is_file().then_some(about.len()))
+    any(Box::new(file), &path.to_string_lossy(), about.is_file().then_some(about.len()))
 }
 
-/// Finds out what `input` is.
-pub(super) fn any(input: Box<dyn Read + Send>, length: Option<u64>) -> Result<OpenedCapture, OpenCause> {
+/// Finds out what `input`, which is called `name`, is.
+pub(super) fn any(
+    input: Box<dyn Read + Send>,
+    name: &str,
+    length: Option<u64>,
+) -> Result<OpenedCapture, OpenCause> {
     let taken = Arc::new(AtomicU64::new(0));
     let mut input = CountingReader { input, taken: taken.clone() };
     let head = head(&mut input).map_err(OpenCause::Io)?;
@@ -116,7 +122,7 @@ pub(super) fn any(input: Box<dyn Read + Send>, length: Option<u64>) -> Result<Op
         Some(packing) => ByteSource::new(unpack(whole, packing).map_err(OpenCause::Io)?),
         None => ByteSource::new(whole),
     };
-    let format = format(&mut source, packing.is_some())?;
+    let format = format(&mut source, name, packing.is_some())?;
     Ok(OpenedCapture { packing: packing.map(Packing::name), source, format, taken, length })
 }
 
@@ -127,7 +133,7 @@ fn head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn format(source: &mut ByteSource, unpacked: bool) -> Result<Format, OpenCause> {
+fn format(source: &mut ByteSource, name: &str, unpacked: bool) -> Result<Format, OpenCause> {
     let whole = source.ensure(classic::HEADER);
     let b = source.bytes();
     if let (false, Some(failure)) = (whole, source.failure()) {
@@ -145,10 +151,17 @@ fn format(source: &mut ByteSource, unpacked: bool) -> Result<Format, OpenCause> 
     if magic == SECTION.to_be_bytes() {
         return Ok(Format::Ng(Box::default()));
     }
+    if b.starts_with(&snoop::MAGIC) {
+        let header = b.first_chunk().ok_or(OpenCause::Short { bytes: b.len() })?;
+        let snoop = Snoop::new(header)?;
+        source.advance(snoop::HEADER);
+        return Ok(Format::Snoop(snoop));
+    }
     let header = b.first_chunk::<{ classic::HEADER }>();
     let mut padded = [0; classic::HEADER];
     padded[..4].copy_from_slice(&magic);
     match Classic::new(header.unwrap_or(&padded)) {
+        None if is_erf(name) && erf::plausible(b) => Ok(Format::Erf(Erf::default())),
         None => Err(OpenCause::NotACapture { magic }),
         Some(_) if header.is_none() => Err(OpenCause::Short { bytes: b.len() }),
         Some(classic) => {
@@ -156,6 +169,13 @@ fn format(source: &mut ByteSource, unpacked: bool) -> Result<Format, OpenCause> 
             Ok(Format::Classic(classic))
         }
     }
+}
+
+/// Whether a file's name, packed or not, is that of an ERF capture.
+fn is_erf(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let plain = [".gz", ".zst", ".xz"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    plain.ends_with(".erf")
 }
 
 /// Other files that one may take for a capture.
@@ -169,7 +189,6 @@ fn known(b: &[u8]) -> Option<OpenCause> {
         [b'7', b'z', 0xbc, 0xaf, ..] => packed("7-Zip"),
         [b'L', b'Z', b'I', b'P', ..] => packed("lzip"),
         [0x1f, 0x9d, ..] => packed("compress"),
-        [b's', b'n', b'o', b'o', b'p', ..] => foreign("snoop"),
         [b'G', b'M', b'B', b'U', ..] => foreign("Network Monitor"),
         [b'T', b'R', b'S', b'N', ..] => foreign("a Sniffer"),
         [0xac, 0x01, 0x00, 0x1c, ..] | [0x1c, 0x00, 0x01, 0xac, ..] => foreign("IXIA"),

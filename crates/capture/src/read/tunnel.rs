@@ -1,6 +1,7 @@
 //! Tunnels over IP and UDP.
 
 use super::ip::{self, Net};
+use super::l2tp;
 use super::tally::{Other, Tunnel};
 use super::walk::{Layer, Walk};
 
@@ -16,6 +17,10 @@ pub(super) fn ip(w: &mut Walk, net: &Net) -> Result<Layer, Other> {
             Ok(Layer::Ip)
         }
         47 => gre(w),
+        l2tp::PROTOCOL => {
+            w.enter(Tunnel::L2tp);
+            l2tp::session(w, w.at, w.at + net.payload as usize).ok_or(Other::Tunnelled)
+        }
         50 => {
             w.enter(Tunnel::Esp);
             Err(Other::Esp)
@@ -76,6 +81,13 @@ pub(super) fn udp(w: &mut Walk) -> Result<Option<Layer>, Other> {
         8472 if b[..4] == [8, 0, 0, 0] => vxlan(w, at),
         6081 if b[0] >> 6 == 0 => geneve(w, at, b),
         2152 => gtp(w, at, b)?,
+        _ if dst == l2tp::PORT || src == l2tp::PORT => {
+            let layer = l2tp::udp(w, at, w.at + len as usize);
+            if layer.is_some() {
+                w.enter(Tunnel::L2tp);
+            }
+            layer
+        }
         _ => None,
     };
     if next.is_some() {

@@ -2,6 +2,7 @@
 
 use super::fragment::{Fragments, TunnelFragment};
 use super::ip::{self, Net};
+use super::link::wifi::{self, WifiSenders, WifiSequence};
 use super::tally::{Other, ProtocolTally, Tunnel};
 use super::{Batch, link, tcp, tunnel};
 use units::Time;
@@ -25,13 +26,18 @@ pub(super) struct Walk<'a> {
     cut: Option<TunnelFragment>,
     /// A port number alone said that there is a tunnel.
     pub(super) guessed: bool,
+    /// What an 802.11 frame is told from its repetition by.
+    pub(super) sequence: Option<WifiSequence>,
+    /// Another frame of the same record begins here.
+    pub(super) following: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
     /// A record of which nothing was read yet.
     #[inline]
     pub(super) fn new(bytes: &'a [u8], wire: u32) -> Walk<'a> {
-        Walk { bytes, wire: wire as usize, at: 0, base: 0, tunnels: 0, cut: None, guessed: false }
+        let (wire, at, base) = (wire as usize, 0, 0);
+        Walk { bytes, wire, at, base, tunnels: 0, cut: None, guessed: false, sequence: None, following: None }
     }
 
     /// The same record, to look at what stands at `at`.
@@ -96,6 +102,7 @@ enum FoundProtocol {
 pub(super) struct Walker {
     pub(super) tally: ProtocolTally,
     fragments: Fragments,
+    senders: WifiSenders,
 }
 
 impl Walker {
@@ -113,7 +120,32 @@ impl Walker {
     #[inline(never)]
     fn any(&mut self, link: u16, time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) {
         let mut walk = Walk::new(bytes, wire);
-        let found = self.walk(link, time, &mut walk, batch);
+        let first = self.outermost(link, &mut walk);
+        self.layers(first, time, &mut walk, batch);
+        while let Some(at) = walk.following {
+            walk = Walk { at, ..Walk::new(bytes, wire) };
+            self.tally.further += 1;
+            let first = wifi::subframe(&mut walk);
+            self.layers(first, time, &mut walk, batch);
+        }
+    }
+
+    /// The first layer; not that of a frame sent again.
+    fn outermost(&mut self, link: u16, w: &mut Walk) -> Result<Layer, Other> {
+        let layer = link::outermost(w, link);
+        match w.sequence {
+            Some(frame) if self.senders.repeats(frame) => {
+                w.following = None;
+                Err(Other::WifiRepeated)
+            }
+            _ => layer,
+        }
+    }
+
+    /// A frame from its first layer on; it is counted.
+    #[inline]
+    fn layers(&mut self, first: Result<Layer, Other>, time: Time, walk: &mut Walk, batch: &mut Batch) {
+        let found = first.and_then(|layer| self.walk(layer, time, walk, batch));
         if matches!(found, Err(Other::Bad | Other::EtherType | Other::Llc)) && walk.guessed {
             // No frame: the port number misled us.
             self.tally.udp += 1;
@@ -133,12 +165,11 @@ impl Walker {
     #[inline]
     fn walk(
         &mut self,
-        link: u16,
+        mut layer: Layer,
         time: Time,
         w: &mut Walk,
         batch: &mut Batch,
     ) -> Result<FoundProtocol, Other> {
-        let mut layer = link::outermost(w, link)?;
         for _ in 0..MOST_LAYERS {
             layer = match layer {
                 Layer::Ethernet => link::ethernet(w)?,

@@ -2,6 +2,7 @@
 
 use crate::build::*;
 use crate::formats::{gzip, xz, zstd};
+use crate::others::{erfs, snoop};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -51,11 +52,13 @@ fn bytes_turned_over_never_harm() {
     let flips = prop::collection::vec((0.0..1.0f64, any::<u8>()), 1..6);
     let (plain, blocks) = (file(false, &[60; 30]).0, file(true, &[60; 30]).0);
     runner
-        .run(&(0..4usize, flips), |(kind, flips)| {
+        .run(&(0..6usize, flips), |(kind, flips)| {
             let mut bytes = match kind {
                 0 => plain.clone(),
                 1 => blocks.clone(),
                 2 => zstd(&plain),
+                3 => snoop(&[raw(0, ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 60))))]),
+                4 => erfs(),
                 _ => xz(&blocks),
             };
             for (place, byte) in flips {
@@ -63,7 +66,7 @@ fn bytes_turned_over_never_harm() {
                 bytes[at] = byte;
             }
             let reader =
-                capture::CaptureReader::from_reader(Box::new(std::io::Cursor::new(bytes)), "flipped");
+                capture::CaptureReader::from_reader(Box::new(std::io::Cursor::new(bytes)), "flipped.erf");
             if let Ok(reader) = reader {
                 let info = drain(reader).info;
                 let others: u64 = info.other.iter().map(|c| c.count).sum();

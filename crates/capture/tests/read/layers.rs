@@ -1,7 +1,7 @@
 //! From the frame to the TCP packet.
 
 use crate::build::*;
-use crate::zoo::zoo;
+use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
 use capture::{Addr, Endpoint, PacketFragments, TcpFlags};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
@@ -239,4 +239,133 @@ fn tunnels_in_tunnels_come_to_an_end() {
     }
     let all = frames(101, vec![bytes]);
     assert_eq!((all.packets.len(), count(&all.info, "too many layers")), (0, 1));
+}
+
+/// LLC and SNAP before IPv4.
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+#[test]
+fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
+    let data = |number, seq| join(&[&wifi(0, 1, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
+    let again = |number, seq| join(&[&wifi(0, 9, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
+    let with = |at: usize, byte: u8| {
+        let mut b = data(70, 9);
+        b[at] = byte;
+        b
+    };
+    let all = frames(
+        105,
+        vec![
+            data(1, 1),
+            again(1, 1),
+            again(2, 2),
+            data(3, 3),
+            with(1, 0x41),
+            with(0, 0x80),
+            with(0, 0xd4),
+            with(0, 0x48),
+            with(22, 0x61),
+            with(0, 9),
+        ],
+    );
+    assert_eq!(all.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    let names = ["encrypted 802.11", "802.11 management", "802.11 control", "802.11 without data"];
+    assert_eq!(names.map(|n| count(&all.info, n)), [1; 4]);
+    let names = ["repeated 802.11", "later 802.11 fragment", "bad header"];
+    assert_eq!(names.map(|n| count(&all.info, n)), [1; 3]);
+    assert_eq!(
+        (all.info.tcp_packets, all.info.records, &all.info.links[..]),
+        (3, 10, &["802.11".into()][..])
+    );
+    let bad = join(&[&radiotap(&[2], &[0x40]), &data(1, 1)]);
+    assert_eq!(count(&frames(127, vec![bad]).info, "802.11 with a wrong checksum"), 1);
+}
+
+#[test]
+fn senders_of_802_11_beyond_those_remembered_take_the_place_of_the_oldest() {
+    let sent = |sender: u16, flags: u8| {
+        let mut b = join(&[&wifi(0, flags, 5, &[]), &SNAP, &ipv4(6, &tcp(1, ACK, &[], 10))]);
+        b[14..16].copy_from_slice(&sender.to_be_bytes());
+        b
+    };
+    let once = (0..300).map(|n| sent(n, 1));
+    let again = [sent(299, 9), sent(0, 9), sent(0, 9)];
+    let all = frames(105, once.chain(again).collect());
+    assert_eq!((all.packets.len(), count(&all.info, "repeated 802.11")), (301, 2));
+}
+
+#[test]
+fn every_frame_of_an_aggregate_is_read() {
+    let part = |seq| {
+        let mut b = subframe(&ipv4(6, &tcp(seq, ACK, &[], 9)));
+        b.resize(b.len().next_multiple_of(4), 0);
+        b
+    };
+    let whole = join(&[&wifi(8, 1, 4, &[0x80, 0]), &part(1), &part(2), &part(3), &[1, 2, 3, 4]]);
+    let again = join(&[&wifi(8, 9, 4, &[0x80, 0]), &part(1), &part(2), &part(3)]);
+    let all = frames(105, vec![whole.clone(), again]);
+    let got: Vec<_> = all.packets.iter().map(|p| (p.seq, p.len, p.outside)).collect();
+    assert_eq!(got, [(1, 9, 22), (2, 9, 22), (3, 9, 22)]);
+    assert_eq!((all.info.tcp_packets, all.info.records, count(&all.info, "repeated 802.11")), (3, 4, 1));
+    for kept in 0..whole.len() {
+        let wire = whole.len() as u32;
+        let all =
+            read(&pcap(Layout { link: 105, ..PLAIN }, &[Raw { wire, ..raw(0, whole[..kept].to_vec()) }]));
+        let others: u64 = all.info.other.iter().map(|c| c.count).sum();
+        assert_eq!(all.info.records, all.info.tcp_packets + others, "cut at {kept}");
+    }
+}
+
+#[test]
+fn headers_of_logs_and_links_that_are_wrong_are_counted() {
+    let ip = ipv4(6, &tcp(1, ACK, &[], 10));
+    let log = |family, head: &[u8]| join(&[&[family, 0, 0, 5], head, &attribute(false, 9, &ip)]);
+    let mut short = pflog(2);
+    short[0] = 44;
+    for (link, frame, said) in [
+        (117, join(&[&pflog(17), &ip]), "other ethertype"),
+        (117, join(&[&short, &ip]), "bad header"),
+        (239, log(9, &[]), "other ethertype"),
+        (239, log(2, &[3, 0, 1, 0]), "bad header"),
+        (239, join(&[&[2, 0, 0, 5], &attribute(false, 10, b"no packet")]), "bad header"),
+        (104, join(&[&[0xff, 3, 8, 0], &ip]), "bad header"),
+        (104, join(&[&[0x8f, 0, 0x80, 0x35], &ip]), "other ethertype"),
+        (127, join(&[&radiotap(&[0xffff_ffff], &[]), &ip]), "bad header"),
+        (127, join(&[&radiotap(&[3], &[0; 8]), &ip]), "bad header"),
+        (192, join(&[&[0, 0, 8, 0, 192, 0, 0, 0], &ip]), "unknown link type"),
+        (192, join(&[&[0, 0, 7, 0, 101, 0, 0, 0], &ip]), "bad header"),
+        (192, join(&[&[0, 0, 8, 0, 101, 0, 1, 0], &ip]), "unknown link type"),
+    ] {
+        let all = frames(link, vec![frame]);
+        assert_eq!((all.packets.len(), count(&all.info, said)), (0, 1), "{link}: {:?}", all.info.other);
+    }
+}
+
+#[test]
+fn what_l2tp_does_not_say_is_not_guessed() {
+    let inner = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 100)));
+    let over = |protocol, payload: Vec<u8>| ethernet(0x0800, &ipv4(protocol, &payload));
+    let datagram =
+        |header: &[u8]| over(17, udp(1701, 1701, &join(&[header, &[0xff, 3, 0, 0x21], &inner[14..]])));
+    let all = frames(
+        1,
+        vec![
+            // A control message of either; a frame that ends too early; a session of ARP; one of chance.
+            over(115, join(&[&[0; 4], &inner])),
+            over(115, join(&[&[0, 0, 0, 1], &inner, &[0; 3]])),
+            over(115, join(&[&[0, 0, 0, 1], &ethernet(0x0806, &[0; 28])])),
+            over(115, vec![7; 40]),
+            datagram(&[0xc8, 2, 0, 12, 0, 1, 0, 2]),
+            // Bits that are always 0; another version; a length beyond the end; an offset beyond it.
+            datagram(&[0x20, 2, 0, 1, 0, 2]),
+            datagram(&[0, 4, 0, 1, 0, 2]),
+            datagram(&[0x40, 2, 1, 0, 0, 1, 0, 2]),
+            datagram(&[2, 2, 0, 1, 0, 2, 0xff, 0xff]),
+        ],
+    );
+    assert_eq!((all.packets.len(), count(&all.info, "unknown tunnel payload")), (0, 4));
+    assert_eq!((all.info.udp_packets, count(&all.info, "l2tp")), (5, 4));
+    let padded = ethernet(0x0800, &ipv4(6, &tcp(8, ACK, &[], 0)));
+    let all = frames(1, vec![over(115, join(&[&[0, 0, 0, 1], &padded, &[0; 6]]))]);
+    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(8, 0)]);
 }

@@ -4,5 +4,6 @@ mod build;
 mod damage;
 mod formats;
 mod layers;
+mod others;
 mod tshark;
 mod zoo;

@@ -1,7 +1,8 @@
 //! tshark's reading of the same files.
 
 use crate::build::*;
-use crate::zoo::zoo;
+use crate::others::{erfs, snoop};
+use crate::zoo::{attribute, zoo};
 use capture::CaptureReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,10 +31,15 @@ fn installed(test: &str) -> bool {
 }
 
 /// TCP packets as tshark reads them, the innermost where there are several; ICMP's quotes left out.
-fn theirs(path: &Path) -> Vec<Line> {
+fn theirs(path: &Path, told: &[&str]) -> Vec<Line> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(path).args(["-n", "-Y", "tcp.seq_raw && !icmp && !icmpv6", "-T", "fields"]);
     command.args(["-E", "separator=;", "-E", "occurrence=l", "-o", "tcp.desegment_tcp_streams:FALSE"]);
+    // L2TPv3 does not say what a session carries, and tshark does not look.
+    command.args(["-d", "l2tp.pw_type==0,eth"]);
+    for preference in told {
+        command.args(["-o", preference]);
+    }
     for field in FIELDS {
         command.args(["-e", field]);
     }
@@ -70,7 +76,12 @@ fn ours(path: &Path) -> Vec<Line> {
 }
 
 fn compare(path: &Path) -> usize {
-    let (ours, theirs) = (ours(path), theirs(path));
+    compare_told(path, &[])
+}
+
+/// `told`: preferences that tshark is given.
+fn compare_told(path: &Path, told: &[&str]) -> usize {
+    let (ours, theirs) = (ours(path), theirs(path, told));
     for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         assert_eq!(ours, theirs, "packet {i} of {}", path.display());
     }
@@ -119,5 +130,63 @@ fn reads_the_same_of_real_captures() {
     files.sort();
     for path in files.iter().take(4) {
         assert!(compare(path) > 0, "{}", path.display());
+    }
+}
+
+/// tshark has to be told how long cookies are; we find out.
+#[test]
+fn sessions_of_l2tp_hold_what_tshark_is_told() {
+    if !installed("sessions_of_l2tp_hold_what_tshark_is_told") {
+        return;
+    }
+    let frame = ethernet(0x0800, &ipv4(6, &tcp(9, ACK, &[], 100)));
+    for (header, told) in [
+        (&[1, 2, 3, 4][..], &["l2tp.cookie_size:4 Byte Cookie"][..]),
+        (&[1, 2, 3, 4, 5, 6, 7, 8], &["l2tp.cookie_size:8 Byte Cookie"]),
+        (&[0x40, 0, 0, 9], &["l2tp.l2_specific:Default L2-Specific"]),
+        (
+            &[1, 2, 3, 4, 5, 6, 7, 8, 0x40, 0, 0, 9],
+            &["l2tp.cookie_size:8 Byte Cookie", "l2tp.l2_specific:Default L2-Specific"],
+        ),
+    ] {
+        let packet = ipv4(115, &join(&[&[0, 0, 0, 7], header, &frame]));
+        let path = scratch(&format!("l2tp-{}.pcap", header.len()));
+        std::fs::write(&path, pcap(Layout { link: 101, ..PLAIN }, &[raw(0, packet)])).unwrap();
+        let n = compare_told(&path, told);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(n, 1, "{told:?}");
+    }
+}
+
+/// Its byte order is that of whoever captured, as the file's is.
+#[test]
+fn netfilter_logs_of_either_byte_order() {
+    if !installed("netfilter_logs_of_either_byte_order") {
+        return;
+    }
+    for big in [false, true] {
+        let packet = ipv4(6, &tcp(9, ACK, &[], 100));
+        let log = join(&[&[2, 0, 0, 5], &attribute(big, 10, b"in\0"), &attribute(big, 9, &packet)]);
+        let path = scratch(&format!("nflog-{big}.pcap"));
+        std::fs::write(&path, pcap(Layout { link: 239, big, ..PLAIN }, &[raw(0, log)])).unwrap();
+        let n = compare(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(n, 1, "{big}");
+    }
+}
+
+#[test]
+fn snoop_and_erf_with_their_times() {
+    if !installed("snoop_and_erf_with_their_times") {
+        return;
+    }
+    let frame = |seq| ethernet(0x0800, &ipv4(6, &tcp(seq, ACK, &[], 100)));
+    let packets = [raw(7, frame(1)), raw(999_999, frame(2)), raw(8, frame(3))];
+    for (name, bytes, count) in [("a.snoop", snoop(&packets), 3), ("a.erf", erfs(), 7)] {
+        let path = scratch(name);
+        std::fs::write(&path, bytes).unwrap();
+        let n = compare(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(n, count, "{name}");
     }
 }

@@ -46,10 +46,131 @@ impl Zoo {
 pub fn zoo() -> Vec<Beast> {
     let mut z = Zoo(Vec::new());
     links(&mut z);
+    wireless(&mut z);
+    logs(&mut z);
     tags(&mut z);
     extensions(&mut z);
     tunnels(&mut z);
+    l2tp(&mut z);
     z.0
+}
+
+/// LLC and SNAP before IPv4.
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+/// A header of 802.11: subtype and flags of a data frame, number in sequence, what stands behind the addresses.
+pub fn wifi(subtype: u8, flags: u8, number: u16, more: &[u8]) -> Vec<u8> {
+    let mut b = vec![subtype << 4 | 8, flags, 0x30, 0];
+    for last in [1, 2, 3] {
+        b.extend([2, 0, 0, 0, 0, last]);
+    }
+    b.extend((number << 4).to_le_bytes());
+    b.extend(more);
+    b
+}
+
+/// A radiotap header with its presence words and the rest.
+pub fn radiotap(present: &[u32], fields: &[u8]) -> Vec<u8> {
+    let length = (4 + present.len() * 4 + fields.len()) as u16;
+    let words: Vec<u8> = present.iter().flat_map(|word| word.to_le_bytes()).collect();
+    join(&[&[0, 0], &length.to_le_bytes(), &words, fields])
+}
+
+/// A frame of an A-MSDU, not padded.
+pub fn subframe(body: &[u8]) -> Vec<u8> {
+    ethernet((body.len() + 8) as u16, &join(&[&SNAP, body]))
+}
+
+fn wireless(z: &mut Zoo) {
+    z.add(105, join(&[&wifi(0, 1, 1, &[]), &SNAP, &z.v4()]), 32, None);
+    z.add(105, join(&[&wifi(8, 2, 2, &[6, 0]), &SNAP, &z.v4()]), 34, None);
+    // Four addresses; QoS; HT control.
+    let bridged = wifi(8, 0x83, 3, &[2, 0, 0, 0, 0, 4, 0, 0, 1, 2, 3, 4]);
+    z.add(105, join(&[&bridged, &SNAP, &z.v4()]), 44, None);
+    z.add(105, join(&[&wifi(8, 1, 4, &[0x80, 0]), &subframe(&z.v4())]), 22, None);
+    z.add(127, join(&[&radiotap(&[0], &[]), &wifi(0, 1, 5, &[]), &SNAP, &z.v4()]), 32, None);
+    // Time, flags: padded behind the header to four bytes; rate.
+    let head = radiotap(&[7], &[1, 2, 3, 4, 5, 6, 7, 8, 0x20, 12]);
+    z.add(127, join(&[&head, &wifi(8, 1, 6, &[0, 0]), &[0, 0], &SNAP, &z.v4()]), 36, None);
+    // Two presence words, so that time has to be aligned.
+    let head = radiotap(&[0x8000_0003, 0], &[0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+    z.add(127, join(&[&head, &wifi(0, 2, 7, &[]), &SNAP, &z.v4()]), 32, None);
+    let common = |flags: u8| join(&[&[2, 0, 20, 0], &[0; 8], &[flags, 0], &[0; 10]]);
+    z.add(
+        192,
+        join(&[&[0, 0, 32, 0, 105, 0, 0, 0], &common(0), &wifi(0, 1, 8, &[]), &SNAP, &z.v4()]),
+        32,
+        None,
+    );
+    z.add(192, join(&[&[0, 0, 8, 0, 1, 0, 0, 0], &ethernet(0x0800, &z.v4())]), 14, None);
+    z.add(192, join(&[&[0, 0, 8, 0, 12, 0, 0, 0], &z.v6()]), 0, None);
+    // Aligned: a field of one byte takes four.
+    let odd = [0xfe, 0xff, 1, 0, 9, 0, 0, 0];
+    z.add(192, join(&[&[0, 1, 16, 0, 101, 0, 0, 0], &odd, &z.v6()]), 0, None);
+    z.0.last_mut().unwrap().unlike_tshark = Some("passes over fields in another way");
+}
+
+/// A pflog header of OpenBSD, 61 bytes and padding.
+pub fn pflog(family: u8) -> Vec<u8> {
+    let mut b = vec![61, family, 0, 0];
+    b.extend(*b"em0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    b.resize(36, 0);
+    b.extend([0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff]);
+    b.resize(60, 0);
+    b.extend([1, 0, 0, 0]);
+    b
+}
+
+/// An attribute of netfilter's log.
+pub fn attribute(big: bool, kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut b = join(&[&short(value.len() as u16 + 4, big), &short(kind, big), value]);
+    b.resize(b.len().next_multiple_of(4), 0);
+    b
+}
+
+fn logs(z: &mut Zoo) {
+    z.add(117, join(&[&pflog(2), &z.v4()]), 0, None);
+    z.add(117, join(&[&pflog(24), &z.v6()]), 0, None);
+    for big in [false, true] {
+        let (head, prefix) = (attribute(big, 1, &[8, 0, 1, 0]), attribute(big, 10, b"in\0"));
+        let device = attribute(big, 4, &[0, 0, 0, 2]);
+        z.add(239, join(&[&[2, 0, 0, 5], &head, &prefix, &device, &attribute(big, 9, &z.v4())]), 0, None);
+        if big {
+            z.0.last_mut().unwrap().unlike_tshark = Some("the byte order is that of the file");
+        }
+        z.add(239, join(&[&[7, 0, 0, 5], &head, &prefix, &attribute(big, 9, &z.v4())]), 0, None);
+        z.0.last_mut().unwrap().unlike_tshark = Some("looks only into packets of IP's families");
+    }
+    z.add(104, join(&[&[0x0f, 0, 8, 0], &z.v4()]), 4, None);
+    z.add(104, join(&[&[0x8f, 0, 0x86, 0xdd], &z.v6()]), 4, None);
+    z.add(50, join(&[&[0x0f, 0, 8, 0], &z.v4()]), 4, None);
+    z.add(50, join(&[&[0xff, 3, 0, 0x21], &z.v4()]), 4, None);
+}
+
+fn l2tp(z: &mut Zoo) {
+    let over_udp = |header: &[u8], payload: &[u8]| udp(1701, 1701, &join(&[header, payload]));
+    let ppp = |ip: Vec<u8>| join(&[&[0xff, 3, 0, 0x21], &ip]);
+    z.over(17, over_udp(&[0, 2, 0, 1, 0, 2], &ppp(z.v4())), 18, "l2tp");
+    // Length, sequence numbers, an offset of two bytes.
+    let full = [0x4a, 2, 0, 160, 0, 1, 0, 2, 0, 9, 0, 8, 0, 2, 0, 0];
+    z.over(17, over_udp(&full, &ppp(z.v4())), 28, "l2tp");
+    // Behind NAT, and PPP's protocol in one byte.
+    z.over(17, udp(1701, 50_123, &join(&[&[0, 2, 0, 1, 0, 2, 0x57], &z.v6()])), 15, "l2tp");
+    let session = [0, 0, 0, 7];
+    z.over(115, join(&[&session, &ethernet(0x0800, &z.v4())]), 18, "l2tp");
+    z.over(17, over_udp(&join(&[&[0, 3, 0, 0], &session]), &ethernet(0x0800, &z.v4())), 30, "l2tp");
+    let cookie = [1, 2, 3, 4, 5, 6, 7, 8];
+    let from = z.0.len();
+    z.over(115, join(&[&session, &ppp(z.v4())]), 8, "l2tp");
+    z.over(115, join(&[&session, &[0x40, 0, 0, 9], &ethernet(0x86dd, &z.v6())]), 22, "l2tp");
+    let tagged = ethernet(0x8100, &join(&[&[0, 5, 8, 0], &z.v4()]));
+    z.over(115, join(&[&session, &cookie, &[0; 4], &tagged]), 34, "l2tp");
+    z.over(115, join(&[&session, &cookie, &ppp(z.v4())]), 16, "l2tp");
+    z.over(115, join(&[&session, &[0x0f, 0, 8, 0], &z.v4()]), 8, "l2tp");
+    z.over(115, join(&[&session, &[9; 4], &z.v4()]), 8, "l2tp");
+    for beast in &mut z.0[from..] {
+        beast.unlike_tshark = Some("has to be told what a session carries");
+    }
 }
 
 fn links(z: &mut Zoo) {

@@ -1,0 +1,26 @@
+//! Cisco's HDLC (LINKTYPE_C_HDLC; RFC 1547 section 4.3.1 describes it): address, control, EtherType.
+
+use crate::read::tally::Other;
+use crate::read::walk::{Layer, Walk};
+
+/// Addresses of a packet for one and for all.
+const UNICAST: u8 = 0x0f;
+const MULTICAST: u8 = 0x8f;
+
+pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
+    let [address, control] = w.array(w.at)?;
+    if !matches!(address, UNICAST | MULTICAST) || control != 0 {
+        return Err(Other::Bad);
+    }
+    let kind = w.u16(w.at + 2)?;
+    w.at += 4;
+    Ok(Layer::Type(kind))
+}
+
+/// PPP, or Cisco's framing where its address stands: LINKTYPE_PPP and LINKTYPE_PPP_HDLC are both.
+pub(super) fn or_ppp(w: &mut Walk) -> Result<Layer, Other> {
+    match w.array(w.at)? {
+        [UNICAST | MULTICAST, 0] => header(w),
+        _ => Ok(Layer::Ppp),
+    }
+}
