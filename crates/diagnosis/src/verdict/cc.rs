@@ -18,6 +18,9 @@ const FEWEST: usize = 2;
 /// shows them.
 const SINCE: [(&str, f64); 2] = [("bbr", 1_481_414_400.0), ("cubic", 1_125_273_600.0)];
 
+/// 1988-01-01, the year of the first tcpdump: a clock that says less has no date, as that of a simulator.
+const DATED: f64 = 567_993_600.0;
+
 /// The flight falls to less than this at a loss that a sender answers: halfway between CUBIC's share and all.
 const ANSWERED: f64 = 0.85;
 
@@ -32,10 +35,8 @@ pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool 
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
     let begun = t.first.as_secs_f64();
     let guess = guess_by_window(rounds, facts);
-    match SINCE.iter().any(|(name, since)| guess.name == *name && begun < *since) || facts.inflight_unknown {
-        true => Guess { name: "other".into(), confidence: 0.0 },
-        false => guess,
-    }
+    let too_old = SINCE.iter().any(|(name, since)| guess.name == *name && (DATED..*since).contains(&begun));
+    if too_old || facts.inflight_unknown { Guess { name: "other".into(), confidence: 0.0 } } else { guess }
 }
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
