@@ -6,6 +6,7 @@
 mod classic;
 mod clock;
 mod erf;
+mod filter;
 mod format;
 mod fragment;
 mod info;
@@ -22,6 +23,7 @@ mod tunnel;
 mod unpack;
 mod walk;
 
+pub use filter::{FilterTime, HostPrefix, PacketFilter};
 pub use info::{FileDamage, FileInfo, NamedCount};
 pub use open::{OpenCause, OpenError};
 
@@ -29,8 +31,9 @@ use crate::{Endpoint, TcpPacket};
 use format::{Format, Record};
 use open::OpenedCapture;
 use source::ByteSource;
+use std::collections::VecDeque;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::Time;
@@ -38,6 +41,9 @@ use walk::Walker;
 
 /// Records read by one [`CaptureReader::fill`], at most: what becomes of them stays in the processor's second cache.
 const RECORDS: usize = 1_024;
+
+/// What TCP packets that a [`PacketFilter`] does not ask for are counted as, in [`FileInfo::other`].
+pub const LEFT_OUT: &str = "tcp left out by the filter";
 
 /// What [`CaptureReader::fill`] appends to. It does not empty it: that is for whoever has read it.
 #[derive(Clone, Debug, Default)]
@@ -111,9 +117,26 @@ pub struct CaptureReader {
     wire_bytes: u64,
     /// Earliest and latest time of a record.
     times: Option<(Time, Time)>,
+    /// Time of the first record, and of the last one.
+    first: Time,
     last: Time,
     done: bool,
     damage: Option<FileDamage>,
+    filter: PacketFilter,
+    left_out: u64,
+    /// Files still to be read, as if they were one.
+    rest: VecDeque<PathBuf>,
+    /// The one of several that is being read.
+    part: Option<String>,
+    past: PastFiles,
+}
+
+/// What is kept of files that were read to their end, where several are read as one.
+#[derive(Default)]
+struct PastFiles {
+    links: Vec<u16>,
+    dropped: Option<u64>,
+    bytes: u64,
 }
 
 impl CaptureReader {
@@ -133,6 +156,24 @@ impl CaptureReader {
         }
     }
 
+    /// Reads files one after the other, in this order, as if they were one; they are called `name`. All but the first are
+    /// opened when it is their turn; one that cannot be is told as damage.
+    pub fn open_all(name: &str, paths: Vec<PathBuf>) -> Result<CaptureReader, OpenError> {
+        let sizes = paths.iter().map(|path| path.metadata().ok().filter(|m| m.is_file()).map(|m| m.len()));
+        let length = sizes.sum();
+        let mut rest = VecDeque::from(paths);
+        let first = rest.pop_front().unwrap_or_default();
+        let mut reader = CaptureReader::open(&first)?;
+        let part = std::mem::replace(&mut reader.name, name.to_string());
+        (reader.part, reader.rest, reader.length) = (Some(part), rest, length);
+        Ok(reader)
+    }
+
+    /// Passes on only what `filter` asks for; the rest is counted.
+    pub fn keep(&mut self, filter: PacketFilter) {
+        self.filter = filter;
+    }
+
     fn new(name: &str, opened: OpenedCapture) -> CaptureReader {
         let OpenedCapture { packing, source, format, taken, length } = opened;
         CaptureReader {
@@ -146,9 +187,15 @@ impl CaptureReader {
             records: 0,
             wire_bytes: 0,
             times: None,
+            first: Time::ZERO,
             last: Time::ZERO,
             done: false,
             damage: None,
+            filter: PacketFilter::default(),
+            left_out: 0,
+            rest: VecDeque::new(),
+            part: None,
+            past: PastFiles::default(),
         }
     }
 
@@ -158,16 +205,33 @@ impl CaptureReader {
         if self.done {
             return false;
         }
+        let (packets, reports) = (batch.packets.len(), batch.too_big.len());
+        self.records(batch);
+        if !self.filter.is_empty() {
+            self.left_out += self.filter.sift(self.first, batch, packets, reports);
+        }
+        true
+    }
+
+    /// The next records, unfiltered.
+    fn records(&mut self, batch: &mut Batch) {
         for _ in 0..RECORDS {
             let Some(record) = self.record() else {
+                if self.next_file() {
+                    continue;
+                }
                 self.done = true;
-                self.walker.settle(None, batch);
-                return true;
+                return self.walker.settle(None, batch);
             };
             if let Some(time) = record.time {
                 self.last = time;
-                let (first, last) = self.times.unwrap_or((time, time));
-                self.times = Some((first.min(time), last.max(time)));
+                self.times = match self.times {
+                    Some((first, last)) => Some((first.min(time), last.max(time))),
+                    None => {
+                        self.first = time;
+                        Some((time, time))
+                    }
+                };
             }
             self.records += 1;
             self.wire_bytes += record.wire as u64;
@@ -176,7 +240,28 @@ impl CaptureReader {
             self.source.advance(record.held);
         }
         self.walker.settle(Some(self.last), batch);
-        true
+    }
+
+    /// Goes on with the next of several files; false where there is none.
+    #[cold]
+    fn next_file(&mut self) -> bool {
+        while let Some(path) = self.rest.pop_front() {
+            let opened = match open::file(&path) {
+                Ok(opened) => opened,
+                Err(cause) => {
+                    let what = OpenError { name: path.display().to_string(), cause }.to_string();
+                    self.damage.get_or_insert(FileDamage { offset: 0, what });
+                    continue;
+                }
+            };
+            self.past.links = self.link_numbers();
+            self.past.dropped = self.dropped();
+            self.past.bytes += self.taken.load(Ordering::Relaxed);
+            self.part = Some(path.display().to_string());
+            (self.source, self.format, self.taken) = (opened.source, opened.format, opened.taken);
+            return true;
+        }
+        false
     }
 
     /// The next record; none at the end, or where the file is damaged.
@@ -187,8 +272,11 @@ impl CaptureReader {
         }
         match self.format.next(&mut self.source) {
             Ok(record) => record,
-            Err(damage) => {
-                self.damage = Some(damage);
+            Err(mut damage) => {
+                if let Some(part) = &self.part {
+                    damage.what = format!("{part}: {}", damage.what);
+                }
+                self.damage.get_or_insert(damage);
                 None
             }
         }
@@ -197,12 +285,16 @@ impl CaptureReader {
     /// Bytes of the file taken so far (a little ahead of the packets passed on), and its length where it is
     /// known: not of a pipe.
     pub fn progress(&self) -> (u64, Option<u64>) {
-        (self.taken.load(Ordering::Relaxed), self.length)
+        (self.past.bytes + self.taken.load(Ordering::Relaxed), self.length)
     }
 
     /// What was read so far.
     pub fn info(&self) -> FileInfo {
         let tally = &self.walker.tally;
+        let mut other = tally.others_found();
+        if self.left_out > 0 {
+            other.push(NamedCount { name: LEFT_OUT, count: self.left_out });
+        }
         FileInfo {
             name: self.name.clone(),
             format: match self.packing {
@@ -213,12 +305,12 @@ impl CaptureReader {
             times: self.times,
             records: self.records + tally.further,
             wire_bytes: self.wire_bytes,
-            tcp_packets: tally.tcp,
+            tcp_packets: tally.tcp - self.left_out,
             udp_packets: tally.udp,
             fragments: tally.fragments,
             tunnels: tally.tunnels_found(),
-            other: tally.others_found(),
-            dropped: self.format.dropped(),
+            other,
+            dropped: self.dropped(),
             damage: self.damage.clone(),
         }
     }
@@ -226,11 +318,27 @@ impl CaptureReader {
     /// Names of link types, each once: several numbers share a name.
     fn links(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for name in self.format.links().iter().map(|link| link::name(*link)) {
+        for name in self.link_numbers().into_iter().map(link::name) {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         names
+    }
+
+    /// Link types of all files.
+    fn link_numbers(&self) -> Vec<u16> {
+        let mut all = self.past.links.clone();
+        for link in self.format.links() {
+            if !all.contains(link) {
+                all.push(*link);
+            }
+        }
+        all
+    }
+
+    /// Drops of all files.
+    fn dropped(&self) -> Option<u64> {
+        [self.past.dropped, self.format.dropped()].into_iter().flatten().reduce(u64::saturating_add)
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use capture::{FilterTime, HostPrefix};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -290,20 +291,40 @@ A flow is one direction of a TCP connection that carried payload; its number sta
 
   longfat diagnose trace.pcap
   longfat diagnose trace.pcap.xz --report trace.html --flow 4 --flow 6
+  longfat diagnose trace.pcap --host 10.1.0.0/16 --port 443 --from 60 --to 120
+  longfat diagnose captures/ --json
   ssh router tcpdump -w - -s 128 | longfat diagnose -
 
+Of a folder each capture is told by itself, as an array with --json, unless --joined makes one of them.
+A packet is kept if an end matches any --host and an end matches any --port.
+
 Exit codes: 0 ok; 1 no TCP flow in it, or it is damaged (what stood before the damage is told); 2 it
-cannot be opened or is no capture.")]
+cannot be opened, is no capture, or a filter matches nothing. Of a folder: the worst of them.")]
 pub struct DiagnoseArgs {
-    /// The capture; `-` reads standard input.
+    /// The capture, or a folder of them; `-` reads standard input.
     pub capture: PathBuf,
+    /// Only packets from or to this address, or one that begins like it; may be given several times.
+    #[arg(long, value_name = "ADDR[/BITS]")]
+    pub host: Vec<HostPrefix>,
+    /// Only packets from or to this port; may be given several times.
+    #[arg(long, value_name = "N")]
+    pub port: Vec<u16>,
+    /// Only packets from this time on: seconds after the first one, or as 2026-05-01T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
+    pub from: Option<FilterTime>,
+    /// Only packets up to this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
+    pub to: Option<FilterTime>,
+    /// Reads a folder's captures as one, the earliest first: files that a capture program began one after the other.
+    #[arg(long)]
+    pub joined: bool,
     /// Prints the diagnosis as one JSON object instead of text (docs/diagnosis-schema.md).
     #[arg(long)]
     pub json: bool,
     /// Writes a page to look at: plots of the flows with most bytes, or of those that --flow names.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Writes diagnosis.json, flows.parquet and packets.parquet into a folder.
+    /// Writes diagnosis.json, flows.parquet and packets.parquet into a folder; of several captures into a folder each.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Only this flow, by number; may be given several times. packets.parquet holds all the same.

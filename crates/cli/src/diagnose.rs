@@ -1,5 +1,7 @@
 //! `longfat diagnose`.
 
+pub mod filter;
+mod folder;
 mod tap;
 
 use crate::args::DiagnoseArgs;
@@ -23,21 +25,28 @@ use track::{PacketRecorder, TrackerOptions};
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
 const SHOWN: usize = 8;
 
-/// Reads a capture, says what limited its flows, and writes what is asked for.
+/// Reads a capture or a folder of them, says what limited its flows, and writes what is asked for.
 pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
-    let kept = Arc::new(Mutex::new(KeptPackets {
-        rows: args.report.is_some().then(|| Rows::new(SHOWN, &args.flow, MOST_ROWS)),
-        packets: args.out.as_deref().map(|dir| PacketTap::create(dir, &args.capture)).transpose()?,
-    }));
-    let wanted = args.report.is_some() || args.out.is_some();
-    let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
-    let mut bar = Bar::new(!args.no_progress);
-    let read = read(&args.capture, recorder, &mut |done, all| bar.bytes(done, all));
-    bar.clear();
-    let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+    let path = args.capture.as_path();
+    if path.is_dir() && !args.joined {
+        return folder::diagnose(args, path);
+    }
+    let (reader, left_out) = if args.joined {
+        if !path.is_dir() {
+            return Err(CliProblem::Usage("--joined goes with a folder of captures".into()));
+        }
+        folder::joined(path)?
+    } else {
+        (CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?, Vec::new())
+    };
+    let (d, kept) = study(args, reader, path, args.out.as_deref())?;
+    if let Some(left) = filter::unmatched(args, &d) {
+        return Err(filter::nothing(left));
+    }
     // What cannot be told of replaces nothing: packets that were begun are dropped with it.
-    let d = only(read?, &args.flow)?;
-    let files = write(args, &d, kept)?;
+    let d = only(d, &args.flow)?;
+    let mut files = write(args, args.out.as_deref(), &d, kept)?;
+    files.insert_str(0, &folder::told(&left_out, terminal()));
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
         tell!("{files}");
@@ -49,20 +58,32 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::from(exit_code(&d)))
 }
 
+/// Reads a capture and keeps what the files that are asked for need of it: `out` is the folder for them.
+fn study(
+    args: &DiagnoseArgs,
+    mut reader: CaptureReader,
+    path: &Path,
+    out: Option<&Path>,
+) -> Result<(Diagnosis, KeptPackets), CliProblem> {
+    let kept = Arc::new(Mutex::new(KeptPackets {
+        rows: args.report.is_some().then(|| Rows::new(SHOWN, &args.flow, MOST_ROWS)),
+        packets: out.map(|dir| PacketTap::create(dir, path)).transpose()?,
+    }));
+    let wanted = args.report.is_some() || out.is_some();
+    let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
+    reader.keep(filter::asked(args));
+    let mut bar = Bar::new(!args.no_progress);
+    let progress = &mut |done, all| bar.bytes(done, all);
+    let (tracks, file, totals) = track::track_capture(reader, TrackerOptions::default(), recorder, progress);
+    bar.clear();
+    let d = diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals));
+    let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((d, kept))
+}
+
 /// 1 where there is nothing to tell of, or not all of it.
 fn exit_code(d: &Diagnosis) -> u8 {
     (d.flows.is_empty() || d.capture.damage.is_some()).into()
-}
-
-/// Reads the capture; `progress` is told bytes read and bytes in all.
-fn read(
-    path: &Path,
-    recorder: Option<Box<dyn PacketRecorder>>,
-    progress: &mut dyn FnMut(u64, Option<u64>),
-) -> Result<Diagnosis, CliProblem> {
-    let reader = CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?;
-    let (tracks, file, totals) = track::track_capture(reader, TrackerOptions::default(), recorder, progress);
-    Ok(diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals)))
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.
@@ -80,9 +101,14 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
 }
 
 /// Writes the files that are asked for; says which, a line each.
-fn write(args: &DiagnoseArgs, d: &Diagnosis, kept: KeptPackets) -> Result<String, CliProblem> {
+fn write(
+    args: &DiagnoseArgs,
+    out: Option<&Path>,
+    d: &Diagnosis,
+    kept: KeptPackets,
+) -> Result<String, CliProblem> {
     let mut files: Vec<PathBuf> = Vec::new();
-    if let Some(dir) = &args.out {
+    if let Some(dir) = out {
         let begin = |name: &str, write: &dyn Fn(&mut NewFile) -> io::Result<()>| {
             let path = dir.join(name);
             let file = NewFile::create(&path).and_then(|mut file| write(&mut file).map(|()| file));
@@ -154,7 +180,7 @@ mod tests {
             rows: Some(Rows::new(8, &[], 100)),
             packets: Some(PacketTap::create(&dir, Path::new("a.pcap")).unwrap()),
         };
-        let files = write(&args, &diagnosis(&[2]), kept()).unwrap();
+        let files = write(&args, args.out.as_deref(), &diagnosis(&[2]), kept()).unwrap();
         assert_eq!(files.lines().count(), 4);
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "nothing half is left");
         drop(kept());

@@ -307,3 +307,108 @@ fn a_clock_that_runs_backwards_is_told() {
     let d = done(&place.longfat(&["diagnose", "on.pcap", "--json"]));
     assert!(d["capture"].get("backward_times").is_none() && d["capture"].get("forgotten_flows").is_none());
 }
+
+/// Raw IP at these seconds: of connections from ports 1024, 1025 ….
+fn seconds(from: u64, n: u64) -> Vec<u8> {
+    raw((0..n).map(|i| (from + i) * 1_000_000))
+}
+
+#[test]
+fn a_filter_keeps_what_it_asks_for_and_says_how_much_it_left_out() {
+    let place = Place::new("filter");
+    place.file("a.pcap", seconds(1_000, 10));
+    let all = ["diagnose", "a.pcap", "--json"];
+    for (asked, kept) in [
+        (&["--port", "1024", "--port", "1026"][..], 2),
+        (&["--port", "80"], 10),
+        (&["--host", "10.0.0.0/8", "--port", "1025"], 1),
+        (&["--host", "10.0.0.2"], 10),
+        (&["--from", "2", "--to", "4.5"], 3),
+        (&["--from", "1970-01-01T00:16:48Z"], 2),
+        (&["--to", "1970-01-01T01:16:40+01:00"], 1),
+    ] {
+        let d = done(&place.longfat(&[&all, asked].concat()));
+        assert_eq!(
+            (&d["capture"]["tcp_packets"], d["flows"].as_array().unwrap().len()),
+            (&kept.into(), kept)
+        );
+        let other = d["capture"]["other"].as_array().cloned().unwrap_or_default();
+        let left: u64 = other.iter().map(|c| c["count"].as_u64().unwrap()).sum();
+        assert_eq!(left, 10 - kept as u64, "{asked:?}");
+    }
+    let text = stdout(&place.longfat(&["diagnose", "a.pcap", "--port", "1024"]));
+    assert!(text.replace('\n', " ").contains("tcp left out by the filter 9"), "{text}");
+    for (asked, said) in [
+        (&["--host", "192.0.2.1"][..], "matches nothing: it left out all of 10 TCP packets"),
+        (&["--from", "11"], "matches nothing"),
+        (&["--host", "10.0.0.0/40"], "0 to 32"),
+        (&["--from", "noon"], "would be right"),
+        (&["--port", "70000"], "70000"),
+        (&["--joined"], "--joined goes with a folder"),
+    ] {
+        let out = place.longfat(&[&all, asked].concat());
+        assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{asked:?}");
+        assert!(stderr(&out).contains(said), "{asked:?}: {}", stderr(&out));
+    }
+}
+
+#[test]
+fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
+    let place = Place::new("folder");
+    fs::create_dir_all(place.0.join("caps/inner")).unwrap();
+    let (early, late) = (seconds(1_000, 3), seconds(2_000, 2));
+    place.file("caps/b.pcap", &late).file("caps/a.pcap", &early).file("caps/notes.txt", "hello world");
+    let out = place.longfat(&["diagnose", "caps", "--json", "--out", "out"]);
+    let d = done(&out);
+    let told: Vec<_> =
+        d.as_array().unwrap().iter().map(|d| (&d["capture"]["file"], &d["capture"]["packets"])).collect();
+    assert_eq!(told, [(&"caps/a.pcap".into(), &3.into()), (&"caps/b.pcap".into(), &2.into())]);
+    let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
+    d.as_array().unwrap().iter().for_each(|d| schema::validate(&schema, d).unwrap());
+    for file in ["out/a.pcap/diagnosis.json", "out/b.pcap/flows.parquet", "out/b.pcap/packets.parquet"] {
+        assert!(stderr(&out).lines().any(|l| l == file) && !place.read(file).is_empty(), "{file}");
+    }
+    assert_eq!(json(&String::from_utf8(place.read("out/a.pcap/diagnosis.json")).unwrap()), d[0]);
+
+    let out = place.longfat(&["diagnose", "caps"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let text = stdout(&out);
+    assert!(text.starts_with("caps/a.pcap\n10.0.0.1:"), "{text}");
+    assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
+    assert!(text.contains("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+
+    // One that is cut makes it the worst.
+    place.file("caps/c.pcap", &early[..early.len() - 1]);
+    assert_eq!(place.longfat(&["diagnose", "caps"]).status.code(), Some(1));
+    for (args, said) in [
+        (&["caps", "--flow", "0"][..], "--flow goes with one capture"),
+        (&["caps", "--report", "a.html"], "--report goes with one capture"),
+        (&["caps", "--port", "9"], "left out all of 7 TCP packets"),
+        (&["caps/inner"], "caps/inner: there is no capture in this folder"),
+        (&["caps/inner", "--joined"], "there is no capture in this folder"),
+    ] {
+        let out = place.longfat(&[&["diagnose"], args].concat());
+        assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");
+        assert!(stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+    }
+}
+
+/// As dumpcap's ring leaves them: the name says nothing of the order.
+#[test]
+fn files_of_one_capture_joined_are_that_capture() {
+    let place = captured("joined");
+    let whole = place.read("office.pcap");
+    let at = records(&whole);
+    fs::create_dir(place.0.join("ring")).unwrap();
+    let (third, last) = (at[at.len() / 3], at[at.len() * 2 / 3]);
+    for (name, part) in [("b.pcap", 24..third), ("c.pcap", third..last), ("a.pcap", last..whole.len())] {
+        place.file(&format!("ring/{name}"), [&whole[..24], &whole[part]].concat());
+    }
+    place.file("ring/notes.txt", "hello world");
+    let mut one = done(&place.longfat(&["diagnose", "office.pcap", "--json"]));
+    one["capture"]["file"] = "ring".into();
+    let out = place.longfat(&["diagnose", "ring", "--joined", "--json"]);
+    assert_eq!(done(&out), one);
+    assert!(stderr(&out).starts_with("Left out: ring/notes.txt: not a pcap"), "{}", stderr(&out));
+}

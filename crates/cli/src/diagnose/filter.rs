@@ -1,0 +1,56 @@
+//! `--host`, `--port`, `--from`, `--to`.
+
+use crate::args::DiagnoseArgs;
+use crate::problem::CliProblem;
+use capture::{FilterTime, LEFT_OUT, PacketFilter};
+use result::Diagnosis;
+use units::{Span, Time};
+
+/// What the options ask for.
+pub fn asked(args: &DiagnoseArgs) -> PacketFilter {
+    let DiagnoseArgs { host, port, from, to, .. } = args;
+    PacketFilter { hosts: host.clone(), ports: port.clone(), from: *from, to: *to }
+}
+
+/// A time as an option has it: seconds after the first packet, or RFC 3339.
+pub fn time(text: &str) -> Result<FilterTime, String> {
+    if let Ok(seconds) = text.parse::<f64>()
+        && (0.0..1e10).contains(&seconds)
+    {
+        return Ok(FilterTime::After(Span::from_secs_f64(seconds)));
+    }
+    let date = chrono::DateTime::parse_from_rfc3339(text).ok().and_then(|date| date.timestamp_nanos_opt());
+    match date.map(u64::try_from) {
+        Some(Ok(ns)) => Ok(FilterTime::At(Time::from_nanos(ns))),
+        _ => Err("seconds after the first packet (12.5), or a time since 1970 as 2026-05-01T12:00:00Z would be right".into()),
+    }
+}
+
+/// Where the filter left out all there was of a capture: how many packets.
+pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
+    let left = d.capture.other.iter().find(|c| c.name == LEFT_OUT).map_or(0, |c| c.count);
+    (!asked(args).is_empty() && d.capture.tcp_packets == 0 && left > 0).then_some(left)
+}
+
+/// What is wrong where a filter matches none of `left` packets.
+pub fn nothing(left: u64) -> CliProblem {
+    let what = "the filter (--host, --port, --from, --to) matches nothing";
+    CliProblem::Usage(format!("{what}: it left out all of {left} TCP packets"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_or_dates() {
+        assert_eq!(time("12.5"), Ok(FilterTime::After(Span::from_millis(12_500))));
+        assert_eq!(time("0"), Ok(FilterTime::After(Span::from_secs(0))));
+        let at = |seconds| Ok(FilterTime::At(Time::from_nanos(seconds * 1_000_000_000)));
+        assert_eq!(time("1970-01-02T00:00:00Z"), at(86_400));
+        assert_eq!(time("1970-01-02T02:00:00+02:00"), at(86_400));
+        for bad in ["-1", "nan", "inf", "noon", "2026-05-01", "1960-01-01T00:00:00Z"] {
+            assert!(time(bad).unwrap_err().contains("would be right"), "{bad}");
+        }
+    }
+}

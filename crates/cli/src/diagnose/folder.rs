@@ -1,0 +1,188 @@
+//! A folder of captures: each told of by itself, or all read as one.
+
+use super::{exit_code, filter, study, write};
+use crate::args::DiagnoseArgs;
+use crate::escape::{tell, value};
+use crate::problem::CliProblem;
+use crate::progress::terminal;
+use capture::{Batch, CaptureReader, OpenError};
+use console::{Alignment, pad_str};
+use report::diagnosis::text;
+use report::{Lang, Style, wrap};
+use result::Diagnosis;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use units::Time;
+
+/// Columns of a file's name in the table.
+const MOST_NAME: usize = 34;
+/// Files left out that are told of by name.
+const MOST_LEFT_OUT: usize = 8;
+
+/// Files of a folder by name, and what else is in it, a line each.
+fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CliProblem> {
+    let problem = |e| CliProblem::Io(dir.display().to_string(), e);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir).map_err(problem)? {
+        paths.push(entry.map_err(problem)?.path());
+    }
+    paths.sort();
+    // A pipe would be waited for.
+    let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
+    Ok((files, others.iter().map(|path| format!("{}: no file", path.display())).collect()))
+}
+
+/// What is told where a folder holds no capture.
+fn none(dir: &Path, left_out: &[String]) -> CliProblem {
+    let dir = dir.display().to_string();
+    let first = left_out.first().map(|why| format!(" ({})", value(why))).unwrap_or_default();
+    CliProblem::Usage(format!("{}: there is no capture in this folder{first}", value(&dir)))
+}
+
+/// All captures of a folder, the earliest first, as one; and what was left out of it.
+pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CliProblem> {
+    let (files, mut left_out) = listing(dir)?;
+    let mut begun: Vec<(Time, PathBuf)> = Vec::new();
+    for path in files {
+        match begin(&path) {
+            // Without a record there is nothing to read.
+            Ok(time) => begun.extend(time.map(|time| (time, path))),
+            Err(why) => left_out.push(why.to_string()),
+        }
+    }
+    begun.sort();
+    if begun.is_empty() {
+        return Err(none(dir, &left_out));
+    }
+    let paths = begun.into_iter().map(|(_, path)| path).collect();
+    let reader = CaptureReader::open_all(&dir.display().to_string(), paths);
+    Ok((reader.map_err(|e| CliProblem::Usage(e.to_string()))?, left_out))
+}
+
+/// When a capture begins, by its first thousand records.
+fn begin(path: &Path) -> Result<Option<Time>, OpenError> {
+    let mut reader = CaptureReader::open(path)?;
+    reader.fill(&mut Batch::default());
+    Ok(reader.info().times.map(|(first, _)| first))
+}
+
+/// What was left out, a line each.
+pub fn told(left_out: &[String], style: Style) -> String {
+    let mut text: String = left_out
+        .iter()
+        .take(MOST_LEFT_OUT)
+        .map(|why| wrap(&format!("Left out: {}", value(why)), style.width, ""))
+        .collect();
+    let more = left_out.len().saturating_sub(MOST_LEFT_OUT);
+    if more > 0 {
+        let _ = writeln!(text, "Left out: {more} more");
+    }
+    text
+}
+
+/// Diagnoses each capture of a folder.
+pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem> {
+    for (given, option, instead) in [
+        (!args.flow.is_empty(), "--flow", "numbers differ from capture to capture"),
+        (args.report.is_some(), "--report", "a page shows one capture"),
+    ] {
+        if given {
+            let what = "goes with one capture, or with --joined";
+            return Err(CliProblem::Usage(format!("{option} {what}: {instead}")));
+        }
+    }
+    let (files, mut left_out) = listing(dir)?;
+    let (mut all, mut written, mut missed) = (Vec::new(), String::new(), 0);
+    for path in &files {
+        let reader = match CaptureReader::open(path) {
+            Ok(reader) => reader,
+            Err(why) => {
+                left_out.push(why.to_string());
+                continue;
+            }
+        };
+        let out = args.out.as_ref().zip(path.file_name()).map(|(out, name)| out.join(name));
+        let (d, kept) = study(args, reader, path, out.as_deref())?;
+        if let Some(left) = filter::unmatched(args, &d) {
+            missed += left;
+            left_out.push(format!("{}: the filter matches none of {left} TCP packets", path.display()));
+            continue;
+        }
+        written += &write(args, out.as_deref(), &d, kept)?;
+        all.push(d);
+    }
+    if all.is_empty() {
+        return Err(if missed > 0 { filter::nothing(missed) } else { none(dir, &left_out) });
+    }
+    let style = terminal();
+    if args.json {
+        let list: Vec<String> = all.iter().map(diagnosis::diagnosis_json).collect();
+        let list: Vec<&str> = list.iter().map(|json| json.trim_end()).collect();
+        crate::print_json(&format!("[\n{}\n]\n", list.join(",\n")))?;
+        tell!("{}{written}", told(&left_out, style));
+    } else {
+        let lang = args.lang.into();
+        let heads: String = all.iter().map(|d| head(d, style, lang)).collect();
+        crate::print(&format!("{heads}{}\n{}{written}", table(&all, lang), told(&left_out, style)))?;
+    }
+    Ok(ExitCode::from(all.iter().map(exit_code).max().unwrap_or(0)))
+}
+
+/// A capture's name, and what is said first of it.
+fn head(d: &Diagnosis, style: Style, lang: Lang) -> String {
+    let text = text(d, 0, style, lang);
+    let first = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("  - "));
+    let mut head = format!("{}\n", value(&d.capture.file));
+    for line in first {
+        head += line;
+        head.push('\n');
+    }
+    head + "\n"
+}
+
+/// A line for each capture: its flows, and of the one with most bytes what was measured and what held it.
+fn table(all: &[Diagnosis], lang: Lang) -> String {
+    let titles = match lang {
+        Lang::En => ["file", "flows", "Mbit/s", "RTT ms", "resent", "main cause"],
+        Lang::Zh => ["文件", "流", "Mbit/s", "RTT ms", "重传", "主要原因"],
+    };
+    let mut rows = vec![titles.map(String::from)];
+    rows.extend(all.iter().map(|d| row(d, lang)));
+    let wide = |at: usize, most| {
+        rows.iter().map(|row| console::measure_text_width(&row[at])).max().unwrap_or(0).min(most)
+    };
+    let widths = [wide(0, MOST_NAME), wide(1, 9), wide(2, 9), wide(3, 9), wide(4, 9)];
+    let mut text = String::new();
+    for row in &rows {
+        for (i, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let side = if i == 0 { Alignment::Left } else { Alignment::Right };
+            text += &pad_str(cell, width, side, Some("…"));
+            text += "  ";
+        }
+        text += &row[5];
+        text.push('\n');
+    }
+    text
+}
+
+fn row(d: &Diagnosis, lang: Lang) -> [String; 6] {
+    let path = Path::new(&d.capture.file);
+    let name = path.file_name().map_or(d.capture.file.clone(), |name| name.to_string_lossy().into_owned());
+    let name = value(&name).into_owned();
+    let Some(lead) = d.flows.iter().max_by_key(|f| (f.measures.bytes, std::cmp::Reverse(f.id))) else {
+        return [name, "0".into(), "-".into(), "-".into(), "-".into(), "-".into()];
+    };
+    let label = lead.cause.entry().label;
+    let rtt = lead.measures.rtt_ms.p50;
+    let cause = if lang == Lang::Zh { label.zh } else { label.en };
+    [
+        name,
+        d.flows.len().to_string(),
+        format!("{:.2}", lead.measures.goodput_mbps),
+        if rtt > 0.0 { format!("{rtt:.0}") } else { "-".into() },
+        lead.measures.retransmitted_packets.to_string(),
+        format!("{cause} {:.0}%", lead.share(lead.cause) * 100.0),
+    ]
+}
