@@ -46,7 +46,7 @@ mod tests {
     fn times_are_seconds_or_dates() {
         assert_eq!(time("12.5"), Ok(FilterTime::After(Span::from_millis(12_500))));
         assert_eq!(time("0"), Ok(FilterTime::After(Span::from_secs(0))));
-        let at = |seconds| Ok(FilterTime::At(Time::from_nanos(seconds * 1_000_000_000)));
+        let at = |seconds: u64| Ok(FilterTime::At(Time::from_nanos(seconds * 1_000_000_000)));
         assert_eq!(time("1970-01-02T00:00:00Z"), at(86_400));
         assert_eq!(time("1970-01-02T02:00:00+02:00"), at(86_400));
         for bad in ["-1", "nan", "inf", "noon", "2026-05-01", "1960-01-01T00:00:00Z"] {
