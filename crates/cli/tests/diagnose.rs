@@ -373,7 +373,7 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
     let out = place.longfat(&["diagnose", "caps"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
-    assert!(text.starts_with("caps/a.pcap\n10.0.0.1:"), "{text}");
+    assert!(text.starts_with("caps/a.pcap\n3 flows, 10.0.0.1:1024"), "{text}");
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
     assert!(text.contains("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a"), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
