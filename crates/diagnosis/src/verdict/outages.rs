@@ -3,8 +3,9 @@
 //! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
 //! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
 //! was outstanding, and where what was lost then comes again at its end: a sender whose data is not acknowledged sends it
-//! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing is outstanding: there, packets that come late by the outage, or
-//! packets missing in what comes next, tell it from a sender with nothing to send.
+//! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing
+//! is outstanding: there, packets that come late by the outage, or packets missing in what comes next, tell it from a sender
+//! with nothing to send.
 
 use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
