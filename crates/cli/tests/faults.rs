@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// How many times something is killed.
 const ROUNDS: u64 = 50;
+/// Mbit/s of goodput that the simulator and a machine at rest agree on.
+const RIGHT: f64 = 18.78;
+/// Runs that are judged, of those that cannot be relied on.
+const TRIES: u32 = 4;
 /// In the environment of everything a round starts.
 const MARK: &str = "LONGFAT_FAULTS_TEST";
 
@@ -62,14 +66,16 @@ impl Place {
         command
     }
 
-    /// Goodput of the scenario's one flow, Mbit/s.
-    fn goodput(&self) -> Result<f64, String> {
+    /// Goodput of the scenario's one flow, Mbit/s, and whether the run says that it can be relied on.
+    fn goodput(&self) -> Result<(f64, bool), String> {
         let out = self.longfat(&["run", "s.toml", "--on", "kernel", "--json", "--out", "whole"]).output();
         let out = out.map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&out.stdout);
         let json: serde_json::Value =
             serde_json::from_str(&text).map_err(|_| String::from_utf8_lossy(&out.stderr).into_owned())?;
-        json["variants"][0]["total_goodput_mbps"].as_f64().ok_or_else(|| text.into_owned())
+        let variant = &json["variants"][0];
+        let told = variant["total_goodput_mbps"].as_f64().zip(variant["trust"]["reliable"].as_bool());
+        told.ok_or_else(|| text.into_owned())
     }
 
     fn works(&self) -> bool {
@@ -153,16 +159,26 @@ impl Place {
         println!("killed: {killed:?}");
     }
 
-    /// The link's rate, but for headers and slow start.
+    /// The link's rate, but for headers and slow start. A run that says itself that the machine was too busy for it is
+    /// asked again, and in the end for no more than that it was not stalled.
     fn is_right(&self) {
-        let goodput = self.goodput().expect("a result");
-        assert!((goodput / 19.3 - 1.0).abs() < 0.05, "{goodput} Mbit/s");
+        let mut last = 0.0;
+        for _ in 0..TRIES {
+            let (goodput, reliable) = self.goodput().expect("a result");
+            if reliable {
+                assert!((goodput / RIGHT - 1.0).abs() < 0.03, "{goodput} Mbit/s");
+                return;
+            }
+            last = goodput;
+        }
+        eprintln!("NOT JUDGED CLOSELY: the machine was too busy {TRIES} times");
+        assert!(last > 0.5 * RIGHT, "{last} Mbit/s");
     }
 
     /// As many datagrams as a core can send, through a path that limits nothing, beside the scenario.
     fn flood(&self) {
         let text = r#"
-            duration = "6s"
+            duration = "16s"
             [links.path]
             between = ["x", "y"]
             forward = [{ kind = "delay", delay = "1ms" }]

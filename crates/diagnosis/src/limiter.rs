@@ -118,6 +118,7 @@ impl LimiterPackets<'_> {
     pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
         let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
             let mut before = None;
+            let ack_wait = Self::ack_waits(track);
             track.log.iter().enumerate().filter_map(move |(entry, s)| {
                 let lost = match s.fate {
                     PacketFate::Passed => false,
@@ -127,6 +128,9 @@ impl LimiterPackets<'_> {
                     PacketFate::LostUp => true,
                 };
                 let mut rtt = micros32(s.rtt.get());
+                if behind {
+                    rtt -= ack_wait(s);
+                }
                 let mut at = seconds(s.time);
                 let since = at - seconds(track.first);
                 if lost && gone.iter().any(|g| since > g.0 && since < g.1) {
@@ -175,25 +179,24 @@ impl LimiterPackets<'_> {
         out
     }
 
-    /// With the delays that timestamps tell: one-way before the capture; behind it, where ACKs share the way, the RTT
-    /// less what the ACKs' way took too long.
+    /// With the delays that the sender's timestamps tell, from it to the capture.
     fn clocked(&self, behind: bool) -> Option<Vec<PacketArrival>> {
-        if !behind {
-            return Some(self.arrivals(false, true));
+        (!behind).then(|| self.arrivals(false, true))
+    }
+
+    /// How much of each packet's RTT its ACK waited on its way, seconds, as far as the receiver's timestamps tell; to be asked
+    /// in the order of the log.
+    fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
+        let (up, bin) =
+            (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
+        move |s| {
+            let Some(rtt) = s.rtt.get() else { return 0.0 };
+            let back = s.time.since(track.first).as_secs_f64() + micros(rtt) - up;
+            let index = (back / bin) as u32;
+            let at = track.bins.binary_search_by_key(&index, |b| b.index).ok();
+            let wait = at.and_then(|i| track.bins[i].ack_delay.get()).map_or(0.0, micros);
+            if wait > CLOCK { wait as f32 } else { 0.0 }
         }
-        if self.ack_load.is_empty() {
-            return None;
-        }
-        let mut out = self.arrivals(true, false);
-        for a in out.iter_mut().filter(|a| a.rtt.is_finite()) {
-            let t = self.tracks[a.flow as usize];
-            let since = t.log[a.entry as usize].time.since(t.first).as_secs_f64();
-            let back = since + a.rtt as f64 - t.rtt_up.min().unwrap_or_default().as_secs_f64();
-            let index = (back / t.bin.as_secs_f64()) as u32;
-            let bin = t.bins.binary_search_by_key(&index, |b| b.index).ok().map(|i| t.bins[i].ack_delay);
-            a.rtt -= micros32(bin.and_then(|delay| delay.get()));
-        }
-        Some(out)
     }
 }
 
@@ -222,12 +225,16 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
     let empty = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
-    let by_clock =
-        packets.clocked(path.behind).and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
+    // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
+    // way in it too.
+    let clocked = packets.clocked(path.behind).filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+    let told = clocked.is_some();
+    let by_clock = clocked.and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
     let mut arrivals = packets.arrivals(path.behind, false);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
-    let found = limiter(packets, &mut arrivals, path, by_clock).filter(|f| !passes_too_much(f, &arrivals))?;
+    let found =
+        limiter(packets, &mut arrivals, path, (by_clock, told)).filter(|f| !passes_too_much(f, &arrivals))?;
     let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
     Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
 }
@@ -237,11 +244,12 @@ fn limiter(
     packets: &LimiterPackets,
     arrivals: &mut Vec<PacketArrival>,
     path: PathFacts,
-    by_clock: Option<FoundLimiter>,
+    (by_clock, told): (Option<FoundLimiter>, bool),
 ) -> Option<FoundLimiter> {
     let found = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
     let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| path.behind || !path.sender);
+    let ask_rtt = path.behind || !path.sender && !told;
+    let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| ask_rtt);
     let queue = by_clock.or_else(by_rtt);
     // The virtual queue's model is of a bucket that is filled all the time.
     if queue.is_some_and(|q| q.interval.is_some()) {
