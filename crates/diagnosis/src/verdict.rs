@@ -15,12 +15,13 @@ mod outages;
 mod round_trips;
 mod too_big;
 
+use crate::confidence::confidence;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
 use evidence::FlowFacts;
 pub use file::capture_info;
 use outages::AckSilence;
 use result::Diagnosis;
-use result::cause::{Certainty, RoundPart};
+use result::cause::RoundPart;
 use result::diagnosis::{
     CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
     LimiterKind, Measures, Vantage,
@@ -49,9 +50,6 @@ const FULL_SHARE_REFILLED: f64 = 0.85;
 /// A link belongs to all flows of a group if they fill it for the first share of the time together, and the flow whose
 /// delays show it for less than the second share of that alone.
 const SHARED_LINK: (f64, f64) = (0.3, 0.5);
-
-/// Of a conversation of which one half is not there, a verdict is half as sure.
-const HALF_SEEN: f64 = 0.5;
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
@@ -112,6 +110,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
+        f.confidence = confidence(f, &limiters);
     }
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     let mut diagnosis = Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows };
@@ -523,7 +522,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         duration_s: rounds.iter().map(|r| r.width).sum(),
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: confidence(&causes, limiter) * if measures::is_one_way(t) { HALF_SEEN } else { 1.0 },
+        confidence: 0.0,
         timeline: ribbon(&rounds, &splits, start),
         causes,
         remedies: Vec::new(),
@@ -551,17 +550,6 @@ fn shares(splits: &[evidence::RoundSplit]) -> Vec<CauseShare> {
         out.push(CauseShare { cause: Cause::Unknown, share: 1.0, seconds: 0.0 });
     }
     out
-}
-
-/// How far the first cause is ahead of the second, and how sure its limiter is.
-fn confidence(causes: &[CauseShare], limiter: Option<FoundLimiter>) -> f64 {
-    let (first, second) = (causes[0], causes.get(1).map_or(0.0, |c| c.share));
-    let ahead = 0.5 + 0.5 * ((first.share - second) / 0.3).min(1.0);
-    let sure = match first.cause.entry().certainty {
-        Certainty::OfLimiter => limiter.map_or(0.5, |l| l.confidence),
-        Certainty::Fixed(sure) => sure,
-    };
-    ahead * sure
 }
 
 /// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until

@@ -9,7 +9,7 @@ mod entry;
 mod evidence;
 mod remedies;
 
-pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty};
+pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry};
 pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
 
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 //! digit of their hashes: `build` may be looked at flow by flow, `judge` in classes only.
 
 use crate::judge::Judge;
-use crate::score::Tally;
+use crate::score::{self, Tally};
 use result::Diagnosis;
 use result::diagnosis::{FlowDiagnosis, LimiterKind};
 use std::collections::BTreeMap;
@@ -22,9 +22,6 @@ const MISSING: &str = "missing";
 
 /// A cause counts as named from this share of the time on.
 const NAMED_SHARE: f64 = 0.1;
-
-/// How sure a verdict says it is, from and to.
-const SURE: [(f64, f64); 4] = [(0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, f64::INFINITY)];
 
 /// A labelled flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +128,8 @@ impl Row {
     }
 }
 
-fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
+/// What is said of a labelled flow.
+pub fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
     let same = |f: &&FlowDiagnosis| f.from == label.ends.0 && f.to == label.ends.1;
     let Some(flow) = diagnosis.flows.iter().find(same) else {
         let said = MISSING.to_string();
@@ -177,24 +175,38 @@ fn sha256(file: &Path) -> Result<String, String> {
     }
 }
 
-/// Diagnoses the captures below `folder` that `labels` names, in the order of the labels; the second part counts the
-/// captures that are not there.
+/// Diagnoses the captures below `folder` that `labels` names, and hands over each label with what is said; returns how many
+/// captures are not there.
 ///
 /// # Errors
 /// A file cannot be read or diagnosed.
-pub fn read(folder: &Path, labels: &[Label], judge: &Judge) -> Result<(Vec<Row>, usize), String> {
+pub fn each(
+    folder: &Path,
+    labels: &[Label],
+    judge: &Judge,
+    mut see: impl FnMut(&Label, &Diagnosis),
+) -> Result<usize, String> {
     let mut captures = BTreeMap::<&str, Vec<&Label>>::new();
     labels.iter().for_each(|l| captures.entry(&l.sha256).or_default().push(l));
     let mut found = Vec::new();
     files(folder, &mut found)?;
-    let mut rows = Vec::new();
     for file in found {
         let Some(labels) = captures.remove(sha256(&file)?.as_str()) else { continue };
         let diagnosis = judge.diagnose(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        rows.extend(labels.into_iter().map(|label| row(label, &diagnosis)));
+        labels.into_iter().for_each(|label| see(label, &diagnosis));
     }
+    Ok(captures.len())
+}
+
+/// The same as rows, in the order of the labels.
+///
+/// # Errors
+/// As [`each`].
+pub fn read(folder: &Path, labels: &[Label], judge: &Judge) -> Result<(Vec<Row>, usize), String> {
+    let mut rows = Vec::new();
+    let absent = each(folder, labels, judge, |label, diagnosis| rows.push(row(label, diagnosis)))?;
     rows.sort_by_key(|r| r.label.line);
-    Ok((rows, captures.len()))
+    Ok((rows, absent))
 }
 
 fn sure<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
@@ -227,12 +239,8 @@ pub fn tables(rows: &[Row]) -> String {
         let named = rows.iter().filter(|r| r.named.contains(&cause) && !r.accepts(cause)).count();
         let _ = writeln!(out, "| {cause} | {main} | {named} |");
     }
-    out += "\n| how sure it says it is | flows with data | main cause right |\n|---|---:|---:|\n";
-    for (from, to) in SURE {
-        let some = |r: &&&Row| (from..to).contains(&r.confidence);
-        let some: Vec<&Row> = with_data.iter().filter(some).copied().collect();
-        let _ = writeln!(out, "| from {:.0} % | {} | {} |", from * 100.0, some.len(), right(&some));
-    }
+    let told: Vec<(f64, bool)> = with_data.iter().map(|r| (r.confidence, r.is_right())).collect();
+    let _ = write!(out, "\n{}", score::reliability(&told));
     out + "\n" + &confusion(rows)
 }
 

@@ -187,6 +187,33 @@ pub fn limiters(lines: &[&Line]) -> String {
     out
 }
 
+/// How sure verdicts said they were and whether they were right: does of those told with 90 % some 90 % hold?
+pub fn calibration(lines: &[&Line]) -> String {
+    let of = |l: &&Line| Some((l.confidence, l.is_right()?));
+    reliability(&lines.iter().filter_map(of).collect::<Vec<_>>())
+}
+
+/// The same of pairs: by tenths of what was told, and the error, which is the mean distance of the two, each tenth as heavy as
+/// it has verdicts (expected calibration error).
+pub fn reliability(told: &[(f64, bool)]) -> String {
+    let mut out = String::from("| told | verdicts | told in the mean | right |\n|---|---:|---:|---:|\n");
+    let mut apart = 0.0;
+    for tenth in 0..10 {
+        let is = |p: f64| ((p * 10.0) as usize).min(9) == tenth;
+        let some: Vec<&(f64, bool)> = told.iter().filter(|t| is(t.0)).collect();
+        if some.is_empty() {
+            continue;
+        }
+        let right = Tally::count(some.iter(), |t| t.1);
+        let mean = some.iter().map(|t| t.0).sum::<f64>() * 100.0 / some.len() as f64;
+        apart += (right.share() - mean).abs() * some.len() as f64;
+        let name = format!("{} to {} %", tenth * 10, tenth * 10 + 10);
+        let _ = writeln!(out, "| {name} | {} | {mean:.1} % | {:.1} % |", some.len(), right.share());
+    }
+    let error = apart / (told.len() as f64).max(1.0);
+    out + &format!("\nExpected calibration error: {error:.1} percent points.\n")
+}
+
 /// The commonest mistakes: what is true, what was said, where captured.
 pub fn mistakes(lines: &[&Line]) -> String {
     let mut counts = BTreeMap::<(&str, &str, &str), usize>::new();
@@ -208,13 +235,14 @@ pub fn tables(lines: &[&Line]) -> String {
     let twice = lines.iter().filter(|l| l.right.len() > 1).count();
     format!(
         "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: \
-         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}",
+         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}\n{}",
         lines.len(),
         accuracy(lines).percent(),
         accuracy_by_case(lines),
         by(lines),
         confusion(lines),
-        limiters(lines)
+        limiters(lines),
+        calibration(lines)
     )
 }
 
@@ -253,6 +281,16 @@ mod tests {
         for line in &lines {
             assert_eq!(Line::parse(&line.csv()).as_ref(), Some(line));
         }
+    }
+
+    #[test]
+    fn reliability_is_told_by_tenths_with_its_error() {
+        let told = [(0.95, true), (0.95, true), (0.95, false), (0.95, true), (0.5, true), (0.5, false)];
+        let table = reliability(&told);
+        assert!(table.contains("| 90 to 100 % | 4 | 95.0 % | 75.0 % |"), "{table}");
+        assert!(table.contains("| 50 to 60 % | 2 | 50.0 % | 50.0 % |"), "{table}");
+        // 20 points in four of six.
+        assert!(table.contains("error: 13.3 percent points"), "{table}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The way of the ACKs is full, thins them out or bunches them.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
@@ -22,7 +22,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     }],
     colors: CauseColors { light: "#8a5a2b", dark: "#b88452" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

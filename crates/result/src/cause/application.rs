@@ -1,7 +1,7 @@
 //! The sending application had nothing to send.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace};
@@ -22,7 +22,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     }],
     colors: CauseColors { light: "#9aa0a6", dark: "#868e96" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

@@ -2,7 +2,7 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
     RoundPart,
 };
 use crate::diagnosis::LimiterKind;
@@ -33,7 +33,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     advice: FULL_RATE,
     colors: CauseColors { light: "#007a59", dark: "#2fcf9f" },
     by_limiter: true,
-    certainty: Certainty::OfLimiter,
     bound: CauseBound::Nothing,
     claim,
     remedies,

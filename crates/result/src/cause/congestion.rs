@@ -2,7 +2,7 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
@@ -52,7 +52,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     ],
     colors: CauseColors { light: "#8e0b3a", dark: "#ff3d9a" },
     by_limiter: true,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Loss,
     claim,
     remedies,

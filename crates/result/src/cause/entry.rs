@@ -23,15 +23,6 @@ pub struct CauseColors {
     pub dark: &'static str,
 }
 
-/// How sure a cause is that is far ahead of the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Certainty {
-    /// As its limiter is.
-    OfLimiter,
-    /// A probability, 0 to 1.
-    Fixed(f64),
-}
-
 /// What a cause says of a flow beside that it held it: if that is not so, the cause is not said. The diagnosis checks it in
 /// one place (`crates/diagnosis/src/verdict/bounds.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +66,6 @@ pub struct CauseEntry {
     pub colors: CauseColors,
     /// The flow's limiter is what holds it: flows are told of by limiter, and one that holds no flow is not told of.
     pub by_limiter: bool,
-    /// How sure it is.
-    pub certainty: Certainty,
     /// What must hold if it is said.
     pub bound: CauseBound,
     /// Whether a part of a round trip is the cause's, and how strong that claim is.

@@ -2,7 +2,7 @@
 
 use super::remedies::mss_clamp;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind};
@@ -43,7 +43,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     colors: CauseColors { light: "#f4a582", dark: "#ffb08a" },
     by_limiter: false,
     // Of the losses of packets cut in two, half would have been losses of whole ones too.
-    certainty: Certainty::Fixed(0.8),
     bound: CauseBound::Loss,
     claim,
     remedies,

@@ -1,7 +1,7 @@
 //! Nothing passed: handover or outage.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
@@ -28,7 +28,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     }],
     colors: CauseColors { light: "#1a1a1a", dark: "#eceff1" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

@@ -2,7 +2,7 @@
 
 use super::remedies::mss_clamp;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind};
@@ -41,7 +41,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     ],
     colors: CauseColors { light: "#7d7a00", dark: "#b5e04a" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

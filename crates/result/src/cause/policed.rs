@@ -2,7 +2,7 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
@@ -49,7 +49,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     ],
     colors: CauseColors { light: "#e8333a", dark: "#ff6b6b" },
     by_limiter: true,
-    certainty: Certainty::OfLimiter,
     bound: CauseBound::Loss,
     claim,
     remedies,

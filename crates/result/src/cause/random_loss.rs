@@ -2,7 +2,7 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, Certainty,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
     ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
@@ -42,7 +42,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     ],
     colors: CauseColors { light: "#c78fd1", dark: "#cf9ad9" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::LossWithoutQueue,
     claim,
     remedies,

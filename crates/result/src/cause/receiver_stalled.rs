@@ -1,7 +1,7 @@
 //! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
@@ -39,7 +39,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     ],
     colors: CauseColors { light: "#00a8b5", dark: "#4fe0e8" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

@@ -2,7 +2,7 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
     RoundEvidence, RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
@@ -33,7 +33,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     }],
     colors: CauseColors { light: "#8fbfe0", dark: "#2a5f85" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.95),
     bound: CauseBound::Nothing,
     claim,
     remedies,

@@ -2,7 +2,7 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder, RoundEvidence,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
     RoundPart,
 };
 use crate::diagnosis::LimiterKind;
@@ -33,7 +33,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     advice: FULL_RATE,
     colors: CauseColors { light: "#6fcfb0", dark: "#1b7f68" },
     by_limiter: true,
-    certainty: Certainty::OfLimiter,
     bound: CauseBound::Nothing,
     claim,
     remedies,

@@ -1,8 +1,8 @@
 //! Nothing could be shown. It claims no time: it is what is left where no cause does.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, Certainty, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 
@@ -21,7 +21,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     }],
     colors: CauseColors { light: "#d3d7dc", dark: "#3d444b" },
     by_limiter: false,
-    certainty: Certainty::Fixed(0.3),
     bound: CauseBound::Nothing,
     claim,
     remedies,

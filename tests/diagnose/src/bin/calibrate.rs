@@ -1,0 +1,137 @@
+//! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
+//! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/diagnosis/src/confidence/weights.rs`.
+//!
+//! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
+//! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
+
+use diagnose_test::judge::Judge;
+use diagnose_test::{draw, each, real, world};
+use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
+use result::{Cause, Diagnosis};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+/// The set to look at while building.
+const BUILD: u64 = 1;
+/// Steps of Newton's method: it has converged long before.
+const STEPS: usize = 25;
+
+/// A verdict and whether it was right.
+struct Verdict {
+    signs: [f64; SIGNS],
+    right: bool,
+    weight: f64,
+}
+
+fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
+    let all = Mutex::new(Vec::new());
+    each(0..2 * cases, |n| {
+        let case = if n < cases { draw::case(BUILD, n) } else { world::case(BUILD, n - cases) };
+        let (_, diagnosis, lines) = judge.score(&case)?;
+        for line in lines {
+            if let Some((right, verdict)) = line.is_right().zip(of(&diagnosis, &line.from, None)) {
+                all.lock().map_err(|e| e.to_string())?.push((n, Verdict { right, ..verdict }));
+            }
+        }
+        Ok(())
+    })?;
+    let mut all = all.into_inner().map_err(|e| e.to_string())?;
+    all.sort_by_key(|v| v.0);
+    Ok(all.into_iter().map(|v| v.1).collect())
+}
+
+/// What is said of the flow between these ends; `None` where it is not there or no cause is told.
+fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
+    let same = |f: &&result::diagnosis::FlowDiagnosis| f.from == from && to.is_none_or(|to| f.to == to);
+    let flow = diagnosis.flows.iter().find(same).filter(|f| f.cause != Cause::Unknown)?;
+    Some(Verdict { signs: signs(flow, &diagnosis.limiters), right: false, weight: 1.0 })
+}
+
+fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
+    let mut weights = [0.0; SIGNS];
+    for _ in 0..STEPS {
+        // The gradient and the Hessian of the log-likelihood, less the squares that draw weights to nothing.
+        let mut slope: [f64; SIGNS] = std::array::from_fn(|i| if i == 0 { 0.0 } else { -weights[i] });
+        let mut curve = [[0.0; SIGNS]; SIGNS];
+        (1..SIGNS).for_each(|i| curve[i][i] = 1.0);
+        for v in verdicts {
+            let p = probability(&v.signs, &weights);
+            for (i, sign) in v.signs.iter().enumerate() {
+                slope[i] += v.weight * (f64::from(v.right) - p) * sign;
+                let part = v.weight * p * (1.0 - p) * sign;
+                curve[i].iter_mut().zip(&v.signs).for_each(|(c, other)| *c += part * other);
+            }
+        }
+        let step = solved(curve, slope);
+        weights.iter_mut().zip(step).for_each(|(w, s)| *w += s);
+    }
+    weights
+}
+
+/// Gaussian elimination; the matrix is symmetric and positive definite.
+fn solved(mut a: [[f64; SIGNS]; SIGNS], mut b: [f64; SIGNS]) -> [f64; SIGNS] {
+    for i in 0..SIGNS {
+        for row in i + 1..SIGNS {
+            let share = a[row][i] / a[i][i];
+            (i..SIGNS).for_each(|j| a[row][j] -= share * a[i][j]);
+            b[row] -= share * b[i];
+        }
+    }
+    for i in (0..SIGNS).rev() {
+        let known: f64 = (i + 1..SIGNS).map(|j| a[i][j] * b[j]).sum();
+        b[i] = (b[i] - known) / a[i][i];
+    }
+    b
+}
+
+/// As Rust.
+fn print(weights: &[f64; SIGNS], cases: u64) {
+    println!("//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- {cases} DIR`.\n");
+    println!("use super::GENERAL;\nuse result::Cause;\n\n/// Of the signs that every verdict has.");
+    let general: Vec<String> = weights[..GENERAL].iter().map(|w| format!("{w:.2}")).collect();
+    println!("pub(super) const OF_GENERAL: [f64; GENERAL] = [{}];\n", general.join(", "));
+    println!("/// Of each cause; none for those that were not met.");
+    println!("pub(super) const OF_CAUSES: &[(Cause, f64)] = &[");
+    for (cause, weight) in Cause::ALL.into_iter().zip(&weights[GENERAL..]).filter(|(_, w)| **w != 0.0) {
+        println!("    (Cause::{cause:?}, {weight:.2}),");
+    }
+    println!("];");
+}
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let usage = "calibrate CASES DIR";
+    let [cases, folder] = &args[..] else { return Err(usage.into()) };
+    let cases = cases.parse::<u64>().map_err(|_| usage)?;
+    let judge = Judge::new(None)?;
+    let mut drawn = drawn(cases, &judge)?;
+    let labels = real::labels("tests/diagnose/real.csv", include_str!("../../real.csv"))?;
+    let labels: Vec<real::Label> = labels.into_iter().filter(|l| l.half == "build").collect();
+    let mut captured = Vec::new();
+    let absent = real::each(Path::new(folder), &labels, &judge, |label, diagnosis| {
+        if let Some(verdict) = of(diagnosis, &label.ends.0, Some(&label.ends.1)) {
+            let right = real::row(label, diagnosis).is_right();
+            captured.push(Verdict { right, ..verdict });
+        }
+    })?;
+    if absent > 0 {
+        return Err(format!("{folder}: {absent} captures are not there; `real.py {folder}` fetches them"));
+    }
+    let share = drawn.len() as f64 / captured.len() as f64;
+    captured.iter_mut().for_each(|v| v.weight = share);
+    eprintln!("{} drawn flows, {} real ones", drawn.len(), captured.len());
+    drawn.append(&mut captured);
+    print(&learn(&drawn), cases);
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}
