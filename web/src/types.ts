@@ -50,6 +50,8 @@ export interface CaptureFlow {
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
+  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
   /** Its timeline. */
@@ -393,6 +395,8 @@ export interface FlowDiagnosis {
   measures: Measures;
   /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
   notes?: string[];
+  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
   /** First packet, seconds since the capture began. */
@@ -649,6 +653,20 @@ export interface OwnDelay {
   p99: number;
 }
 
+/** Packets of the capture that show something. */
+export interface PacketProof {
+  /** Which cause they show; absent where they show something else, which `kind` says. */
+  cause?: Cause;
+  /** A display filter of Wireshark and tshark (`-Y`) that shows them. */
+  filter: string;
+  /** What they are. */
+  kind: ProofKind;
+  /** Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read as one, as if they were one. */
+  packets: number[];
+  /** How many there are. */
+  total: number;
+}
+
 /** Where a flow's columns are in its blob. */
 export interface Packets {
   /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`. */
@@ -770,6 +788,9 @@ export interface PathStage {
   /** What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
   settings?: Record<string, string>;
 }
+
+/** What packets have to do with what they show. */
+export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows";
 
 /** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {

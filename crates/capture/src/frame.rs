@@ -240,6 +240,7 @@ impl Frame {
         }
         Some(TcpPacket {
             time: self.time,
+            number: 0,
             src: end(self.src, tcp.sport),
             dst: end(self.dst, tcp.dport),
             seq: tcp.seq,

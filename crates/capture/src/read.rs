@@ -236,7 +236,10 @@ impl CaptureReader {
             self.records += 1;
             self.wire_bytes += record.wire as u64;
             let bytes = &self.source.bytes()[record.from..record.to];
+            let before = batch.packets.len();
             self.walker.record(record.link, self.last, bytes, record.wire, batch);
+            let number = self.records.min(u32::MAX.into()) as u32;
+            batch.packets[before..].iter_mut().for_each(|p| p.number = number);
             self.source.advance(record.held);
         }
         self.walker.settle(Some(self.last), batch);

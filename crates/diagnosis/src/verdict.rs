@@ -7,11 +7,13 @@
 
 mod bounds;
 mod cc;
+mod display_filter;
 mod evidence;
 mod file;
 mod losses;
 mod measures;
 mod outages;
+mod proof;
 mod round_trips;
 mod too_big;
 
@@ -525,12 +527,13 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
         confidence: confidence(&causes, limiter) * if measures::is_one_way(t) { HALF_SEEN } else { 1.0 },
         timeline: ribbon(&rounds, &splits, start),
-        causes,
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
+        proofs: proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses),
         notes: measures::notes(t),
         measures,
+        causes,
     }
 }
 

@@ -249,12 +249,62 @@ pub struct FlowDiagnosis {
     pub cc: Guess,
     /// What was measured.
     pub measures: Measures,
+    /// Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its
+    /// time, and of what else was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub proofs: Vec<PacketProof>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
     /// capture is not in it), `no-sack`, `duplicate-records` (counted once) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+}
+
+/// What packets have to do with what they show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProofKind {
+    /// They were lost; of those lost before the capture, the packets that show that something is missing.
+    Lost,
+    /// They waited: their RTTs are in the upper half of those of the cause's time, the longest first.
+    Waited,
+    /// They stand before and behind the longest pauses of the cause's time; the total counts all data packets of that time.
+    #[default]
+    Pauses,
+    /// They announced that the window had closed.
+    ZeroWindows,
+}
+
+impl ProofKind {
+    /// As JSON spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProofKind::Lost => "lost",
+            ProofKind::Waited => "waited",
+            ProofKind::Pauses => "pauses",
+            ProofKind::ZeroWindows => "zero-windows",
+        }
+    }
+}
+
+/// Packets of the capture that show something.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PacketProof {
+    /// Which cause they show; absent where they show something else, which `kind` says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
+    /// What they are.
+    pub kind: ProofKind,
+    /// Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read
+    /// as one, as if they were one.
+    pub packets: Vec<u32>,
+    /// How many there are.
+    pub total: u64,
+    /// A display filter of Wireshark and tshark (`-Y`) that shows them.
+    pub filter: String,
 }
 
 impl FlowDiagnosis {

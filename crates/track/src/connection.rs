@@ -511,6 +511,7 @@ impl TrackedConnection {
                 log,
                 merged,
                 waits: s.waits,
+                zero_windows: s.zero_windows,
                 bursts: s.bursts,
             });
         }

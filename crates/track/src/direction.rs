@@ -19,8 +19,8 @@ use crate::sender_side::{AckState, SenderSide};
 use crate::sent_board::{self, SentBoard, SentSegment};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use crate::{
-    Bursts, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan, TrackCounts,
-    WaitReason,
+    Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan,
+    TrackCounts, WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
 use size::{SentProbe, StuckSegments};
@@ -72,6 +72,7 @@ pub struct Direction {
     counts: TrackCounts,
     log: PacketLog,
     bins: Bins,
+    zero_windows: FirstPackets,
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
@@ -93,6 +94,7 @@ pub struct DirectionEnd {
     pub bins: Bins,
     pub log: PacketLog,
     pub waits: Vec<LongWait>,
+    pub zero_windows: FirstPackets,
     pub bursts: Bursts,
 }
 
@@ -145,6 +147,7 @@ impl Direction {
             counts: TrackCounts::default(),
             log: PacketLog::new(limits.packets),
             bins: Bins::new(first, limits.bins),
+            zero_windows: FirstPackets::default(),
         }
     }
 
@@ -178,6 +181,7 @@ impl Direction {
         let gap = self.times.gap(now);
         let entry = LogEntry {
             time: now,
+            number: p.number,
             bytes: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
@@ -303,6 +307,7 @@ impl Direction {
         let time = self.times.last_sent.map_or(now, |last| last + between.min(self.times.spacing));
         let entry = self.log.push(LogEntry {
             time,
+            number: p.number,
             bytes: len,
             open: len,
             segments: segments.min(u16::MAX as u32) as u16,
@@ -445,6 +450,7 @@ impl Direction {
             bins: self.bins,
             log: self.log,
             waits: self.pauses.waits,
+            zero_windows: self.zero_windows,
             bursts: self.bursts.done,
         }
     }

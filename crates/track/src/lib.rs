@@ -4,6 +4,7 @@ mod bins;
 mod connection;
 mod direction;
 mod doubles;
+mod first_packets;
 mod histogram;
 mod log;
 mod packed;
@@ -20,6 +21,7 @@ mod track;
 mod tracker;
 
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
+pub use first_packets::FirstPackets;
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::track_capture;

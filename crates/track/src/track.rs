@@ -13,7 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::{PackedBytes, PackedSpan, SpanHistogram};
+use crate::{FirstPackets, PackedBytes, PackedSpan, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
 
@@ -76,6 +76,8 @@ pub struct Track {
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
     pub waits: Vec<LongWait>,
+    /// ACKs that announced a window of zero where the one before had announced more.
+    pub zero_windows: FirstPackets,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
 }
@@ -357,6 +359,9 @@ pub struct LoggedPacket {
     pub delay: PackedSpan,
     /// What became of it.
     pub fate: PacketFate,
+    /// Its number in the capture, from 1, as Wireshark's `frame.number`; of one lost before the capture, that of the packet
+    /// which shows that it is missing; of merged ones, that of the first.
+    pub number: u32,
 }
 
 /// What ended a long wait.

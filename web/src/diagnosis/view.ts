@@ -76,6 +76,18 @@ function measures({ flow }: FlowEntry): [string, string][] {
   return list.filter((item): item is [string, string] => item[1] !== false);
 }
 
+/** Packets that show what is said, and how Wireshark finds them. */
+function proofs({ flow }: FlowEntry): HTMLElement | false {
+  const list = flow.proofs ?? [];
+  const line = ({ cause, kind, packets, total, filter }: (typeof list)[number]): HTMLElement => {
+    const what = t(`diag.proof.${kind}`);
+    const values = { cause: cause === undefined ? "" : causeName(cause), what, list: packets.map(String).join(", "), n: count(total) };
+    const said = t(cause === undefined ? "diag.page.found" : "diag.page.proof", values);
+    return h("li", { "data-proof": cause ?? kind }, said, " ", h("code", { class: "filter-text" }, filter));
+  };
+  return list.length > 0 && h("details", { class: "proofs" }, h("summary", {}, t("diag.page.proofs")), h("ul", {}, ...list.map(line)));
+}
+
 function one(entry: FlowEntry, side: "a" | "b"): HTMLElement {
   const { flow } = entry;
   const title = t("diag.page.why", { n: flow.id });
@@ -86,6 +98,7 @@ function one(entry: FlowEntry, side: "a" | "b"): HTMLElement {
     h("h3", {}, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", title, " ", name(`${flow.from} → ${flow.to}`, { class: "name dim" })),
     striped(words),
     h("dl", { class: "measures" }, ...measures(entry).map(([id, value]) => h("div", { "data-measure": id }, h("dt", {}, t(`diag.page.measure.${id}`)), h("dd", {}, value)))),
+    proofs(entry),
   );
 }
 

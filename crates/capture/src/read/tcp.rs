@@ -50,6 +50,7 @@ fn next(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
 const NOWHERE: Endpoint = Endpoint { addr: Addr(0), port: 0 };
 static EMPTY: TcpPacket = TcpPacket {
     time: Time::ZERO,
+    number: 0,
     src: NOWHERE,
     dst: NOWHERE,
     seq: 0,

@@ -5,7 +5,9 @@ use super::values::shows;
 use super::words::{bytes, cause as cause_name, listed, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
+use crate::table::printable;
 use result::Cause;
+use result::diagnosis::PacketProof;
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
@@ -27,6 +29,7 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         place(g, lang),
         others(g, lang),
         sure(g, lang),
+        proof(g, lang),
     ];
     list.into_iter().flatten().collect()
 }
@@ -129,6 +132,23 @@ fn sure(g: &FlowGroup, lang: Lang) -> Option<String> {
     let confidence = g.lead().confidence;
     let known = g.cause != Cause::Unknown && confidence < SURE;
     known.then(|| said("sure", &[("share", share(confidence))], lang))
+}
+
+/// The packets of the largest flow that show the cause, and how Wireshark finds them.
+fn proof(g: &FlowGroup, lang: Lang) -> Option<String> {
+    g.lead().proofs.iter().find(|p| p.cause == Some(g.cause)).map(|p| shown(p, lang))
+}
+
+/// Packets and a display filter.
+fn shown(p: &PacketProof, lang: Lang) -> String {
+    let numbers: Vec<String> = p.packets.iter().map(u32::to_string).collect();
+    let values = [
+        ("what", text(&format!("diag.proof.{}", p.kind.name()), lang).to_string()),
+        ("list", listed(&numbers, lang)),
+        ("n", count(p.total)),
+        ("filter", printable(&p.filter)),
+    ];
+    said(if p.total > p.packets.len() as u64 { "proof" } else { "proof-all" }, &values, lang)
 }
 
 fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {

@@ -295,6 +295,7 @@ impl Direction {
         match (zero, self.window.zero_since) {
             (true, None) => {
                 self.counts.zero_windows += 1;
+                self.zero_windows.add(p.number);
                 self.window.zero_since = Some(now);
             }
             (false, Some(from)) => {
