@@ -54,8 +54,12 @@ export interface CaptureFlow {
   proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
+  /** How the connection was reset, where it was. */
+  reset?: ConnectionReset;
   /** Its timeline. */
   ribbon: Ribbon;
+  /** How the connection was set up, where that took more than one SYN and its answer. */
+  setup?: ConnectionSetup;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Receiver. */
@@ -142,7 +146,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -179,6 +183,41 @@ export interface CauseSpan {
 /** Which clock drove the run. */
 export type Clock = "sim" | "kernel";
 
+/** Which end of a connection. */
+export type ConnectionEnd = "client" | "server";
+
+/** How a connection was reset. */
+export interface ConnectionReset {
+  /** One of the ends had ended its stream (FIN): it was about to close. */
+  after_fin: boolean;
+  /** When, seconds since the capture began. */
+  at_s: number;
+  /** By whom, as its addresses say: something on the way may have sent it in its name. */
+  by: ConnectionEnd;
+  /** Payload bytes that the client had sent. */
+  client_bytes: number;
+  /** Data was not yet acknowledged; else the connection was at rest. */
+  outstanding: boolean;
+  /** Payload bytes that the server had sent. */
+  server_bytes: number;
+}
+
+/** How a connection was set up. */
+export interface ConnectionSetup {
+  /** How it failed; absent where it did not. */
+  failed?: SetupEnd;
+  /** From the first SYN to the reset that refused it, ms. */
+  refused_after_ms?: number;
+  /** From the first SYN to the last, seconds. */
+  retried_s: number;
+  /** SYN/ACKs of the other end. */
+  syn_acks: number;
+  /** SYNs of the end that opened it; all but the first are retries. */
+  syns: number;
+  /** What ICMP said: `network`, `host`, `port`, `prohibited` or `other`. */
+  unreachable?: string;
+}
+
 /** A name and how many. */
 export interface Counted {
   /** How many. */
@@ -207,7 +246,7 @@ export interface DelaySummary {
 export interface Diagnosis {
   /** The capture. */
   capture: CaptureInfo;
-  /** Directions of connections that carried payload, the one with most bytes first. */
+  /** Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed. */
   flows: FlowDiagnosis[];
   /** Policers, shapers and bottlenecks found; flows refer to them by number. */
   limiters: Limiter[];
@@ -399,6 +438,10 @@ export interface FlowDiagnosis {
   proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
+  /** How the connection was reset, where it was. */
+  reset?: ConnectionReset;
+  /** How the connection was set up, where that took more than one SYN and its answer. */
+  setup?: ConnectionSetup;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Which held when, in the order of time, without gaps, at most a few hundred. */
@@ -790,7 +833,7 @@ export interface PathStage {
 }
 
 /** What packets have to do with what they show. */
-export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows";
+export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "setup" | "resets";
 
 /** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {
@@ -847,7 +890,7 @@ export interface RemedyEffect {
 }
 
 /** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "capture-again";
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "service" | "reachability" | "capture-again";
 
 /** Where a remedy is applied. */
 export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
@@ -1010,6 +1053,9 @@ export interface Setting {
   /** The value, spelt as there; names in a list are joined by commas. */
   value: string;
 }
+
+/** How setting up a connection ended in vain. */
+export type SetupEnd = "unanswered" | "refused" | "unreachable" | "unfinished";
 
 /** What one stage of the path did, over all runs of a variant. */
 export interface StageFigures {

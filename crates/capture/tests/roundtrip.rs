@@ -1,8 +1,8 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
 use capture::{
-    Batch, BatchPart, CaptureReader, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, TcpPacket,
-    TooBig, UdpFrame,
+    Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpSays, Payload, PcapWriter, TcpFlags, TcpFrame,
+    TcpOptions, TcpPacket, UdpFrame,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use std::io::Cursor;
@@ -240,13 +240,14 @@ fn what_icmp_says_is_read_in_its_place() {
     while reader.fill(&mut batch) {}
     let said: Vec<_> = written.iter().filter_map(Frame::too_big).collect();
     assert_eq!(
-        (said.len(), said[0].mtu, said[1].mtu),
-        (2, Some(1400), Some(65_535)),
+        (said.len(), said[0].says, said[1].says),
+        (2, IcmpSays::TooBig(Some(1400)), IcmpSays::TooBig(Some(65_535))),
         "not about the datagram"
     );
-    assert_eq!(batch.too_big.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
-    let read: Vec<_> = batch.too_big.iter().map(|t| TooBig { behind: 0, ..*t }).collect();
+    assert_eq!(batch.reports.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
+    let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
     assert_eq!(read, said);
+    assert_eq!(batch.reports.iter().map(|r| r.number).collect::<Vec<_>>(), [5, 12]);
     let order: Vec<usize> = batch
         .in_order()
         .map(|next| if let BatchPart::Packets(packets) = next { packets.len() } else { 0 })

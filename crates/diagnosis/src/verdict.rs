@@ -15,6 +15,7 @@ mod measures;
 mod outages;
 mod proof;
 mod round_trips;
+mod setup;
 mod too_big;
 
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
@@ -516,7 +517,10 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
-    FlowDiagnosis {
+    let half_seen = measures::is_one_way(t) && !outages::is_unanswered(t);
+    let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
+    proofs.extend(setup::proofs(t));
+    let f = FlowDiagnosis {
         id: number(t),
         connection: t.connection,
         from: t.sender.to_string(),
@@ -525,16 +529,19 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         duration_s: rounds.iter().map(|r| r.width).sum(),
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: confidence(&causes, limiter) * if measures::is_one_way(t) { HALF_SEEN } else { 1.0 },
+        confidence: confidence(&causes, limiter) * if half_seen { HALF_SEEN } else { 1.0 },
         timeline: ribbon(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
-        proofs: proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses),
+        setup: setup::setup(t),
+        reset: setup::reset(t, info),
+        proofs,
         notes: measures::notes(t),
         measures,
         causes,
-    }
+    };
+    if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
 }
 
 fn shares(splits: &[evidence::RoundSplit]) -> Vec<CauseShare> {

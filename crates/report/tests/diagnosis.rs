@@ -156,6 +156,14 @@ fn every() -> Vec<(Cause, Diagnosis)> {
             f.measures.idle_s = 27.0;
             of(vec![f], vec![])
         }
+        Cause::SetupFailed => {
+            let mut f = flow(0, cause, 0.0);
+            let failed = Some(SetupEnd::Unanswered);
+            f.setup =
+                Some(ConnectionSetup { syns: 6, retried_s: 31.0, failed, ..ConnectionSetup::default() });
+            f.measures = Measures::default();
+            of(vec![f], vec![])
+        }
         Cause::Unknown => {
             let mut f = flow(0, cause, 2.0);
             (f.causes[2].share, f.confidence) = (0.0, 0.3);

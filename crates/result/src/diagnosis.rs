@@ -18,7 +18,7 @@ pub struct Diagnosis {
     pub capture: CaptureInfo,
     /// Policers, shapers and bottlenecks found; flows refer to them by number.
     pub limiters: Vec<Limiter>,
-    /// Directions of connections that carried payload, the one with most bytes first.
+    /// Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed.
     pub flows: Vec<FlowDiagnosis>,
 }
 
@@ -249,6 +249,12 @@ pub struct FlowDiagnosis {
     pub cc: Guess,
     /// What was measured.
     pub measures: Measures,
+    /// How the connection was set up, where that took more than one SYN and its answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub setup: Option<ConnectionSetup>,
+    /// How the connection was reset, where it was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reset: Option<ConnectionReset>,
     /// Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its
     /// time, and of what else was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -259,6 +265,72 @@ pub struct FlowDiagnosis {
     /// capture is not in it), `no-sack`, `duplicate-records` (counted once) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+}
+
+/// How setting up a connection ended in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SetupEnd {
+    /// No SYN was answered.
+    Unanswered,
+    /// The other end, or something before it, answered with RST.
+    Refused,
+    /// ICMP said that it cannot be reached.
+    Unreachable,
+    /// SYN/ACKs came, and were not acknowledged.
+    Unfinished,
+}
+
+/// How a connection was set up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConnectionSetup {
+    /// SYNs of the end that opened it; all but the first are retries.
+    pub syns: u64,
+    /// SYN/ACKs of the other end.
+    pub syn_acks: u64,
+    /// From the first SYN to the last, seconds.
+    pub retried_s: f64,
+    /// How it failed; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<SetupEnd>,
+    /// From the first SYN to the reset that refused it, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused_after_ms: Option<f64>,
+    /// What ICMP said: `network`, `host`, `port`, `prohibited` or `other`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unreachable: Option<String>,
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionEnd {
+    /// The one that opened it.
+    #[default]
+    Client,
+    /// The other.
+    Server,
+}
+
+/// How a connection was reset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConnectionReset {
+    /// By whom, as its addresses say: something on the way may have sent it in its name.
+    pub by: ConnectionEnd,
+    /// When, seconds since the capture began.
+    pub at_s: f64,
+    /// Payload bytes that the client had sent.
+    pub client_bytes: u64,
+    /// Payload bytes that the server had sent.
+    pub server_bytes: u64,
+    /// Data was not yet acknowledged; else the connection was at rest.
+    pub outstanding: bool,
+    /// One of the ends had ended its stream (FIN): it was about to close.
+    pub after_fin: bool,
 }
 
 /// What packets have to do with what they show.
@@ -275,6 +347,10 @@ pub enum ProofKind {
     Pauses,
     /// They announced that the window had closed.
     ZeroWindows,
+    /// They asked for the connection, or answered that, more than once or in vain.
+    Setup,
+    /// They reset the connection.
+    Resets,
 }
 
 impl ProofKind {
@@ -285,6 +361,8 @@ impl ProofKind {
             ProofKind::Waited => "waited",
             ProofKind::Pauses => "pauses",
             ProofKind::ZeroWindows => "zero-windows",
+            ProofKind::Setup => "setup",
+            ProofKind::Resets => "resets",
         }
     }
 }

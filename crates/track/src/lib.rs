@@ -15,17 +15,19 @@ mod rtt;
 mod sender_side;
 mod sent_board;
 mod sequence;
+mod setup;
 mod table;
 mod timestamp_clock;
 mod track;
 mod tracker;
 
-pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
+pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use first_packets::FirstPackets;
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::track_capture;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
+pub use setup::{ResetTrace, SetupTrace};
 pub use track::{
     Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, TooBigSpan,
     Track, TrackCounts, WaitReason,

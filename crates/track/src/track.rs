@@ -13,7 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::{FirstPackets, PackedBytes, PackedSpan, SpanHistogram};
+use crate::{FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
 
@@ -76,6 +76,10 @@ pub struct Track {
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
     pub waits: Vec<LongWait>,
+    /// How the connection was set up; the same of both its directions.
+    pub setup: SetupTrace,
+    /// How it was reset; likewise.
+    pub reset: Option<ResetTrace>,
     /// ACKs that announced a window of zero where the one before had announced more.
     pub zero_windows: FirstPackets,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.

@@ -41,3 +41,12 @@ pub(super) fn numbers(list: &[u32]) -> String {
 pub(super) fn range(from: u32, to: u32) -> String {
     format!("frame.number >= {from} && frame.number <= {to}")
 }
+
+/// What both send, and what ICMP quotes of it.
+pub(super) fn between(t: &Track) -> String {
+    let (a, b, ip) = (t.sender, t.receiver, family(t.sender));
+    format!(
+        "{ip}.addr == {} && {ip}.addr == {} && tcp.port == {} && tcp.port == {}",
+        a.addr, b.addr, a.port, b.port
+    )
+}

@@ -82,7 +82,7 @@ fn zero_windows(t: &Track) -> Option<PacketProof> {
 }
 
 /// Of packets that the tracker noted.
-fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Option<PacketProof> {
+pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Option<PacketProof> {
     let (packets, total) = (few.numbers().to_vec(), few.total());
     (total > 0).then_some(PacketProof { cause: None, kind, packets, total, filter })
 }

@@ -7,5 +7,6 @@ mod outages;
 mod proofs;
 mod receivers;
 mod records;
+mod setups;
 mod talk;
 mod tshark;

@@ -7,7 +7,7 @@ use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
 use crate::table::printable;
 use result::Cause;
-use result::diagnosis::PacketProof;
+use result::diagnosis::{ConnectionEnd, PacketProof, ProofKind};
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
@@ -27,6 +27,8 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         rtt(g, lang),
         flight(g, lang),
         place(g, lang),
+        retries(g, lang),
+        reset(g, lang),
         others(g, lang),
         sure(g, lang),
         proof(g, lang),
@@ -115,6 +117,34 @@ fn flight(g: &FlowGroup, lang: Lang) -> Option<String> {
 fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
     let key = if g.limiter?.before_capture { "diag.where.up" } else { "diag.where.down" };
     Some(said("where", &[("where", text(key, lang).into())], lang))
+}
+
+/// SYNs that were sent again, where the connection came about all the same.
+fn retries(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let s = g.lead().setup.as_ref().filter(|s| s.failed.is_none())?;
+    let values = [("syns", count(s.syns)), ("answers", count(s.syn_acks)), ("s", seconds(s.retried_s))];
+    Some(said("setup", &values, lang))
+}
+
+/// Who broke the largest flow's connection off, and when; not of one that was closing.
+fn reset(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let r = g.lead().reset.as_ref().filter(|r| !r.after_fin && g.cause != Cause::SetupFailed)?;
+    let end = match r.by {
+        ConnectionEnd::Client => "client",
+        ConnectionEnd::Server => "server",
+    };
+    let state = if r.outstanding { "outstanding" } else { "at-rest" };
+    let values = [
+        ("who", text(&format!("diag.end.{end}"), lang).to_string()),
+        ("s", seconds(r.at_s - g.lead().start_s)),
+        ("sent", bytes(r.client_bytes as f64)),
+        ("got", bytes(r.server_bytes as f64)),
+        ("state", text(&format!("diag.reset.{state}"), lang).to_string()),
+    ];
+    let shows = g.lead().proofs.iter().find(|p| p.kind == ProofKind::Resets);
+    let packet =
+        shows.and_then(|p| p.packets.first()).map(|n| fill("diag.packet", lang, &[("n", &n.to_string())]));
+    Some(said("reset", &values, lang) + &packet.unwrap_or_default())
 }
 
 /// What else held them.
