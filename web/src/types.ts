@@ -56,6 +56,8 @@ export interface CaptureFlow {
   remedies?: Remedy[];
   /** How the connection was reset, where it was. */
   reset?: ConnectionReset;
+  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  responses?: ResponseTimes;
   /** Its timeline. */
   ribbon: Ribbon;
   /** How the connection was set up, where that took more than one SYN and its answer. */
@@ -146,7 +148,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -440,6 +442,8 @@ export interface FlowDiagnosis {
   remedies?: Remedy[];
   /** How the connection was reset, where it was. */
   reset?: ConnectionReset;
+  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  responses?: ResponseTimes;
   /** How the connection was set up, where that took more than one SYN and its answer. */
   setup?: ConnectionSetup;
   /** First packet, seconds since the capture began. */
@@ -597,10 +601,24 @@ export interface Limiter {
   queue_ms?: number;
   /** Rate of IP bytes, Mbit/s. */
   rate_mbps: number;
+  /** Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first. */
+  takers?: LinkTakers[];
 }
 
 /** What kind of limiter. */
 export type LimiterKind = "policer" | "shaper" | "bottleneck";
+
+/** Flows with the same congestion control, as it seems, at a limiter. */
+export interface LinkTakers {
+  /** As in `Guess`; `other` where it cannot be told. */
+  cc: string;
+  /** How many flows. */
+  flows: number;
+  /** Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s. */
+  mbps: number;
+  /** The same as a share of what all flows at the limiter carried, 0 to 1. */
+  share: number;
+}
 
 /** What was measured of a flow. */
 export interface Measures {
@@ -630,6 +648,10 @@ export interface Measures {
   goodput_mbps: number;
   /** RTT of the handshake, ms. */
   handshake_rtt_ms?: number;
+  /** Seconds that they waited, and those before them for their ACK. */
+  held_s: number;
+  /** Small segments that waited until all before them was acknowledged, which the receiver delayed. */
+  held_segments: number;
   /** ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there. */
   icmp_too_big: number;
   /** Seconds with nothing outstanding. */
@@ -833,7 +855,7 @@ export interface PathStage {
 }
 
 /** What packets have to do with what they show. */
-export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "setup" | "resets";
+export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
 
 /** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {
@@ -890,7 +912,7 @@ export interface RemedyEffect {
 }
 
 /** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "service" | "reachability" | "capture-again";
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "service" | "reachability" | "capture-again";
 
 /** Where a remedy is applied. */
 export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
@@ -938,6 +960,20 @@ export interface Repeats {
   total_goodput_mbps: Estimate;
   /** What each repeat yielded, of which these are means. */
   values: RepeatValues;
+}
+
+/** How long a server took to answer: from the last byte of a request to the first of its response. */
+export interface ResponseTimes {
+  /** Requests that were answered, but for those of which something was sent again, or that came while a response was on its way. */
+  exchanges: number;
+  /** The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's. */
+  network_ms?: number;
+  /** The server's part, ms: what is left of the time at the capture without the least that the way from there to the server and back takes. */
+  server_ms: RttSummary;
+  /** The server's parts added up, seconds. */
+  server_s: number;
+  /** The same as a share of the flow's time, 0 to 1. */
+  share: number;
 }
 
 /** A result on the page. */

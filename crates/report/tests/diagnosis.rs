@@ -276,6 +276,33 @@ fn flows_that_share_a_cause_are_told_of_together() {
 }
 
 #[test]
+fn who_takes_a_shared_link_is_said_and_control_connections_are_folded() {
+    let mut flows: Vec<FlowDiagnosis> =
+        (0..7).map(|i| limited(flow(i, Cause::Bottleneck, if i < 2 { 476.0 } else { 7.2 }))).collect();
+    flows[..2].iter_mut().for_each(|f| f.cc.name = "bbr".into());
+    // That of FTP: begun before the transfers, both directions.
+    let mut control = [flow(9, Cause::Application, 0.001), flow(9, Cause::Application, 0.002)];
+    control[0].to = "10.0.0.2:21".into();
+    (control[1].from, control[1].to) = (control[0].to.clone(), control[0].from.clone());
+    control[1].id += 1;
+    flows.extend(control);
+    // As small, of other hosts; and one that began later.
+    let mut others = [flow(11, Cause::Application, 0.003), flow(12, Cause::Application, 0.003)];
+    others[0].to = "10.0.0.3:80".into();
+    others[1].start_s = 3.0;
+    flows.extend(others);
+    let taker = |cc: &str, flows, mbps, share| LinkTakers { cc: cc.into(), flows, mbps, share };
+    let takers = vec![taker("bbr", 2, 952.0, 0.964), taker("cubic", 5, 36.0, 0.036)];
+    let d = of(flows, vec![Limiter { takers, ..limiter(LimiterKind::Bottleneck, 1000.0) }]);
+    let text = check("shared", &d, Lang::En);
+    assert!(text.contains("2 × BBR 952 Mbit/s (96 %), 5 × CUBIC 36.0 Mbit/s (4 %)"), "{text}");
+    assert!(text.contains("Control connections beside them: 1,") && text.contains("10.0.0.3:80"), "{text}");
+    assert_eq!(text.matches("10.0.0.2:21").count(), 1, "{text}");
+    assert!(text.contains("40012"), "{text}");
+    check("shared-zh", &d, Lang::Zh);
+}
+
+#[test]
 fn what_a_capture_lacks_is_said() {
     let mut d = policed();
     d.capture.damage = Some(Damage { offset: 123_456, what: "a record longer than the file\x1b[2J".into() });

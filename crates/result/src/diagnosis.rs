@@ -171,6 +171,23 @@ pub struct Limiter {
     pub confidence: f64,
     /// Numbers (`id`) of the flows through it.
     pub flows: Vec<u32>,
+    /// Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub takers: Vec<LinkTakers>,
+}
+
+/// Flows with the same congestion control, as it seems, at a limiter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LinkTakers {
+    /// As in [`Guess`]; `other` where it cannot be told.
+    pub cc: String,
+    /// How many flows.
+    pub flows: u64,
+    /// Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s.
+    pub mbps: f64,
+    /// The same as a share of what all flows at the limiter carried, 0 to 1.
+    pub share: f64,
 }
 
 /// Where the capture was taken.
@@ -255,6 +272,9 @@ pub struct FlowDiagnosis {
     /// How the connection was reset, where it was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reset: Option<ConnectionReset>,
+    /// How long the sender took to answer what it was asked; absent where it was asked nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub responses: Option<ResponseTimes>,
     /// Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its
     /// time, and of what else was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -333,6 +353,25 @@ pub struct ConnectionReset {
     pub after_fin: bool,
 }
 
+/// How long a server took to answer: from the last byte of a request to the first of its response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseTimes {
+    /// Requests that were answered, but for those of which something was sent again, or that came while a response was on its
+    /// way.
+    pub exchanges: u64,
+    /// The server's part, ms: what is left of the time at the capture without the least that the way from there to the server
+    /// and back takes.
+    pub server_ms: RttSummary,
+    /// The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network_ms: Option<f64>,
+    /// The server's parts added up, seconds.
+    pub server_s: f64,
+    /// The same as a share of the flow's time, 0 to 1.
+    pub share: f64,
+}
+
 /// What packets have to do with what they show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -347,10 +386,15 @@ pub enum ProofKind {
     Pauses,
     /// They announced that the window had closed.
     ZeroWindows,
+    /// Small segments: each left when all before it was acknowledged, which the receiver had delayed.
+    Held,
     /// They asked for the connection, or answered that, more than once or in vain.
     Setup,
     /// They reset the connection.
     Resets,
+    /// The end of the request whose response took longest, and the beginning of that response; the total counts both of all
+    /// exchanges.
+    Response,
 }
 
 impl ProofKind {
@@ -361,8 +405,10 @@ impl ProofKind {
             ProofKind::Waited => "waited",
             ProofKind::Pauses => "pauses",
             ProofKind::ZeroWindows => "zero-windows",
+            ProofKind::Held => "held",
             ProofKind::Setup => "setup",
             ProofKind::Resets => "resets",
+            ProofKind::Response => "response",
         }
     }
 }
@@ -455,6 +501,12 @@ pub struct Measures {
     pub dup_acks: u64,
     /// Times the window closed.
     pub zero_windows: u64,
+    /// Small segments that waited until all before them was acknowledged, which the receiver delayed.
+    #[serde(default)]
+    pub held_segments: u64,
+    /// Seconds that they waited, and those before them for their ACK.
+    #[serde(default)]
+    pub held_s: f64,
     /// Seconds with nothing outstanding.
     pub idle_s: f64,
     /// Seconds in which nothing passed either way although data was outstanding.

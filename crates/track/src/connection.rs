@@ -2,6 +2,7 @@
 
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::doubles::{DoubleTable, IdUse};
+use crate::exchange::ExchangeTurn;
 use crate::sequence::unwrap;
 use crate::timestamp_clock::TimestampClock;
 use crate::{
@@ -106,6 +107,7 @@ pub struct TrackedConnection {
     duplicates: u64,
     setup: SetupTrace,
     reset: Option<ResetTrace>,
+    turn: ExchangeTurn,
     /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
 }
@@ -130,6 +132,7 @@ impl TrackedConnection {
             duplicates: 0,
             setup: SetupTrace::default(),
             reset: None,
+            turn: ExchangeTurn::default(),
             held: 0,
         }
     }
@@ -197,6 +200,9 @@ impl TrackedConnection {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
         let sent = self.payload(side, p, now, last, delay, limits, row.as_mut());
+        if let Some(sent) = sent {
+            self.take_turn(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
+        }
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] > 0 {
@@ -222,6 +228,26 @@ impl TrackedConnection {
             row.kind = PacketKind::Data;
         }
         Some(row)
+    }
+
+    /// The end that asks: the one that opened the connection; where no SYN shows that, the one whose port is not a service's
+    /// (RFC 6335: those are the lower ones).
+    fn client(&self) -> usize {
+        match self.halves.iter().any(|half| half.syn.is_some()) {
+            true => self.opener,
+            false => usize::from(self.ends[1].port > self.ends[0].port),
+        }
+    }
+
+    /// Data passes: a request or a response.
+    #[inline]
+    fn take_turn(&mut self, side: usize, number: u32, new: bool, now: Time) {
+        if side == self.client() {
+            let answering = self.data[1 - side].as_ref().is_some_and(|d| d.outstanding());
+            self.turn.asks(new, answering, number, now);
+        } else {
+            self.turn.answers(new, number, now);
+        }
     }
 
     /// The packet's one-way delay to the capture above the least, by its timestamp.
@@ -505,6 +531,17 @@ impl TrackedConnection {
 
     /// The tracks of the ends that sent data; where the setup failed, that of the end that tried.
     pub fn finish(mut self, out: &mut Vec<Track>) {
+        let client = self.client();
+        let ways = [
+            self.handshake_rtts[1 - client],
+            self.data[client].as_ref().and_then(|d| d.least_down()),
+            self.data[1 - client].as_ref().and_then(|d| d.least_up()),
+        ];
+        let way = ways.into_iter().flatten().min();
+        let mut exchanges = std::mem::take(&mut self.turn).finish();
+        if let Some(all) = &mut exchanges {
+            all.way = way;
+        }
         if self.data.iter().all(Option::is_none) && self.is_never_set_up() {
             out.push(Track {
                 connection: self.number,
@@ -570,6 +607,8 @@ impl TrackedConnection {
                 merged,
                 waits: s.waits,
                 zero_windows: s.zero_windows,
+                held: s.held,
+                exchanges: if side == client { None } else { exchanges.take() },
                 setup: self.setup,
                 reset: self.reset,
                 bursts: s.bursts,

@@ -29,7 +29,7 @@ use state::{
     SegmentSizes, StreamEdges,
 };
 use std::num::NonZeroU32;
-use units::Time;
+use units::{Span, Time};
 
 /// What a packet of data was.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,7 @@ pub struct Direction {
     log: PacketLog,
     bins: Bins,
     zero_windows: FirstPackets,
+    held: FirstPackets,
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
@@ -95,6 +96,7 @@ pub struct DirectionEnd {
     pub log: PacketLog,
     pub waits: Vec<LongWait>,
     pub zero_windows: FirstPackets,
+    pub held: FirstPackets,
     pub bursts: Bursts,
 }
 
@@ -148,6 +150,7 @@ impl Direction {
             log: PacketLog::new(limits.packets),
             bins: Bins::new(first, limits.bins),
             zero_windows: FirstPackets::default(),
+            held: FirstPackets::default(),
         }
     }
 
@@ -363,6 +366,16 @@ impl Direction {
         self.stream.nxt.saturating_sub(self.stream.una)
     }
 
+    /// The least time from the capture to the receiver and back.
+    pub fn least_down(&self) -> Option<Span> {
+        self.rtt.least_down
+    }
+
+    /// The least time from the capture to the sender and back.
+    pub fn least_up(&self) -> Option<Span> {
+        self.rtt.up.min()
+    }
+
     /// Whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
@@ -451,6 +464,7 @@ impl Direction {
             log: self.log,
             waits: self.pauses.waits,
             zero_windows: self.zero_windows,
+            held: self.held,
             bursts: self.bursts.done,
         }
     }

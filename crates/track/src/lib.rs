@@ -4,6 +4,7 @@ mod bins;
 mod connection;
 mod direction;
 mod doubles;
+mod exchange;
 mod first_packets;
 mod histogram;
 mod log;
@@ -22,6 +23,7 @@ mod track;
 mod tracker;
 
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
+pub use exchange::Exchanges;
 pub use first_packets::FirstPackets;
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};

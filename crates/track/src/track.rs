@@ -13,7 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::{FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
+use crate::{Exchanges, FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
 
@@ -82,6 +82,10 @@ pub struct Track {
     pub reset: Option<ResetTrace>,
     /// ACKs that announced a window of zero where the one before had announced more.
     pub zero_windows: FirstPackets,
+    /// What the sender was asked, and when it answered; absent of the end that asks.
+    pub exchanges: Option<Box<Exchanges>>,
+    /// Small segments that their sender held back until all before them was acknowledged, which the receiver put off.
+    pub held: FirstPackets,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
 }
@@ -176,6 +180,8 @@ pub struct TrackCounts {
     pub app_limited: Span,
     /// The part of it that an ACK ended: the application had more to write, and waited for room in the send buffer.
     pub app_limited_until_ack: Span,
+    /// Time in which a small segment was held back until a delayed ACK came ([`PauseKind::Held`]).
+    pub held: Span,
     /// Payload bytes acknowledged that the capture never saw.
     pub missed_bytes: u64,
     /// Records that stood in the capture twice.
@@ -214,6 +220,8 @@ pub enum PauseKind {
     WindowFull,
     /// It had none although all was acknowledged, and the sender had more to send.
     WindowShut,
+    /// A small segment was held back until all before it was acknowledged, and the receiver delayed that ACK (Nagle).
+    Held,
     /// A silence that a retransmission timeout or a tail loss probe ended.
     Timeout,
     /// A silence of both directions with data outstanding, longer than four RTTs and 200 ms, that ended because the

@@ -60,6 +60,7 @@ function measures({ flow }: FlowEntry): [string, string][] {
     ["bytes", bytes(m.bytes)],
     ["rtt", rtt.max > 0 && `${[rtt.min, rtt.p50, rtt.p95, rtt.max].map(millis).join(" / ")} ms`],
     ["handshake", m.handshake_rtt_ms !== undefined && `${millis(m.handshake_rtt_ms)} ms`],
+    ["responses", flow.responses !== undefined && `${[flow.responses.server_ms.p50, flow.responses.server_ms.p95].map(millis).join(" / ")}, ${flow.responses.network_ms === undefined ? "–" : millis(flow.responses.network_ms)} ms`],
     ["flight", `${bytes(m.max_inflight_bytes)} / ${bytes(m.mean_inflight_bytes)}`],
     ["bdp", m.bdp_bytes > 0 && bytes(m.bdp_bytes)],
     ["window", m.max_window_bytes !== undefined && bytes(m.max_window_bytes)],

@@ -32,6 +32,7 @@ pub(super) fn of_causes(
         let held = HeldTime::of(c.cause, rounds, splits);
         let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
             Cause::ReceiverStalled => zero_windows(t),
+            Cause::Nagle => held_back(t),
             Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
             _ => None,
         });
@@ -79,6 +80,11 @@ fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof>
 fn zero_windows(t: &Track) -> Option<PacketProof> {
     let filter = format!("{} && tcp.window_size_value == 0 && tcp.flags.reset == 0", back(t));
     first(&t.zero_windows, ProofKind::ZeroWindows, filter)
+}
+
+fn held_back(t: &Track) -> Option<PacketProof> {
+    let filter = format!("{} && tcp.len > 0 && tcp.len < {}", forth(t), t.mss.unwrap_or(u32::MAX));
+    first(&t.held, ProofKind::Held, filter)
 }
 
 /// Of packets that the tracker noted.

@@ -7,7 +7,7 @@ use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
 use crate::table::printable;
 use result::Cause;
-use result::diagnosis::{ConnectionEnd, PacketProof, ProofKind};
+use result::diagnosis::{ConnectionEnd, Limiter, LinkTakers, PacketProof, ProofKind};
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
@@ -27,6 +27,7 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         rtt(g, lang),
         flight(g, lang),
         place(g, lang),
+        responses(g, lang),
         retries(g, lang),
         reset(g, lang),
         others(g, lang),
@@ -119,6 +120,20 @@ fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
     Some(said("where", &[("where", text(key, lang).into())], lang))
 }
 
+/// How long the server took to answer, beside the network, where that was a part of the time worth telling.
+fn responses(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let told = g.flows.iter().filter_map(|f| f.responses.as_ref()).filter(|r| r.share >= TOLD_FROM);
+    let r = told.max_by(|a, b| a.server_s.total_cmp(&b.server_s))?;
+    let values = [
+        ("n", count(r.exchanges)),
+        ("p50", millis(r.server_ms.p50)),
+        ("p95", millis(r.server_ms.p95)),
+        ("net", r.network_ms.map_or_else(|| "–".into(), millis)),
+        ("share", share(r.share)),
+    ];
+    Some(said("responses", &values, lang))
+}
+
 /// SYNs that were sent again, where the connection came about all the same.
 fn retries(g: &FlowGroup, lang: Lang) -> Option<String> {
     let s = g.lead().setup.as_ref().filter(|s| s.failed.is_none())?;
@@ -145,6 +160,20 @@ fn reset(g: &FlowGroup, lang: Lang) -> Option<String> {
     let packet =
         shows.and_then(|p| p.packets.first()).map(|n| fill("diag.packet", lang, &[("n", &n.to_string())]));
     Some(said("reset", &values, lang) + &packet.unwrap_or_default())
+}
+
+/// Who takes the link, where flows of several kinds share it.
+pub(super) fn takers(l: &Limiter, lang: Lang) -> Option<String> {
+    let one = |t: &LinkTakers| {
+        let cc = match t.cc.as_str() {
+            "bbr" | "cubic" | "reno" => t.cc.to_uppercase(),
+            _ => text("diag.cc.other", lang).to_string(),
+        };
+        let values = [("n", count(t.flows)), ("cc", cc), ("rate", short(t.mbps)), ("share", share(t.share))];
+        said("taker", &values, lang)
+    };
+    let list: Vec<String> = l.takers.iter().map(one).collect();
+    (list.len() > 1).then(|| said("takers", &[("list", listed(&list, lang))], lang))
 }
 
 /// What else held them.

@@ -5,7 +5,7 @@
 
 use super::told::FlowGroup;
 use super::words::{bytes, place, seconds};
-use crate::number::{millis, percent, short};
+use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
 use crate::table::printable;
 use result::cause::Bilingual;
@@ -108,6 +108,9 @@ fn counts(g: &FlowGroup) -> Named {
         ("silent", (m.silence_s > 0.0).then(|| seconds(m.silence_s))),
         // Windows of zero.
         ("zero_windows", (m.zero_windows > 0).then(|| m.zero_windows.to_string())),
+        // Small segments that waited for a delayed ACK, and ms each.
+        ("held_segments", (m.held_segments > 0).then(|| count(m.held_segments))),
+        ("held_each", (m.held_segments > 0).then(|| millis(m.held_s * 1e3 / m.held_segments as f64))),
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
         ("rounds", shows(m.rtt_ms.min).then(rounds)),
