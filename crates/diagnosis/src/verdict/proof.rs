@@ -74,7 +74,7 @@ fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof>
         }
     }
     let filter = format!("{} && ({LOSS_MARKS} || {})", forth(t), numbers(&packets));
-    (total > 0).then(|| PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None })
+    (total > 0).then_some(PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None })
 }
 
 fn zero_windows(t: &Track) -> Option<PacketProof> {

@@ -137,3 +137,53 @@ fn who_need_not_wait_is_not_held() {
     }
     assert_eq!(t.client().measures.held_segments, 0);
 }
+
+/// Segments that leave as `gaps` say, µs, of which the receiver acknowledges every second at once and others after `delay`.
+fn receiver(gaps: impl Iterator<Item = u64>, delay: u64, len: u32) -> Talk {
+    let mut t = Talk::opened(RTT);
+    let mut at = 100_000;
+    // When the segment arrived that is not yet acknowledged.
+    let mut waiting: Option<u64> = None;
+    for gap in gaps {
+        at += gap;
+        t.data(at, CLIENT, len, false);
+        let arrives = at + RTT / 2;
+        waiting = match waiting {
+            Some(since) if arrives < since + delay => {
+                t.ack(arrives + RTT / 2, SERVER);
+                None
+            }
+            // The timer fired before this one came.
+            Some(since) => {
+                t.ack_but(since + delay + RTT / 2, SERVER, len);
+                Some(arrives)
+            }
+            None => Some(arrives),
+        };
+    }
+    t
+}
+
+/// Whatever the rhythm: an ACK waits for the second segment, or for the timer; another segment may be on its way meanwhile.
+#[test]
+fn waiting_for_the_second_segment_is_no_queue_either() {
+    let mut seed = 12_345u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed >> 33
+    };
+    for delay in [40_000, 200_000] {
+        for gap in [5_000u64, 10_000, 20_000, 35_000, 60_000, 120_000, 250_000] {
+            let even: Vec<u64> = vec![gap; 600];
+            let any: Vec<u64> = (0..600).map(|_| random() % (2 * gap)).collect();
+            let sevens: Vec<u64> = (0..600).map(|i| if i % 7 == 0 { 7 * gap } else { 30 }).collect();
+            let bursts: Vec<u64> = (0..600).map(|_| if random() % 4 == 0 { 4 * gap } else { 30 }).collect();
+            for (gaps, len) in [(&even, MSS), (&even, 600), (&any, MSS), (&sevens, MSS), (&bursts, MSS)] {
+                let d = receiver(gaps.iter().copied(), delay, len).said();
+                let f = client(&d);
+                let queue = f.share(Cause::Shaped) + f.share(Cause::Bottleneck) + f.share(Cause::Congestion);
+                assert!(queue < 0.02 && d.limiters.is_empty(), "{delay} {gap} {len}: {:?}", f.causes);
+            }
+        }
+    }
+}

@@ -70,17 +70,19 @@ impl Direction {
         rtt
     }
 
-    /// Whether the receiver held this ACK back: it covers all that is outstanding, which is less than the two full segments
-    /// that are acknowledged at once (RFC 5681 section 4.2), and comes later than the path makes it by as much as a timer of
-    /// delayed ACKs takes. What such an ACK says of the path's delay is too much.
+    /// Whether the receiver held this ACK back: it covers all that can have arrived before it left, which is less than the two
+    /// full segments that are acknowledged at once (RFC 5681 section 4.2), and comes later than the path makes it by as much as
+    /// a timer of delayed ACKs takes. What such an ACK says of the path's delay is too much.
     fn is_delayed(&self, ack: u64, now: Time) -> bool {
-        let two = 2 * u64::from(self.sizes.or_one());
-        let Some(last) = self.board.list.back().filter(|_| ack >= self.stream.nxt) else { return false };
+        let few = ack - self.stream.una < 2 * u64::from(self.sizes.or_one());
         let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
-        let held = path.map(|path| now.since(last.time).saturating_sub(path));
-        ack - self.stream.una < two
-            && last.sent == 1
-            && held.is_some_and(|held| (DELAYED_FROM..DELAYED_UNTIL).contains(&held))
+        let Some(path) = path.filter(|_| few && ack <= self.stream.nxt) else { return false };
+        let behind = self.board.find(ack);
+        let arrived = |next: &SentSegment| next.time + path <= now;
+        let last = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
+        let held = last.map(|last| now.since(last.time).saturating_sub(path));
+        held.is_some_and(|held| (DELAYED_FROM..DELAYED_UNTIL).contains(&held))
+            && !self.board.list.get(behind).is_some_and(arrived)
     }
 
     /// The receiver took the byte that asked for its window.
@@ -377,8 +379,11 @@ impl Direction {
         bin.acks += counted as u32;
         bin.acked = bin.acked.saturating_add(samples.acked.min(u32::MAX as u64) as u32);
         bin.window = bin.window.least(window);
+        // What came before the last segment that it covers waited at the receiver for that (RFC 5681 section 4.2).
+        let newest =
+            samples.newest.zip(samples.oldest).map(|(newest, (_, up))| now.since(newest) + up.or_zero());
         if let Some(rtt) = rtt.filter(|_| !delayed) {
-            bin.rtts.record(rtt);
+            bin.rtts.record(newest.map_or(rtt, |newest| newest.clamp(LEAST_RTT, rtt)));
         }
     }
 }
