@@ -276,6 +276,44 @@ fn flows_that_share_a_cause_are_told_of_together() {
 }
 
 #[test]
+fn setups_resets_and_responses_are_said_with_their_packets() {
+    let mut f = flow(0, Cause::Application, 2.0);
+    f.setup = Some(ConnectionSetup { syns: 3, syn_acks: 1, retried_s: 3.0, ..ConnectionSetup::default() });
+    f.reset = Some(ConnectionReset {
+        by: ConnectionEnd::Server,
+        at_s: 12.34,
+        client_bytes: 1_200_000,
+        outstanding: true,
+        ..ConnectionReset::default()
+    });
+    f.responses = Some(ResponseTimes {
+        exchanges: 100,
+        server_ms: RttSummary { p50: 180.0, p95: 400.0, ..RttSummary::default() },
+        network_ms: Some(20.0),
+        server_s: 20.2,
+        share: 0.67,
+    });
+    let proof =
+        |kind, packets: &[u32]| PacketProof { kind, packets: packets.into(), ..PacketProof::default() };
+    f.proofs = vec![
+        proof(ProofKind::Setup, &[1, 2, 3, 4]),
+        proof(ProofKind::Resets, &[912]),
+        proof(ProofKind::Response, &[40, 42]),
+    ];
+    let d = of(vec![f], vec![]);
+    let text = check("events", &d, Lang::En).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["3 SYNs and 1 SYN/ACKs", "packets 1, 2, 3, 4", "reset by the server 12 s in", "packets 912"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        text.contains("the server took 180 ms in the median (p95 400) to answer, the network 20"),
+        "{text}"
+    );
+    check("events-zh", &d, Lang::Zh);
+}
+
+#[test]
 fn who_takes_a_shared_link_is_said_and_control_connections_are_folded() {
     let mut flows: Vec<FlowDiagnosis> =
         (0..7).map(|i| limited(flow(i, Cause::Bottleneck, if i < 2 { 476.0 } else { 7.2 }))).collect();

@@ -6,8 +6,8 @@ use super::words::{bytes, cause as cause_name, listed, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
 use crate::table::printable;
-use result::Cause;
 use result::diagnosis::{ConnectionEnd, Limiter, LinkTakers, PacketProof, ProofKind};
+use result::{Cause, FlowDiagnosis};
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
@@ -122,8 +122,9 @@ fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
 
 /// How long the server took to answer, beside the network, where that was a part of the time worth telling.
 fn responses(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let told = g.flows.iter().filter_map(|f| f.responses.as_ref()).filter(|r| r.share >= TOLD_FROM);
-    let r = told.max_by(|a, b| a.server_s.total_cmp(&b.server_s))?;
+    let told = g.flows.iter().filter_map(|f| Some((f, f.responses.as_ref()?)));
+    let told = told.filter(|(_, r)| r.share >= TOLD_FROM);
+    let (f, r) = told.max_by(|a, b| a.1.server_s.total_cmp(&b.1.server_s))?;
     let values = [
         ("n", count(r.exchanges)),
         ("p50", millis(r.server_ms.p50)),
@@ -131,14 +132,14 @@ fn responses(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("net", r.network_ms.map_or_else(|| "–".into(), millis)),
         ("share", share(r.share)),
     ];
-    Some(said("responses", &values, lang))
+    Some(said("responses", &values, lang) + &packets(f, ProofKind::Response, lang))
 }
 
 /// SYNs that were sent again, where the connection came about all the same.
 fn retries(g: &FlowGroup, lang: Lang) -> Option<String> {
     let s = g.lead().setup.as_ref().filter(|s| s.failed.is_none())?;
     let values = [("syns", count(s.syns)), ("answers", count(s.syn_acks)), ("s", seconds(s.retried_s))];
-    Some(said("setup", &values, lang))
+    Some(said("setup", &values, lang) + &packets(g.lead(), ProofKind::Setup, lang))
 }
 
 /// Who broke the largest flow's connection off, and when; not of one that was closing.
@@ -156,10 +157,15 @@ fn reset(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("got", bytes(r.server_bytes as f64)),
         ("state", text(&format!("diag.reset.{state}"), lang).to_string()),
     ];
-    let shows = g.lead().proofs.iter().find(|p| p.kind == ProofKind::Resets);
-    let packet =
-        shows.and_then(|p| p.packets.first()).map(|n| fill("diag.packet", lang, &[("n", &n.to_string())]));
-    Some(said("reset", &values, lang) + &packet.unwrap_or_default())
+    Some(said("reset", &values, lang) + &packets(g.lead(), ProofKind::Resets, lang))
+}
+
+/// The packets that show something of a flow, in brackets.
+fn packets(f: &FlowDiagnosis, kind: ProofKind, lang: Lang) -> String {
+    let Some(p) = f.proofs.iter().find(|p| p.kind == kind) else { return String::new() };
+    let numbers: Vec<String> = p.packets.iter().map(u32::to_string).collect();
+    let what = text(&format!("diag.proof.{}", kind.name()), lang);
+    fill("diag.packets", lang, &[("what", what), ("list", &listed(&numbers, lang))])
 }
 
 /// Who takes the link, where flows of several kinds share it.
