@@ -101,7 +101,10 @@ fn policed() -> Diagnosis {
     let burst_bytes = Some(625_000.0);
     let policer = Limiter { burst_bytes, lost_share: 0.089, ..limiter(LimiterKind::Policer, 20.0) };
     let mut f = limited(lossy(flow(0, Cause::Policed, 4.2), 0.089));
-    f.proofs = vec![PacketProof {
+    let slow =
+        PacketProof { cause: Some(Cause::SlowStart), packets: vec![4, 5, 9], ..PacketProof::default() };
+    f.proofs =
+        vec![slow, PacketProof {
         cause: Some(Cause::Policed),
         kind: ProofKind::Lost,
         packets: vec![812, 813, 815, 1_022, 1_023],

@@ -187,8 +187,16 @@ fn others(g: &FlowGroup, lang: Lang) -> Option<String> {
     let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.share(c))).into();
     others.retain(|(c, share)| *c != g.cause && *share >= TOLD_FROM);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let list: Vec<String> =
-        others.iter().map(|(c, part)| format!("{} {} %", cause_name(*c, lang), share(*part))).collect();
+    // Two packets of each: where one begins to look.
+    let shown = |cause| {
+        let proof = g.lead().proofs.iter().find(|p| p.cause == Some(cause))?;
+        let numbers: Vec<String> = proof.packets.iter().take(2).map(u32::to_string).collect();
+        Some(fill("diag.by", lang, &[("list", &listed(&numbers, lang))]))
+    };
+    let one = |(cause, part): &(Cause, f64)| {
+        format!("{} {} %{}", cause_name(*cause, lang), share(*part), shown(*cause).unwrap_or_default())
+    };
+    let list: Vec<String> = others.iter().map(one).collect();
     (!list.is_empty()).then(|| said("next", &[("list", listed(&list, lang))], lang))
 }
 
