@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     for _ in 0..FILLS {
         let before = reader.info().records;
         if !reader.fill(&mut batch) {
-            assert!(batch.packets.is_empty() && batch.too_big.is_empty());
+            assert!(batch.packets.is_empty() && batch.reports.is_empty());
             ended = true;
             break;
         }

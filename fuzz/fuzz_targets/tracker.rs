@@ -2,7 +2,7 @@
 //! contradicts itself, and what it keeps is bounded.
 #![no_main]
 
-use capture::{Addr, Endpoint, TcpFlags, PacketOptions, TcpPacket, TooBig};
+use capture::{Addr, Endpoint, IcmpReport, IcmpSays, TcpFlags, PacketOptions, TcpPacket, Unreachable};
 use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
@@ -125,9 +125,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (mut time, mut tracks) = (1_600_000_000_000_000_000, Vec::new());
     for b in bytes.chunks_exact(EACH) {
         if b[1] == 255 {
-            let report =
-                TooBig { time: Time::from_nanos(time), behind: 0, from: end(b[2]), to: end(b[3]), mtu: Some(b[4] as u32) };
-            tracker.too_big(&report);
+            let says = match b[4] {
+                255 => IcmpSays::Unreachable(Unreachable::Host),
+                mtu => IcmpSays::TooBig(Some(mtu as u32)),
+            };
+            let (from, to) = (end(b[2]), end(b[3]));
+            tracker.report(&IcmpReport { time: Time::from_nanos(time), number: 1, behind: 0, from, to, says });
         }
         tracker.packets(&[packet(b, &mut time)]);
         if b[11] == 255 {

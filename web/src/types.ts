@@ -50,10 +50,18 @@ export interface CaptureFlow {
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
+  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
+  /** How the connection was reset, where it was. */
+  reset?: ConnectionReset;
+  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  responses?: ResponseTimes;
   /** Its timeline. */
   ribbon: Ribbon;
+  /** How the connection was set up, where that took more than one SYN and its answer. */
+  setup?: ConnectionSetup;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Receiver. */
@@ -140,7 +148,7 @@ export interface CapturePage {
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
 /** What can limit a flow. */
-export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "ack-path" | "unknown";
+export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
 
 /** A cause as the page shows it. */
 export interface CauseLook {
@@ -177,6 +185,41 @@ export interface CauseSpan {
 /** Which clock drove the run. */
 export type Clock = "sim" | "kernel";
 
+/** Which end of a connection. */
+export type ConnectionEnd = "client" | "server";
+
+/** How a connection was reset. */
+export interface ConnectionReset {
+  /** One of the ends had ended its stream (FIN): it was about to close. */
+  after_fin: boolean;
+  /** When, seconds since the capture began. */
+  at_s: number;
+  /** By whom, as its addresses say: something on the way may have sent it in its name. */
+  by: ConnectionEnd;
+  /** Payload bytes that the client had sent. */
+  client_bytes: number;
+  /** Data was not yet acknowledged; else the connection was at rest. */
+  outstanding: boolean;
+  /** Payload bytes that the server had sent. */
+  server_bytes: number;
+}
+
+/** How a connection was set up. */
+export interface ConnectionSetup {
+  /** How it failed; absent where it did not. */
+  failed?: SetupEnd;
+  /** From the first SYN to the reset that refused it, ms. */
+  refused_after_ms?: number;
+  /** From the first SYN to the last, seconds. */
+  retried_s: number;
+  /** SYN/ACKs of the other end. */
+  syn_acks: number;
+  /** SYNs of the end that opened it; all but the first are retries. */
+  syns: number;
+  /** What ICMP said: `network`, `host`, `port`, `prohibited` or `other`. */
+  unreachable?: string;
+}
+
 /** A name and how many. */
 export interface Counted {
   /** How many. */
@@ -205,7 +248,7 @@ export interface DelaySummary {
 export interface Diagnosis {
   /** The capture. */
   capture: CaptureInfo;
-  /** Directions of connections that carried payload, the one with most bytes first. */
+  /** Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed. */
   flows: FlowDiagnosis[];
   /** Policers, shapers and bottlenecks found; flows refer to them by number. */
   limiters: Limiter[];
@@ -393,8 +436,16 @@ export interface FlowDiagnosis {
   measures: Measures;
   /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
   notes?: string[];
+  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  proofs?: PacketProof[];
   /** What would help, the most likely first. */
   remedies?: Remedy[];
+  /** How the connection was reset, where it was. */
+  reset?: ConnectionReset;
+  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  responses?: ResponseTimes;
+  /** How the connection was set up, where that took more than one SYN and its answer. */
+  setup?: ConnectionSetup;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Which held when, in the order of time, without gaps, at most a few hundred. */
@@ -550,10 +601,24 @@ export interface Limiter {
   queue_ms?: number;
   /** Rate of IP bytes, Mbit/s. */
   rate_mbps: number;
+  /** Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first. */
+  takers?: LinkTakers[];
 }
 
 /** What kind of limiter. */
 export type LimiterKind = "policer" | "shaper" | "bottleneck";
+
+/** Flows with the same congestion control, as it seems, at a limiter. */
+export interface LinkTakers {
+  /** As in `Guess`; `other` where it cannot be told. */
+  cc: string;
+  /** How many flows. */
+  flows: number;
+  /** Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s. */
+  mbps: number;
+  /** The same as a share of what all flows at the limiter carried, 0 to 1. */
+  share: number;
+}
 
 /** What was measured of a flow. */
 export interface Measures {
@@ -583,6 +648,10 @@ export interface Measures {
   goodput_mbps: number;
   /** RTT of the handshake, ms. */
   handshake_rtt_ms?: number;
+  /** Seconds that they waited, and those before them for their ACK. */
+  held_s: number;
+  /** Small segments that waited until all before them was acknowledged, which the receiver delayed. */
+  held_segments: number;
   /** ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there. */
   icmp_too_big: number;
   /** Seconds with nothing outstanding. */
@@ -647,6 +716,20 @@ export interface OwnDelay {
   p50: number;
   /** 99 % of the packets waited no longer. */
   p99: number;
+}
+
+/** Packets of the capture that show something. */
+export interface PacketProof {
+  /** Which cause they show; absent where they show something else, which `kind` says. */
+  cause?: Cause;
+  /** A display filter of Wireshark and tshark (`-Y`) that shows them. */
+  filter: string;
+  /** What they are. */
+  kind: ProofKind;
+  /** Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read as one, as if they were one. */
+  packets: number[];
+  /** How many there are. */
+  total: number;
 }
 
 /** Where a flow's columns are in its blob. */
@@ -771,6 +854,9 @@ export interface PathStage {
   settings?: Record<string, string>;
 }
 
+/** What packets have to do with what they show. */
+export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
+
 /** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {
   /** One-way delay; for probes there and back. */
@@ -826,7 +912,7 @@ export interface RemedyEffect {
 }
 
 /** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "capture-again";
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "service" | "reachability" | "capture-again";
 
 /** Where a remedy is applied. */
 export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
@@ -874,6 +960,20 @@ export interface Repeats {
   total_goodput_mbps: Estimate;
   /** What each repeat yielded, of which these are means. */
   values: RepeatValues;
+}
+
+/** How long a server took to answer: from the last byte of a request to the first of its response. */
+export interface ResponseTimes {
+  /** Requests that were answered, but for those of which something was sent again, or that came while a response was on its way. */
+  exchanges: number;
+  /** The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's. */
+  network_ms?: number;
+  /** The server's part, ms: what is left of the time at the capture without the least that the way from there to the server and back takes. */
+  server_ms: RttSummary;
+  /** The server's parts added up, seconds. */
+  server_s: number;
+  /** The same as a share of the flow's time, 0 to 1. */
+  share: number;
 }
 
 /** A result on the page. */
@@ -989,6 +1089,9 @@ export interface Setting {
   /** The value, spelt as there; names in a list are joined by commas. */
   value: string;
 }
+
+/** How setting up a connection ended in vain. */
+export type SetupEnd = "unanswered" | "refused" | "unreachable" | "unfinished";
 
 /** What one stage of the path did, over all runs of a variant. */
 export interface StageFigures {

@@ -1,6 +1,6 @@
 //! A packet's headers as data, and as the bytes of RFC 791, RFC 9293, RFC 768 and RFC 792.
 
-use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket, TooBig};
+use crate::{Addr, Endpoint, IcmpReport, IcmpSays, PacketFragments, PacketOptions, TcpPacket};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::BitOr;
@@ -240,6 +240,7 @@ impl Frame {
         }
         Some(TcpPacket {
             time: self.time,
+            number: 0,
             src: end(self.src, tcp.sport),
             dst: end(self.dst, tcp.dport),
             seq: tcp.seq,
@@ -276,7 +277,7 @@ impl Frame {
     }
 
     /// What a reader makes of an ICMP message about a TCP packet, as [`CaptureReader`](crate::CaptureReader) does.
-    pub fn too_big(&self) -> Option<TooBig> {
+    pub fn too_big(&self) -> Option<IcmpReport> {
         let Payload::TooBig(TooBigFrame { mtu, quoted }) = &self.payload else { return None };
         let ip: &[u8; QUOTED] = quoted.first_chunk()?;
         let end = |addr: usize, port: usize| Endpoint {
@@ -284,12 +285,13 @@ impl Frame {
             port: u16::from_be_bytes([ip[port], ip[port + 1]]),
         };
         let mtu = Some(u32::from(*mtu)).filter(|mtu| *mtu > 0);
-        (ip[9] == TCP).then(|| TooBig {
+        (ip[9] == TCP).then(|| IcmpReport {
             time: self.time,
+            number: 0,
             behind: 0,
             from: end(12, IP_HEADER),
             to: end(16, IP_HEADER + 2),
-            mtu,
+            says: IcmpSays::TooBig(mtu),
         })
     }
 

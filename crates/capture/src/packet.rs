@@ -58,6 +58,9 @@ impl fmt::Display for Endpoint {
 pub struct TcpPacket {
     /// When it was captured: nanoseconds since 1970.
     pub time: Time,
+    /// Which record of the capture it is, counted from 1, as Wireshark's `frame.number` (of as many bits); that of the last
+    /// fragment of one that came in several; 0 of one that stands in no capture.
+    pub number: u32,
     /// From where.
     pub src: Endpoint,
     /// To where.

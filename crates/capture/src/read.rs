@@ -51,7 +51,7 @@ pub struct Batch {
     /// TCP packets.
     pub packets: Vec<TcpPacket>,
     /// ICMP reports about them.
-    pub too_big: Vec<TooBig>,
+    pub reports: Vec<IcmpReport>,
 }
 
 /// What a [`Batch`] holds, in the capture's order.
@@ -60,7 +60,7 @@ pub enum BatchPart<'a> {
     /// TCP packets, one after the other.
     Packets(&'a [TcpPacket]),
     /// An ICMP report.
-    TooBig(&'a TooBig),
+    Report(&'a IcmpReport),
 }
 
 impl Batch {
@@ -72,33 +72,59 @@ impl Batch {
             from = from.max(to);
             (!part.is_empty()).then_some(BatchPart::Packets(part))
         };
-        let reports = self.too_big.iter().map(Some).chain([None]);
+        let reports = self.reports.iter().map(Some).chain([None]);
         reports.flat_map(move |report| {
             let to = report.map_or(self.packets.len(), |r| r.behind.min(self.packets.len()));
-            [packets(to), report.map(BatchPart::TooBig)].into_iter().flatten()
+            [packets(to), report.map(BatchPart::Report)].into_iter().flatten()
         })
     }
 
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
         self.packets.clear();
-        self.too_big.clear();
+        self.reports.clear();
     }
 }
 
-/// An ICMP or ICMPv6 report that a TCP packet was too big for a link on its way.
+/// An ICMP or ICMPv6 report about a TCP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooBig {
+pub struct IcmpReport {
     /// When the report was captured.
     pub time: Time,
+    /// Which record of the capture it is, as of a packet ([`TcpPacket::number`]).
+    pub number: u32,
     /// How many packets of its batch came before it.
     pub behind: usize,
     /// Where the packet came from.
     pub from: Endpoint,
     /// Where it was to go.
     pub to: Endpoint,
-    /// What the link would take, bytes of IP; routers older than RFC 1191 do not say.
-    pub mtu: Option<u32>,
+    /// What it says of it.
+    pub says: IcmpSays,
+}
+
+/// What ICMP says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IcmpSays {
+    /// It was too big for a link on its way; what that would take, bytes of IP (routers older than RFC 1191 do not say).
+    TooBig(Option<u32>),
+    /// It cannot be delivered.
+    Unreachable(Unreachable),
+}
+
+/// Why a packet cannot be delivered (RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// There is no route.
+    Network,
+    /// The host does not answer on its link.
+    Host,
+    /// Nothing takes it at the host.
+    Port,
+    /// A rule forbids it.
+    Prohibited,
+    /// Another reason.
+    Other,
 }
 
 /// Reads a capture from beginning to end.
@@ -205,7 +231,7 @@ impl CaptureReader {
         if self.done {
             return false;
         }
-        let (packets, reports) = (batch.packets.len(), batch.too_big.len());
+        let (packets, reports) = (batch.packets.len(), batch.reports.len());
         self.records(batch);
         if !self.filter.is_empty() {
             self.left_out += self.filter.sift(self.first, batch, packets, reports);
@@ -236,7 +262,11 @@ impl CaptureReader {
             self.records += 1;
             self.wire_bytes += record.wire as u64;
             let bytes = &self.source.bytes()[record.from..record.to];
+            let (packets, reports) = (batch.packets.len(), batch.reports.len());
             self.walker.record(record.link, self.last, bytes, record.wire, batch);
+            let number = self.records.min(u32::MAX.into()) as u32;
+            batch.packets[packets..].iter_mut().for_each(|p| p.number = number);
+            batch.reports[reports..].iter_mut().for_each(|r| r.number = number);
             self.source.advance(record.held);
         }
         self.walker.settle(Some(self.last), batch);

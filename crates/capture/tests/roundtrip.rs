@@ -1,8 +1,8 @@
 //! What is written reads back: by an independent parser, and by tshark where it is installed.
 
 use capture::{
-    Batch, BatchPart, CaptureReader, Frame, Payload, PcapWriter, TcpFlags, TcpFrame, TcpOptions, TooBig,
-    UdpFrame,
+    Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpSays, Payload, PcapWriter, TcpFlags, TcpFrame,
+    TcpOptions, TcpPacket, UdpFrame,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use std::io::Cursor;
@@ -145,7 +145,11 @@ fn frames_are_seen_as_they_are_read() {
     while reader.fill(&mut batch) {}
     let seen: Vec<_> = frames.iter().filter_map(Frame::seen).collect();
     assert_eq!((batch.packets.len(), frames.len()), (11, 12), "the datagram is no segment");
-    assert_eq!(batch.packets, seen);
+    let read: Vec<_> = batch.packets.iter().map(|p| TcpPacket { number: 0, ..*p }).collect();
+    assert_eq!(read, seen);
+    let numbers: Vec<u32> = batch.packets.iter().map(|p| p.number).collect();
+    let counted = (1..).zip(&frames).filter(|(_, f)| f.seen().is_some()).map(|(i, _)| i);
+    assert_eq!(numbers, counted.collect::<Vec<u32>>(), "all records are counted");
     assert_eq!(seen.iter().map(|p| p.options.sacks).collect::<Vec<_>>()[9..], [4, 3]);
     for (packet, frame) in seen.iter().zip(frames.iter().filter(|f| f.seen().is_some())) {
         let again = Frame { dscp: frame.dscp, ..Frame::of(packet) };
@@ -236,13 +240,14 @@ fn what_icmp_says_is_read_in_its_place() {
     while reader.fill(&mut batch) {}
     let said: Vec<_> = written.iter().filter_map(Frame::too_big).collect();
     assert_eq!(
-        (said.len(), said[0].mtu, said[1].mtu),
-        (2, Some(1400), Some(65_535)),
+        (said.len(), said[0].says, said[1].says),
+        (2, IcmpSays::TooBig(Some(1400)), IcmpSays::TooBig(Some(65_535))),
         "not about the datagram"
     );
-    assert_eq!(batch.too_big.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
-    let read: Vec<_> = batch.too_big.iter().map(|t| TooBig { behind: 0, ..*t }).collect();
+    assert_eq!(batch.reports.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
+    let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
     assert_eq!(read, said);
+    assert_eq!(batch.reports.iter().map(|r| r.number).collect::<Vec<_>>(), [5, 12]);
     let order: Vec<usize> = batch
         .in_order()
         .map(|next| if let BatchPart::Packets(packets) = next { packets.len() } else { 0 })

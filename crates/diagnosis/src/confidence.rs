@@ -16,9 +16,6 @@ pub const GENERAL: usize = 5;
 /// All signs: those, and one for each cause that is 1 for the main cause.
 pub const SIGNS: usize = GENERAL + Cause::ALL.len();
 
-/// Of a conversation of which one half is not there, a verdict is half as sure.
-const HALF_SEEN: f64 = 0.5;
-
 /// What speaks for the main cause of a flow, each without unit: 1; the lead of the main cause's share over the second; whether
 /// it is a limiter's; then the log-odds of that limiter; the logarithm of one more than the round trips; and the causes.
 pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
@@ -57,8 +54,7 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     if flow.cause == Cause::Unknown {
         return 0.0;
     }
-    let seen = if flow.notes.iter().any(|n| n == "one-way") { HALF_SEEN } else { 1.0 };
-    seen * probability(&signs(flow, limiters), &learned())
+    probability(&signs(flow, limiters), &learned())
 }
 
 /// What was learned: of a cause that was not met, nothing.
@@ -91,10 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_conversation_and_no_cause_are_less() {
-        let whole = flow(Cause::Application, [0.9, 0.1]);
-        let half = FlowDiagnosis { notes: vec!["one-way".into()], ..whole.clone() };
-        assert!((2.0 * confidence(&half, &[]) - confidence(&whole, &[])).abs() < 1e-12);
+    fn no_cause_is_not_sure() {
         assert_eq!(confidence(&flow(Cause::Unknown, [1.0, 0.0]), &[]), 0.0);
     }
 

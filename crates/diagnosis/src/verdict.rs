@@ -7,12 +7,17 @@
 
 mod bounds;
 mod cc;
+mod display_filter;
 mod evidence;
 mod file;
 mod losses;
 mod measures;
 mod outages;
+mod proof;
+mod responses;
 mod round_trips;
+mod setup;
+mod takers;
 mod too_big;
 
 use crate::confidence::confidence;
@@ -29,6 +34,7 @@ use result::diagnosis::{
 use round_trips::{RoundTripSpan, rounds};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use takers::takers;
 use too_big::SizeStall;
 use track::{Addr, Track};
 
@@ -37,6 +43,10 @@ const MOST_SPANS: usize = 400;
 
 /// Payload of the other direction that is more than its ACKs' load: as a share.
 const BOTH_WAYS: f64 = 0.02;
+
+/// Once or twice a small write may follow a delayed ACK by chance; so often in a row as makes three duplicate ACKs of one loss
+/// (RFC 5681 section 3.2) it does not.
+const HELD_AGAIN: u64 = 3;
 
 /// A link is full where it carries this share of its rate, measured over at least so many seconds and bytes.
 const FULL_SHARE: f64 = 0.95;
@@ -50,6 +60,9 @@ const FULL_SHARE_REFILLED: f64 = 0.85;
 /// A link belongs to all flows of a group if they fill it for the first share of the time together, and the flow whose
 /// delays show it for less than the second share of that alone.
 const SHARED_LINK: (f64, f64) = (0.3, 0.5);
+
+/// Of a conversation of which one half is not there, a verdict is half as sure.
+const HALF_SEEN: f64 = 0.5;
 
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
@@ -110,8 +123,9 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
-        f.confidence = confidence(f, &limiters);
+        f.confidence *= confidence(f, &limiters);
     }
+    limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     let mut diagnosis = Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows };
     let remedies: Vec<_> = diagnosis.flows.iter().map(|f| diagnosis.remedies_of(f)).collect();
@@ -439,6 +453,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
         lost_share: found.lost,
         confidence: found.confidence,
         flows: members.iter().map(|t| number(t)).collect(),
+        takers: Vec::new(),
     }
 }
 
@@ -505,6 +520,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
         both_ways: beside.both_ways,
         send_buffer_full: is_send_buffer_full(t, &rounds),
+        held_again: t.held.total() >= HELD_AGAIN,
         unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
     };
     let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
@@ -513,24 +529,34 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
-    FlowDiagnosis {
+    let half_seen = measures::is_one_way(t) && !outages::is_unanswered(t);
+    let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
+    proofs.extend(setup::proofs(t));
+    proofs.extend(responses::proof(t));
+    let duration: f64 = rounds.iter().map(|r| r.width).sum();
+    let f = FlowDiagnosis {
         id: number(t),
         connection: t.connection,
         from: t.sender.to_string(),
         to: t.receiver.to_string(),
         start_s: start,
-        duration_s: rounds.iter().map(|r| r.width).sum(),
+        duration_s: duration,
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
-        confidence: 0.0,
+        confidence: if half_seen { HALF_SEEN } else { 1.0 },
         timeline: ribbon(&rounds, &splits, start),
-        causes,
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
+        responses: responses::responses(t, duration),
+        setup: setup::setup(t),
+        reset: setup::reset(t, info),
+        proofs,
         notes: measures::notes(t),
         measures,
-    }
+        causes,
+    };
+    if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
 }
 
 fn shares(splits: &[evidence::RoundSplit]) -> Vec<CauseShare> {

@@ -90,6 +90,8 @@ causes! {
     PacketTooBig packet_too_big "packet-too-big" "Packets were too big for the path; the sender was told, and sent them again in smaller ones.",
     BlackHole black_hole "black-hole" "Packets were too big for the path, and nobody told the sender: full segments vanished, one timeout after the other.",
     Fragmented fragmented "fragmented" "Packets were cut into IP fragments, and lost with any of them.",
+    SetupFailed setup_failed "setup-failed" "The connection was never set up: its SYNs were not answered, or refused.",
+    Nagle nagle "nagle" "Small segments waited for the ACK of what was before them (Nagle), which the receiver delayed.",
     AckPath ack_path "ack-path" "The way of the ACKs: thinned out, bunched or congested.",
 }
 

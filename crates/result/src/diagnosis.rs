@@ -18,7 +18,7 @@ pub struct Diagnosis {
     pub capture: CaptureInfo,
     /// Policers, shapers and bottlenecks found; flows refer to them by number.
     pub limiters: Vec<Limiter>,
-    /// Directions of connections that carried payload, the one with most bytes first.
+    /// Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed.
     pub flows: Vec<FlowDiagnosis>,
 }
 
@@ -171,6 +171,23 @@ pub struct Limiter {
     pub confidence: f64,
     /// Numbers (`id`) of the flows through it.
     pub flows: Vec<u32>,
+    /// Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub takers: Vec<LinkTakers>,
+}
+
+/// Flows with the same congestion control, as it seems, at a limiter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LinkTakers {
+    /// As in [`Guess`]; `other` where it cannot be told.
+    pub cc: String,
+    /// How many flows.
+    pub flows: u64,
+    /// Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s.
+    pub mbps: f64,
+    /// The same as a share of what all flows at the limiter carried, 0 to 1.
+    pub share: f64,
 }
 
 /// Where the capture was taken.
@@ -249,12 +266,169 @@ pub struct FlowDiagnosis {
     pub cc: Guess,
     /// What was measured.
     pub measures: Measures,
+    /// How the connection was set up, where that took more than one SYN and its answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub setup: Option<ConnectionSetup>,
+    /// How the connection was reset, where it was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reset: Option<ConnectionReset>,
+    /// How long the sender took to answer what it was asked; absent where it was asked nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub responses: Option<ResponseTimes>,
+    /// Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its
+    /// time, and of what else was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub proofs: Vec<PacketProof>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
     /// capture is not in it), `no-sack`, `duplicate-records` (counted once) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+}
+
+/// How setting up a connection ended in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SetupEnd {
+    /// No SYN was answered.
+    Unanswered,
+    /// The other end, or something before it, answered with RST.
+    Refused,
+    /// ICMP said that it cannot be reached.
+    Unreachable,
+    /// SYN/ACKs came, and were not acknowledged.
+    Unfinished,
+}
+
+/// How a connection was set up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConnectionSetup {
+    /// SYNs of the end that opened it; all but the first are retries.
+    pub syns: u64,
+    /// SYN/ACKs of the other end.
+    pub syn_acks: u64,
+    /// From the first SYN to the last, seconds.
+    pub retried_s: f64,
+    /// How it failed; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<SetupEnd>,
+    /// From the first SYN to the reset that refused it, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused_after_ms: Option<f64>,
+    /// What ICMP said: `network`, `host`, `port`, `prohibited` or `other`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unreachable: Option<String>,
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionEnd {
+    /// The one that opened it.
+    #[default]
+    Client,
+    /// The other.
+    Server,
+}
+
+/// How a connection was reset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConnectionReset {
+    /// By whom, as its addresses say: something on the way may have sent it in its name.
+    pub by: ConnectionEnd,
+    /// When, seconds since the capture began.
+    pub at_s: f64,
+    /// Payload bytes that the client had sent.
+    pub client_bytes: u64,
+    /// Payload bytes that the server had sent.
+    pub server_bytes: u64,
+    /// Data was not yet acknowledged; else the connection was at rest.
+    pub outstanding: bool,
+    /// One of the ends had ended its stream (FIN): it was about to close.
+    pub after_fin: bool,
+}
+
+/// How long a server took to answer: from the last byte of a request to the first of its response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseTimes {
+    /// Requests that were answered, but for those of which something was sent again, or that came while a response was on its
+    /// way.
+    pub exchanges: u64,
+    /// The server's part, ms: what is left of the time at the capture without the least that the way from there to the server
+    /// and back takes.
+    pub server_ms: RttSummary,
+    /// The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network_ms: Option<f64>,
+    /// The server's parts added up, seconds.
+    pub server_s: f64,
+    /// The same as a share of the flow's time, 0 to 1.
+    pub share: f64,
+}
+
+/// What packets have to do with what they show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProofKind {
+    /// They were lost; of those lost before the capture, the packets that show that something is missing.
+    Lost,
+    /// They waited: their RTTs are in the upper half of those of the cause's time, the longest first.
+    Waited,
+    /// They stand before and behind the longest pauses of the cause's time; the total counts all data packets of that time.
+    #[default]
+    Pauses,
+    /// They announced that the window had closed.
+    ZeroWindows,
+    /// Small segments: each left when all before it was acknowledged, which the receiver had delayed.
+    Held,
+    /// They asked for the connection, or answered that, more than once or in vain.
+    Setup,
+    /// They reset the connection.
+    Resets,
+    /// The end of the request whose response took longest, and the beginning of that response; the total counts both of all
+    /// exchanges.
+    Response,
+}
+
+impl ProofKind {
+    /// As JSON spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProofKind::Lost => "lost",
+            ProofKind::Waited => "waited",
+            ProofKind::Pauses => "pauses",
+            ProofKind::ZeroWindows => "zero-windows",
+            ProofKind::Held => "held",
+            ProofKind::Setup => "setup",
+            ProofKind::Resets => "resets",
+            ProofKind::Response => "response",
+        }
+    }
+}
+
+/// Packets of the capture that show something.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PacketProof {
+    /// Which cause they show; absent where they show something else, which `kind` says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
+    /// What they are.
+    pub kind: ProofKind,
+    /// Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read
+    /// as one, as if they were one.
+    pub packets: Vec<u32>,
+    /// How many there are.
+    pub total: u64,
+    /// A display filter of Wireshark and tshark (`-Y`) that shows them.
+    pub filter: String,
 }
 
 impl FlowDiagnosis {
@@ -327,6 +501,12 @@ pub struct Measures {
     pub dup_acks: u64,
     /// Times the window closed.
     pub zero_windows: u64,
+    /// Small segments that waited until all before them was acknowledged, which the receiver delayed.
+    #[serde(default)]
+    pub held_segments: u64,
+    /// Seconds that they waited, and those before them for their ACK.
+    #[serde(default)]
+    pub held_s: f64,
     /// Seconds with nothing outstanding.
     pub idle_s: f64,
     /// Seconds in which nothing passed either way although data was outstanding.

@@ -69,6 +69,14 @@ pub enum RemedyKind {
     AllowIcmp,
     /// Make the sender look for the path's MTU by itself (RFC 4821; `tcp_mtu_probing`).
     MtuProbing,
+    /// Send small segments at once (`TCP_NODELAY`).
+    NoDelay,
+    /// Write in one go what belongs together.
+    WriteAtOnce,
+    /// Look at the service that is to take the connection.
+    Service,
+    /// Look at the way to the host.
+    Reachability,
     /// Capture again, so that more can be said.
     CaptureAgain,
 }

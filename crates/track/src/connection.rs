@@ -2,10 +2,14 @@
 
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::doubles::{DoubleTable, IdUse};
+use crate::exchange::ExchangeTurn;
 use crate::sequence::unwrap;
 use crate::timestamp_clock::TimestampClock;
-use crate::{Bin, Handshake, PackedSpan, PacketKind, PacketRow, Track};
-use capture::{Endpoint, TcpFlags, TcpPacket};
+use crate::{
+    Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
+    TrackCounts,
+};
+use capture::{Endpoint, IcmpReport, IcmpSays, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// A SYN of the end that has sent nothing else answers the other's within this (simultaneous open).
@@ -101,6 +105,9 @@ pub struct TrackedConnection {
     /// Between the capture and each end.
     handshake_rtts: [Option<Span>; 2],
     duplicates: u64,
+    setup: SetupTrace,
+    reset: Option<ResetTrace>,
+    turn: ExchangeTurn,
     /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
 }
@@ -123,6 +130,9 @@ impl TrackedConnection {
             too_big: [0; 2],
             handshake_rtts: [None; 2],
             duplicates: 0,
+            setup: SetupTrace::default(),
+            reset: None,
+            turn: ExchangeTurn::default(),
             held: 0,
         }
     }
@@ -140,11 +150,18 @@ impl TrackedConnection {
         syn && !known && !simultaneous
     }
 
-    /// ICMP says that a packet from end `side` was too big, and perhaps which would not be.
-    pub fn too_big(&mut self, side: usize, mtu: Option<u32>) {
-        self.too_big[side] += 1;
-        if let Some(data) = &mut self.data[side] {
-            data.told(mtu);
+    /// ICMP says something of a packet from end `side`.
+    pub fn report(&mut self, side: usize, report: &IcmpReport) {
+        match report.says {
+            IcmpSays::TooBig(mtu) => {
+                self.too_big[side] += 1;
+                if let Some(data) = &mut self.data[side] {
+                    data.told(mtu);
+                }
+            }
+            IcmpSays::Unreachable(why) => {
+                self.setup.unreachable.get_or_insert((why, report.number));
+            }
         }
     }
 
@@ -183,6 +200,9 @@ impl TrackedConnection {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
         let sent = self.payload(side, p, now, last, delay, limits, row.as_mut());
+        if let Some(sent) = sent {
+            self.take_turn(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
+        }
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] > 0 {
@@ -208,6 +228,26 @@ impl TrackedConnection {
             row.kind = PacketKind::Data;
         }
         Some(row)
+    }
+
+    /// The end that asks: the one that opened the connection; where no SYN shows that, the one whose port is not a service's
+    /// (RFC 6335: those are the lower ones).
+    fn client(&self) -> usize {
+        match self.halves.iter().any(|half| half.syn.is_some()) {
+            true => self.opener,
+            false => usize::from(self.ends[1].port > self.ends[0].port),
+        }
+    }
+
+    /// Data passes: a request or a response.
+    #[inline]
+    fn take_turn(&mut self, side: usize, number: u32, new: bool, now: Time) {
+        if side == self.client() {
+            let answering = self.data[1 - side].as_ref().is_some_and(|d| d.outstanding());
+            self.turn.asks(new, answering, number, now);
+        } else {
+            self.turn.answers(new, number, now);
+        }
     }
 
     /// The packet's one-way delay to the capture above the least, by its timestamp.
@@ -305,11 +345,14 @@ impl TrackedConnection {
     fn control(&mut self, side: usize, p: &TcpPacket, now: Time) {
         if p.flags.has(TcpFlags::RST) {
             self.resets += 1;
+            self.is_reset(side, p, now);
         }
         self.halves[side].fin |= p.flags.has(TcpFlags::FIN);
+        self.setup.complete |= side == self.opener && p.flags.has(TcpFlags::FIN);
         if !p.flags.has(TcpFlags::SYN) {
             return;
         }
+        self.setup.syn(p.flags.has(TcpFlags::ACK), p.number, now);
         let half = &mut self.halves[side];
         half.syns += 1;
         // One that is sent again says nothing new.
@@ -334,10 +377,24 @@ impl TrackedConnection {
         }
     }
 
+    fn is_reset(&mut self, side: usize, p: &TcpPacket, now: Time) {
+        let sent = |side: usize| self.data[side].as_ref().map_or(0, |d| d.stream.nxt - d.stream.start);
+        let reset = ResetTrace {
+            by_opener: side == self.opener,
+            time: now,
+            packets: FirstPackets::default(),
+            sent: [sent(self.opener), sent(1 - self.opener)],
+            outstanding: self.data.iter().flatten().any(|d| d.outstanding()),
+            after_fin: self.halves.iter().any(|half| half.fin),
+        };
+        self.reset.get_or_insert(reset).packets.add(p.number);
+    }
+
     /// The first packet from `side` without SYN, FIN, RST.
     #[cold]
     fn first_ack(&mut self, side: usize, p: &TcpPacket, now: Time) {
         self.halves[side].acked = true;
+        self.setup.complete |= side == self.opener;
         if p.flags.has(TcpFlags::ACK) {
             if side == self.opener
                 && let Some(sent) = self.halves[1 - side].only_syn()
@@ -465,8 +522,46 @@ impl TrackedConnection {
         self.duplicates
     }
 
-    /// The tracks of the ends that sent data.
+    /// Whether its setup failed as far as is seen: refused, or tried again and in vain.
+    fn is_never_set_up(&self) -> bool {
+        let s = &self.setup;
+        let refused = self.reset.is_some_and(|reset| !reset.by_opener) || s.unreachable.is_some();
+        s.syns.total() > 0 && !s.complete && (refused || s.syns.total() > 1 || s.syn_acks.total() > 1)
+    }
+
+    /// The tracks of the ends that sent data; where the setup failed, that of the end that tried.
     pub fn finish(mut self, out: &mut Vec<Track>) {
+        let client = self.client();
+        let ways = [
+            self.handshake_rtts[1 - client],
+            self.data[client].as_ref().and_then(|d| d.least_down()),
+            self.data[1 - client].as_ref().and_then(|d| d.least_up()),
+        ];
+        let way = ways.into_iter().flatten().min();
+        let mut exchanges = std::mem::take(&mut self.turn).finish();
+        if let Some(all) = &mut exchanges {
+            all.way = way;
+        }
+        if self.data.iter().all(Option::is_none) && self.is_never_set_up() {
+            out.push(Track {
+                connection: self.number,
+                sender: self.ends[self.opener],
+                receiver: self.ends[1 - self.opener],
+                opened: true,
+                first: self.first,
+                last: self.last,
+                handshake: self.handshake(self.opener),
+                counts: TrackCounts {
+                    packets: self.halves[self.opener].packets,
+                    ip_bytes: self.halves[self.opener].ip_bytes,
+                    resets: self.resets,
+                    ..TrackCounts::default()
+                },
+                setup: self.setup,
+                reset: self.reset,
+                ..Track::default()
+            });
+        }
         for side in 0..2 {
             let Some(d) = self.data[side].take() else { continue };
             let mut s = d.finish(self.last);
@@ -511,6 +606,11 @@ impl TrackedConnection {
                 log,
                 merged,
                 waits: s.waits,
+                zero_windows: s.zero_windows,
+                held: s.held,
+                exchanges: if side == client { None } else { exchanges.take() },
+                setup: self.setup,
+                reset: self.reset,
                 bursts: s.bursts,
             });
         }

@@ -19,8 +19,8 @@ use crate::sender_side::{AckState, SenderSide};
 use crate::sent_board::{self, SentBoard, SentSegment};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use crate::{
-    Bursts, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan, TrackCounts,
-    WaitReason,
+    Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan,
+    TrackCounts, WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
 use size::{SentProbe, StuckSegments};
@@ -29,7 +29,7 @@ use state::{
     SegmentSizes, StreamEdges,
 };
 use std::num::NonZeroU32;
-use units::Time;
+use units::{Span, Time};
 
 /// What a packet of data was.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,8 @@ pub struct Direction {
     counts: TrackCounts,
     log: PacketLog,
     bins: Bins,
+    zero_windows: FirstPackets,
+    held: FirstPackets,
 }
 
 /// What is settled of a direction when its connection ends: see `Track`.
@@ -93,6 +95,8 @@ pub struct DirectionEnd {
     pub bins: Bins,
     pub log: PacketLog,
     pub waits: Vec<LongWait>,
+    pub zero_windows: FirstPackets,
+    pub held: FirstPackets,
     pub bursts: Bursts,
 }
 
@@ -145,6 +149,8 @@ impl Direction {
             counts: TrackCounts::default(),
             log: PacketLog::new(limits.packets),
             bins: Bins::new(first, limits.bins),
+            zero_windows: FirstPackets::default(),
+            held: FirstPackets::default(),
         }
     }
 
@@ -178,6 +184,7 @@ impl Direction {
         let gap = self.times.gap(now);
         let entry = LogEntry {
             time: now,
+            number: p.number,
             bytes: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
@@ -303,6 +310,7 @@ impl Direction {
         let time = self.times.last_sent.map_or(now, |last| last + between.min(self.times.spacing));
         let entry = self.log.push(LogEntry {
             time,
+            number: p.number,
             bytes: len,
             open: len,
             segments: segments.min(u16::MAX as u32) as u16,
@@ -356,6 +364,16 @@ impl Direction {
     #[inline]
     pub fn bytes_out(&self) -> u64 {
         self.stream.nxt.saturating_sub(self.stream.una)
+    }
+
+    /// The least time from the capture to the receiver and back.
+    pub fn least_down(&self) -> Option<Span> {
+        self.rtt.least_down
+    }
+
+    /// The least time from the capture to the sender and back.
+    pub fn least_up(&self) -> Option<Span> {
+        self.rtt.up.min()
     }
 
     /// Whether data was seen that is not acknowledged.
@@ -445,6 +463,8 @@ impl Direction {
             bins: self.bins,
             log: self.log,
             waits: self.pauses.waits,
+            zero_windows: self.zero_windows,
+            held: self.held,
             bursts: self.bursts.done,
         }
     }

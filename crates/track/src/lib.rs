@@ -4,6 +4,8 @@ mod bins;
 mod connection;
 mod direction;
 mod doubles;
+mod exchange;
+mod first_packets;
 mod histogram;
 mod log;
 mod packed;
@@ -14,16 +16,20 @@ mod rtt;
 mod sender_side;
 mod sent_board;
 mod sequence;
+mod setup;
 mod table;
 mod timestamp_clock;
 mod track;
 mod tracker;
 
-pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
+pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
+pub use exchange::Exchanges;
+pub use first_packets::FirstPackets;
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::track_capture;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
+pub use setup::{ResetTrace, SetupTrace};
 pub use track::{
     Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, TooBigSpan,
     Track, TrackCounts, WaitReason,

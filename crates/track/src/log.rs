@@ -36,6 +36,8 @@ pub struct LogEntry {
     pub lost_segments: u16,
     /// One-way delay to the capture above the least.
     pub delay: PackedSpan,
+    /// [`TcpPacket::number`](capture::TcpPacket::number); of one not seen, that of the packet which shows that it is missing.
+    pub number: u32,
     /// Bytes of headers of each segment.
     pub header: u16,
     /// It had been sent before.
@@ -203,6 +205,7 @@ impl PacketLog {
             again: e.again,
             delay: e.delay,
             fate,
+            number: e.number,
         };
         if e.bytes > e.lost {
             let segments = e.segments.saturating_sub(e.lost_segments).max(1);

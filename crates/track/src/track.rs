@@ -13,7 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::{PackedBytes, PackedSpan, SpanHistogram};
+use crate::{Exchanges, FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
 
@@ -76,6 +76,16 @@ pub struct Track {
     pub merged: Span,
     /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
     pub waits: Vec<LongWait>,
+    /// How the connection was set up; the same of both its directions.
+    pub setup: SetupTrace,
+    /// How it was reset; likewise.
+    pub reset: Option<ResetTrace>,
+    /// ACKs that announced a window of zero where the one before had announced more.
+    pub zero_windows: FirstPackets,
+    /// What the sender was asked, and when it answered; absent of the end that asks.
+    pub exchanges: Option<Box<Exchanges>>,
+    /// Small segments that their sender held back until all before them was acknowledged, which the receiver put off.
+    pub held: FirstPackets,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
 }
@@ -170,6 +180,8 @@ pub struct TrackCounts {
     pub app_limited: Span,
     /// The part of it that an ACK ended: the application had more to write, and waited for room in the send buffer.
     pub app_limited_until_ack: Span,
+    /// Time in which a small segment was held back until a delayed ACK came ([`PauseKind::Held`]).
+    pub held: Span,
     /// Payload bytes acknowledged that the capture never saw.
     pub missed_bytes: u64,
     /// Records that stood in the capture twice.
@@ -208,6 +220,8 @@ pub enum PauseKind {
     WindowFull,
     /// It had none although all was acknowledged, and the sender had more to send.
     WindowShut,
+    /// A small segment was held back until all before it was acknowledged, and the receiver delayed that ACK (Nagle).
+    Held,
     /// A silence that a retransmission timeout or a tail loss probe ended.
     Timeout,
     /// A silence of both directions with data outstanding, longer than four RTTs and 200 ms, that ended because the
@@ -357,6 +371,9 @@ pub struct LoggedPacket {
     pub delay: PackedSpan,
     /// What became of it.
     pub fate: PacketFate,
+    /// Its number in the capture, from 1, as Wireshark's `frame.number`; of one lost before the capture, that of the packet
+    /// which shows that it is missing; of merged ones, that of the first.
+    pub number: u32,
 }
 
 /// What ended a long wait.

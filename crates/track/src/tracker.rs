@@ -1,6 +1,6 @@
 //! The tracker: packets in, what is to know of each direction of each connection out.
 //!
-//! Three verbs: [`Tracker::packet`] and [`Tracker::too_big`] (or [`Tracker::batch`] of both) in the capture's order; [`Tracker::drain`]
+//! Three verbs: [`Tracker::packet`] and [`Tracker::report`] (or [`Tracker::batch`] of both) in the capture's order; [`Tracker::drain`]
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
@@ -11,7 +11,7 @@ use crate::doubles::DoubleTable;
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
-use capture::{Batch, BatchPart, Endpoint, TcpPacket, TooBig};
+use capture::{Batch, BatchPart, Endpoint, IcmpReport, TcpPacket};
 use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long.
@@ -146,12 +146,12 @@ impl Tracker {
         self.recorder = Some(recorder);
     }
 
-    /// ICMP said that a packet of TCP was too big for the path (RFC 1191, RFC 8201).
-    pub fn too_big(&mut self, report: &TooBig) {
+    /// ICMP said something of a TCP packet.
+    pub fn report(&mut self, report: &IcmpReport) {
         let (key, side) = table::key(report.from, report.to);
         let slot = self.table.find(&key);
         if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
-            connection.too_big(side, report.mtu);
+            connection.report(side, report);
         }
     }
 
@@ -159,7 +159,7 @@ impl Tracker {
     pub fn batch(&mut self, batch: &Batch) {
         batch.in_order().for_each(|next| match next {
             BatchPart::Packets(packets) => self.packets(packets),
-            BatchPart::TooBig(report) => self.too_big(report),
+            BatchPart::Report(report) => self.report(report),
         });
     }
 

@@ -34,7 +34,7 @@ impl Sink for Direct {
     }
 
     fn too_big(&mut self, message: &Frame) {
-        message.too_big().iter().for_each(|report| self.0.too_big(report));
+        message.too_big().iter().for_each(|report| self.0.report(report));
     }
 }
 

@@ -60,6 +60,10 @@ function measures({ flow }: FlowEntry): [string, string][] {
     ["bytes", bytes(m.bytes)],
     ["rtt", rtt.max > 0 && `${[rtt.min, rtt.p50, rtt.p95, rtt.max].map(millis).join(" / ")} ms`],
     ["handshake", m.handshake_rtt_ms !== undefined && `${millis(m.handshake_rtt_ms)} ms`],
+    ["responses", flow.responses !== undefined && `${[flow.responses.server_ms.p50, flow.responses.server_ms.p95].map(millis).join(" / ")}, ${flow.responses.network_ms === undefined ? "–" : millis(flow.responses.network_ms)} ms`],
+    ["setup", flow.setup !== undefined && `${count(flow.setup.syns)} / ${count(flow.setup.syn_acks)} (${short(flow.setup.retried_s)} s)`],
+    ["reset", flow.reset !== undefined && `${t(`diag.end.${flow.reset.by}`)}, ${seconds(Number((flow.reset.at_s - flow.start_s).toFixed(2)))} s`],
+    ["held", m.held_segments > 0 && `${count(m.held_segments)} (${short(m.held_s)} s)`],
     ["flight", `${bytes(m.max_inflight_bytes)} / ${bytes(m.mean_inflight_bytes)}`],
     ["bdp", m.bdp_bytes > 0 && bytes(m.bdp_bytes)],
     ["window", m.max_window_bytes !== undefined && bytes(m.max_window_bytes)],
@@ -76,6 +80,18 @@ function measures({ flow }: FlowEntry): [string, string][] {
   return list.filter((item): item is [string, string] => item[1] !== false);
 }
 
+/** Packets that show what is said, and how Wireshark finds them. */
+function proofs({ flow }: FlowEntry): HTMLElement | false {
+  const list = flow.proofs ?? [];
+  const line = ({ cause, kind, packets, total, filter }: (typeof list)[number]): HTMLElement => {
+    const what = t(`diag.proof.${kind}`);
+    const values = { cause: cause === undefined ? "" : causeName(cause), what, list: packets.map(String).join(", "), n: count(total) };
+    const said = t(cause === undefined ? "diag.page.found" : "diag.page.proof", values);
+    return h("li", { "data-proof": cause ?? kind }, said, " ", h("code", { class: "filter-text" }, filter));
+  };
+  return list.length > 0 && h("details", { class: "proofs" }, h("summary", {}, t("diag.page.proofs")), h("ul", {}, ...list.map(line)));
+}
+
 function one(entry: FlowEntry, side: "a" | "b"): HTMLElement {
   const { flow } = entry;
   const title = t("diag.page.why", { n: flow.id });
@@ -86,6 +102,7 @@ function one(entry: FlowEntry, side: "a" | "b"): HTMLElement {
     h("h3", {}, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", title, " ", name(`${flow.from} → ${flow.to}`, { class: "name dim" })),
     striped(words),
     h("dl", { class: "measures" }, ...measures(entry).map(([id, value]) => h("div", { "data-measure": id }, h("dt", {}, t(`diag.page.measure.${id}`)), h("dd", {}, value)))),
+    proofs(entry),
   );
 }
 

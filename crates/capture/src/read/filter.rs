@@ -94,10 +94,10 @@ impl PacketFilter {
     /// Takes from `batch` what is not asked for, from `packets` and `reports` on; how many packets that were. `first` is the
     /// time of the first record.
     pub(super) fn sift(&self, first: Time, batch: &mut Batch, packets: usize, reports: usize) -> u64 {
-        let Batch { packets: all, too_big } = batch;
+        let Batch { packets: all, reports: said } = batch;
         let (mut kept, mut report) = (packets, reports);
         for i in packets..=all.len() {
-            while let Some(r) = too_big.get_mut(report).filter(|r| r.behind <= i) {
+            while let Some(r) = said.get_mut(report).filter(|r| r.behind <= i) {
                 r.behind = kept;
                 report += 1;
             }
@@ -109,7 +109,7 @@ impl PacketFilter {
         let left = all.len() - kept;
         all.truncate(kept);
         let mut at = 0;
-        too_big.retain(|r| {
+        said.retain(|r| {
             at += 1;
             at <= reports || self.keeps(first, r.time, [r.from, r.to])
         });

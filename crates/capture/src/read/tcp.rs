@@ -1,9 +1,9 @@
 //! TCP headers (RFC 9293 section 3.1), and what ICMP says of TCP packets.
 
-use super::TooBig;
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
+use super::{IcmpReport, IcmpSays, Unreachable};
 use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
@@ -50,6 +50,7 @@ fn next(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
 const NOWHERE: Endpoint = Endpoint { addr: Addr(0), port: 0 };
 static EMPTY: TcpPacket = TcpPacket {
     time: Time::ZERO,
+    number: 0,
     src: NOWHERE,
     dst: NOWHERE,
     seq: 0,
@@ -130,13 +131,28 @@ fn pair(b: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u32::from_be_bytes([b[4], b[5], b[6], b[7]])))
 }
 
-/// Reads "fragmentation needed" (RFC 1191 section 4) and "packet too big" (RFC 4443 section 3.2) about TCP.
-/// `behind`: packets before it in the batch.
-pub(super) fn too_big(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<TooBig> {
+/// Reads what ICMP says of TCP packets: "fragmentation needed" (RFC 1191 section 4), "packet too big" (RFC 4443 section 3.2),
+/// and all else that does not reach its end (RFC 792, RFC 4443 section 3.1). `behind`: packets before it in the batch.
+pub(super) fn report(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<IcmpReport> {
     let b: [u8; 8] = w.array(w.at).ok()?;
-    let mtu = match (net.protocol, b[0], b[1]) {
-        (ip::ICMP, 3, 4) => u16::from_be_bytes([b[6], b[7]]) as u32,
-        (ip::ICMP6, 2, _) => u32::from_be_bytes([b[4], b[5], b[6], b[7]]),
+    let too_big = |mtu: u32| IcmpSays::TooBig((mtu > 0).then_some(mtu));
+    let says = match (net.protocol, b[0], b[1]) {
+        (ip::ICMP, 3, 4) => too_big(u16::from_be_bytes([b[6], b[7]]).into()),
+        (ip::ICMP6, 2, _) => too_big(u32::from_be_bytes([b[4], b[5], b[6], b[7]])),
+        (ip::ICMP, 3, code) => IcmpSays::Unreachable(match code {
+            0 | 6 | 11 => Unreachable::Network,
+            1 | 7 | 12 => Unreachable::Host,
+            3 => Unreachable::Port,
+            9 | 10 | 13 => Unreachable::Prohibited,
+            _ => Unreachable::Other,
+        }),
+        (ip::ICMP6, 1, code) => IcmpSays::Unreachable(match code {
+            0 => Unreachable::Network,
+            3 => Unreachable::Host,
+            4 => Unreachable::Port,
+            1 | 5 | 6 => Unreachable::Prohibited,
+            _ => Unreachable::Other,
+        }),
         _ => return None,
     };
     let (from, to, protocol, at) = quoted(w, w.at + 8)?;
@@ -145,7 +161,7 @@ pub(super) fn too_big(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<
     }
     let [src, dst] = [w.u16(at).ok()?, w.u16(at + 2).ok()?];
     let (from, to) = (Endpoint { addr: from, port: src }, Endpoint { addr: to, port: dst });
-    Some(TooBig { time, behind, from, to, mtu: (mtu > 0).then_some(mtu) })
+    Some(IcmpReport { time, number: 0, behind, from, to, says })
 }
 
 /// The header of the packet that an ICMP message quotes, which is cut short as a rule.

@@ -216,7 +216,7 @@ impl Walker {
             });
         }
         if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {
-            batch.too_big.extend(tcp::too_big(time, batch.packets.len(), net, w));
+            batch.reports.extend(tcp::report(time, batch.packets.len(), net, w));
         }
         tunnel::ip(w, net).map(Inside::Layer)
     }

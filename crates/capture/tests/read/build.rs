@@ -1,6 +1,6 @@
 //! Frames and files, byte by byte.
 
-use capture::{Batch, CaptureReader, FileInfo, TcpPacket, TooBig};
+use capture::{Batch, CaptureReader, FileInfo, IcmpReport, TcpPacket};
 use std::io::Cursor;
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -167,14 +167,14 @@ pub fn enhanced(big: bool, interface: u32, ticks: u64, r: &Raw, options: &[u8]) 
 /// All that a reader says of `bytes`.
 pub struct All {
     pub packets: Vec<TcpPacket>,
-    pub too_big: Vec<TooBig>,
+    pub reports: Vec<IcmpReport>,
     pub info: FileInfo,
 }
 
 pub fn drain(mut reader: CaptureReader) -> All {
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {}
-    All { packets: batch.packets, too_big: batch.too_big, info: reader.info() }
+    All { packets: batch.packets, reports: batch.reports, info: reader.info() }
 }
 
 pub fn read(bytes: &[u8]) -> All {

@@ -62,7 +62,7 @@ fn an_end_has_to_match_a_host_and_an_end_a_port() {
     ] {
         let all = ask(hosts, ports);
         assert_eq!(seqs(&all), kept, "{hosts:?} {ports:?}");
-        let behind: Vec<usize> = all.too_big.iter().map(|r| r.behind).collect();
+        let behind: Vec<usize> = all.reports.iter().map(|r| r.behind).collect();
         assert_eq!(behind, reports, "{hosts:?} {ports:?}");
         let left = 4 - kept.len() as u64;
         assert_eq!(count(&all.info, "tcp left out by the filter"), left);
@@ -93,10 +93,10 @@ fn what_a_batch_held_before_stays() {
     let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(file())), "test").unwrap();
     reader.keep(PacketFilter { ports: vec![3000], ..PacketFilter::default() });
     let all = read(&file());
-    let mut batch = Batch { packets: all.packets, too_big: all.too_big };
+    let mut batch = Batch { packets: all.packets, reports: all.reports };
     while reader.fill(&mut batch) {}
     assert_eq!(batch.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [0, 1, 2, 3, 3]);
-    assert_eq!(batch.too_big.len(), 2);
+    assert_eq!(batch.reports.len(), 2);
 }
 
 #[test]

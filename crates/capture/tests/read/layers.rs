@@ -2,7 +2,7 @@
 
 use crate::build::*;
 use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
-use capture::{Addr, Endpoint, PacketFragments, TcpFlags};
+use capture::{Addr, Endpoint, IcmpSays, PacketFragments, TcpFlags, Unreachable};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
@@ -197,9 +197,11 @@ fn icmp_says_that_a_packet_was_too_big() {
     let about_udp = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], &ipv4(17, &udp(1, 2, &[]))]));
     let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
     let all = frames(101, vec![v4, v6, about_udp, unreachable]);
-    let [v4, v6] = all.too_big[..] else { panic!("{:?}", all.too_big) };
-    assert_eq!((v4.mtu, v4.from.addr, v4.from.port), (Some(1_300), Addr::v4(CLIENT), 40_000));
-    assert_eq!((v6.mtu, v6.to.addr, v6.to.port), (Some(1_280), Addr::v6(v6_address(2)), 5_201));
+    let [v4, v6, gone] = all.reports[..] else { panic!("{:?}", all.reports) };
+    let too_big = |mtu| IcmpSays::TooBig(Some(mtu));
+    assert_eq!((v4.says, v4.from.addr, v4.from.port), (too_big(1_300), Addr::v4(CLIENT), 40_000));
+    assert_eq!((v6.says, v6.to.addr, v6.to.port), (too_big(1_280), Addr::v6(v6_address(2)), 5_201));
+    assert_eq!((gone.says, gone.from.port), (IcmpSays::Unreachable(Unreachable::Host), 40_000));
     assert_eq!((count(&all.info, "icmp"), count(&all.info, "icmpv6")), (3, 1));
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct FlowFacts {
     pub send_buffer_full: bool,
     /// The amount in flight does not fall at losses.
     pub unanswered: bool,
+    /// Small segments were held back until a delayed ACK came, again and again.
+    pub held_again: bool,
 }
 
 /// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
@@ -58,7 +60,7 @@ const UNREAD: f64 = 0.5;
 pub(super) const LEAST_STANDING: f64 = 0.02;
 
 /// Seconds of each cause in one round.
-pub(crate) type RoundSplit = [(Cause, f64); 7];
+pub(crate) type RoundSplit = [(Cause, f64); 8];
 
 /// The split of every round; none goes to a cause that was `refuted`.
 pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Cause]) -> Vec<RoundSplit> {
@@ -95,6 +97,7 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Caus
                     RoundPart::Drained => r.ended * left,
                     RoundPart::WindowFull => r.window_full * left,
                     RoundPart::WindowShut => r.window_shut * left,
+                    RoundPart::Held => r.held * left,
                     RoundPart::Timeout => r.timeout * left,
                     RoundPart::Silence => out.min(r.width) + r.silence * left,
                     RoundPart::Moving => r.moving() * left,
@@ -120,6 +123,7 @@ fn evidence(
         small_writes: small_writes(rounds, i),
         paused: paused(rounds, i),
         send_buffer_full: facts.send_buffer_full,
+        held_again: facts.held_again,
         flat: flat(rounds, i, facts),
         grows: grows(rounds, i),
         window_full: window_is_full(r, facts),

@@ -44,6 +44,8 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         acks: c.acks,
         dup_acks: c.dup_acks,
         zero_windows: c.zero_windows,
+        held_segments: t.held.total(),
+        held_s: c.held.as_secs_f64(),
         idle_s: rounds.iter().map(|r| r.idle).sum(),
         silence_s: 0.0,
         timeout_s: rounds.iter().map(|r| r.timeout).sum(),

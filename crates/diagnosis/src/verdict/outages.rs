@@ -31,6 +31,8 @@ const TAIL: (f64, f64) = (0.9, 6.0);
 const AGAIN: f64 = 0.4;
 /// A timeout sends fewer segments at once than this.
 const AT_ONCE: usize = 3;
+/// So many timeouts in vain are no lost tail.
+const VAIN: usize = 2;
 /// A tail is fewer packets without an ACK than this.
 const UNANSWERED: usize = 5;
 
@@ -72,6 +74,24 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     out
 }
 
+/// From the last ACK of a track on, or from its first data, that is sent again after one timeout behind the other, and nothing
+/// new any more: the sender had no ACK, so it is not the capture that misses them (RFC 6298 section 5). Seconds since 1970.
+fn never_answered_again(t: &Track) -> Option<(f64, f64)> {
+    let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
+    let heard = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| first + f64::from(b.index) * width);
+    let begin = heard.or(t.first_data.map(seconds))?;
+    let behind = |at: f64| at > begin;
+    let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
+    let again = seconds(t.log.iter().find(|s| s.again && behind(seconds(s.time)))?.time);
+    let new = seconds(t.log.iter().rev().find(|s| !s.again)?.time);
+    (vain >= VAIN && new < again).then_some((begin, seconds(t.last_data?)))
+}
+
+/// Nothing of the track was ever answered, although its sender waited for that.
+pub(super) fn is_unanswered(t: &Track) -> bool {
+    t.counts.acks == 0 && never_answered_again(t).is_some()
+}
+
 /// A track's RTT, seconds.
 fn rtt(t: &Track) -> f64 {
     t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64())
@@ -94,20 +114,27 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
-    if is_one_way(t) {
-        return Vec::new();
-    }
     let since = seconds(t.first);
+    let in_vain = never_answered_again(t).map(|(from, to)| (from - since, to - since));
+    if is_one_way(t) {
+        return in_vain.into_iter().collect();
+    }
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
     let mut end = 0.0f64;
-    out.map(|s| {
-        // Where nothing of it was acknowledged between two silences, the first lasts through both.
-        let from = s.from.max(end);
-        end = if end > s.to { end } else { acked_again(t, s.to) };
-        (from - since, end - since)
-    })
-    .collect()
+    let mut out: Vec<(f64, f64)> = out
+        .map(|s| {
+            // Where nothing of it was acknowledged between two silences, the first lasts through both.
+            let from = s.from.max(end);
+            end = if end > s.to { end } else { acked_again(t, s.to) };
+            (from - since, end - since)
+        })
+        .collect();
+    match (out.last_mut(), in_vain) {
+        (Some(last), Some((from, to))) if last.1 >= from => last.1 = last.1.max(to),
+        (_, vain) => out.extend(vain),
+    }
+    out
 }
 
 /// Leaves out silences in which no more packets in a row were lost than chance loses now and then: of N packets, each lost

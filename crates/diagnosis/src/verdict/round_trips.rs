@@ -47,6 +47,8 @@ pub(crate) struct RoundTripSpan {
     pub window_full: f64,
     /// Seconds with it shut although all was acknowledged.
     pub window_shut: f64,
+    /// Seconds with a small segment held back until a delayed ACK came.
+    pub held: f64,
     /// Seconds until a timeout.
     pub timeout: f64,
     /// Seconds of silence.
@@ -56,7 +58,7 @@ pub(crate) struct RoundTripSpan {
 impl RoundTripSpan {
     /// Seconds that no wait explains.
     pub fn moving(&self) -> f64 {
-        let waits = self.window_full + self.window_shut + self.timeout + self.silence;
+        let waits = self.window_full + self.window_shut + self.held + self.timeout + self.silence;
         (self.width - self.idle - self.ended - waits).max(0.0)
     }
 }
@@ -107,6 +109,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         r.ended += micros(b.paused(PauseKind::AppLimited).saturating_sub(idle));
         r.window_full += micros(b.paused(PauseKind::WindowFull));
         r.window_shut += micros(b.paused(PauseKind::WindowShut));
+        r.held += micros(b.paused(PauseKind::Held));
         r.timeout += micros(b.paused(PauseKind::Timeout));
         r.silence += micros(b.paused(PauseKind::Silence));
     }
@@ -125,7 +128,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         r.idle = r.idle.min(r.width);
         r.ended = r.ended.min(r.width - r.idle);
         let left = r.width - r.idle - r.ended;
-        let parts = [&mut r.window_full, &mut r.window_shut, &mut r.timeout, &mut r.silence];
+        let parts = [&mut r.window_full, &mut r.window_shut, &mut r.held, &mut r.timeout, &mut r.silence];
         let waits: f64 = parts.iter().map(|w| **w).sum();
         if waits > left {
             for w in parts {

@@ -5,7 +5,9 @@ use super::values::shows;
 use super::words::{bytes, cause as cause_name, listed, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
-use result::Cause;
+use crate::table::printable;
+use result::diagnosis::{ConnectionEnd, Limiter, LinkTakers, PacketProof, ProofKind};
+use result::{Cause, FlowDiagnosis};
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
@@ -25,8 +27,12 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         rtt(g, lang),
         flight(g, lang),
         place(g, lang),
+        responses(g, lang),
+        retries(g, lang),
+        reset(g, lang),
         others(g, lang),
         sure(g, lang),
+        proof(g, lang),
     ];
     list.into_iter().flatten().collect()
 }
@@ -114,13 +120,83 @@ fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
     Some(said("where", &[("where", text(key, lang).into())], lang))
 }
 
+/// How long the server took to answer, beside the network, where that was a part of the time worth telling.
+fn responses(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let told = g.flows.iter().filter_map(|f| Some((f, f.responses.as_ref()?)));
+    let told = told.filter(|(_, r)| r.share >= TOLD_FROM);
+    let (f, r) = told.max_by(|a, b| a.1.server_s.total_cmp(&b.1.server_s))?;
+    let values = [
+        ("n", count(r.exchanges)),
+        ("p50", millis(r.server_ms.p50)),
+        ("p95", millis(r.server_ms.p95)),
+        ("net", r.network_ms.map_or_else(|| "–".into(), millis)),
+        ("share", share(r.share)),
+    ];
+    Some(said("responses", &values, lang) + &packets(f, ProofKind::Response, lang))
+}
+
+/// SYNs that were sent again, where the connection came about all the same.
+fn retries(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let s = g.lead().setup.as_ref().filter(|s| s.failed.is_none())?;
+    let values = [("syns", count(s.syns)), ("answers", count(s.syn_acks)), ("s", seconds(s.retried_s))];
+    Some(said("setup", &values, lang) + &packets(g.lead(), ProofKind::Setup, lang))
+}
+
+/// Who broke the largest flow's connection off, and when; not of one that was closing.
+fn reset(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let r = g.lead().reset.as_ref().filter(|r| !r.after_fin && g.cause != Cause::SetupFailed)?;
+    let end = match r.by {
+        ConnectionEnd::Client => "client",
+        ConnectionEnd::Server => "server",
+    };
+    let state = if r.outstanding { "outstanding" } else { "at-rest" };
+    let values = [
+        ("who", text(&format!("diag.end.{end}"), lang).to_string()),
+        ("s", seconds(r.at_s - g.lead().start_s)),
+        ("sent", bytes(r.client_bytes as f64)),
+        ("got", bytes(r.server_bytes as f64)),
+        ("state", text(&format!("diag.reset.{state}"), lang).to_string()),
+    ];
+    Some(said("reset", &values, lang) + &packets(g.lead(), ProofKind::Resets, lang))
+}
+
+/// The packets that show something of a flow, in brackets.
+fn packets(f: &FlowDiagnosis, kind: ProofKind, lang: Lang) -> String {
+    let Some(p) = f.proofs.iter().find(|p| p.kind == kind) else { return String::new() };
+    let numbers: Vec<String> = p.packets.iter().map(u32::to_string).collect();
+    let what = text(&format!("diag.proof.{}", kind.name()), lang);
+    fill("diag.packets", lang, &[("what", what), ("list", &listed(&numbers, lang))])
+}
+
+/// Who takes the link, where flows of several kinds share it.
+pub(super) fn takers(l: &Limiter, lang: Lang) -> Option<String> {
+    let one = |t: &LinkTakers| {
+        let cc = match t.cc.as_str() {
+            "bbr" | "cubic" | "reno" => t.cc.to_uppercase(),
+            _ => text("diag.cc.other", lang).to_string(),
+        };
+        let values = [("n", count(t.flows)), ("cc", cc), ("rate", short(t.mbps)), ("share", share(t.share))];
+        said("taker", &values, lang)
+    };
+    let list: Vec<String> = l.takers.iter().map(one).collect();
+    (list.len() > 1).then(|| said("takers", &[("list", listed(&list, lang))], lang))
+}
+
 /// What else held them.
 fn others(g: &FlowGroup, lang: Lang) -> Option<String> {
     let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.share(c))).into();
     others.retain(|(c, share)| *c != g.cause && *share >= TOLD_FROM);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let list: Vec<String> =
-        others.iter().map(|(c, part)| format!("{} {} %", cause_name(*c, lang), share(*part))).collect();
+    // Two packets of each: where one begins to look.
+    let shown = |cause| {
+        let proof = g.lead().proofs.iter().find(|p| p.cause == Some(cause))?;
+        let numbers: Vec<String> = proof.packets.iter().take(2).map(u32::to_string).collect();
+        Some(fill("diag.by", lang, &[("list", &listed(&numbers, lang))]))
+    };
+    let one = |(cause, part): &(Cause, f64)| {
+        format!("{} {} %{}", cause_name(*cause, lang), share(*part), shown(*cause).unwrap_or_default())
+    };
+    let list: Vec<String> = others.iter().map(one).collect();
     (!list.is_empty()).then(|| said("next", &[("list", listed(&list, lang))], lang))
 }
 
@@ -129,6 +205,23 @@ fn sure(g: &FlowGroup, lang: Lang) -> Option<String> {
     let confidence = g.lead().confidence;
     let known = g.cause != Cause::Unknown && confidence < SURE;
     known.then(|| said("sure", &[("share", share(confidence))], lang))
+}
+
+/// The packets of the largest flow that show the cause, and how Wireshark finds them.
+fn proof(g: &FlowGroup, lang: Lang) -> Option<String> {
+    g.lead().proofs.iter().find(|p| p.cause == Some(g.cause)).map(|p| shown(p, lang))
+}
+
+/// Packets and a display filter.
+fn shown(p: &PacketProof, lang: Lang) -> String {
+    let numbers: Vec<String> = p.packets.iter().map(u32::to_string).collect();
+    let values = [
+        ("what", text(&format!("diag.proof.{}", p.kind.name()), lang).to_string()),
+        ("list", listed(&numbers, lang)),
+        ("n", count(p.total)),
+        ("filter", printable(&p.filter)),
+    ];
+    said(if p.total > p.packets.len() as u64 { "proof" } else { "proof-all" }, &values, lang)
 }
 
 fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {

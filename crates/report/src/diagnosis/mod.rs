@@ -1,6 +1,7 @@
 //! What `longfat diagnose` says of a capture, in words and on a page.
 
 mod cause;
+mod control;
 mod encode;
 mod facts;
 mod figures;
@@ -33,13 +34,14 @@ pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
         group.facts.iter().for_each(|fact| text += &wrap(fact, width, "  - "));
         text.push('\n');
     }
-    if let Some(rest) = rest {
-        text += &wrap(&rest, width, "");
+    for line in rest {
+        text += &wrap(&line, width, "");
         text.push('\n');
     }
-    if !d.flows.is_empty() {
-        text += &table::table(d, rows, style, lang);
-        let more = d.flows.len().saturating_sub(rows);
+    let (flows, _) = control::apart(d);
+    if !flows.is_empty() {
+        text += &table::table(d, &flows, rows, style, lang);
+        let more = flows.len().saturating_sub(rows);
         if more > 0 {
             let line = fill("diag.note.more", lang, &[("n", &more.to_string())]);
             text += &(style.paint(Tone::Dim, &line) + "\n");

@@ -184,7 +184,8 @@ fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
         flows: t.flows,
         cause: Some(t.cause.name()),
     };
-    let rest = rest.map(|text| PageTold { text, facts: Vec::new(), flows: Vec::new(), cause: None });
+    let rest =
+        rest.into_iter().map(|text| PageTold { text, facts: Vec::new(), flows: Vec::new(), cause: None });
     told.into_iter().map(one).chain(rest).collect()
 }
 

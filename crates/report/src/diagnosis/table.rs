@@ -11,15 +11,21 @@ use result::{Diagnosis, FlowDiagnosis};
 /// Below this much of its time a second cause is not named.
 const NAMED_FROM: f64 = 0.01;
 
-/// The first `rows` flows.
-pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
+/// The first `rows` of `flows`.
+pub(super) fn table(
+    d: &Diagnosis,
+    flows: &[&FlowDiagnosis],
+    rows: usize,
+    style: Style,
+    lang: Lang,
+) -> String {
     let head = |upper: &str, lower: &str| {
         [upper, lower].map(|k| if k.is_empty() { "" } else { text(&format!("diag.col.{k}"), lang) })
     };
-    let flows = &d.flows[..rows.min(d.flows.len())];
+    let flows = &flows[..rows.min(flows.len())];
     // Addresses matter least to one who reads the numbers, and numbers most.
     let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [TableCell; 2]| {
-        let cells = flows.iter().flat_map(cells).collect();
+        let cells = flows.iter().flat_map(|f| cells(f)).collect();
         TableColumn { head, text, rank: 0, cells }
     };
     let columns = vec![

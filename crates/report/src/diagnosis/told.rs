@@ -1,7 +1,7 @@
 //! The summary: flows that share a cause, and what limits them, are told of together.
 
 use super::words::{cause as cause_name, listed, share};
-use super::{cause, facts, values};
+use super::{cause, control, facts, values};
 use crate::strings::{Lang, fill};
 use crate::table::printable;
 use result::cause::AffectedFlows;
@@ -79,9 +79,9 @@ impl<'a> FlowGroup<'a> {
     }
 }
 
-fn groups(d: &Diagnosis) -> Vec<FlowGroup<'_>> {
+fn groups<'a>(d: &'a Diagnosis, flows: &[&'a FlowDiagnosis]) -> Vec<FlowGroup<'a>> {
     let mut groups: Vec<(Option<usize>, FlowGroup)> = Vec::new();
-    for flow in &d.flows {
+    for &flow in flows {
         // Flows that wait for their application are one group whatever they pass.
         let by_limiter = flow.cause.entry().by_limiter;
         let at = flow.limiter.filter(|&i| by_limiter && i < d.limiters.len());
@@ -101,16 +101,23 @@ fn groups(d: &Diagnosis) -> Vec<FlowGroup<'_>> {
     groups
 }
 
-/// The summary, and a sentence on what it leaves out.
-pub(super) fn told(d: &Diagnosis, lang: Lang) -> (Vec<Told>, Option<String>) {
-    let groups = groups(d);
-    let told = groups.iter().take(MOST_GROUPS).map(|g| say(g, lang)).collect();
+/// The summary, and a sentence on each of what it leaves out and what it folds.
+pub(super) fn told(d: &Diagnosis, lang: Lang) -> (Vec<Told>, Vec<String>) {
+    let (flows, control) = control::apart(d);
+    let groups = groups(d, &flows);
+    let mut told: Vec<Told> = groups.iter().take(MOST_GROUPS).map(|g| say(g, lang)).collect();
+    // Who takes a link is told once, where it is first told of.
+    let mut links = HashSet::new();
+    for (g, told) in groups.iter().zip(&mut told) {
+        let new = g.limiter.filter(|l| links.insert(std::ptr::from_ref(*l)));
+        told.facts.extend(new.and_then(|l| facts::takers(l, lang)));
+    }
     let left = groups.get(MOST_GROUPS..).unwrap_or_default();
     let n: usize = left.iter().map(|g| g.flows.len()).sum();
     let list: Vec<String> =
         left.iter().map(|g| format!("{} {}", cause_name(g.cause, lang), g.flows.len())).collect();
     let rest = fill("diag.rest", lang, &[("n", &n.to_string()), ("list", &listed(&list, lang))]);
-    (told, (n > 0).then_some(rest))
+    (told, (n > 0).then_some(rest).into_iter().chain(control::told(&control, lang)).collect())
 }
 
 fn say(group: &FlowGroup, lang: Lang) -> Told {

@@ -5,10 +5,11 @@
 
 use super::told::FlowGroup;
 use super::words::{bytes, place, seconds};
-use crate::number::{millis, percent, short};
+use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
+use crate::table::printable;
 use result::cause::Bilingual;
-use result::diagnosis::Measures;
+use result::diagnosis::{Measures, SetupEnd};
 use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
 
@@ -38,7 +39,7 @@ pub(super) fn first_known(texts: &[&'static str], values: &SentenceValues) -> St
 
 /// What was measured of the group.
 pub(super) fn of_group(g: &FlowGroup) -> SentenceValues {
-    let all = [always(g), limiter(g), windows(g), counts(g)];
+    let all = [always(g), limiter(g), windows(g), counts(g), setup(g)];
     all.into_iter().flatten().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
 }
 
@@ -107,6 +108,9 @@ fn counts(g: &FlowGroup) -> Named {
         ("silent", (m.silence_s > 0.0).then(|| seconds(m.silence_s))),
         // Windows of zero.
         ("zero_windows", (m.zero_windows > 0).then(|| m.zero_windows.to_string())),
+        // Small segments that waited for a delayed ACK, and ms each.
+        ("held_segments", (m.held_segments > 0).then(|| count(m.held_segments))),
+        ("held_each", (m.held_segments > 0).then(|| millis(m.held_s * 1e3 / m.held_segments as f64))),
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
         ("rounds", shows(m.rtt_ms.min).then(rounds)),
@@ -124,6 +128,19 @@ fn counts(g: &FlowGroup) -> Named {
         // Data packets to each ACK; the largest burst back to back.
         ("data_per_ack", Some(short(g.sum(|f| f.measures.data_packets as f64) / acks))),
         ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),
+    ]
+}
+
+/// How setting up the largest flow's connection failed: SYNs and seconds, SYN/ACKs, ms until it was refused, what ICMP said.
+fn setup(g: &FlowGroup) -> Named {
+    let Some(s) = &g.lead().setup else { return Vec::new() };
+    let ended = |end| s.failed == Some(end);
+    vec![
+        ("syns", ended(SetupEnd::Unanswered).then(|| s.syns.to_string())),
+        ("setup_s", ended(SetupEnd::Unanswered).then(|| seconds(s.retried_s))),
+        ("syn_acks", ended(SetupEnd::Unfinished).then(|| s.syn_acks.to_string())),
+        ("refused_after", s.refused_after_ms.map(millis)),
+        ("unreachable", s.unreachable.as_deref().map(printable)),
     ]
 }
 

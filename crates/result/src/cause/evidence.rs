@@ -14,6 +14,8 @@ pub enum RoundPart {
     WindowFull,
     /// The receive window had no room for a segment although all was acknowledged, and the sender had more.
     WindowShut,
+    /// A small segment was held back until a delayed ACK came.
+    Held,
     /// The sender waited for a retransmission timeout.
     Timeout,
     /// Nothing passed in either direction.
@@ -24,11 +26,12 @@ pub enum RoundPart {
 
 impl RoundPart {
     /// All of them.
-    pub const ALL: [RoundPart; 7] = [
+    pub const ALL: [RoundPart; 8] = [
         RoundPart::Idle,
         RoundPart::Drained,
         RoundPart::WindowFull,
         RoundPart::WindowShut,
+        RoundPart::Held,
         RoundPart::Timeout,
         RoundPart::Silence,
         RoundPart::Moving,
@@ -82,6 +85,8 @@ pub struct RoundEvidence {
     pub paused: bool,
     /// The application waits for room in the sender's buffer: what it writes next goes out with an ACK.
     pub send_buffer_full: bool,
+    /// Small segments were held back until a delayed ACK came, again and again.
+    pub held_again: bool,
     /// The amount in flight stays the same over the round trips around.
     pub flat: bool,
     /// The amount in flight grows by more than an eighth a round trip.

@@ -102,6 +102,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             window_unread: is(19),
             queue_stands: is(20),
             unanswered: is(21),
+            held_again: is(22),
         };
         for part in RoundPart::ALL {
             let cause = Cause::of_part(part, &e);

@@ -10,6 +10,11 @@ use capture::{TcpFlags, TcpPacket};
 use std::num::{NonZeroU32, NonZeroU64};
 use units::{Span, Time};
 
+/// How long a receiver delays an ACK: 40 ms at least (Linux, `TCP_DELACK_MIN`; others 50 to 200 ms) less a tick of 4 ms, and
+/// less than 500 ms (RFC 1122 section 4.2.3.2).
+const DELAYED_FROM: Span = Span::from_millis(36);
+const DELAYED_UNTIL: Span = Span::from_millis(500);
+
 /// Most captures count microseconds: no RTT is shorter.
 const LEAST_RTT: Span = Span::from_micros(1);
 
@@ -31,6 +36,7 @@ impl Direction {
         self.acks.bare |= pure;
         let mut samples = AckSamples::default();
         let advances = ack > self.stream.una;
+        self.acks.delayed = pure && advances && self.is_delayed(ack, now);
         if advances {
             self.advance(ack, p, now, &mut samples);
         }
@@ -62,6 +68,21 @@ impl Direction {
         }
         self.settle(now);
         rtt
+    }
+
+    /// Whether the receiver held this ACK back: it covers all that can have arrived before it left, which is less than the two
+    /// full segments that are acknowledged at once (RFC 5681 section 4.2), and comes later than the path makes it by as much as
+    /// a timer of delayed ACKs takes. What such an ACK says of the path's delay is too much.
+    fn is_delayed(&self, ack: u64, now: Time) -> bool {
+        let few = ack - self.stream.una < 2 * u64::from(self.sizes.or_one());
+        let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
+        let Some(path) = path.filter(|_| few && ack <= self.stream.nxt) else { return false };
+        let behind = self.board.find(ack);
+        let arrived = |next: &SentSegment| next.time + path <= now;
+        let last = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
+        let held = last.map(|last| now.since(last.time).saturating_sub(path));
+        held.is_some_and(|held| (DELAYED_FROM..DELAYED_UNTIL).contains(&held))
+            && !self.board.list.get(behind).is_some_and(arrived)
     }
 
     /// The receiver took the byte that asked for its window.
@@ -168,7 +189,9 @@ impl Direction {
                 samples.oldest = Some((s.time, s.up));
             }
             samples.newest = samples.newest.max(Some(s.time));
-            rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
+            if !self.acks.delayed {
+                rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
+            }
         }
         if !s.is_unseen() {
             self.sizes.largest_acked = self.sizes.largest_acked.max(Some(s.len));
@@ -295,6 +318,7 @@ impl Direction {
         match (zero, self.window.zero_since) {
             (true, None) => {
                 self.counts.zero_windows += 1;
+                self.zero_windows.add(p.number);
                 self.window.zero_since = Some(now);
             }
             (false, Some(from)) => {
@@ -350,12 +374,16 @@ impl Direction {
     #[inline]
     fn count_ack(&mut self, now: Time, samples: &AckSamples, rtt: Option<Span>, counted: bool) {
         let window = PackedBytes::from(self.announced());
+        let delayed = self.acks.delayed;
         let bin = self.bins.at(now);
         bin.acks += counted as u32;
         bin.acked = bin.acked.saturating_add(samples.acked.min(u32::MAX as u64) as u32);
         bin.window = bin.window.least(window);
-        if let Some(rtt) = rtt {
-            bin.rtts.record(rtt);
+        // What came before the last segment that it covers waited at the receiver for that (RFC 5681 section 4.2).
+        let newest =
+            samples.newest.zip(samples.oldest).map(|(newest, (_, up))| now.since(newest) + up.or_zero());
+        if let Some(rtt) = rtt.filter(|_| !delayed) {
+            bin.rtts.record(newest.map_or(rtt, |newest| newest.clamp(LEAST_RTT, rtt)));
         }
     }
 }

@@ -160,7 +160,11 @@ impl Direction {
             let late = before.low_from.is_some_and(|from| sent > from + self.answer_time());
             let new_before = self.app.new_before.map(|new| new.time);
             let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= new_before;
-            if before.ended || late && free {
+            if self.waited_for_ack(p, now, sent) {
+                self.bins.spread(before.sent, sent, PauseKind::Held);
+                self.counts.held += sent.since(before.sent);
+                self.held.add(p.number);
+            } else if before.ended || late && free {
                 self.bins.spread(before.sent, sent, PauseKind::AppLimited);
                 let span = sent.since(before.sent);
                 self.counts.app_limited += span;
@@ -173,6 +177,17 @@ impl Direction {
         }
         let ended = self.is_last_piece(p, now);
         self.app.last_write = Some(LastWrite { sent, ended, low: 0, low_from: None });
+    }
+
+    /// Whether a small segment, `sent` then, was held back until all before it was acknowledged, and left as soon as that was
+    /// (RFC 896, Nagle), which the receiver put off.
+    fn waited_for_ack(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
+        if !self.acks.delayed || self.sizes.is_full(p.len) {
+            return false;
+        }
+        let Some(ack) = self.side.last_ack(now) else { return false };
+        let at_once = ack.time + self.side.rtt_or_zero() + self.answer_time();
+        ack.pure && ack.una + u64::from(p.len) == self.stream.nxt && sent <= at_once
     }
 
     /// Whether the application had no more at hand than this: a pushed packet that is not full. A sender that fills

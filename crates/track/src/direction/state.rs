@@ -44,6 +44,8 @@ pub struct AckTrail {
     pub blocks: [(u64, u64); 4],
     /// Some came without data: those are in the capture.
     pub bare: bool,
+    /// The last one had been held back by the receiver.
+    pub delayed: bool,
     /// Duplicate ACKs in a row.
     pub duplicates: u32,
     /// Segments that the receiver may have beyond what is missing: each sends a duplicate ACK.

@@ -1,0 +1,144 @@
+//! Which packets of the capture show what is said of a flow.
+//!
+//! A cause that loses packets is shown by them. One that delays them, by those that waited longest. All others hold a sender
+//! back, and are shown by the packets before and behind its longest pauses of that time.
+
+use super::display_filter::{back, forth, numbers, range};
+use super::evidence::RoundSplit;
+use super::round_trips::RoundTripSpan;
+use crate::limiter::{micros, seconds};
+use result::diagnosis::{Cause, CauseShare, PacketProof, ProofKind};
+use track::{FirstPackets, LoggedPacket, PacketFate, Track};
+
+/// Causes that held a flow for less of its time, as a share, are not shown: tables do not name them either.
+const SHOWN_FROM: f64 = 0.01;
+/// Packets named of each proof, and pauses: two packets each.
+const NAMED: usize = 5;
+const PAUSES: usize = 3;
+
+/// What Wireshark marks where packets were lost: the gap, and what fills it.
+const LOSS_MARKS: &str =
+    "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.analysis.lost_segment";
+
+/// The proofs of a flow's causes. `losses`: what each lost packet of its log was lost to.
+pub(super) fn of_causes(
+    t: &Track,
+    causes: &[CauseShare],
+    (rounds, splits): (&[RoundTripSpan], &[RoundSplit]),
+    losses: &[(f64, Cause)],
+) -> Vec<PacketProof> {
+    let told = causes.iter().filter(|c| c.share >= SHOWN_FROM && c.seconds > 0.0);
+    told.filter_map(|c| {
+        let held = HeldTime::of(c.cause, rounds, splits);
+        let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
+            Cause::ReceiverStalled => zero_windows(t),
+            Cause::Nagle => held_back(t),
+            Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
+            _ => None,
+        });
+        let proof = proof.or_else(|| pauses(t, &held))?;
+        Some(PacketProof { cause: Some(c.cause), ..proof })
+    })
+    .collect()
+}
+
+/// When a cause held the flow more than any other did, seconds since the connection's first packet, in the order of time.
+struct HeldTime(Vec<(f64, f64)>);
+
+impl HeldTime {
+    fn of(cause: Cause, rounds: &[RoundTripSpan], splits: &[RoundSplit]) -> HeldTime {
+        let seconds = |split: &RoundSplit| split.iter().filter(|s| s.0 == cause).map(|s| s.1).sum::<f64>();
+        let spans = |least: f64| -> Vec<(f64, f64)> {
+            let with = rounds.iter().zip(splits).filter(|(r, split)| seconds(split) > least * r.width);
+            with.map(|(r, _)| (r.from, r.from + r.width)).collect()
+        };
+        let mostly = spans(0.5);
+        HeldTime(if mostly.is_empty() { spans(0.0) } else { mostly })
+    }
+
+    fn holds(&self, at: f64) -> bool {
+        let next = self.0.partition_point(|span| span.1 < at);
+        self.0.get(next).is_some_and(|span| span.0 <= at)
+    }
+}
+
+/// Packets lost to the cause.
+fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof> {
+    let all = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
+    let to_it = all.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
+    let (mut packets, mut total) = (Vec::new(), 0);
+    for s in to_it {
+        total += u64::from(s.segments);
+        if packets.len() < NAMED && packets.last() != Some(&s.number) {
+            packets.push(s.number);
+        }
+    }
+    let filter = format!("{} && ({LOSS_MARKS} || {})", forth(t), numbers(&packets));
+    (total > 0).then_some(PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None })
+}
+
+fn zero_windows(t: &Track) -> Option<PacketProof> {
+    let filter = format!("{} && tcp.window_size_value == 0 && tcp.flags.reset == 0", back(t));
+    first(&t.zero_windows, ProofKind::ZeroWindows, filter)
+}
+
+fn held_back(t: &Track) -> Option<PacketProof> {
+    let filter = format!("{} && tcp.len > 0 && tcp.len < {}", forth(t), t.mss.unwrap_or(u32::MAX));
+    first(&t.held, ProofKind::Held, filter)
+}
+
+/// Of packets that the tracker noted.
+pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Option<PacketProof> {
+    let (packets, total) = (few.numbers().to_vec(), few.total());
+    (total > 0).then_some(PacketProof { cause: None, kind, packets, total, filter })
+}
+
+/// Packets that took longer than halfway from the least RTT of the cause's time to the greatest.
+fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
+    let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
+    let timed =
+        || t.log.iter().filter(|s| held.holds(since(s))).filter_map(|s| Some((micros(s.rtt.get()?), s)));
+    let least = timed().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    let most = timed().map(|p| p.0).fold(0.0, f64::max);
+    let mut long: Vec<(f64, &LoggedPacket)> = timed().filter(|p| p.0 >= 0.5 * (least + most)).collect();
+    let total = long.iter().map(|(_, s)| u64::from(s.segments)).sum();
+    let (from, to) = ends(long.iter().map(|(_, s)| s.number))?;
+    long.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.number.cmp(&b.1.number)));
+    long.truncate(NAMED);
+    let packets = long.into_iter().map(|(_, s)| s.number).collect();
+    let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
+    Some(PacketProof { cause: None, kind: ProofKind::Waited, packets, total, filter })
+}
+
+/// Packets on both sides of the longest pauses.
+fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
+    let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
+    let mut gaps: Vec<(f64, usize)> = Vec::new();
+    for (i, pair) in t.log.windows(2).enumerate() {
+        let (a, b) = (since(&pair[0]), since(&pair[1]));
+        let shortest = gaps.last().map_or(0.0, |gap| gap.0);
+        if (gaps.len() == PAUSES && b - a <= shortest) || !held.holds(0.5 * (a + b)) {
+            continue;
+        }
+        let at = gaps.partition_point(|gap| gap.0 >= b - a);
+        gaps.insert(at, (b - a, i));
+        gaps.truncate(PAUSES);
+    }
+    let within = || t.log.iter().filter(|s| held.holds(since(s)));
+    let mut packets: Vec<u32> =
+        gaps.iter().flat_map(|g| [t.log[g.1].number, t.log[g.1 + 1].number]).collect();
+    if packets.is_empty() {
+        packets = within().take(NAMED).map(|s| s.number).collect();
+    }
+    packets.sort_unstable();
+    packets.dedup();
+    let total = within().map(|s| u64::from(s.segments)).sum::<u64>().max(packets.len() as u64);
+    let (from, to) = ends(within().map(|s| s.number).chain(packets.iter().copied()))?;
+    let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
+    Some(PacketProof { cause: None, kind: ProofKind::Pauses, packets, total, filter })
+}
+
+/// The least and the greatest.
+fn ends(numbers: impl Iterator<Item = u32>) -> Option<(u32, u32)> {
+    numbers.fold(None, |ends, n| Some(ends.map_or((n, n), |(a, b): (u32, u32)| (a.min(n), b.max(n)))))
+}

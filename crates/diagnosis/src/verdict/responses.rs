@@ -1,0 +1,39 @@
+//! The server's time to answer, apart from the network's.
+
+use super::display_filter::{between, range};
+use result::RttSummary;
+use result::diagnosis::{PacketProof, ProofKind, ResponseTimes};
+use track::Track;
+use units::Span;
+
+/// How long the track's sender took to answer, of a flow that lasts `seconds`.
+pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
+    let e = t.exchanges.as_deref()?;
+    let (waits, way) = (&e.waits, e.way.unwrap_or_default());
+    let ms = |wait: Option<Span>| wait.unwrap_or_default().saturating_sub(way).as_millis_f64();
+    let exchanges = waits.samples();
+    let server = waits.sum().saturating_sub(way * exchanges).as_secs_f64();
+    Some(ResponseTimes {
+        exchanges,
+        server_ms: RttSummary {
+            min: ms(waits.min()),
+            mean: server * 1e3 / exchanges.max(1) as f64,
+            p50: ms(waits.quantile(0.50)),
+            p95: ms(waits.quantile(0.95)),
+            p99: ms(waits.quantile(0.99)),
+            max: ms(waits.max()),
+        },
+        network_ms: t.handshake.rtt.or(t.rtt.min()).map(|rtt| rtt.as_millis_f64()),
+        server_s: server,
+        share: if seconds > 0.0 { (server / seconds).min(1.0) } else { 0.0 },
+    })
+}
+
+/// The packets between which the longest passed.
+pub(super) fn proof(t: &Track) -> Option<PacketProof> {
+    let e = t.exchanges.as_deref()?;
+    let [asked, answered] = e.longest?.1;
+    let filter = format!("{} && tcp.len > 0 && {}", between(t), range(asked, answered));
+    let (packets, total) = (vec![asked, answered], 2 * e.waits.samples());
+    Some(PacketProof { cause: None, kind: ProofKind::Response, packets, total, filter })
+}

@@ -1,0 +1,46 @@
+//! Numbers of packets that show something, in bounded memory.
+
+/// So many are kept: what one looks at to be convinced.
+const KEPT: usize = 5;
+
+/// The numbers of the first few packets of a kind ([`capture::TcpPacket::number`]), and how many there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstPackets {
+    numbers: [u32; KEPT],
+    total: u64,
+}
+
+impl FirstPackets {
+    /// One more.
+    pub fn add(&mut self, number: u32) {
+        if let Some(free) = self.numbers.get_mut(self.total as usize) {
+            *free = number;
+        }
+        self.total += 1;
+    }
+
+    /// The first few, in the order they came.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers[..self.total.min(KEPT as u64) as usize]
+    }
+
+    /// How many there were.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_are_kept_and_all_are_counted() {
+        let mut few = FirstPackets::default();
+        assert!(few.numbers().is_empty());
+        (10..13).for_each(|n| few.add(n));
+        assert_eq!((few.numbers(), few.total()), (&[10, 11, 12][..], 3));
+        (13..1000).for_each(|n| few.add(n));
+        assert_eq!((few.numbers(), few.total()), (&[10, 11, 12, 13, 14][..], 990));
+    }
+}
