@@ -15,6 +15,7 @@ use super::round_trips::RoundTripSpan;
 use candidate::CANDIDATES;
 use likelihood::Seen;
 use result::diagnosis::Guess;
+use std::collections::BTreeMap;
 use track::Track;
 
 /// A guess less sure is none.
@@ -48,41 +49,41 @@ pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool 
 /// The guess.
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
     let begun = t.first.as_secs_f64();
-    let guess = guess_by_window(rounds, facts);
+    let handshake = t.handshake.rtt.map(|r| r.as_secs_f64());
+    let guess = guess_by_window(rounds, facts, handshake);
     let too_old = SINCE.iter().any(|(name, since)| guess.name == *name && (DATED..*since).contains(&begun));
     if too_old || facts.inflight_unknown { Guess { name: "other".into(), confidence: 0.0 } } else { guess }
 }
 
-fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
+fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
     let none = || Guess { name: "other".into(), confidence: 0.0 };
     let stretches = stretch::stretches(rounds, facts);
     if stretches.is_empty() {
         return none();
     }
-    let seen = Seen::new(&stretches);
+    let seen = Seen::new(&stretches, handshake);
     let dips = probing::probe_rtts(rounds, facts.mss, seen.path.most);
     let cycles = probing::is_cycling(rounds, facts.mss, seen.path.least);
     let marks = dips.min(2) + usize::from(cycles);
-    let queue = seen.standing_queue();
-    let logs = CANDIDATES.iter().map(|c| {
+    let logs = CANDIDATES.map(|c| {
         let marked = match c.name {
             Some("bbr") if marks > 0 => MARKED,
             Some("bbr") => 1.0 - MARKED,
             _ => LOOKS_MARKED.powi(marks as i32),
         };
-        let kept = queue.map_or(1.0, |q| if c.name == Some("vegas") { kept_by_vegas(q) } else { kept_by_others(q) });
-        (c.name, seen.log_likelihood(c) + marked.ln() + kept.ln())
+        let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
+        let kept = kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
+        (c.name.unwrap_or("other"), seen.log_likelihood(&c) + marked.ln() + kept.ln())
     });
-    let logs: Vec<(Option<&str>, f64)> = logs.collect();
     let most = logs.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);
-    let unnamed = logs.iter().filter(|l| l.0.is_none()).count() as f64;
-    let mut weights = vec![("other", 0.0)];
+    let mut weights = BTreeMap::<&str, (f64, f64)>::new();
     for (name, log) in logs {
-        match name {
-            Some(name) => weights.push((name, (log - most).exp())),
-            None => weights[0].1 += (log - most).exp() * OTHERS / unnamed,
-        }
+        let (sum, count) = weights.entry(name).or_default();
+        (*sum, *count) = (*sum + (log - most).exp(), *count + 1.0);
     }
+    let prior = |name: &str| if name == "other" { OTHERS } else { 1.0 };
+    let weights = weights.into_iter().map(|(name, (sum, count))| (name, prior(name) * sum / count));
+    let weights: Vec<(&str, f64)> = weights.collect();
     let all: f64 = weights.iter().map(|w| w.1).sum();
     let best = weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     best.filter(|b| b.1 / all >= LEAST)

@@ -6,8 +6,11 @@ use super::stretch::BeforeLoss;
 /// The path's least and greatest RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PathRtt {
+    /// Of full packets.
     pub least: f64,
     pub most: f64,
+    /// Of the handshake's small ones where that is less.
+    pub handshake: f64,
 }
 
 /// A window in the midst of its growth.
@@ -46,17 +49,25 @@ pub(super) struct Candidate {
     /// The share of the window that a loss leaves, and by how much that may differ; `None`: any.
     pub decrease: Option<fn(BeforeLoss, PathRtt) -> (f64, f64)>,
     pub growth: Growth,
+    /// What it takes for the path's own RTT, if it keeps a few segments waiting beyond that.
+    pub own_rtt: Option<fn(PathRtt) -> f64>,
     /// By which share of itself the window wanders about its course.
     pub wanders: f64,
     /// By how many segments it may differ each round trip.
     pub wavers: f64,
 }
 
-const PLAIN: Candidate =
-    Candidate { name: None, decrease: None, growth: Growth::Even, wanders: 0.0, wavers: 0.0 };
+const PLAIN: Candidate = Candidate {
+    name: None,
+    decrease: None,
+    growth: Growth::Even,
+    own_rtt: None,
+    wanders: 0.0,
+    wavers: 0.0,
+};
 
 /// All that are asked.
-pub(super) const CANDIDATES: [Candidate; 11] = [
+pub(super) const CANDIDATES: [Candidate; 13] = [
     // RFC 5681 section 3.1.
     Candidate { name: Some("reno"), decrease: Some(half), growth: Growth::Law(reno), ..PLAIN },
     // RFC 9438 sections 4.2 to 4.6.
@@ -64,7 +75,23 @@ pub(super) const CANDIDATES: [Candidate; 11] = [
     // Mascolo et al., "TCP Westwood" (2001): to what the path holds; `tcp_westwood.c`.
     Candidate { name: Some("westwood"), decrease: Some(westwood), growth: Growth::Law(reno), ..PLAIN },
     // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less a round trip, and at a loss as Reno.
-    Candidate { name: Some("vegas"), decrease: Some(half), growth: Growth::Law(vegas), wavers: 0.5, ..PLAIN },
+    // What it takes for the path's own RTT depends on when it begins to measure.
+    Candidate {
+        name: Some("vegas"),
+        decrease: Some(half),
+        growth: Growth::Law(|w, path| vegas(w, path.least)),
+        own_rtt: Some(|path| path.least),
+        wavers: 0.5,
+        ..PLAIN
+    },
+    Candidate {
+        name: Some("vegas"),
+        decrease: Some(half),
+        growth: Growth::Law(|w, path| vegas(w, path.handshake)),
+        own_rtt: Some(|path| path.handshake),
+        wavers: 0.5,
+        ..PLAIN
+    },
     // draft-cardwell-iccrg-bbr-congestion-control-00: the flight follows the path, not the losses; it ends its probing
     // (gain 1.25) at a loss, so that 1 / 1.25 to all of it are left.
     Candidate {
@@ -82,6 +109,8 @@ pub(super) const CANDIDATES: [Candidate; 11] = [
     },
     // Liu, Başar, Srikant (2006); `tcp_illinois.c`.
     Candidate { decrease: Some(illinois_share), growth: Growth::Law(illinois), ..PLAIN },
+    // Tan et al., "A Compound TCP Approach" (2006): alpha 1/8, k 3/4, while fewer than gamma segments wait.
+    Candidate { decrease: Some(half), growth: Growth::Law(compound), ..PLAIN },
     // A limit that is none of the congestion window's: nothing changes.
     Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: Growth::Law(|_, _| 0.0), ..PLAIN },
     // As Reno at losses, at another pace between them; as BIC and Veno (0.8); and anything.
@@ -121,13 +150,21 @@ fn westwood(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
 /// `alpha` and `beta` of `tcp_vegas.c`, segments that wait.
 pub(super) const VEGAS_QUEUED: (f64, f64) = (2.0, 4.0);
 
-fn vegas(w: &Growing, path: PathRtt) -> f64 {
-    let queued = w.window * (1.0 - path.least / w.least);
+fn vegas(w: &Growing, own: f64) -> f64 {
+    let queued = w.window * (1.0 - own / w.least);
     match queued {
         q if q < VEGAS_QUEUED.0 => 1.0,
         q if q > VEGAS_QUEUED.1 => -1.0,
         _ => 0.0,
     }
+}
+
+/// gamma, segments that wait.
+const COMPOUND_QUEUED: f64 = 30.0;
+
+fn compound(w: &Growing, path: PathRtt) -> f64 {
+    let queued = w.window * (1.0 - path.least / w.least);
+    if queued < COMPOUND_QUEUED { (w.window.powf(0.75) / 8.0).max(1.0) } else { 1.0 }
 }
 
 /// Below this window Illinois is Reno (`win_thresh`).
@@ -137,7 +174,7 @@ const ILLINOIS_LEAST: f64 = 15.0;
 fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
     let share = (loss.rtt - path.least) / (path.most - path.least).max(1e-6);
     let beta = 0.125 + (0.5 - 0.125) * ((share - 0.1) / 0.7).clamp(0.0, 1.0);
-    (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.03)
+    (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
 }
 
 /// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it.

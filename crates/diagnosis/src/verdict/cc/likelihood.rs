@@ -53,7 +53,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    pub fn new(stretches: &'a [Stretch]) -> Seen<'a> {
+    pub fn new(stretches: &'a [Stretch], handshake: Option<f64>) -> Seen<'a> {
         let rounds = || stretches.iter().flat_map(|s| &s.rounds);
         let least = rounds().map(|r| r.least).fold(f64::INFINITY, f64::min);
         let most = rounds().map(|r| r.rtt).fold(least, f64::max);
@@ -62,7 +62,7 @@ impl<'a> Seen<'a> {
         });
         // Of a second difference of independent values: 6 times their variance; and 0.6745 of a deviation is its median.
         let noise = median(bends.collect()) / 0.6745 / 6f64.sqrt();
-        Seen { stretches, path: PathRtt { least, most }, noise: noise.max(LEAST_NOISE) }
+        Seen { stretches, path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) }, noise: noise.max(LEAST_NOISE) }
     }
 
     /// The logarithm of the likelihood that it is `candidate`.
@@ -150,15 +150,15 @@ impl<'a> Seen<'a> {
         sum * counted as f64 / (counted as f64 + 1.0)
     }
 
-    /// The segments that wait while the flight stands still; `None`: it hardly ever does.
-    pub fn standing_queue(&self) -> Option<f64> {
+    /// The segments that wait while the flight stands still, were the path's own RTT so long; `None`: it hardly ever does.
+    pub fn standing_queue(&self, own: f64) -> Option<f64> {
         let mut queues = Vec::new();
         for w in self.stretches.iter().filter(|s| s.rounds.len() >= STANDS + 3).flat_map(|s| s.rounds.windows(STANDS)) {
             let low = w.iter().map(|r| r.flight).fold(f64::INFINITY, f64::min);
             let high = w.iter().map(|r| r.flight).fold(0.0, f64::max);
             if high - low <= (0.04 * high).max(2.0) {
                 let r = w[STANDS / 2];
-                queues.push(r.flight * (1.0 - self.path.least / r.least.max(self.path.least)));
+                queues.push(r.flight * (1.0 - own / r.least.max(own)));
             }
         }
         (queues.len() > STANDS).then(|| median(queues))

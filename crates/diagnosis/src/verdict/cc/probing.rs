@@ -4,8 +4,8 @@
 use super::super::round_trips::RoundTripSpan;
 use super::likelihood::median;
 
-/// `BBRMinPipeCwnd`, and one more that a delayed ACK leaves.
-const FEW: f64 = 5.0;
+/// `BBRMinPipeCwnd` is 4, and a delayed ACK leaves one more or less.
+const FEW: std::ops::RangeInclusive<f64> = 3.0..=5.0;
 /// Least time between two, seconds; `RTpropFilterLen` is 10 s.
 const APART: f64 = 8.0;
 /// Seconds that one takes at least (`ProbeRTTDuration`), and half as much again.
@@ -19,7 +19,7 @@ pub(super) fn probe_rtts(spans: &[RoundTripSpan], mss: f64, rtt: f64) -> usize {
         let flight = r.inflight / mss;
         let near = &spans[i - 3..(i + 2).min(spans.len())];
         let calm = near.iter().all(|r| r.resent == 0.0 && r.timeout == 0.0 && r.silence == 0.0);
-        if flight > FEW || r.from - last < APART || !calm {
+        if !FEW.contains(&flight) || r.from - last < APART || !calm {
             continue;
         }
         let most = |spans: &[RoundTripSpan]| spans.iter().map(|r| r.inflight / mss).fold(0.0, f64::max);

@@ -77,16 +77,17 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stret
             continue;
         }
         let mut own = &rounds[from..from + count];
-        if from > 0 {
-            for _ in 0..2 {
-                if own.len() > 1 && own[0].flight > LEFT_OVER * own[1].flight + 1.0 {
-                    own = &own[1..];
-                }
+        let sinks = |r: &[CleanRound]| r[0].flight > LEFT_OVER * r[1].flight + 1.0;
+        let jumps = |r: &[CleanRound]| r[2].flight > (SLOW_START * r[0].flight).max(r[0].flight + 3.0);
+        let skip = |own: &mut &[CleanRound], of: usize, is: &dyn Fn(&[CleanRound]) -> bool| {
+            while own.len() > of && is(own) {
+                *own = &own[1..];
             }
-        }
-        while own.len() > FEWEST_ROUNDS && own[2].flight > (SLOW_START * own[0].flight).max(own[0].flight + 3.0) {
-            own = &own[1..];
-        }
+        };
+        skip(&mut own, 1, &sinks);
+        skip(&mut own, FEWEST_ROUNDS, &jumps);
+        // And where slow start overshot.
+        skip(&mut own, FEWEST_ROUNDS, &|r| r[0].flight > LEFT_OVER * r[2].flight + 1.0 || sinks(r));
         // The last round is cut short where the flow ends.
         if from + count == spans.len() && own.len() > 1 {
             own = &own[..own.len() - 1];
