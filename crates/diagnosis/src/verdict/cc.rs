@@ -61,7 +61,7 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
     if stretches.is_empty() {
         return none();
     }
-    let seen = Seen::new(&stretches, handshake);
+    let seen = Seen::new(&stretches, facts.least, handshake);
     let dips = probing::probe_rtts(rounds, facts.mss, seen.path.most);
     let cycles = probing::is_cycling(rounds, facts.mss, seen.path.least);
     let marks = dips.min(2) + usize::from(cycles);

@@ -53,7 +53,7 @@ pub(super) struct Candidate {
     pub own_rtt: Option<fn(PathRtt) -> f64>,
     /// By which share of itself the window wanders about its course.
     pub wanders: f64,
-    /// By how many segments it may differ each round trip.
+    /// By how many segments it may differ each time it moves by one.
     pub wavers: f64,
 }
 

@@ -53,10 +53,9 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    pub fn new(stretches: &'a [Stretch], handshake: Option<f64>) -> Seen<'a> {
-        let rounds = || stretches.iter().flat_map(|s| &s.rounds);
-        let least = rounds().map(|r| r.least).fold(f64::INFINITY, f64::min);
-        let most = rounds().map(|r| r.rtt).fold(least, f64::max);
+    pub fn new(stretches: &'a [Stretch], least: f64, handshake: Option<f64>) -> Seen<'a> {
+        let rounds = stretches.iter().flat_map(|s| &s.rounds);
+        let most = rounds.map(|r| r.rtt).fold(least, f64::max);
         let bends = stretches.iter().flat_map(|s| {
             s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs())
         });
@@ -71,7 +70,7 @@ impl<'a> Seen<'a> {
         let mut spreads = Vec::new();
         let mut peaks = Vec::new();
         let mut begins = Vec::new();
-        let mut lengths = Vec::new();
+        let mut moves = Vec::new();
         let mut off: [Vec<f64>; PARTS] = Default::default();
         let mut told: [Vec<f64>; PARTS] = Default::default();
         let mut last_peak = 0.0;
@@ -96,9 +95,9 @@ impl<'a> Seen<'a> {
                 continue;
             }
             begins.push(marks[0]);
-            lengths.push(s.rounds.len() as f64);
             let even = (marks[PARTS] - marks[0]) / PARTS as f64;
-            let course = self.course(candidate, s, &mut at);
+            let (course, moved) = self.course(candidate, s, &mut at);
+            moves.push(moved);
             for part in 0..PARTS {
                 let grows = match candidate.growth {
                     Growth::Even => even,
@@ -138,7 +137,7 @@ impl<'a> Seen<'a> {
                 }
                 Growth::Law(_) => (PARTS, 1.0),
             };
-            let wavers = candidate.wavers * (median(lengths) / PARTS as f64).sqrt();
+            let wavers = candidate.wavers * (median(moves) / PARTS as f64).sqrt();
             for (off, told) in off.into_iter().zip(told).take(parts) {
                 let model = slack * OF_GROWTH * median(told).abs() + SHARE_GROWN * window;
                 let parts = [chance(begins.len()), model, wavers, candidate.wanders * window];
@@ -184,18 +183,20 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The windows that the candidate would have had, one for each round trip.
-    fn course(&self, candidate: &Candidate, s: &Stretch, at: &mut Growing) -> Vec<f64> {
-        let mut course = vec![at.window];
+    /// The windows that the candidate would have had, one for each round trip, and by how much they moved up and down.
+    fn course(&self, candidate: &Candidate, s: &Stretch, at: &mut Growing) -> (Vec<f64>, f64) {
+        let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {
             (at.least, at.rtt) = (r.least.max(self.path.least), r.rtt.max(self.path.least));
             let share = r.seconds / at.rtt;
-            at.window = (at.window + self.growth(candidate, at) * share).clamp(2.0, 1e6);
+            let grows = self.growth(candidate, at) * share;
+            moved += grows.abs();
+            at.window = (at.window + grows).clamp(2.0, 1e6);
             at.seconds += r.seconds;
             at.rounds += share;
             course.push(at.window);
         }
-        course
+        (course, moved)
     }
 }
 
