@@ -14,8 +14,19 @@ pub const NAMED: &[&str] = &["bbr", "cubic", "reno", "vegas", "westwood"];
 
 /// Those that the simulator plays: the named ones twice as often as others.
 const PLAYED: [&str; 13] = [
-    "bbr", "cubic", "reno", "vegas", "westwood", "bbr", "cubic", "reno", "vegas", "westwood", "highspeed",
-    "illinois", "compound",
+    "bbr",
+    "cubic",
+    "reno",
+    "vegas",
+    "westwood",
+    "bbr",
+    "cubic",
+    "reno",
+    "vegas",
+    "westwood",
+    "highspeed",
+    "illinois",
+    "compound",
 ];
 
 /// Data packets of a case, at most.
@@ -31,9 +42,11 @@ pub fn case(master: u64, number: u64, vantage: Vantage) -> (&'static str, Case) 
     let rtt = scale(0.01, 0.2);
     let seconds = scale(20.0, 60.0).min(MOST_PACKETS * 12e3 / rate);
     let packets = (scale(0.3, 4.0) * rate * rtt / 12e3).ceil().max(4.0);
-    let (lossy, loss, beside, offload) = (scale(1.0, 2.0), scale(5e-5, 1e-3), scale(1.0, 2.0), scale(1.0, 2.0));
+    let (lossy, loss, beside, offload) =
+        (scale(1.0, 2.0), scale(5e-5, 1e-3), scale(1.0, 2.0), scale(1.0, 2.0));
     let us = |s: f64| format!("\"{}us\"", (s * 1e6).round());
-    let loss = if lossy < 1.2 { format!("{{ kind = \"loss\", probability = {loss:.6} }}, ") } else { String::new() };
+    let loss =
+        if lossy < 1.2 { format!("{{ kind = \"loss\", probability = {loss:.6} }}, ") } else { String::new() };
     let beside = match beside < 1.2 {
         true => "[flows.beside]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\nstart = \"2s\"\n",
         false => "",
@@ -186,4 +199,33 @@ pub fn tables(rows: &[Row]) -> String {
         let _ = writeln!(out, "| from {from} | {} | {} |", some.len(), counts(&some)[0]);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes() {
+        let outcome = |truth: &str, name: &str, confidence| {
+            let said = Guess { name: name.into(), confidence };
+            Row { name: String::new(), truth: truth.into(), said }.outcome()
+        };
+        assert_eq!(outcome("cubic", "cubic", 0.5), Outcome::Right);
+        assert_eq!(outcome("cubic", "other", 0.9), Outcome::Wrong);
+        assert_eq!(outcome("cubic", "other", 0.0), Outcome::NoOpinion);
+        assert_eq!(outcome("bic", "other", 0.9), Outcome::Right);
+        assert_eq!(outcome("bic", "cubic", 0.9), Outcome::Wrong);
+        assert_eq!(outcome("dctcp", "reno", 0.9), Outcome::Right);
+    }
+
+    /// Every case parses, and each control that the simulator plays has its name there.
+    #[test]
+    fn cases_are_scenarios() {
+        for number in 0..PLAYED.len() as u64 {
+            let (cc, case) = case(1, number, Vantage::Middle);
+            let variant = crate::play::variant(&case).unwrap();
+            assert_eq!(variant.name, format!("{cc}-{number}"));
+        }
+    }
 }

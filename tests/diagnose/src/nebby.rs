@@ -52,7 +52,8 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
         if fields.get(sport).is_none_or(|f| f.is_empty()) {
             continue;
         }
-        let port = |of: usize| number(of).and_then(|p| u16::try_from(p).map_err(|e| format!("{}: {e}", at + 1)));
+        let port =
+            |of: usize| number(of).and_then(|p| u16::try_from(p).map_err(|e| format!("{}: {e}", at + 1)));
         let octets: Vec<u8> = fields[dst].split('.').filter_map(|o| o.parse().ok()).collect();
         let to = Addr::v4(octets.try_into().map_err(|_| format!("{}: no address", at + 1))?);
         addresses.insert(port(dport)?, to);
@@ -137,4 +138,40 @@ fn row(name: &str, file: &Path) -> Result<Row, String> {
     let said = diagnosis.flows.first().ok_or(why("no flow".into()))?.cc.clone();
     let truth = name.rsplit('/').next().unwrap_or(name).to_string();
     Ok(Row { name: name.into(), truth, said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "frame.number,_ws.col.Time,frame.len,tcp.seq,ip.dst,tcp.dstport,tcp.time_relative,tcp.len,tcp.ack,tcp.srcport,frame.time_relative";
+
+    #[test]
+    fn a_trace_becomes_a_capture() {
+        let text = format!(
+            "{HEAD}\n\"1\",\"15:58:40.8\",\"76\",,,,,,,,\"0.0\"\n\
+             \"2\",\"\",\"60\",\"0\",\"10.0.0.2\",\"5000\",\"\",\"0\",\"0\",\"36060\",\"0.025\"\n\
+             \"3\",\"\",\"60\",\"0\",\"10.0.0.1\",\"36060\",\"\",\"0\",\"1\",\"5000\",\"0.125\"\n\
+             \"4\",\"\",\"100\",\"1\",\"10.0.0.2\",\"5000\",\"\",\"48\",\"1\",\"36060\",\"0.126\"\n"
+        );
+        let packets = packets(&text).unwrap();
+        assert_eq!(packets.len(), 3, "what is not TCP is left out");
+        let flags: Vec<TcpFlags> = packets.iter().map(|p| p.flags).collect();
+        assert_eq!(flags, [TcpFlags::SYN, TcpFlags::SYN | TcpFlags::ACK, TcpFlags::ACK]);
+        assert_eq!((packets[2].len, packets[2].header, packets[0].options.mss), (48, 52, Some(48)));
+        assert_eq!(packets[2].src, packets[1].dst);
+        assert_eq!(packets[1].time.as_nanos(), 125_000_000);
+        let file = capture(&text).unwrap();
+        let mut reader = capture::CaptureReader::from_reader(Box::new(Cursor::new(file)), "-").unwrap();
+        let mut read = Vec::new();
+        crate::judge::packets(&mut reader, |p| read.push((p.src, p.seq, p.len)));
+        assert_eq!(read, packets.iter().map(|p| (p.src, p.seq, p.len)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn errors_name_line_and_column() {
+        assert_eq!(packets("a,b").unwrap_err(), "1: no column frame.time_relative");
+        let line = "1,,60,x,10.0.0.2,5000,,0,0,36060,0.025";
+        assert_eq!(packets(&format!("{HEAD}\n{line}")).unwrap_err(), "2: no tcp.seq");
+    }
 }

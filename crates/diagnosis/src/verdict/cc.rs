@@ -9,6 +9,8 @@ mod candidate;
 mod likelihood;
 mod probing;
 mod stretch;
+#[cfg(test)]
+mod tests;
 
 use super::evidence::FlowFacts;
 use super::round_trips::RoundTripSpan;
@@ -72,7 +74,8 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
             _ => LOOKS_MARKED.powi(marks as i32),
         };
         let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
-        let kept = kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
+        let kept =
+            kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
         (c.name.unwrap_or("other"), seen.log_likelihood(&c) + marked.ln() + kept.ln())
     });
     let most = logs.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);

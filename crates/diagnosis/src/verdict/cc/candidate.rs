@@ -57,14 +57,8 @@ pub(super) struct Candidate {
     pub wavers: f64,
 }
 
-const PLAIN: Candidate = Candidate {
-    name: None,
-    decrease: None,
-    growth: Growth::Even,
-    own_rtt: None,
-    wanders: 0.0,
-    wavers: 0.0,
-};
+const PLAIN: Candidate =
+    Candidate { name: None, decrease: None, growth: Growth::Even, own_rtt: None, wanders: 0.0, wavers: 0.0 };
 
 /// All that are asked.
 pub(super) const CANDIDATES: [Candidate; 13] = [

@@ -56,12 +56,16 @@ impl<'a> Seen<'a> {
     pub fn new(stretches: &'a [Stretch], least: f64, handshake: Option<f64>) -> Seen<'a> {
         let rounds = stretches.iter().flat_map(|s| &s.rounds);
         let most = rounds.map(|r| r.rtt).fold(least, f64::max);
-        let bends = stretches.iter().flat_map(|s| {
-            s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs())
-        });
+        let bends = stretches
+            .iter()
+            .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
         // Of a second difference of independent values: 6 times their variance; and 0.6745 of a deviation is its median.
         let noise = median(bends.collect()) / 0.6745 / 6f64.sqrt();
-        Seen { stretches, path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) }, noise: noise.max(LEAST_NOISE) }
+        Seen {
+            stretches,
+            path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) },
+            noise: noise.max(LEAST_NOISE),
+        }
     }
 
     /// The logarithm of the likelihood that it is `candidate`.
@@ -152,7 +156,12 @@ impl<'a> Seen<'a> {
     /// The segments that wait while the flight stands still, were the path's own RTT so long; `None`: it hardly ever does.
     pub fn standing_queue(&self, own: f64) -> Option<f64> {
         let mut queues = Vec::new();
-        for w in self.stretches.iter().filter(|s| s.rounds.len() >= STANDS + 3).flat_map(|s| s.rounds.windows(STANDS)) {
+        for w in self
+            .stretches
+            .iter()
+            .filter(|s| s.rounds.len() >= STANDS + 3)
+            .flat_map(|s| s.rounds.windows(STANDS))
+        {
             let low = w.iter().map(|r| r.flight).fold(f64::INFINITY, f64::min);
             let high = w.iter().map(|r| r.flight).fold(0.0, f64::max);
             if high - low <= (0.04 * high).max(2.0) {
