@@ -40,7 +40,7 @@ pub(super) fn is_cycling(spans: &[RoundTripSpan], mss: f64, least: f64) -> bool 
     let mut i = 3;
     while i + 1 < spans.len() {
         let before: Vec<f64> = (i - 3..i).map(flight).collect();
-        let level = median(before.clone());
+        let level = median(&before);
         let spread = before.iter().fold(0.0, |m: f64, f| m.max((f - level).abs()));
         let clean = |i: usize| spans[i].resent == 0.0;
         let rises = if clean(i + 1) { flight(i).max(flight(i + 1)) } else { flight(i) };

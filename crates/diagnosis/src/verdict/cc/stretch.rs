@@ -54,7 +54,7 @@ fn is_clean(r: &RoundTripSpan) -> bool {
 }
 
 /// Something else than the congestion window held the sender back.
-pub(super) fn is_held(r: &RoundTripSpan) -> bool {
+fn is_held(r: &RoundTripSpan) -> bool {
     r.idle + r.ended + r.window_full + r.window_shut > 0.2 * r.width
 }
 
@@ -76,18 +76,7 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stret
             from += 1;
             continue;
         }
-        let mut own = &rounds[from..from + count];
-        let sinks = |r: &[CleanRound]| r[0].flight > LEFT_OVER * r[1].flight + 1.0;
-        let jumps = |r: &[CleanRound]| r[2].flight > (SLOW_START * r[0].flight).max(r[0].flight + 3.0);
-        let skip = |own: &mut &[CleanRound], of: usize, is: &dyn Fn(&[CleanRound]) -> bool| {
-            while own.len() > of && is(own) {
-                *own = &own[1..];
-            }
-        };
-        skip(&mut own, 1, &sinks);
-        skip(&mut own, FEWEST_ROUNDS, &jumps);
-        // And where slow start overshot.
-        skip(&mut own, FEWEST_ROUNDS, &|r| r[0].flight > LEFT_OVER * r[2].flight + 1.0 || sinks(r));
+        let mut own = steady(&rounds[from..from + count]);
         // The last round is cut short where the flow ends.
         if from + count == spans.len() && own.len() > 1 {
             own = &own[..own.len() - 1];
@@ -101,6 +90,23 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stret
     out
 }
 
+/// Without what recovery left at the begin, without slow start, and without what that overshot.
+fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
+    let sinks = |from: &CleanRound, to: &CleanRound| from.flight > LEFT_OVER * to.flight + 1.0;
+    let jumps =
+        |from: &CleanRound, to: &CleanRound| to.flight > (SLOW_START * from.flight).max(from.flight + 3.0);
+    while rounds.len() > 1 && sinks(&rounds[0], &rounds[1]) {
+        rounds = &rounds[1..];
+    }
+    while rounds.len() > FEWEST_ROUNDS && jumps(&rounds[0], &rounds[2]) {
+        rounds = &rounds[1..];
+    }
+    while rounds.len() > FEWEST_ROUNDS && (sinks(&rounds[0], &rounds[1]) || sinks(&rounds[0], &rounds[2])) {
+        rounds = &rounds[1..];
+    }
+    rounds
+}
+
 /// What the recovery that ends before round `from` began with.
 fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss: f64) -> Option<BeforeLoss> {
     let last = spans[..from].iter().rposition(is_clean)?;
@@ -111,9 +117,9 @@ fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss:
     let (flight, before) = (rounds[last].flight, rounds[last - 1].flight);
     // It grew until the loss was known, half a round trip later on average.
     let flight = flight + 0.5 * (flight - before).max(0.0);
-    let steady = rounds[last - 2].flight.min(before) * SLOW_START > flight;
+    let grows_slowly = rounds[last - 2].flight.min(before) * SLOW_START > flight;
     let near = &spans[(last + 1).saturating_sub(RATE_ROUNDS)..=last];
     let seconds: f64 = near.iter().map(|r| r.width).sum();
     let acked: f64 = near.iter().map(|r| r.acked).sum();
-    steady.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].least })
+    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].least })
 }
