@@ -219,13 +219,13 @@ mod tests {
         assert_eq!(outcome("dctcp", "reno", 0.9), Outcome::Right);
     }
 
-    /// Every case parses, and each control that the simulator plays has its name there.
+    /// Every case parses, so each control that is played has its name in the simulator.
     #[test]
     fn cases_are_scenarios() {
         for number in 0..PLAYED.len() as u64 {
             let (cc, case) = case(1, number, Vantage::Middle);
-            let variant = crate::play::variant(&case).unwrap();
-            assert_eq!(variant.name, format!("{cc}-{number}"));
+            assert!(case.text.contains(&format!("cc = \"{cc}\"")));
+            assert!(crate::play::variant(&case).is_ok(), "{}", case.text);
         }
     }
 }

@@ -41,13 +41,16 @@ pub(super) enum Growth {
     Even,
 }
 
+/// The share of the window that a loss leaves, and by how much that may differ.
+type ShareLeft = fn(BeforeLoss, PathRtt) -> (f64, f64);
+
 /// A control, or a kind of controls.
 #[derive(Debug)]
 pub(super) struct Candidate {
     /// `None`: it has no name of its own in the verdict.
     pub name: Option<&'static str>,
-    /// The share of the window that a loss leaves, and by how much that may differ; `None`: any.
-    pub decrease: Option<fn(BeforeLoss, PathRtt) -> (f64, f64)>,
+    /// `None`: any.
+    pub decrease: Option<ShareLeft>,
     pub growth: Growth,
     /// What it takes for the path's own RTT, if it keeps a few segments waiting beyond that.
     pub own_rtt: Option<fn(PathRtt) -> f64>,
