@@ -572,9 +572,9 @@ export interface GroupFigures {
 
 /** A guess with its confidence. */
 export interface Guess {
-  /** 0 to 1. */
+  /** 0 to 1; 0 of `other`: no opinion. */
   confidence: number;
-  /** `cubic`, `reno`, `bbr` or `other`. */
+  /** `cubic`, `reno`, `bbr`, `vegas`, `westwood` or `other`. */
   name: string;
 }
 

@@ -224,9 +224,9 @@ pub struct Vantage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Guess {
-    /// `cubic`, `reno`, `bbr` or `other`.
+    /// `cubic`, `reno`, `bbr`, `vegas`, `westwood` or `other`.
     pub name: String,
-    /// 0 to 1.
+    /// 0 to 1; 0 of `other`: no opinion.
     pub confidence: f64,
 }
 

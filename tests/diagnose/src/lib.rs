@@ -1,11 +1,13 @@
 //! The diagnosis held against scenarios whose truth is known: a corpus drawn from a seed, played by the
 //! simulator (or the kernel), labelled by what that knows, and scored.
 
+pub mod controls;
 pub mod draw;
 pub mod judge;
 pub mod kernel;
 pub mod lab;
 pub mod line;
+pub mod nebby;
 pub mod play;
 pub mod real;
 pub mod score;

@@ -1,17 +1,35 @@
 //! Which congestion control the sender seems to use.
 //!
-//! By how much it lets its window fall at a loss: Reno to 0.5 (RFC 5681 section 3.1), CUBIC to 0.7 (RFC 9438 section
-//! 4.6), BBR not at all but four segments in flight for 200 ms every ten seconds (ProbeRTT) and a quarter more for one
-//! round trip in eight. Where the window is not what limits, nothing can be said.
+//! Each control says what a loss leaves of its window and how that grows between losses (`candidate.rs`). What was in flight
+//! from loss to loss (`stretch.rs`) makes each more or less likely (`likelihood.rs`); BBR has marks of its own besides
+//! (`probing.rs`). All are as likely before, and how likely one is after that is how sure the guess is. Where the window is
+//! not what limits, nothing can be said.
+
+mod candidate;
+mod likelihood;
+mod probing;
+mod stretch;
+#[cfg(test)]
+mod tests;
 
 use super::evidence::FlowFacts;
 use super::round_trips::RoundTripSpan;
+use candidate::CANDIDATES;
+use likelihood::Seen;
 use result::diagnosis::Guess;
+use std::collections::BTreeMap;
 use track::Track;
 
 /// A guess less sure is none.
-const LEAST: f64 = 0.3;
-/// Decreases needed for an opinion.
+const LEAST: f64 = 0.5;
+/// Controls without a name here together are so much likelier beforehand than each that has one: of the 17 that Linux 6.18
+/// has they are twelve, but few use them (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
+const OTHERS: f64 = 2.0;
+/// How often BBR shows one of its marks, and another control something that looks like one; as measured in the build half of
+/// Nebby's traces (`tests/diagnose/src/nebby.rs`).
+const MARKED: f64 = 0.9;
+const LOOKS_MARKED: f64 = 0.03;
+/// Decreases needed to see whether they are answered.
 const FEWEST: usize = 2;
 
 /// When Linux first had BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970: no capture from before
@@ -26,7 +44,7 @@ const ANSWERED: f64 = 0.85;
 
 /// Whether the sender keeps its window at losses, as those seen say that it had to answer.
 pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool {
-    let mut falls = falls(rounds, mss, |_| false);
+    let mut falls = falls(rounds, mss);
     falls.sort_by(f64::total_cmp);
     falls.len() >= FEWEST && falls[falls.len() / 2] > ANSWERED
 }
@@ -34,45 +52,64 @@ pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool 
 /// The guess.
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
     let begun = t.first.as_secs_f64();
-    let guess = guess_by_window(rounds, facts);
+    let handshake = t.handshake.rtt.map(|r| r.as_secs_f64());
+    let guess = guess_by_window(rounds, facts, handshake);
     let too_old = SINCE.iter().any(|(name, since)| guess.name == *name && (DATED..*since).contains(&begun));
     if too_old || facts.inflight_unknown { Guess { name: "other".into(), confidence: 0.0 } } else { guess }
 }
 
-fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
-    let guess = |name: &str, confidence: f64| Guess { name: name.into(), confidence };
-    let dips = probe_rtts(rounds, facts.mss);
-    // Where something else held it back, the window shows nothing.
-    let held = |r: &RoundTripSpan| r.idle + r.ended + r.window_full + r.window_shut > 0.2 * r.width;
-    let mut falls = falls(rounds, facts.mss, held);
-    if falls.len() < FEWEST {
-        return match dips {
-            0 => guess("other", 0.0),
-            n => guess("bbr", 1.0 - 0.4f64.powi(n as i32)),
+fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
+    let none = || Guess { name: "other".into(), confidence: 0.0 };
+    let stretches = stretch::stretches(rounds, facts);
+    if stretches.is_empty() {
+        return none();
+    }
+    let seen = Seen::new(&stretches, facts.least, handshake);
+    let dips = probing::probe_rtts(rounds, facts.mss, seen.path.most);
+    let cycles = probing::is_cycling(rounds, facts.mss, seen.path.least);
+    let marks = dips.min(2) + usize::from(cycles);
+    let logs = CANDIDATES.map(|c| {
+        let marked = match c.name {
+            Some("bbr") if marks > 0 => MARKED,
+            Some("bbr") => 1.0 - MARKED,
+            _ => LOOKS_MARKED.powi(marks as i32),
         };
+        let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
+        let kept =
+            kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
+        (c.name.unwrap_or("other"), seen.log_likelihood(&c) + marked.ln() + kept.ln())
+    });
+    let most = logs.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);
+    let mut weights = BTreeMap::<&str, (f64, f64)>::new();
+    for (name, log) in logs {
+        let (sum, count) = weights.entry(name).or_default();
+        (*sum, *count) = (*sum + (log - most).exp(), *count + 1.0);
     }
-    falls.sort_by(f64::total_cmp);
-    let middle = falls[falls.len() / 2];
-    let near = |to: f64, reach: f64| {
-        falls.iter().filter(|f| (*f - to).abs() < reach).count() as f64 / falls.len() as f64
-    };
-    let guess = |name: &str, confidence: f64| {
-        if confidence < LEAST { guess("other", 0.0) } else { guess(name, confidence) }
-    };
-    // The more decreases, the surer; half of them elsewhere is no opinion.
-    let sure = 1.0 - 0.6f64.powi(falls.len() as i32);
-    match middle {
-        m if m > ANSWERED || dips > 0 && m > 0.75 => {
-            guess("bbr", sure * (near(1.0, 0.2) + 0.3 * dips as f64).min(1.0))
-        }
-        m if m > 0.6 => guess("cubic", sure * near(0.7, 0.1)),
-        m if m > 0.35 => guess("reno", sure * near(0.5, 0.1)),
-        _ => guess("other", 0.3),
-    }
+    let prior = |name: &str| if name == "other" { OTHERS } else { 1.0 };
+    let weights = weights.into_iter().map(|(name, (sum, count))| (name, prior(name) * sum / count));
+    let weights: Vec<(&str, f64)> = weights.collect();
+    let all: f64 = weights.iter().map(|w| w.1).sum();
+    let best = weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    best.filter(|b| b.1 / all >= LEAST)
+        .map_or_else(none, |(name, weight)| Guess { name: name.into(), confidence: weight / all })
 }
 
-/// To which share the amount in flight fell at each loss that no timeout followed, but near rounds that something else `held`.
-fn falls(rounds: &[RoundTripSpan], mss: f64, held: impl Fn(&RoundTripSpan) -> bool) -> Vec<f64> {
+/// How likely Vegas is to keep so many segments waiting where its window stands: from `alpha` to `beta`, seen to half a
+/// segment.
+fn kept_by_vegas(queue: f64) -> f64 {
+    let (alpha, beta) = candidate::VEGAS_QUEUED;
+    let within = (alpha - 0.5..=beta + 0.5).contains(&queue);
+    (1.0 - likelihood::ELSE) * if within { 1.0 / (beta - alpha + 1.0) } else { 0.0 }
+        + likelihood::ELSE * kept_by_others(queue)
+}
+
+/// The same of one that does not look: any number, of each size as likely, from a third of a segment to a few hundred.
+fn kept_by_others(queue: f64) -> f64 {
+    1.0 / (queue.max(1.0 / 3.0) * 1000f64.ln())
+}
+
+/// To which share the amount in flight fell at each loss that no timeout followed.
+fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut i = 1;
     while i < rounds.len() {
@@ -85,28 +122,11 @@ fn falls(rounds: &[RoundTripSpan], mss: f64, held: impl Fn(&RoundTripSpan) -> bo
         let before = rounds[i - 1].inflight.max(rounds[i].inflight);
         let after =
             rounds[end..(end + 3).min(rounds.len())].iter().map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-        let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0)
-            || rounds[i - 1..(end + 3).min(rounds.len())].iter().any(&held);
+        let waited = rounds[i..end].iter().any(|r| r.timeout > 0.0 || r.silence > 0.0);
         if !waited && before > 8.0 * mss && after.is_finite() {
             out.push((after / before).min(1.5));
         }
         i = end + 1;
     }
     out
-}
-
-/// Times the flight sank to a few segments and came back without loss or pause.
-fn probe_rtts(rounds: &[RoundTripSpan], mss: f64) -> usize {
-    let calm = |r: &RoundTripSpan| {
-        r.lost == 0 && r.idle + r.ended < 0.2 * r.width && r.timeout == 0.0 && r.window_full == 0.0
-    };
-    let mut times: Vec<f64> = Vec::new();
-    for w in rounds.windows(9) {
-        let (low, around) = (w[4].inflight, w[0].inflight.min(w[8].inflight));
-        let deep = low < 7.0 * mss && around > 3.0 * low.max(1.0) && w.iter().all(calm);
-        if deep && times.last().is_none_or(|t| w[4].from - t > 5.0) {
-            times.push(w[4].from);
-        }
-    }
-    times.len()
 }

@@ -1,0 +1,187 @@
+//! Congestion controls as their documents have them: to which share of itself a window falls at a loss, and by how much it
+//! grows a round trip. Windows are in segments, times in seconds.
+
+use super::stretch::BeforeLoss;
+
+/// The path's least and greatest RTT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PathRtt {
+    /// Of full packets.
+    pub least: f64,
+    pub most: f64,
+    /// Of the handshake's small ones where that is less.
+    pub handshake: f64,
+}
+
+/// A window in the midst of its growth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Growing {
+    /// Now.
+    pub window: f64,
+    /// After the loss.
+    pub begin: f64,
+    /// Where the last loss met it.
+    pub greatest: f64,
+    /// Seconds since it began.
+    pub seconds: f64,
+    /// Round trips since.
+    pub rounds: f64,
+    /// Least RTT of this round trip.
+    pub least: f64,
+    /// Mean RTT of it.
+    pub rtt: f64,
+}
+
+/// How a window grows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Growth {
+    /// By so many segments a round trip.
+    Law(fn(&Growing, PathRtt) -> f64),
+    /// Evenly, by whatever it is.
+    Even,
+}
+
+/// The share of the window that a loss leaves, and by how much that may differ.
+type ShareLeft = fn(BeforeLoss, PathRtt) -> (f64, f64);
+
+/// A control, or a kind of controls.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    /// `None`: it has no name of its own in the verdict.
+    pub name: Option<&'static str>,
+    /// `None`: any.
+    pub decrease: Option<ShareLeft>,
+    pub growth: Growth,
+    /// What it takes for the path's own RTT, if it keeps a few segments waiting beyond that.
+    pub own_rtt: Option<fn(PathRtt) -> f64>,
+    /// By which share of itself the window wanders about its course.
+    pub wanders: f64,
+    /// By how many segments it may differ each time it moves by one.
+    pub wavers: f64,
+}
+
+const PLAIN: Candidate =
+    Candidate { name: None, decrease: None, growth: Growth::Even, own_rtt: None, wanders: 0.0, wavers: 0.0 };
+
+/// All that are asked.
+pub(super) const CANDIDATES: [Candidate; 13] = [
+    // RFC 5681 section 3.1.
+    Candidate { name: Some("reno"), decrease: Some(half), growth: Growth::Law(reno), ..PLAIN },
+    // RFC 9438 sections 4.2 to 4.6.
+    Candidate { name: Some("cubic"), decrease: Some(|_, _| (0.7, 0.0)), growth: Growth::Law(cubic), ..PLAIN },
+    // Mascolo et al., "TCP Westwood" (2001): to what the path holds; `tcp_westwood.c`.
+    Candidate { name: Some("westwood"), decrease: Some(westwood), growth: Growth::Law(reno), ..PLAIN },
+    // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less a round trip, and at a loss as Reno.
+    // What it takes for the path's own RTT depends on when it begins to measure.
+    Candidate {
+        name: Some("vegas"),
+        decrease: Some(half),
+        growth: Growth::Law(|w, path| vegas(w, path.least)),
+        own_rtt: Some(|path| path.least),
+        wavers: 0.5,
+        ..PLAIN
+    },
+    Candidate {
+        name: Some("vegas"),
+        decrease: Some(half),
+        growth: Growth::Law(|w, path| vegas(w, path.handshake)),
+        own_rtt: Some(|path| path.handshake),
+        wavers: 0.5,
+        ..PLAIN
+    },
+    // draft-cardwell-iccrg-bbr-congestion-control-00: the flight follows the path, not the losses; it ends its probing
+    // (gain 1.25) at a loss, so that 1 / 1.25 to all of it are left.
+    Candidate {
+        name: Some("bbr"),
+        decrease: Some(|_, _| (0.9, 0.1)),
+        growth: Growth::Law(|_, _| 0.0),
+        wanders: 0.03,
+        ..PLAIN
+    },
+    // Kelly, "Scalable TCP" (2003): 1/8 less, and 1 % of the window more; `tcp_scalable.c`.
+    Candidate {
+        decrease: Some(|_, _| (0.875, 0.0)),
+        growth: Growth::Law(|w, _| (w.window / 100.0).max(1.0)),
+        ..PLAIN
+    },
+    // Liu, Başar, Srikant (2006); `tcp_illinois.c`.
+    Candidate { decrease: Some(illinois_share), growth: Growth::Law(illinois), ..PLAIN },
+    // Tan et al., "A Compound TCP Approach" (2006): alpha 1/8, k 3/4, while fewer than gamma segments wait.
+    Candidate { decrease: Some(half), growth: Growth::Law(compound), ..PLAIN },
+    // A limit that is none of the congestion window's: nothing changes.
+    Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: Growth::Law(|_, _| 0.0), ..PLAIN },
+    // As Reno at losses, at another pace between them; as BIC and Veno (0.8); and anything.
+    Candidate { decrease: Some(half), ..PLAIN },
+    Candidate { decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },
+    PLAIN,
+];
+
+fn half(_: BeforeLoss, _: PathRtt) -> (f64, f64) {
+    (0.5, 0.0)
+}
+
+fn reno(_: &Growing, _: PathRtt) -> f64 {
+    1.0
+}
+
+/// C of RFC 9438 section 5.1.
+const CUBIC_C: f64 = 0.4;
+/// Segments a round trip of the Reno-friendly region: 3 (1 - beta) / (1 + beta), section 4.3.
+const CUBIC_FRIENDLY: f64 = 3.0 * 0.3 / 1.7;
+
+fn cubic(w: &Growing, _: PathRtt) -> f64 {
+    let origin = w.greatest.max(w.begin);
+    let k = ((origin - w.begin) / CUBIC_C).cbrt();
+    let target = CUBIC_C * (w.seconds + w.least - k).powi(3) + origin;
+    let friendly = w.begin + CUBIC_FRIENDLY * w.rounds;
+    // Section 4.4: no target of more than 1.5 windows.
+    (target.max(friendly) - w.window).clamp(0.0, 0.5 * w.window)
+}
+
+/// `bw_est * rtt_min`; the estimate is a filter's, which lags behind after a recovery.
+fn westwood(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
+    let share = (loss.rate * path.least / loss.flight).min(1.0);
+    (0.9 * share, 0.15 * share)
+}
+
+/// `alpha` and `beta` of `tcp_vegas.c`, segments that wait.
+pub(super) const VEGAS_QUEUED: (f64, f64) = (2.0, 4.0);
+
+fn vegas(w: &Growing, own: f64) -> f64 {
+    let queued = w.window * (1.0 - own / w.least);
+    match queued {
+        q if q < VEGAS_QUEUED.0 => 1.0,
+        q if q > VEGAS_QUEUED.1 => -1.0,
+        _ => 0.0,
+    }
+}
+
+/// gamma, segments that wait.
+const COMPOUND_QUEUED: f64 = 30.0;
+
+fn compound(w: &Growing, path: PathRtt) -> f64 {
+    let queued = w.window * (1.0 - path.least / w.least);
+    if queued < COMPOUND_QUEUED { (w.window.powf(0.75) / 8.0).max(1.0) } else { 1.0 }
+}
+
+/// Below this window Illinois is Reno (`win_thresh`).
+const ILLINOIS_LEAST: f64 = 15.0;
+
+/// beta: 1/8 up to a tenth of the greatest queueing delay, 1/2 from eight tenths on (section 3 of the paper).
+fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
+    let share = (loss.rtt - path.least) / (path.most - path.least).max(1e-6);
+    let beta = 0.125 + (0.5 - 0.125) * ((share - 0.1) / 0.7).clamp(0.0, 1.0);
+    (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
+}
+
+/// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it.
+fn illinois(w: &Growing, path: PathRtt) -> f64 {
+    if w.window < ILLINOIS_LEAST {
+        return 1.0;
+    }
+    let most = (path.most - path.least).max(1e-6);
+    let from = most / 100.0;
+    let delay = (w.rtt - path.least - from).max(0.0);
+    let k1 = (most - from) * 10.0 * 0.3 / (10.0 - 0.3);
+    (k1 / (k1 / 10.0 + delay)).clamp(0.3, 10.0)
+}

@@ -1,0 +1,267 @@
+//! How well a candidate explains the stretches.
+//!
+//! Each stretch says five things: the share of the window that its loss left, and the growth in each quarter of it. What
+//! differs from the candidate's prediction is taken by its median over all stretches, so that chance evens out and what a
+//! model itself gets wrong does not, and held against the noise that all candidates share.
+
+use super::candidate::{Candidate, Growing, Growth, PathRtt};
+use super::stretch::Stretch;
+
+/// Parts of a stretch.
+const PARTS: usize = 4;
+/// Fewest round trips of a stretch whose growth counts.
+const FEWEST: usize = 5;
+/// A window of fewer segments says nothing by what is left of it.
+const LEAST_WINDOW: f64 = 6.0;
+
+/// What no candidate gets right, as a share of the window (what a loss leaves, what it grows by), of the growth, and in
+/// segments: a loss is known within half a round trip, and windows are whole. As measured in the build half of Nebby's traces.
+const SHARE_LEFT: f64 = 0.04;
+const SHARE_GROWN: f64 = 0.012;
+const OF_GROWTH: f64 = 0.12;
+const SEGMENTS: f64 = 0.6;
+/// The least noise, segments: a window is a whole number, seen once a round trip.
+const LEAST_NOISE: f64 = 0.7;
+/// So often something else happens: cross traffic, a capture's gap. As measured likewise.
+pub(super) const ELSE: f64 = 0.1;
+/// Most stretches that even out chance.
+const MOST_EVEN: f64 = 16.0;
+/// What a loss leaves lies anywhere between 0.2 and 1.1 of the window.
+const ANY_SHARE: f64 = 1.0 / 0.9;
+/// A median scatters by this much more than a mean.
+const MEDIAN: f64 = 1.25;
+
+/// Round trips over which the flight is asked whether it stands still.
+const STANDS: usize = 9;
+
+/// The middle of some values; 0 of none.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The normal density.
+fn normal(x: f64, deviation: f64) -> f64 {
+    (-0.5 * (x / deviation).powi(2)).exp() / deviation / std::f64::consts::TAU.sqrt()
+}
+
+/// Independent deviations as one.
+fn together(deviations: &[f64]) -> f64 {
+    deviations.iter().map(|d| d * d).sum::<f64>().sqrt()
+}
+
+/// The logarithm of a density: normal, but for what [`ELSE`] leaves to `anything`.
+fn log_density(x: f64, deviation: f64, anything: f64) -> f64 {
+    ((1.0 - ELSE) * normal(x, deviation) + ELSE * anything).ln()
+}
+
+/// What stretches show less what a candidate foretold.
+#[derive(Debug, Default)]
+struct Differences {
+    /// Of the share of the window that each loss left.
+    shares: Vec<f64>,
+    /// By how much the candidate allows that to differ.
+    spreads: Vec<f64>,
+    /// The windows before these losses.
+    peaks: Vec<f64>,
+    /// The windows after losses, where growth was seen.
+    begins: Vec<f64>,
+    /// By how many segments the candidate's windows moved, up and down.
+    moves: Vec<f64>,
+    /// Of the growth in each part, segments.
+    grown: [Vec<f64>; PARTS],
+    /// What was foretold.
+    told: [Vec<f64>; PARTS],
+}
+
+/// All stretches, and what they have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Seen<'a> {
+    pub stretches: &'a [Stretch],
+    pub path: PathRtt,
+    /// How much the amount in flight differs from a smooth course, segments.
+    pub noise: f64,
+}
+
+impl<'a> Seen<'a> {
+    pub fn new(stretches: &'a [Stretch], least: f64, handshake: Option<f64>) -> Seen<'a> {
+        let rounds = stretches.iter().flat_map(|s| &s.rounds);
+        let most = rounds.map(|r| r.rtt).fold(least, f64::max);
+        let bends = stretches
+            .iter()
+            .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
+        // Of a second difference of independent values: 6 times their variance; and 0.6745 of a deviation is its median.
+        let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
+        Seen {
+            stretches,
+            path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) },
+            noise: noise.max(LEAST_NOISE),
+        }
+    }
+
+    /// The logarithm of the likelihood that it is `candidate`.
+    pub fn log_likelihood(&self, candidate: &Candidate) -> f64 {
+        let off = self.differences(candidate);
+        let counted = off.begins.len().max(off.peaks.len()) as f64;
+        let sum = self.of_decreases(candidate, &off) + self.of_growth(candidate, &off);
+        // One stretch may be an accident.
+        sum * counted / (counted + 1.0)
+    }
+
+    /// What the stretches show beyond what the candidate would have done.
+    fn differences(&self, candidate: &Candidate) -> Differences {
+        let mut out = Differences::default();
+        let mut last_peak = 0.0;
+        for s in self.stretches {
+            let marks = marks(&s.rounds.iter().map(|r| r.flight).collect::<Vec<_>>());
+            let mut at = self.begin(s, marks[0], last_peak);
+            last_peak = s.before.map_or(last_peak, |loss| loss.flight);
+            if let Some(loss) = s.before.filter(|loss| loss.flight >= LEAST_WINDOW) {
+                out.peaks.push(loss.flight);
+                if let Some(decrease) = candidate.decrease {
+                    let (share, spread) = decrease(loss, self.path);
+                    let first = Growing { window: share * loss.flight, begin: share * loss.flight, ..at };
+                    // The first clean round trip is seen at its end.
+                    let grown = self.growth(candidate, &first) / loss.flight;
+                    out.shares.push(marks[0] / loss.flight - share - 0.5 * grown.clamp(-0.1, 0.1));
+                    out.spreads.push(spread);
+                }
+            }
+            if s.rounds.len() < FEWEST {
+                continue;
+            }
+            out.begins.push(marks[0]);
+            let even = (marks[PARTS] - marks[0]) / PARTS as f64;
+            let (course, moved) = self.course(candidate, s, &mut at);
+            out.moves.push(moved);
+            let end = (s.rounds.len() - 1) as f64 / PARTS as f64;
+            for part in 0..PARTS {
+                let at = |part: usize| between(&course, part as f64 * end);
+                let told = match candidate.growth {
+                    Growth::Even => even,
+                    Growth::Law(_) => at(part + 1) - at(part),
+                };
+                out.grown[part].push(marks[part + 1] - marks[part] - told);
+                out.told[part].push(told);
+            }
+        }
+        out
+    }
+
+    /// Standard deviation of a median of so many values that differ by chance, segments.
+    fn chance(&self, count: usize) -> f64 {
+        2f64.sqrt() * self.noise * MEDIAN / (count as f64).min(MOST_EVEN).sqrt()
+    }
+
+    fn of_decreases(&self, candidate: &Candidate, off: &Differences) -> f64 {
+        if off.peaks.is_empty() {
+            return 0.0;
+        }
+        if candidate.decrease.is_none() {
+            return ANY_SHARE.ln();
+        }
+        let peak = median(&off.peaks);
+        let chance = self.chance(off.peaks.len()) / peak;
+        let deviation = together(&[chance, SHARE_LEFT, SEGMENTS / peak, median(&off.spreads)]);
+        log_density(median(&off.shares), deviation, ANY_SHARE)
+    }
+
+    fn of_growth(&self, candidate: &Candidate, off: &Differences) -> f64 {
+        if off.begins.is_empty() {
+            return 0.0;
+        }
+        let window = median(&off.begins);
+        // It may grow by anything up to half of itself in each part.
+        let anything = 1.0 / (0.5 * window + 2.0);
+        let (parts, slack, mut sum) = match candidate.growth {
+            // The pace may be any; that it is even is seen by all parts but one.
+            Growth::Even => (PARTS - 1, 2.0, anything.ln()),
+            Growth::Law(_) => (PARTS, 1.0, 0.0),
+        };
+        let wavers = candidate.wavers * (median(&off.moves) / PARTS as f64).sqrt();
+        for (grown, told) in off.grown.iter().zip(&off.told).take(parts) {
+            let model = slack * OF_GROWTH * median(told).abs() + SHARE_GROWN * window;
+            let chance = self.chance(off.begins.len());
+            let deviation = together(&[chance, model, wavers, candidate.wanders * window]);
+            sum += log_density(median(grown), deviation, anything);
+        }
+        sum
+    }
+
+    /// The segments that wait while the flight stands still, were the path's own RTT so long; `None`: it hardly ever does.
+    pub fn standing_queue(&self, own: f64) -> Option<f64> {
+        let mut queues = Vec::new();
+        for w in self
+            .stretches
+            .iter()
+            .filter(|s| s.rounds.len() >= STANDS + 3)
+            .flat_map(|s| s.rounds.windows(STANDS))
+        {
+            let low = w.iter().map(|r| r.flight).fold(f64::INFINITY, f64::min);
+            let high = w.iter().map(|r| r.flight).fold(0.0, f64::max);
+            if high - low <= (0.04 * high).max(2.0) {
+                let r = w[STANDS / 2];
+                queues.push(r.flight * (1.0 - own / r.least.max(own)));
+            }
+        }
+        (queues.len() > STANDS).then(|| median(&queues))
+    }
+
+    /// A window at the begin of a stretch.
+    fn begin(&self, s: &Stretch, begin: f64, last_peak: f64) -> Growing {
+        let greatest = match s.before {
+            // Fast convergence: RFC 9438 section 4.7.
+            Some(loss) if loss.flight < last_peak - self.noise.max(1.0) => 0.85 * loss.flight,
+            Some(loss) => loss.flight,
+            None if s.after_loss => begin / 0.7,
+            None => begin,
+        };
+        let (least, rtt) = s.rounds.first().map_or((self.path.least, self.path.least), |r| (r.least, r.rtt));
+        Growing { window: begin, begin, greatest, seconds: 0.0, rounds: 0.0, least, rtt }
+    }
+
+    fn growth(&self, candidate: &Candidate, at: &Growing) -> f64 {
+        match candidate.growth {
+            Growth::Law(law) => law(at, self.path),
+            Growth::Even => 0.0,
+        }
+    }
+
+    /// The windows that the candidate would have had, one for each round trip, and by how much they moved up and down.
+    fn course(&self, candidate: &Candidate, s: &Stretch, at: &mut Growing) -> (Vec<f64>, f64) {
+        let (mut course, mut moved) = (vec![at.window], 0.0);
+        for r in &s.rounds[..s.rounds.len() - 1] {
+            (at.least, at.rtt) = (r.least.max(self.path.least), r.rtt.max(self.path.least));
+            let share = r.seconds / at.rtt;
+            let grows = self.growth(candidate, at) * share;
+            moved += grows.abs();
+            at.window = (at.window + grows).clamp(2.0, 1e6);
+            at.seconds += r.seconds;
+            at.rounds += share;
+            course.push(at.window);
+        }
+        (course, moved)
+    }
+}
+
+/// A value between two of a row.
+fn between(row: &[f64], at: f64) -> f64 {
+    let i = at as usize;
+    let next = row[(i + 1).min(row.len() - 1)];
+    row[i] + (next - row[i]) * (at - i as f64)
+}
+
+/// The flight at the ends of all parts, without what is one round trip's alone.
+fn marks(flights: &[f64]) -> [f64; PARTS + 1] {
+    let last = flights.len() - 1;
+    let slope = (flights[last] - flights[0]) / last as f64;
+    let smooth: Vec<f64> = (0..flights.len())
+        .map(|i| {
+            let from = i.saturating_sub(1).min(last - 2);
+            let level = |j: usize| flights[j] - (j as f64 - i as f64) * slope;
+            median(&[level(from), level(from + 1), level(from + 2)]).max(1.0)
+        })
+        .collect();
+    std::array::from_fn(|part| between(&smooth, last as f64 * part as f64 / PARTS as f64))
+}

@@ -1,0 +1,125 @@
+//! The amount in flight from one loss to the next, in segments: what shows how a control grows its window, and by how much it
+//! lets it fall.
+
+use super::super::evidence::FlowFacts;
+use super::super::round_trips::RoundTripSpan;
+
+/// A round trip in which the congestion window alone limits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CleanRound {
+    /// Most segments in flight.
+    pub flight: f64,
+    /// Its length, seconds.
+    pub seconds: f64,
+    /// Least RTT, seconds; of the round before where it has none.
+    pub least: f64,
+    /// Mean RTT, seconds; likewise.
+    pub rtt: f64,
+}
+
+/// What a loss met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BeforeLoss {
+    /// Segments in flight when the sender knew of it.
+    pub flight: f64,
+    /// Segments a second that were acknowledged before.
+    pub rate: f64,
+    /// RTT, seconds.
+    pub rtt: f64,
+}
+
+/// Round trips without loss, idling, or another limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Stretch {
+    pub rounds: Vec<CleanRound>,
+    /// The loss that it follows; `None` where that ended a slow start or a wait, whose window is not known.
+    pub before: Option<BeforeLoss>,
+    /// It follows one at all.
+    pub after_loss: bool,
+}
+
+/// Fewest round trips of a stretch.
+const FEWEST_ROUNDS: usize = 3;
+/// Round trips before a loss over which the rate is taken: what Westwood's filter remembers (a coefficient of 7/8,
+/// `westwood_do_filter` in Linux's `tcp_westwood.c`).
+const RATE_ROUNDS: usize = 8;
+/// A window that grows by more than half in two round trips is in slow start (RFC 5681 section 3.1: it doubles in one).
+const SLOW_START: f64 = 1.5;
+/// More in flight by that share than in the next round trip: what recovery left.
+const LEFT_OVER: f64 = 1.15;
+
+/// Nothing was lost or waited for, and nothing else limited.
+fn is_clean(r: &RoundTripSpan) -> bool {
+    r.resent == 0.0 && r.timeout == 0.0 && r.silence == 0.0 && r.inflight > 0.0 && !is_held(r)
+}
+
+/// Something else than the congestion window held the sender back.
+fn is_held(r: &RoundTripSpan) -> bool {
+    r.idle + r.ended + r.window_full + r.window_shut > 0.2 * r.width
+}
+
+/// All stretches of a flow.
+pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stretch> {
+    let (mut least, mut rtt) = (facts.least, facts.least);
+    let rounds: Vec<CleanRound> = spans
+        .iter()
+        .map(|r| {
+            (least, rtt) = (r.rtt_min.unwrap_or(least), r.rtt.unwrap_or(rtt));
+            CleanRound { flight: r.inflight / facts.mss, seconds: r.width, least, rtt }
+        })
+        .collect();
+    let mut out = Vec::new();
+    let mut from = 0;
+    while from < spans.len() {
+        let count = spans[from..].iter().take_while(|r| is_clean(r)).count();
+        if count == 0 {
+            from += 1;
+            continue;
+        }
+        let mut own = steady(&rounds[from..from + count]);
+        // The last round is cut short where the flow ends.
+        if from + count == spans.len() && own.len() > 1 {
+            own = &own[..own.len() - 1];
+        }
+        if own.len() >= FEWEST_ROUNDS {
+            let before = before_loss(spans, &rounds, from, facts.mss);
+            out.push(Stretch { rounds: own.to_vec(), before, after_loss: from > 0 });
+        }
+        from += count;
+    }
+    out
+}
+
+/// Without what recovery left at the begin, without slow start, and without what that overshot.
+fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
+    let sinks = |from: &CleanRound, to: &CleanRound| from.flight > LEFT_OVER * to.flight + 1.0;
+    let jumps =
+        |from: &CleanRound, to: &CleanRound| to.flight > (SLOW_START * from.flight).max(from.flight + 3.0);
+    while rounds.len() > 1 && sinks(&rounds[0], &rounds[1]) {
+        rounds = &rounds[1..];
+    }
+    while rounds.len() > FEWEST_ROUNDS && jumps(&rounds[0], &rounds[2]) {
+        rounds = &rounds[1..];
+    }
+    while rounds.len() > FEWEST_ROUNDS && (sinks(&rounds[0], &rounds[1]) || sinks(&rounds[0], &rounds[2])) {
+        rounds = &rounds[1..];
+    }
+    rounds
+}
+
+/// What the recovery that ends before round `from` began with.
+fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss: f64) -> Option<BeforeLoss> {
+    let last = spans[..from].iter().rposition(is_clean)?;
+    let recovery = &spans[last + 1..from];
+    if last < 2 || recovery.iter().any(|r| r.timeout > 0.0 || r.silence > 0.0 || is_held(r)) {
+        return None;
+    }
+    let (flight, before) = (rounds[last].flight, rounds[last - 1].flight);
+    // It grew until the loss was known, half a round trip later on average.
+    let flight = flight + 0.5 * (flight - before).max(0.0);
+    let grows_slowly = rounds[last - 2].flight.min(before) * SLOW_START > flight;
+    let near = &spans[(last + 1).saturating_sub(RATE_ROUNDS)..=last];
+    let seconds: f64 = near.iter().map(|r| r.width).sum();
+    let acked: f64 = near.iter().map(|r| r.acked).sum();
+    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].least })
+}

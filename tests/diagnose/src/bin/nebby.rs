@@ -1,0 +1,38 @@
+//! `nebby DIR [--half build|judge]`: the traces of NUS-SNL/Nebby below DIR (`nebby.py DIR` fetches them) diagnosed, and how
+//! often the sender's congestion control is told right. The half `judge` is printed in classes only.
+
+use diagnose_test::{controls, nebby};
+use std::path::Path;
+use std::process::ExitCode;
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let usage = "nebby DIR [--half build|judge]";
+    let folder = args.first().filter(|a| !a.starts_with("--")).ok_or(usage)?;
+    let half = args.iter().position(|a| a == "--half").and_then(|i| args.get(i + 1)).map(String::as_str);
+    let halves = match half {
+        None => vec!["build", "judge"],
+        Some(half @ ("build" | "judge")) => vec![half],
+        Some(other) => return Err(format!("--half {other}: build or judge")),
+    };
+    for half in halves {
+        let rows = nebby::read(Path::new(folder), half)?;
+        if half == "build" {
+            for r in &rows {
+                println!("{} {} {:.2} {:?}", r.name, r.said.name, r.said.confidence, r.outcome());
+            }
+        }
+        println!("\nHalf {half}: {} traces.\n\n{}", rows.len(), controls::tables(&rows));
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
+}

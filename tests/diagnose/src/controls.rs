@@ -1,0 +1,231 @@
+//! How often the sender's congestion control is told right, wrong or not at all, and how sure it is of it; and paths on which
+//! the simulator plays each control.
+
+use crate::judge::Judge;
+use crate::{Case, Vantage};
+use result::Cause;
+use result::diagnosis::Guess;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use units::Stream;
+
+/// The controls that a guess can name.
+pub const NAMED: &[&str] = &["bbr", "cubic", "reno", "vegas", "westwood"];
+
+/// Those that the simulator plays: the named ones twice as often as others.
+const PLAYED: [&str; 13] = [
+    "bbr",
+    "cubic",
+    "reno",
+    "vegas",
+    "westwood",
+    "bbr",
+    "cubic",
+    "reno",
+    "vegas",
+    "westwood",
+    "highspeed",
+    "illinois",
+    "compound",
+];
+
+/// Data packets of a case, at most.
+const MOST_PACKETS: f64 = 200_000.0;
+
+/// Case `number` of the set that belongs to `master`: one control over a path drawn by chance, captured at `vantage`.
+pub fn case(master: u64, number: u64, vantage: Vantage) -> (&'static str, Case) {
+    let cc = PLAYED[number as usize % PLAYED.len()];
+    let mut draw = Stream::new(master, &format!("control {number}"));
+    let mut unit = || draw.below(1 << 20) as f64 / f64::from(1 << 20);
+    let mut scale = |low: f64, high: f64| low * (high / low).powf(unit());
+    let rate = scale(1e6, 1e8);
+    let rtt = scale(0.01, 0.2);
+    let seconds = scale(20.0, 60.0).min(MOST_PACKETS * 12e3 / rate);
+    let packets = (scale(0.3, 4.0) * rate * rtt / 12e3).ceil().max(4.0);
+    let (lossy, loss, beside, offload) =
+        (scale(1.0, 2.0), scale(5e-5, 1e-3), scale(1.0, 2.0), scale(1.0, 2.0));
+    let us = |s: f64| format!("\"{}us\"", (s * 1e6).round());
+    let loss =
+        if lossy < 1.2 { format!("{{ kind = \"loss\", probability = {loss:.6} }}, ") } else { String::new() };
+    let beside = match beside < 1.2 {
+        true => "[flows.beside]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\nstart = \"2s\"\n",
+        false => "",
+    };
+    let text = format!(
+        r#"name = "{cc}-{number}"
+duration = {}
+sample = "0s"
+[hosts.a]
+stack = {{ send_buffer = "64MB" }}
+[hosts.m]
+[hosts.b]
+stack = {{ receive_buffer = "64MB" }}
+[links.l1]
+between = ["a", "m"]
+forward = [{{ kind = "link", rate = "1Gbit/s", queue = {{ kind = "fifo", packets = 20000 }} }}, {{ kind = "delay", delay = {q} }}]
+backward = [{{ kind = "delay", delay = {q} }}]
+[links.l2]
+between = ["m", "b"]
+forward = [{loss}{{ kind = "link", rate = "{}bit/s", queue = {{ kind = "fifo", packets = {packets} }} }}, {{ kind = "delay", delay = {q} }}]
+backward = [{{ kind = "delay", delay = {q} }}]
+[flows.f]
+from = "a"
+to = "b"
+cc = "{cc}"
+{beside}"#,
+        us(seconds),
+        rate.round(),
+        q = us(rtt / 4.0),
+    );
+    let case = Case {
+        number,
+        seed: number,
+        meant: Cause::Bottleneck,
+        vantage,
+        offload: offload < 1.4,
+        rate,
+        rtt,
+        text,
+        outages: Vec::new(),
+    };
+    (cc, case)
+}
+
+/// Plays a case and diagnoses what was captured of its first flow.
+///
+/// # Errors
+/// As [`Judge::score`]; or the flow is not in the capture.
+pub fn row(master: u64, number: u64, vantage: Vantage, judge: &Judge) -> Result<Row, String> {
+    let (cc, case) = case(master, number, vantage);
+    let (_, diagnosis, _) = judge.score(&case)?;
+    let flow = diagnosis.flows.iter().min_by_key(|f| f.connection).ok_or("no flow")?;
+    let name = format!(
+        "{number} at the {}: {:.1} Mbit/s, {:.0} ms",
+        vantage.name(),
+        case.rate * 1e-6,
+        case.rtt * 1e3
+    );
+    Ok(Row { name, truth: cc.into(), said: flow.cc.clone() })
+}
+
+/// A wrong guess that says it is this sure is counted apart.
+pub const SURE: f64 = 0.8;
+
+/// What is told where nothing is.
+const OTHER: &str = "other";
+
+/// How sure a guess says it is, from and to.
+const STEPS: [(f64, f64); 4] = [(0.0, 0.5), (0.5, 0.8), (0.8, 0.9), (0.9, f64::INFINITY)];
+
+/// A flow's control, and what is said of it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The trace.
+    pub name: String,
+    /// As the sender's kernel calls it.
+    pub truth: String,
+    /// What is said.
+    pub said: Guess,
+}
+
+/// How a guess turned out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It names the control, or says of one that it does not know that it is another.
+    Right,
+    /// It names another.
+    Wrong,
+    /// It names none.
+    NoOpinion,
+}
+
+impl Row {
+    /// Linux's dctcp without ECN hands everything to Reno (`net/ipv4/tcp_dctcp.c`, `dctcp_init`).
+    fn control(&self) -> &str {
+        if self.truth == "dctcp" { "reno" } else { &self.truth }
+    }
+
+    /// How it turned out. "other" without any confidence is no opinion; with it, it says that the control is none of those
+    /// that have a name here.
+    pub fn outcome(&self) -> Outcome {
+        let truth = Some(self.control()).filter(|c| NAMED.contains(c)).unwrap_or(OTHER);
+        match self.said.name.as_str() {
+            OTHER if self.said.confidence <= 0.0 => Outcome::NoOpinion,
+            said if said == truth => Outcome::Right,
+            _ => Outcome::Wrong,
+        }
+    }
+}
+
+fn counts(rows: &[&Row]) -> [usize; 4] {
+    let of = |outcome| rows.iter().filter(|r| r.outcome() == outcome).count();
+    let sure = |r: &&&Row| r.outcome() == Outcome::Wrong && r.said.confidence >= SURE;
+    let wrong_and_sure = rows.iter().filter(sure).count();
+    [of(Outcome::Right), of(Outcome::Wrong), of(Outcome::NoOpinion), wrong_and_sure]
+}
+
+/// What is said, by control; right, wrong and no opinion; and how often it is right where it is that sure.
+pub fn tables(rows: &[Row]) -> String {
+    let mut controls = BTreeMap::<&str, Vec<&Row>>::new();
+    rows.iter().for_each(|r| controls.entry(&r.truth).or_default().push(r));
+    let word = |r: &Row| match r.outcome() {
+        Outcome::NoOpinion => "no opinion".to_string(),
+        _ => r.said.name.clone(),
+    };
+    let mut said: Vec<String> = rows.iter().map(word).collect();
+    said.sort();
+    said.dedup();
+    let heads = format!("{} | right | wrong | no opinion | wrong at {SURE} or more", said.join(" | "));
+    let mut out = format!("| control \\ said | {heads} |\n|---|{}\n", "---:|".repeat(said.len() + 4));
+    let mut line = |name: &str, rows: &[&Row]| {
+        let cells: Vec<String> =
+            said.iter().map(|s| rows.iter().filter(|r| word(r) == *s).count().to_string()).collect();
+        let counts = counts(rows).map(|n| n.to_string());
+        let _ = writeln!(out, "| {name} | {} | {} |", cells.join(" | "), counts.join(" | "));
+    };
+    let has = |name: &str| rows.iter().any(|r| r.truth == name && NAMED.contains(&r.control()));
+    controls.iter().filter(|c| has(c.0)).for_each(|(name, rows)| line(name, rows));
+    controls.iter().filter(|c| !has(c.0)).for_each(|(name, rows)| line(name, rows));
+    let (known, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|r| NAMED.contains(&r.control()));
+    line("named ones", &known);
+    line("others", &others);
+    line("all", &rows.iter().collect::<Vec<_>>());
+    out += "\n| how sure it says it is | flows | right |\n|---|---:|---:|\n";
+    for (from, to) in STEPS {
+        let some: Vec<&Row> = rows
+            .iter()
+            .filter(|r| r.outcome() != Outcome::NoOpinion && (from..to).contains(&r.said.confidence))
+            .collect();
+        let _ = writeln!(out, "| from {from} | {} | {} |", some.len(), counts(&some)[0]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes() {
+        let outcome = |truth: &str, name: &str, confidence| {
+            let said = Guess { name: name.into(), confidence };
+            Row { name: String::new(), truth: truth.into(), said }.outcome()
+        };
+        assert_eq!(outcome("cubic", "cubic", 0.5), Outcome::Right);
+        assert_eq!(outcome("cubic", "other", 0.9), Outcome::Wrong);
+        assert_eq!(outcome("cubic", "other", 0.0), Outcome::NoOpinion);
+        assert_eq!(outcome("bic", "other", 0.9), Outcome::Right);
+        assert_eq!(outcome("bic", "cubic", 0.9), Outcome::Wrong);
+        assert_eq!(outcome("dctcp", "reno", 0.9), Outcome::Right);
+    }
+
+    /// Every case parses, so each control that is played has its name in the simulator.
+    #[test]
+    fn cases_are_scenarios() {
+        for number in 0..PLAYED.len() as u64 {
+            let (cc, case) = case(1, number, Vantage::Middle);
+            assert!(case.text.contains(&format!("cc = \"{cc}\"")));
+            assert!(crate::play::variant(&case).is_ok(), "{}", case.text);
+        }
+    }
+}
