@@ -9,6 +9,7 @@
 //! [`info`] is what `TCP_INFO` shows, [`mtu`] shrinks packets that the path does not carry. State is named as in `struct tcp_sock`.
 
 mod ack;
+mod buffer;
 mod delivery;
 mod info;
 mod mtu;
@@ -26,6 +27,7 @@ use crate::config::{Limits, Profile};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::windows;
+use buffer::SendBuffer;
 use congestion::{CaState, Controller, Probe, Socket, Window};
 use units::{Span, Time, earliest};
 
@@ -158,6 +160,7 @@ pub struct Sender {
     board: Scoreboard,
     count: Count,
     stream: WriteStream,
+    buffer: SendBuffer,
     peer: Peer,
     /// Payload of a full segment by what was agreed and what the path carries.
     full_mss: u32,
@@ -204,6 +207,7 @@ impl Sender {
             board: Scoreboard::new(limits.mss),
             count: Count::default(),
             stream: WriteStream::default(),
+            buffer: SendBuffer::default(),
             peer: Peer::default(),
             full_mss: limits.mss,
             mtu: MtuSearch::new(limits.mtu_probing),
@@ -294,6 +298,7 @@ impl Sender {
         self.stream = WriteStream::default();
         self.s.snd_una = self.s.snd_nxt;
         self.stream.truncate(self.s.snd_nxt);
+        self.cut_buffer();
     }
 
     /// Panics unless the counters are those of the scoreboard's flags.

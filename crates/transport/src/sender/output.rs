@@ -61,7 +61,7 @@ impl Sender {
         let outstanding = self.s.snd_nxt - self.s.snd_una;
         let congestion = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
         let window = self.peer.window.saturating_sub(outstanding);
-        let buffer = self.rules.send_buffer.saturating_sub(outstanding);
+        let buffer = self.buffer_size().saturating_sub(outstanding);
         let least = congestion.min(window).min(buffer);
         match least {
             _ if least >= self.tso_segs() as u64 * mss || least == congestion => Limit::Congestion,
@@ -122,7 +122,7 @@ impl Sender {
     pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
         let probe = how == Write::Probe;
         let one = probe || how == Write::One;
-        if self.s.snd_nxt == self.stream.all() {
+        if self.s.snd_nxt == self.stream.all() || self.s.snd_nxt >= self.take_in() {
             return false;
         }
         let mut sent = 0u32;
@@ -172,13 +172,14 @@ impl Sender {
             quota => quota.max(1),
         };
         let mss = self.s.mss as u64;
-        let most = quota.min(max_segs) as u64 * mss;
-        let outstanding = self.s.snd_nxt - self.s.snd_una;
-        if outstanding >= self.rules.send_buffer {
+        let held = self.take_in().saturating_sub(self.s.snd_nxt);
+        if held == 0 {
             return None;
         }
+        let most = (quota.min(max_segs) as u64 * mss).min(held);
+        let outstanding = self.s.snd_nxt - self.s.snd_una;
         let window = self.peer.window.saturating_sub(outstanding);
-        let block = self.stream.block(self.s.snd_nxt, most);
+        let block = self.stream.block(self.s.snd_nxt, most).min(held);
         let last = self.s.snd_nxt + block == self.stream.end;
         // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
         let fin = self.stream.fin && last && block <= mss;
@@ -189,7 +190,9 @@ impl Sender {
         if block <= mss {
             return (!(last && self.nagle_holds(block, how))).then_some(burst);
         }
-        if !(probe || how == Write::One) && self.defers(block, last, window, max_segs, cwnd_limited) {
+        if !(probe || how == Write::One)
+            && self.defers(block, last || block == held, window, max_segs, cwnd_limited)
+        {
             return None;
         }
         Some(self.split_point(burst, most, how))
@@ -241,7 +244,7 @@ impl Sender {
             return true;
         }
         // More data may come, unless the stream is at its end.
-        !(last && self.stream.closed)
+        !(last && self.stream.closed && self.s.snd_nxt + block == self.stream.end)
     }
 
     /// Sends `bytes` of new data as one burst. Packets sent.
@@ -469,6 +472,7 @@ impl Sender {
             return;
         }
         self.stream.truncate(self.s.snd_nxt);
+        self.cut_buffer();
         self.check_app_limited();
     }
 

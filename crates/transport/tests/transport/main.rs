@@ -1,5 +1,6 @@
 //! Both ends of a connection, segment by segment. One program of them all: what is generic is compiled once.
 
+mod buffer;
 mod closing;
 mod handshake;
 mod hardship;
