@@ -21,7 +21,7 @@ pub(super) struct SendBuffer {
 
 impl Sender {
     /// Payload that the send buffer holds.
-    pub(super) fn buffer_size(&self) -> u64 {
+    fn buffer_size(&self) -> u64 {
         let mss = self.s.mss.max(1) as u64;
         let block = if self.rules.tso { (self.s.gso_max_size as u64 / mss).max(1) * mss } else { mss };
         if self.rules.linux {
@@ -38,6 +38,12 @@ impl Sender {
             self.fill_up();
         }
         if self.buffer.end < self.stream.end { self.buffer.end } else { self.stream.all() }
+    }
+
+    /// What it holds and has not sent; more than anybody asks for where it holds all that was written. Looks only.
+    pub(super) fn buffer_room(&self) -> u64 {
+        let holds_all = self.buffer.end >= self.stream.end;
+        if holds_all { u64::MAX } else { self.buffer.end.saturating_sub(self.s.snd_nxt) }
     }
 
     fn fill_up(&mut self) {

@@ -61,7 +61,7 @@ impl Sender {
         let outstanding = self.s.snd_nxt - self.s.snd_una;
         let congestion = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
         let window = self.peer.window.saturating_sub(outstanding);
-        let buffer = self.buffer_size().saturating_sub(outstanding);
+        let buffer = self.buffer_room();
         let least = congestion.min(window).min(buffer);
         match least {
             _ if least >= self.tso_segs() as u64 * mss || least == congestion => Limit::Congestion,
