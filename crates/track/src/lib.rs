@@ -1,6 +1,7 @@
 //! TCP connections followed through a capture: packets in, a [`Track`] for each direction that carried data out.
 
 mod bins;
+pub mod both_ends;
 mod connection;
 mod direction;
 mod doubles;
