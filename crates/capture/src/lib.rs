@@ -14,5 +14,5 @@ pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
     Batch, BatchPart, CaptureReader, FileDamage, FileInfo, FilterTime, HostPrefix, LEFT_OUT, NamedCount,
-    OpenCause, OpenError, PacketFilter, TooBig,
+    DATAGRAM_HEAD, OpenCause, OpenError, PacketFilter, TooBig, UdpDatagram,
 };

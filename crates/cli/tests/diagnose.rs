@@ -86,6 +86,77 @@ fn a_policer_is_found_from_either_end() {
 }
 
 #[test]
+fn both_ends_together_know_what_was_lost() {
+    let place = captured("both-ends");
+    let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
+    for (here, there) in [("office", "dc"), ("dc", "office")] {
+        let files = [here, there].map(|host| format!("{host}.pcap"));
+        let d = done(&place.longfat(&["diagnose", &files[0], &files[1], "--both-ends", "--json"]));
+        schema::validate(&schema, &d).unwrap();
+        let flow = bulk(&d);
+        let between = &flow["between_ends"];
+        assert_eq!(between["lost_packets"], flow["measures"]["lost_down"], "{here}");
+        assert_eq!(between["lost"].as_array().unwrap().len() as u64, between["lost_packets"].as_u64().unwrap());
+        assert_eq!((&flow["cause"], &flow["vantage"]["place"]), (&"policed".into(), &"sender".into()));
+        let both = &d["capture"]["both_ends"];
+        assert_eq!((&both["paired_connections"], &both["other_file"]), (&1.into(), &files[1].as_str().into()));
+        let limiter = &d["limiters"][flow["limiter"].as_u64().unwrap() as usize];
+        let [rate, burst] = ["rate_mbps", "burst_bytes"].map(|key| limiter[key].as_f64().unwrap());
+        assert!((rate / RATE - 1.0).abs() < 0.003 && (burst / 60e3 - 1.0).abs() < 0.005, "{rate} {burst}");
+        // Behind a policer nobody waits: bursts of the sender's own line apart.
+        assert!(between["late_ms"]["p95"].as_f64().unwrap() < 0.5, "{between}");
+    }
+    let text = stdout(&place.longfat(&["diagnose", "office.pcap", "dc.pcap", "--both-ends"]));
+    assert!(text.contains("as both show") && text.contains("connections in both: 1"), "{text}");
+    for (args, said) in [
+        (&["office.pcap", "dc.pcap"][..], "--both-ends"),
+        (&["office.pcap", "--both-ends"], "OTHER"),
+        (&["office.pcap", ".", "--both-ends"], "takes two capture files"),
+        (&["office.pcap", "none.pcap", "--both-ends"], "none.pcap"),
+    ] {
+        let out = place.longfat(&[&["diagnose"], args].concat());
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+    }
+}
+
+/// The ACKs wait behind a download, the data does not: one capture sees long round trips, both see where.
+#[test]
+fn both_ends_together_know_which_way_the_queue_is() {
+    let place = Place::new("both-ways");
+    let text = r#"
+name = "ways"
+duration = "10s"
+[links.wan]
+between = ["office", "dc"]
+forward = [{ kind = "link", rate = "50Mbit/s" }, { kind = "loss", model = "bernoulli", probability = 0.002 }, { kind = "delay", delay = "10ms" }]
+backward = [{ kind = "link", rate = "10Mbit/s", queue = { kind = "fifo", packets = 100 } }, { kind = "delay", delay = "10ms" }]
+[flows.up]
+from = "office"
+to = "dc"
+cc = "cubic"
+[flows.down]
+from = "dc"
+to = "office"
+cc = "cubic"
+[variants.one]
+"#;
+    let out = place.file("ways.toml", text).longfat(&["run", "ways.toml", "--pcap", "pcap"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let files = ["office", "dc"].map(|host| format!("pcap/one/{host}.pcap"));
+    let d = done(&place.longfat(&["diagnose", &files[0], &files[1], "--both-ends", "--json"]));
+    let flows = d["flows"].as_array().unwrap();
+    let of = |from: &str| flows.iter().find(|f| f["from"].as_str().unwrap().starts_with(from)).unwrap();
+    let late = |f: &Value| f["between_ends"]["late_ms"]["p50"].as_f64().unwrap();
+    let (up, down) = (of("10.0.0.1:"), of("10.0.0.2:"));
+    assert!(late(up) < 2.0 && late(down) > 30.0, "{} {}", late(up), late(down));
+    assert_eq!(up["vantage"]["place"], down["vantage"]["place"]);
+    let lost = |f: &Value| f["between_ends"]["lost_packets"].as_u64().unwrap();
+    assert!(lost(up) > 5 && lost(down) > 5, "{} {}", lost(up), lost(down));
+    assert_eq!(up["causes"].as_array().unwrap().iter().find(|c| c["cause"] == "policed"), None);
+    println!("{:#} {:#}", up["causes"], down["causes"]);
+}
+
+#[test]
 fn the_text_begins_with_the_cause_and_what_to_do_and_fits_the_terminal() {
     let place = captured("text");
     let out = place.longfat(&["diagnose", "office.pcap"]);

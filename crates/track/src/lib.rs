@@ -9,6 +9,7 @@ mod histogram;
 mod log;
 mod packed;
 mod pipeline;
+pub mod qlog;
 mod retransmissions;
 mod row;
 mod rtt;
@@ -19,11 +20,12 @@ mod table;
 mod timestamp_clock;
 mod track;
 mod tracker;
+pub mod udp;
 
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount};
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
-pub use pipeline::track_capture;
+pub use pipeline::{CaptureTracks, track_capture, track_datagrams_too};
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use track::{
     Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MOST_WAITS, PacketFate, PauseKind, TooBigSpan,

@@ -50,20 +50,23 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// With what a capture at the other end says. The RTT of its log is then the queueing on the way, until the connection ends
-    /// ([`crate::both_ends`]).
+    /// With what is known of it elsewhere. Where a capture at the other end says so, the RTT of its log is the queueing on the way,
+    /// until the connection ends ([`crate::both_ends`]).
     pub fn judged(self, beyond: PacketBeyond) -> LogEntry {
         match beyond {
             PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
             PacketBeyond::Unknown => LogEntry { asked: true, ..self },
-            PacketBeyond::Sent { late, lost } => {
-                let whole = u64::from(self.bytes.max(1));
-                // All but the last are of one size.
-                let share = (u64::from(lost) * u64::from(self.segments) + whole / 2) / whole;
-                let lost_segments = share.max(u64::from(lost > 0)) as u16;
-                LogEntry { asked: true, known: true, rtt: late, lost, lost_segments, ..self }
-            }
+            PacketBeyond::Sent { late, lost } => LogEntry { asked: true, rtt: late, ..self.with_lost(lost) },
+            PacketBeyond::Told { lost } => self.with_lost(lost),
         }
+    }
+
+    fn with_lost(self, lost: u32) -> LogEntry {
+        let whole = u64::from(self.bytes.max(1));
+        // All segments but the last are of one size.
+        let share = (u64::from(lost) * u64::from(self.segments) + whole / 2) / whole;
+        let lost_segments = share.max(u64::from(lost > 0)) as u16;
+        LogEntry { known: true, lost, lost_segments, ..self }
     }
 }
 

@@ -4,6 +4,8 @@ mod bounds;
 mod handshakes;
 mod messages;
 mod outages;
+mod qlog;
 mod receivers;
 mod records;
 mod talk;
+mod udp;

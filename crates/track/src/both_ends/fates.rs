@@ -38,6 +38,11 @@ pub enum PacketBeyond {
         /// Bytes of payload.
         lost: u32,
     },
+    /// Its sender wrote down what became of it: so many bytes of its payload were lost.
+    Told {
+        /// Bytes of payload.
+        lost: u32,
+    },
     /// It came from the other capture, so much later than the way takes at least.
     Came(PackedSpan),
 }

@@ -14,6 +14,7 @@ mod way;
 pub use clock::ClockFit;
 pub use fates::PacketBeyond;
 
+use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, SpanHistogram, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, BatchPart, CaptureReader, FileInfo, OpenError, PacketFilter, TcpPacket};
 use clock::difference;
@@ -145,6 +146,8 @@ pub struct BothEndsTracks {
     pub totals: Totals,
     /// What was found out about both.
     pub paired: PairedCaptures,
+    /// The first's flows of UDP, and how many were forgotten.
+    pub udp: (Vec<UdpTrack>, u64),
 }
 
 /// Reads two captures, which `open` opens, `filter` being for the first, and follows the connections that the first has.
@@ -205,7 +208,9 @@ pub fn track_both_ends(
         tracker.set_recorder(recorder);
     }
     let mut told = beyond[0].iter();
+    let mut datagrams = UdpTracker::default();
     let here = read(paths[0], filter, &mut |batch| {
+        batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
         batch.in_order().for_each(|part| match part {
             BatchPart::Packets(packets) => packets.iter().for_each(|p| {
                 tracker.packet_known(p, told.next().copied().unwrap_or_default());
@@ -234,7 +239,7 @@ pub fn track_both_ends(
     between.into_iter().for_each(|way| attach(&mut tracks, way));
     tracks.iter_mut().filter(|t| t.between.is_some()).for_each(settle);
     tracks.sort_by_key(|t| (t.connection, !t.opened));
-    Ok(BothEndsTracks { tracks, files: [here, there], totals, paired })
+    Ok(BothEndsTracks { tracks, files: [here, there], totals, paired, udp: datagrams.finish() })
 }
 
 /// Puts the tracks of the capture on the sender's side in the place of the other's.
