@@ -13,6 +13,6 @@ pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooB
 pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
-    Batch, BatchPart, CaptureReader, FileDamage, FileInfo, FilterTime, HostPrefix, LEFT_OUT, NamedCount,
-    DATAGRAM_HEAD, OpenCause, OpenError, PacketFilter, TooBig, UdpDatagram,
+    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FileDamage, FileInfo, FilterTime, HostPrefix, LEFT_OUT,
+    NamedCount, OpenCause, OpenError, PacketFilter, TooBig, UdpDatagram,
 };

@@ -50,7 +50,8 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlow> {
         (None, Some(_)) => "rtp",
         (None, None) => "udp",
     };
-    let loss = if way.rtp.is_some() && t.quic.is_none() { UdpLoss::BeforeCapture } else { UdpLoss::NotVisible };
+    let loss =
+        if way.rtp.is_some() && t.quic.is_none() { UdpLoss::BeforeCapture } else { UdpLoss::NotVisible };
     let rtp = way.rtp.filter(|_| t.quic.is_none());
     let ms = |span: Span| span.as_millis_f64();
     Some(UdpFlow {
@@ -164,9 +165,14 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
         _ if losses => by_models(way, None, false)?,
         Some(base) if way.spin.samples() > 0 => {
             let link = full_link(&way.log, base.as_secs_f64(), side == capture_side(t))?;
-            let model = by_models(way, Some(base), true).filter(|m| (m.rate / link.rate - 1.0).abs() < 1.0 - FULL_SHARE);
+            let model = by_models(way, Some(base), true)
+                .filter(|m| (m.rate / link.rate - 1.0).abs() < 1.0 - FULL_SHARE);
             // The model knows a bucket; the rate is the link's either way.
-            FoundLimiter { kind: model.map_or(link.kind, |m| m.kind), burst: model.and_then(|m| m.burst), ..link }
+            FoundLimiter {
+                kind: model.map_or(link.kind, |m| m.kind),
+                burst: model.and_then(|m| m.burst),
+                ..link
+            }
         }
         _ => return None,
     };

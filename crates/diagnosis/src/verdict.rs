@@ -16,8 +16,8 @@ mod outages;
 mod round_trips;
 mod too_big;
 
-pub use between::both_ends_info;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
+pub use between::both_ends_info;
 use evidence::FlowFacts;
 pub(crate) use evidence::least_queue;
 pub use file::capture_info;

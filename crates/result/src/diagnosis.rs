@@ -1,10 +1,10 @@
 //! What a capture says about its flows: causes with shares, limiters, measures.
 
 use crate::RttSummary;
-pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlow, UdpLoss, UdpRate};
 pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
 pub use crate::cause::Cause;
 use crate::remedy::Remedy;
+pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlow, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.

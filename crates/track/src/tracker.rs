@@ -225,7 +225,14 @@ impl Tracker {
             None => self.open(key, side, p, now),
         };
         let Some(connection) = self.table.get(slot) else { return };
-        let row = connection.packet(side, p, now, (self.limits, &mut self.doubles), beyond, self.recorder.is_some());
+        let row = connection.packet(
+            side,
+            p,
+            now,
+            (self.limits, &mut self.doubles),
+            beyond,
+            self.recorder.is_some(),
+        );
         let held = connection.bytes();
         self.held = self.held + held - std::mem::replace(&mut connection.held, held);
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {

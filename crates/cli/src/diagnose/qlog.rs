@@ -57,12 +57,11 @@ fn set_time(trace: &mut QlogTrace, capture: Option<(f64, f64)>) {
 
 /// Adds their tracks to a capture's; the numbers of their connections.
 pub fn append(tracks: &mut Vec<Track>, endpoints: &[QlogEndpoint]) -> Vec<u32> {
-    let mut next = tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0);
+    let next = tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0);
     let mut own = Vec::new();
-    for t in endpoints.iter().flat_map(|e| &e.tracks.tracks) {
-        tracks.push(Track { connection: next, ..t.clone() });
-        own.push(next);
-        next += 1;
+    for (number, t) in (next..).zip(endpoints.iter().flat_map(|e| &e.tracks.tracks)) {
+        tracks.push(Track { connection: number, ..t.clone() });
+        own.push(number);
     }
     own
 }

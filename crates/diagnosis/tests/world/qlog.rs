@@ -83,7 +83,14 @@ fn sequence(path: &mut dyn Path, early: bool) -> (String, u64) {
     while now < 20.0 {
         if (open.len() as f64) < window {
             let n = acks.len();
-            say(now, "transport:packet_sent", format!("{},\"raw\":{{\"length\":{SIZE}}},\"frames\":[{{\"frame_type\":\"stream\"}}]", header(n)));
+            say(
+                now,
+                "transport:packet_sent",
+                format!(
+                    "{},\"raw\":{{\"length\":{SIZE}}},\"frames\":[{{\"frame_type\":\"stream\"}}]",
+                    header(n)
+                ),
+            );
             let passed = path.pass(now, f64::from(SIZE + 28));
             dropped += u64::from(passed.is_none());
             acks.push(passed.map(|wait| now + 0.04 + wait));
@@ -96,7 +103,13 @@ fn sequence(path: &mut dyn Path, early: bool) -> (String, u64) {
         }
         let Some((at, n)) = coming.pop_first() else { break };
         now = now.max(at as f64 * 1e-9);
-        say(now, "transport:packet_received", format!("\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{n}}},\"raw\":{{\"length\":35}},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[[{n},{n}]]}}]"));
+        say(
+            now,
+            "transport:packet_received",
+            format!(
+                "\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{n}}},\"raw\":{{\"length\":35}},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[[{n},{n}]]}}]"
+            ),
+        );
         if open.remove(&n) {
             window += if window < threshold { 1.0 } else { 1.0 / window };
         }
@@ -125,7 +138,13 @@ fn said(text: &str) -> (Diagnosis, u64) {
     let traces = read_qlog(text).unwrap();
     let all = track_qlog(&traces[0]);
     let d = diagnose_tracks(all.tracks, CaptureInfo::default());
-    println!("{:?}", d.flows.iter().map(|f| (f.cause, &f.causes, f.measures.lost_down, f.measures.rtt_ms)).collect::<Vec<_>>());
+    println!(
+        "{:?}",
+        d.flows
+            .iter()
+            .map(|f| (f.cause, &f.causes, f.measures.lost_down, f.measures.rtt_ms))
+            .collect::<Vec<_>>()
+    );
     println!("{:?}", d.limiters);
     (d, all.lost_packets)
 }
@@ -138,7 +157,10 @@ fn a_policer_shows_to_the_packet() {
     let f = &d.flows[0];
     // The last losses were not known yet.
     assert!(dropped > 30 && dropped - lost < 30, "{dropped} {lost}");
-    assert_eq!((d.flows.len(), f.cause, f.measures.lost_down, f.measures.lost_up), (1, Cause::Policed, lost, 0));
+    assert_eq!(
+        (d.flows.len(), f.cause, f.measures.lost_down, f.measures.lost_up),
+        (1, Cause::Policed, lost, 0)
+    );
     let limiter = &d.limiters[f.limiter.unwrap()];
     assert_eq!(limiter.kind, LimiterKind::Policer);
     assert!((limiter.rate_mbps / (rate * 8e-6) - 1.0).abs() < 0.02, "{}", limiter.rate_mbps);

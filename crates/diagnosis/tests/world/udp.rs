@@ -1,6 +1,6 @@
 //! UDP flows, byte by byte: QUIC by its long header and its spin bit, RTP by its numbers, and what is not said of them.
 
-use capture::{CaptureReader, Frame, PcapWriter, Payload, UdpFrame};
+use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnosis::{capture_info, diagnose_udp};
 use result::diagnosis::{LimiterKind, SpinBit, UdpFlow, UdpLoss};
 use std::io::Cursor;
@@ -35,7 +35,9 @@ fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlow> {
     let all = track_datagrams_too(reader, TrackerOptions::default(), None, &mut |_, _| {});
     let info = capture_info(all.file, &all.totals);
     let flows = diagnose_udp(&all.udp, &info).0;
-    flows.iter().for_each(|f| println!("{} {} {:?} {:?} {:?}", f.from, f.protocol, f.rate_mbps, f.spin_rtt_ms, f.limiter));
+    flows.iter().for_each(|f| {
+        println!("{} {} {:?} {:?} {:?}", f.from, f.protocol, f.rate_mbps, f.spin_rtt_ms, f.limiter)
+    });
     flows
 }
 

@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn offset_and_drift_are_found_and_the_error_is_half_the_asymmetry() {
         for (ahead, drift) in [(0, 0.0), (3_600_000_000_000, 40e-6), (-5_000_000_000, -120e-6), (1, 3e-6)] {
-            for queue in [|_: f64| 0.0, |t: f64| (t % 5.0) * 20e6, |t: f64| if t > 25.0 { 50e6 } else { 0.0 }] {
+            for queue in [|_: f64| 0.0, |t: f64| (t % 5.0) * 20e6, |t: f64| if t > 25.0 { 50e6 } else { 0.0 }]
+            {
                 let (out, back) = minute(ahead, drift, queue);
                 let fit = fit(&out, &back).unwrap();
                 assert!((fit.drift - drift).abs() < 1e-6, "{ahead} {drift}: {fit:?}");

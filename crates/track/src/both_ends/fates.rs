@@ -339,7 +339,13 @@ fn bringer(
 }
 
 /// What did not arrive was lost, if the other capture would have shown it.
-fn settle(way: &WayPackets, sent: &[StreamPiece], came: &[StreamPiece], board: &[Transmission], out: &mut WayFates) {
+fn settle(
+    way: &WayPackets,
+    sent: &[StreamPiece],
+    came: &[StreamPiece],
+    board: &[Transmission],
+    out: &mut WayFates,
+) {
     let cover = StreamCover::of(came);
     let acked = acknowledged(way, reference(way.sent));
     let ways: Vec<i64> = sent.iter().filter_map(|p| board[p.at].took).collect();

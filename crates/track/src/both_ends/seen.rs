@@ -148,9 +148,8 @@ pub(super) fn connections(captures: [&SeenCapture; 2]) -> Vec<ConnectionPair> {
     let mut pairs = Vec::new();
     let mut left = Vec::new();
     for (i, c) in here.iter().enumerate() {
-        let same = |other: &SeenConnection| {
-            (0..2).all(|s| c.isn[s].zip(other.isn[s]).is_none_or(|(a, b)| a == b))
-        };
+        let same =
+            |other: &SeenConnection| (0..2).all(|s| c.isn[s].zip(other.isn[s]).is_none_or(|(a, b)| a == b));
         let candidates = by_ends.get_mut(&c.ends);
         let found = candidates.and_then(|list| {
             let at = list.iter().rposition(|j| same(&there[*j]))?;

@@ -14,11 +14,14 @@ const MOST_LOST: usize = 1_000;
 /// Parts of a direction's time that its delays are told of.
 const PARTS: u64 = 200;
 
+/// Which capture each end of a pair is nearer to: 0 here, 1 there; `None` where that is not known.
+pub(super) type NearestCaptures = [Option<usize>; 2];
+
 /// The clocks, and which capture each end of each pair is nearer to: 0 here, 1 there; `None` where that is not known.
 pub(super) fn clocks(
     seen: &[SeenCapture; 2],
     pairs: &[ConnectionPair],
-) -> Result<(ClockFit, Vec<[Option<usize>; 2]>), PairError> {
+) -> Result<(ClockFit, Vec<NearestCaptures>), PairError> {
     let mut both = [Vec::new(), Vec::new()];
     let mut firsts = Vec::with_capacity(pairs.len());
     for pair in pairs {
@@ -88,7 +91,7 @@ impl<'a> Ways<'a> {
     pub fn of(
         seen: &'a [SeenCapture; 2],
         pairs: &[ConnectionPair],
-        firsts: &[[Option<usize>; 2]],
+        firsts: &[NearestCaptures],
         clock: &ClockFit,
     ) -> Ways<'a> {
         let mut list = Vec::new();

@@ -35,7 +35,9 @@ impl fmt::Display for QlogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QlogError::Json { line, what } => write!(f, "line {line} is not JSON: {what}"),
-            QlogError::NoTrace => f.write_str("no qlog: `traces` or, of a JSON text sequence, `trace` would be right"),
+            QlogError::NoTrace => {
+                f.write_str("no qlog: `traces` or, of a JSON text sequence, `trace` would be right")
+            }
             QlogError::Old => f.write_str("events are lists, as before qlog 0.3; objects would be right"),
             QlogError::NothingSent => f.write_str("no `packet_sent` event with a packet number is in it"),
         }
@@ -262,7 +264,12 @@ fn number(data: &Value) -> Option<PacketNumber> {
 
 /// Bytes of the packet.
 fn length(data: &Value) -> u32 {
-    let known = [&data["raw"]["length"], &data["header"]["packet_size"], &data["packet_size"], &data["header"]["length"]];
+    let known = [
+        &data["raw"]["length"],
+        &data["header"]["packet_size"],
+        &data["packet_size"],
+        &data["header"]["length"],
+    ];
     let length = known.iter().find_map(|v| v.as_u64()).unwrap_or(0);
     // No UDP datagram is longer.
     length.min(65_535) as u32
@@ -331,16 +338,25 @@ mod tests {
 
     #[test]
     fn both_serialisations_say_the_same() {
-        let json = format!(r#"{{"qlog_version":"0.3","traces":[{{{HEAD},"events":[{}]}}]}}"#, EVENTS.join(","));
+        let json =
+            format!(r#"{{"qlog_version":"0.3","traces":[{{{HEAD},"events":[{}]}}]}}"#, EVENTS.join(","));
         let records: Vec<String> = EVENTS.iter().map(|e| format!("\u{1e}{e}\n")).collect();
-        let sequence = format!("\u{1e}{{\"qlog_format\":\"JSON-SEQ\",\"trace\":{{{HEAD}}}}}\n{}", records.concat());
+        let sequence =
+            format!("\u{1e}{{\"qlog_format\":\"JSON-SEQ\",\"trace\":{{{HEAD}}}}}\n{}", records.concat());
         for text in [json.as_str(), sequence.as_str(), &format!("{sequence}\u{1e}{{\"time\":1,\"na")] {
             let traces = read_qlog(text).unwrap();
             let t = &traces[0];
-            assert_eq!((traces.len(), t.vantage, t.original_id.as_deref()), (1, Vantage::Server, Some("ab12")));
+            assert_eq!(
+                (traces.len(), t.vantage, t.original_id.as_deref()),
+                (1, Vantage::Server, Some("ab12"))
+            );
             let at = |us: u64| Time::ZERO + Span::from_micros(1_700_000_000_000_000 + us);
             let near = |time: Time, us| time.since(at(us)) + at(us).since(time) < Span::from_micros(2);
-            assert!(near(t.events[0].time, 1_500) && near(t.events[1].time, 41_500) && near(t.events[2].time, 42_000));
+            assert!(
+                near(t.events[0].time, 1_500)
+                    && near(t.events[1].time, 41_500)
+                    && near(t.events[2].time, 42_000)
+            );
             let kinds: Vec<&QlogKind> = t.events.iter().map(|e| &e.kind).collect();
             assert_eq!(*kinds[0], QlogKind::Sent { number: (2, 7), length: 1200, eliciting: true });
             assert_eq!(*kinds[1], QlogKind::Received { length: 40, space: 2, acked: vec![(5, 7), (3, 3)] });
@@ -352,7 +368,10 @@ mod tests {
     fn what_is_no_qlog_is_said() {
         assert_eq!(read_qlog("{}").unwrap_err(), QlogError::NoTrace);
         assert_eq!(read_qlog(r#"{"traces":[{"events":[]}]}"#).unwrap_err(), QlogError::NothingSent);
-        assert_eq!(read_qlog(r#"{"traces":[{"events":[[1,"transport","packet_sent",{}]]}]}"#).unwrap_err(), QlogError::Old);
+        assert_eq!(
+            read_qlog(r#"{"traces":[{"events":[[1,"transport","packet_sent",{}]]}]}"#).unwrap_err(),
+            QlogError::Old
+        );
         assert!(matches!(read_qlog("\u{1e}nonsense\n"), Err(QlogError::Json { line: 1, .. })));
         assert!(matches!(read_qlog(""), Err(QlogError::NoTrace)));
     }

@@ -72,11 +72,16 @@ pub(super) fn replay(trace: &QlogTrace) -> Replay {
                 out.sent += 1;
                 out.lost += u64::from(lost);
                 let p = layout.send(now, number, length);
-                let told = if known { PacketBeyond::Told { lost: if lost { p.len } else { 0 } } } else { PacketBeyond::Unasked };
+                let told = if known {
+                    PacketBeyond::Told { lost: if lost { p.len } else { 0 } }
+                } else {
+                    PacketBeyond::Unasked
+                };
                 out.packets.push((p, told));
             }
             QlogKind::Received { space, acked, .. } if !acked.is_empty() => {
-                out.packets.extend(layout.acknowledge(now, *space, acked).map(|p| (p, PacketBeyond::Unasked)));
+                out.packets
+                    .extend(layout.acknowledge(now, *space, acked).map(|p| (p, PacketBeyond::Unasked)));
             }
             QlogKind::Received { .. } => {}
             QlogKind::Lost { number } => layout.lose(*number),
@@ -126,7 +131,17 @@ impl Layout {
     fn packet(&self, time: Time, from_own: bool, seq: u64, flags: TcpFlags) -> TcpPacket {
         let (src, dst) = if from_own { (self.own, self.peer) } else { (self.peer, self.own) };
         let ack = if from_own { 1 } else { self.acked as u32 };
-        TcpPacket { time, src, dst, seq: seq as u32, ack, flags, window: WINDOW.0, header: HEADER, ..TcpPacket::default() }
+        TcpPacket {
+            time,
+            src,
+            dst,
+            seq: seq as u32,
+            ack,
+            flags,
+            window: WINDOW.0,
+            header: HEADER,
+            ..TcpPacket::default()
+        }
     }
 
     /// The first packet, the first of the other side, and what came next, as a handshake.
@@ -152,7 +167,11 @@ impl Layout {
             ..PacketOptions::default()
         };
         let answer = TcpFlags::SYN | TcpFlags::ACK;
-        let syn = |time, own, flags| TcpPacket { options, ack: if flags == answer { 1 } else { 0 }, ..self.packet(time, own, 0, flags) };
+        let syn = |time, own, flags| TcpPacket {
+            options,
+            ack: if flags == answer { 1 } else { 0 },
+            ..self.packet(time, own, 0, flags)
+        };
         let (begin, reply) = if opens { (first_sent, first_received) } else { (first_received, first_sent) };
         let reply = reply.max(begin);
         // Of a server, the client's next packet ends the handshake; what it sends before that is its own to send already.

@@ -134,8 +134,7 @@ fn is_right(label: &str, found: &BothEndsTracks, truth: &[Journey], error: u64) 
     let told: Vec<Time> = between.lost.iter().map(|l| l.time).collect();
     let expected: Vec<Time> = lost.iter().copied().take(1000).collect();
     assert_eq!(told, expected, "{label}: which were lost");
-    let logged: Vec<Time> =
-        t.log.iter().filter(|p| p.fate == PacketFate::LostDown).map(|p| p.time).collect();
+    let logged: Vec<Time> = t.log.iter().filter(|p| p.fate == PacketFate::LostDown).map(|p| p.time).collect();
     assert_eq!(logged, lost, "{label}: as the tracker tells it");
     assert_eq!((t.counts.lost_up, t.counts.lost_down), (0, lost.len() as u64), "{label}");
     // What was sent again and was not lost before was needless.
@@ -211,7 +210,8 @@ fn offload_on_both_sides_hides_no_loss() {
         let t = upload(&found.tracks);
         check(t);
         let bytes: u64 = t.between.as_ref().unwrap().lost.iter().map(|l| u64::from(l.bytes)).sum();
-        let truly: u64 = truth(&r).iter().filter(|(_, took)| took.is_none()).map(|(p, _)| u64::from(p.len)).sum();
+        let truly: u64 =
+            truth(&r).iter().filter(|(_, took)| took.is_none()).map(|(p, _)| u64::from(p.len)).sum();
         assert_eq!(bytes, truly);
         assert_eq!(t.counts.lost_down, lost(&r));
         assert_eq!(t.between.as_ref().unwrap().unknown_packets, 0);
@@ -248,7 +248,11 @@ fn what_a_capture_lacks_is_not_lost() {
     let within = truly.iter().filter(|(p, took)| p.len > 0 && took.is_none());
     let (from, to) = (part[0].time, part.last().unwrap().time);
     let within = within.filter(|(p, _)| p.time > from && p.time + Span::from_millis(11) < to).count() as u64;
-    assert!(between.lost_packets <= within && between.lost_packets + 2 >= within, "{within} {}", between.lost_packets);
+    assert!(
+        between.lost_packets <= within && between.lost_packets + 2 >= within,
+        "{within} {}",
+        between.lost_packets
+    );
     assert!(between.unknown_packets > 500, "{}", between.unknown_packets);
 }
 
@@ -271,14 +275,18 @@ fn a_record_that_stands_there_twice_was_sent_once() {
 #[test]
 fn both_directions_are_told_from_their_senders_side() {
     let line = r#"{ kind = "link", rate = "50Mbit/s" }"#;
-    let loss = |p: &str| format!("{{ kind = \"loss\", name = \"l\", model = \"bernoulli\", probability = {p} }}");
+    let loss =
+        |p: &str| format!("{{ kind = \"loss\", name = \"l\", model = \"bernoulli\", probability = {p} }}");
     let flow = |name: &str, from: &str, to: &str| {
-        format!("[flows.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"cubic\"\napp = {{ kind = \"bulk\", bytes = \"5MB\" }}\n")
+        format!(
+            "[flows.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"cubic\"\napp = {{ kind = \"bulk\", bytes = \"5MB\" }}\n"
+        )
     };
     let there = format!("{line}, {}, {DELAY}", loss("0.01"));
     let back = format!("{line}, {}, {DELAY}", loss("0.02"));
     let flows = flow("up", "a", "b") + &flow("down", "b", "a");
-    let r = run("duration = \"60s\"\n[hosts.a]\n[hosts.m]\n[hosts.b]", &there, DELAY, &back, DELAY, &flows, 9);
+    let r =
+        run("duration = \"60s\"\n[hosts.a]\n[hosts.m]\n[hosts.b]", &there, DELAY, &back, DELAY, &flows, 9);
     let hosts = &r.captures.hosts;
     let found = put_together("ways", &hosts[SENDER], &clocked(&hosts[RECEIVER], 5_000_000_000, 30e-6));
     let dropped = |from: usize| {
