@@ -266,7 +266,7 @@ export interface Diagnosis {
   /** What this is, and its version. */
   schema: string;
   /** Directions of UDP flows, the one with most bytes first; at most a thousand. */
-  udp_flows?: UdpFlow[];
+  udp_flows?: UdpFlowDiagnosis[];
 }
 
 /** How an expected value bounds what will be measured. */
@@ -1237,7 +1237,7 @@ export interface TrustReason {
 }
 
 /** What went one way between two UDP ports. */
-export interface UdpFlow {
+export interface UdpFlowDiagnosis {
   /** From the first to the last datagram, seconds. */
   duration_s: number;
   /** Sender, `address:port`. */

@@ -8,7 +8,7 @@ use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
 use crate::verdict::least_queue;
 use result::RttSummary;
 use result::diagnosis::{
-    CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpFlow, UdpLoss, UdpRate,
+    CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate,
 };
 use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
 use track::{LoggedPacket, Track};
@@ -31,8 +31,8 @@ const BUSY: f64 = 0.25;
 const ALWAYS_WAITS: f64 = 0.5;
 
 /// What is said of the flows of UDP, the one with most bytes first; and how many are not told.
-pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlow>, u64) {
-    let mut flows: Vec<UdpFlow> =
+pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiagnosis>, u64) {
+    let mut flows: Vec<UdpFlowDiagnosis> =
         tracks.iter().flat_map(|t| (0..2).filter_map(|side| flow(t, side, info.start_s))).collect();
     flows.sort_by(|a, b| b.ip_bytes.cmp(&a.ip_bytes).then(a.id.cmp(&b.id)));
     let left = flows.len().saturating_sub(MOST_FLOWS);
@@ -40,7 +40,7 @@ pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlow>, u
     (flows, left as u64)
 }
 
-fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlow> {
+fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
     let way = &t.ways[side];
     let (first, last) = way.times?;
     let duration = last.since(first).as_secs_f64();
@@ -54,7 +54,7 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlow> {
         if way.rtp.is_some() && t.quic.is_none() { UdpLoss::BeforeCapture } else { UdpLoss::NotVisible };
     let rtp = way.rtp.filter(|_| t.quic.is_none());
     let ms = |span: Span| span.as_millis_f64();
-    Some(UdpFlow {
+    Some(UdpFlowDiagnosis {
         id: t.number.wrapping_mul(2).wrapping_add(side as u32),
         from: t.ends[side].to_string(),
         to: t.ends[1 - side].to_string(),

@@ -4,7 +4,7 @@ use crate::RttSummary;
 pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
 pub use crate::cause::Cause;
 use crate::remedy::Remedy;
-pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlow, UdpLoss, UdpRate};
+pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
@@ -24,7 +24,7 @@ pub struct Diagnosis {
     pub flows: Vec<FlowDiagnosis>,
     /// Directions of UDP flows, the one with most bytes first; at most a thousand.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub udp_flows: Vec<UdpFlow>,
+    pub udp_flows: Vec<UdpFlowDiagnosis>,
 }
 
 /// A capture as a whole.

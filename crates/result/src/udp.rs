@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What went one way between two UDP ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct UdpFlow {
+pub struct UdpFlowDiagnosis {
     /// Number within the UDP flows, as with TCP: even of who sent first, odd of the other.
     pub id: u32,
     /// Sender, `address:port`.
@@ -52,7 +52,7 @@ pub struct UdpFlow {
     pub limiter: Option<Limiter>,
 }
 
-impl UdpFlow {
+impl UdpFlowDiagnosis {
     /// The limiter's kind.
     pub fn limited_by(&self) -> Option<LimiterKind> {
         self.limiter.as_ref().map(|l| l.kind)

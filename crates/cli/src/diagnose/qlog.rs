@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use track::Track;
-use track::qlog::{LONGEST_FILE, QlogTrace, QlogTracks, Vantage, read_qlog, track_qlog};
+use track::qlog::{LONGEST_FILE, QlogTrace, QlogTracks, QlogVantage, read_qlog, track_qlog};
 use units::{Span, Time};
 
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
@@ -75,9 +75,9 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
     for e in endpoints {
         let Some(id) = &e.trace.original_id else { continue };
         let from_client = match e.trace.vantage {
-            Vantage::Client => true,
-            Vantage::Server => false,
-            Vantage::Other => continue,
+            QlogVantage::Client => true,
+            QlogVantage::Server => false,
+            QlogVantage::Other => continue,
         };
         let same = |q: &result::diagnosis::QuicFacts| q.destination_id == *id && q.from_client == from_client;
         for f in d.udp_flows.iter_mut().filter(|f| f.quic.as_ref().is_some_and(same)) {

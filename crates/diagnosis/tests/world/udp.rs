@@ -2,7 +2,7 @@
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnosis::{capture_info, diagnose_udp};
-use result::diagnosis::{LimiterKind, SpinBit, UdpFlow, UdpLoss};
+use result::diagnosis::{LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss};
 use std::io::Cursor;
 use std::net::Ipv4Addr;
 use track::{TrackerOptions, track_datagrams_too};
@@ -16,7 +16,7 @@ const TODAY: u64 = 1_700_000_000_000_000_000;
 /// A datagram: when (ns), from which end, its first bytes, how many in all.
 type Datagram = (u64, usize, Vec<u8>, u32);
 
-fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlow> {
+fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlowDiagnosis> {
     datagrams.sort_by_key(|d| d.0);
     let mut file = PcapWriter::new(Vec::new()).unwrap();
     for (i, (at, from, head, len)) in datagrams.into_iter().enumerate() {
@@ -41,7 +41,7 @@ fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlow> {
     flows
 }
 
-fn of(flows: &[UdpFlow], end: usize) -> &UdpFlow {
+fn of(flows: &[UdpFlowDiagnosis], end: usize) -> &UdpFlowDiagnosis {
     let from = if end == CLIENT { "10.0.0.1:40000" } else { "10.0.0.2:4433" };
     flows.iter().find(|f| f.from == from).unwrap()
 }

@@ -6,7 +6,7 @@ use crate::strings::{Lang, fill, text};
 use crate::style::{Style, Tone};
 use crate::table::{TableCell, TableColumn, printable, render};
 use result::Diagnosis;
-use result::diagnosis::{Limiter, LimiterKind, SpinBit, UdpFlow, UdpLoss};
+use result::diagnosis::{Limiter, LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss};
 
 /// Flows told of in sentences.
 const MOST_TOLD: usize = 4;
@@ -19,7 +19,7 @@ pub(super) fn told(d: &Diagnosis, lang: Lang) -> Vec<String> {
     limited.take(MOST_TOLD).map(|(f, limiter)| sentence(f, limiter, lang)).collect()
 }
 
-fn sentence(f: &UdpFlow, limiter: &Limiter, lang: Lang) -> String {
+fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
     let key = match limiter.kind {
         LimiterKind::Policer => "diag.udp.policer",
         LimiterKind::Shaper => "diag.udp.shaper",
@@ -42,7 +42,7 @@ fn sentence(f: &UdpFlow, limiter: &Limiter, lang: Lang) -> String {
 
 /// The flows with most bytes, a line each, for the page.
 pub(super) fn lines(d: &Diagnosis, lang: Lang) -> Vec<String> {
-    let line = |f: &UdpFlow| {
+    let line = |f: &UdpFlowDiagnosis| {
         let values = [
             ("who", format!("{} -> {}", printable(&f.from), printable(&f.to))),
             ("protocol", protocol(f, lang)),
@@ -64,7 +64,7 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
         [upper, lower].map(|k| if k.is_empty() { "" } else { text(&format!("diag.udp.col.{k}"), lang) })
     };
     let flows = &d.udp_flows[..rows.min(d.udp_flows.len())];
-    let column = |head, text, cells: &dyn Fn(&UdpFlow) -> [TableCell; 2]| {
+    let column = |head, text, cells: &dyn Fn(&UdpFlowDiagnosis) -> [TableCell; 2]| {
         let cells = flows.iter().flat_map(cells).collect();
         TableColumn { head, text, rank: 0, cells }
     };
@@ -86,7 +86,7 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
 }
 
 /// Never a loss that nothing shows.
-fn lost(f: &UdpFlow, lang: Lang) -> String {
+fn lost(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     match (f.loss, f.lost_packets) {
         (UdpLoss::BeforeCapture, Some(n)) => percent(n as f64 / (f.packets + n).max(1) as f64),
         (UdpLoss::Qlog, Some(n)) => percent(n as f64 / f.packets.max(1) as f64),
@@ -94,7 +94,7 @@ fn lost(f: &UdpFlow, lang: Lang) -> String {
     }
 }
 
-fn rtt(f: &UdpFlow) -> String {
+fn rtt(f: &UdpFlowDiagnosis) -> String {
     let handshake = f.quic.as_ref().and_then(|q| q.handshake_rtt_ms);
     match (f.spin_rtt_ms, handshake) {
         (Some(rtt), _) => format!("{}/{}", millis(rtt.p50), millis(rtt.p95)),
@@ -103,7 +103,7 @@ fn rtt(f: &UdpFlow) -> String {
     }
 }
 
-fn protocol(f: &UdpFlow, lang: Lang) -> String {
+fn protocol(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     match (&f.quic, &f.rtp) {
         (Some(q), _) => {
             let key = match q.spin {
@@ -122,7 +122,7 @@ fn protocol(f: &UdpFlow, lang: Lang) -> String {
     }
 }
 
-fn limiter(f: &UdpFlow, lang: Lang) -> String {
+fn limiter(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     let limiter = f.limiter.as_ref();
     limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), short(l.rate_mbps)))
 }

@@ -101,7 +101,7 @@ pub struct WayBetween {
     /// The same over time.
     pub over_time: Vec<LateSpan>,
     /// Packets with payload that were lost, wholly or in part; the first [`WayBetween::lost_packets`] of them that fit.
-    pub lost: Vec<LostPacket>,
+    pub lost: Vec<LostOnWay>,
     /// How many there are.
     pub lost_packets: u64,
 }
@@ -123,7 +123,7 @@ pub struct LateSpan {
 
 /// A packet that was lost between the captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LostPacket {
+pub struct LostOnWay {
     /// When it passed the capture on its sender's side.
     pub time: Time,
     /// Which TCP packet of that capture it is, from 0.

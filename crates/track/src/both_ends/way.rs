@@ -3,7 +3,7 @@
 use super::clock::{self, ClockFit};
 use super::fates::{self, PacketBeyond, SentFate, WayFates, WayPackets};
 use super::seen::{ConnectionPair, SeenCapture, SeenPacket};
-use super::{LateSpan, LostPacket, PairError, WayBetween};
+use super::{LateSpan, LostOnWay, PairError, WayBetween};
 use crate::{PackedSpan, table};
 use capture::{Addr, Endpoint, TcpPacket};
 use std::collections::HashMap;
@@ -197,7 +197,7 @@ impl<'a> Ways<'a> {
                     span.lost += 1;
                     out.lost_packets += 1;
                     let (time, index, seq, again) = (p.time, p.index, p.seq, *again);
-                    out.lost.push(LostPacket { time, index, seq, bytes, again });
+                    out.lost.push(LostOnWay { time, index, seq, bytes, again });
                 }
                 _ => {}
             }

@@ -17,7 +17,9 @@
 mod read;
 mod replay;
 
-pub use read::{LONGEST_FILE, PacketNumber, QlogError, QlogEvent, QlogKind, QlogTrace, Vantage, read_qlog};
+pub use read::{
+    LONGEST_FILE, PacketNumber, QlogError, QlogEvent, QlogKind, QlogTrace, QlogVantage, read_qlog,
+};
 
 use crate::{Track, Tracker, TrackerOptions};
 use capture::{Addr, Endpoint};

@@ -48,7 +48,7 @@ impl std::error::Error for QlogError {}
 
 /// Who wrote it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Vantage {
+pub enum QlogVantage {
     /// The client.
     Client,
     /// The server.
@@ -62,7 +62,7 @@ pub enum Vantage {
 #[derive(Clone, Debug, Default)]
 pub struct QlogTrace {
     /// Who wrote it.
-    pub vantage: Vantage,
+    pub vantage: QlogVantage,
     /// Original destination connection ID, hexadecimal.
     pub original_id: Option<String>,
     /// The endpoint and its peer, where a `connection_started` says.
@@ -199,9 +199,9 @@ impl TraceReader {
         let id = id.iter().find_map(|key| common[*key].as_str()).map(str::to_lowercase);
         let trace = QlogTrace {
             vantage: match kind {
-                Some("client") => Vantage::Client,
-                Some("server") => Vantage::Server,
-                _ => Vantage::Other,
+                Some("client") => QlogVantage::Client,
+                Some("server") => QlogVantage::Server,
+                _ => QlogVantage::Other,
             },
             original_id: id,
             dated: format == TimeFormat::Absolute || reference_ms.is_some_and(|ms| ms > 0.0),
@@ -348,7 +348,7 @@ mod tests {
             let t = &traces[0];
             assert_eq!(
                 (traces.len(), t.vantage, t.original_id.as_deref()),
-                (1, Vantage::Server, Some("ab12"))
+                (1, QlogVantage::Server, Some("ab12"))
             );
             let at = |us: u64| Time::ZERO + Span::from_micros(1_700_000_000_000_000 + us);
             let near = |time: Time, us| time.since(at(us)) + at(us).since(time) < Span::from_micros(2);

@@ -1,6 +1,6 @@
 //! A trace as the packets of a TCP sender's capture: see [`super`].
 
-use super::read::{PacketNumber, QlogKind, QlogTrace, Vantage};
+use super::read::{PacketNumber, QlogKind, QlogTrace, QlogVantage};
 use super::unnamed_ends;
 use crate::both_ends::PacketBeyond;
 use capture::{Endpoint, PacketOptions, TcpFlags, TcpPacket};
@@ -156,9 +156,9 @@ impl Layout {
         };
         let (Some(first_sent), Some(first_received)) = (time(true), time(false)) else { return Vec::new() };
         let opens = match trace.vantage {
-            Vantage::Client => true,
-            Vantage::Server => false,
-            Vantage::Other => first_sent <= first_received,
+            QlogVantage::Client => true,
+            QlogVantage::Server => false,
+            QlogVantage::Other => first_sent <= first_received,
         };
         let options = PacketOptions {
             mss: Some(self.largest.min(u16::MAX.into()) as u16),
