@@ -22,8 +22,58 @@ export interface Bands {
   total?: Band;
 }
 
+/** What both captures say of one direction of a connection, between them. */
+export interface BetweenEnds {
+  /** Of these, those that were lost. */
+  bare_lost: number;
+  /** Packets without payload, ACKs as a rule. */
+  bare_packets: number;
+  /** How much longer than that packets took, ms: queueing in this direction alone. */
+  late_ms: LateSummary;
+  /** What the way took at least, ms, right to `clock_offset_error_ms`; absent where nothing arrived. */
+  least_ms?: number;
+  /** The lost packets; the first thousand where there are more. */
+  lost: LostBetween[];
+  /** Packets with payload that were lost between the captures, wholly or (of those that offload cuts afterwards) in part. */
+  lost_packets: number;
+  /** Payload sent again although an earlier transmission of it arrived, bytes. */
+  needless_bytes: number;
+  /** The same over time; parts in which nothing was sent are left out. */
+  over_time: LatePart[];
+  /** Packets with payload of which it is not known: the other capture had not begun, had ended, or missed packets. */
+  unknown_packets: number;
+}
+
+/** Two captures put together. All else is told by the clock and the addresses of the first. */
+export interface BothEndsInfo {
+  /** The drift is right to plus or minus this, millionths. */
+  clock_drift_error_ppm: number;
+  /** How much faster the second clock runs, millionths. */
+  clock_drift_ppm: number;
+  /** The offset is right to plus or minus this, ms: half of the least time from one capture to the other and back. If that takes as long there as back, it is exact. Neither losses nor `late_ms` hang on it. */
+  clock_offset_error_ms: number;
+  /** How far the second capture's clock was ahead of the first's at the first packet in both, ms. */
+  clock_offset_ms: number;
+  /** Packets that arrived at the second capture and that the first should have, and has not. */
+  missed_first: number;
+  /** The other way round. */
+  missed_second: number;
+  /** Connections that only the first has; they are told as by one capture. */
+  only_first: number;
+  /** Connections that only the second has; they are not told. */
+  only_second: number;
+  /** The second capture's name as given. */
+  other_file: string;
+  /** Connections that both captures have. */
+  paired_connections: number;
+  /** Of these, those with other addresses or ports in the second (NAT): paired by the sequence numbers of both SYNs. */
+  translated_connections: number;
+}
+
 /** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
 export interface CaptureFlow {
+  /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
+  between_ends?: BetweenEnds;
   /** Main cause: the one with the greatest share. */
   cause: Cause;
   /** All causes, greatest first. */
@@ -46,7 +96,7 @@ export interface CaptureFlow {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
@@ -74,6 +124,8 @@ export interface CaptureFlow {
 export interface CaptureInfo {
   /** TCP packets that are earlier than the one before them: the clock ran backwards, or files were joined in another order. Times are taken as going on. */
   backward_times?: number;
+  /** A second capture, taken at the other end, that was put together with this one; absent where there was none. */
+  both_ends?: BothEndsInfo;
   /** TCP connections. */
   connections: number;
   /** Where and why reading ended early; all before it was read. */
@@ -88,6 +140,8 @@ export interface CaptureInfo {
   file: string;
   /** Flows that are not in `flows`: of so many only those with most bytes are kept. */
   forgotten_flows?: number;
+  /** Directions of UDP flows that are not in `udp_flows`: of so many only those with most bytes are kept. */
+  forgotten_udp_flows?: number;
   /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
   format: string;
   /** Times that the capture's clock was set ahead, as the senders' own clocks tell, or a silence longer than any connection outlives. What it jumped over does not count. */
@@ -254,6 +308,8 @@ export interface Diagnosis {
   limiters: Limiter[];
   /** What this is, and its version. */
   schema: string;
+  /** Directions of UDP flows, the one with most bytes first; at most a thousand. */
+  udp_flows?: UdpFlowDiagnosis[];
 }
 
 /** How an expected value bounds what will be measured. */
@@ -414,6 +470,8 @@ export interface Figures {
 
 /** One direction of one connection. */
 export interface FlowDiagnosis {
+  /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
+  between_ends?: BetweenEnds;
   /** Main cause: the one with the greatest share. */
   cause: Cause;
   /** All causes, greatest first. */
@@ -434,7 +492,7 @@ export interface FlowDiagnosis {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
   notes?: string[];
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
@@ -581,6 +639,32 @@ export interface Guess {
 /** A language of the table. */
 export type Lang = "en" | "zh";
 
+/** A part of the time. */
+export interface LatePart {
+  /** Packets sent in it that arrived. */
+  arrived: number;
+  /** Where it begins, seconds since the capture began. */
+  from_s: number;
+  /** Packets with payload sent in it that were lost. */
+  lost: number;
+  /** Most, ms. */
+  max_ms: number;
+  /** Mean of how much longer than at least they took, ms. */
+  mean_ms: number;
+}
+
+/** How much longer than at least packets took, ms; zeros where none arrived. */
+export interface LateSummary {
+  /** Most. */
+  max: number;
+  /** Mean. */
+  mean: number;
+  /** Median. */
+  p50: number;
+  /** 95th percentile. */
+  p95: number;
+}
+
 /** A rate limit found. */
 export interface Limiter {
   /** Between sender and capture (`true`) or behind the capture. */
@@ -618,6 +702,18 @@ export interface LinkTakers {
   mbps: number;
   /** The same as a share of what all flows at the limiter carried, 0 to 1. */
   share: number;
+}
+
+/** A packet that was lost. */
+export interface LostBetween {
+  /** It had been sent before. */
+  again: boolean;
+  /** When it passed the capture on its sender's side, seconds since the first capture began. */
+  at_s: number;
+  /** Its payload that was lost, bytes. */
+  bytes: number;
+  /** Its sequence number, as it stands in the packet. */
+  seq: number;
 }
 
 /** What was measured of a flow. */
@@ -857,6 +953,28 @@ export interface PathStage {
 /** What packets have to do with what they show. */
 export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
 
+/** What QUIC shows without its keys. */
+export interface QuicFacts {
+  /** Connection ID that the client's first Initial is for, hexadecimal. */
+  destination_id: string;
+  /** This direction is the client's. */
+  from_client: boolean;
+  /** RTT of the handshake, ms, what the ends take to answer among it (RFC 9312 section 3.8.1); absent where a packet of it was sent again or is not in the capture. */
+  handshake_rtt_ms?: number;
+  /** The server asked for another Initial, or named other versions. */
+  retried: boolean;
+  /** Connection ID that the client chose, hexadecimal. */
+  source_id: string;
+  /** What the spin bit does (RFC 9000 section 17.4). */
+  spin: SpinBit;
+  /** The part of it between capture and client. */
+  to_client_ms?: number;
+  /** The part of it between capture and server. */
+  to_server_ms?: number;
+  /** Version, hexadecimal: `1` (RFC 9000), `6b3343cf` (version 2, RFC 9369) …. */
+  version: string;
+}
+
 /** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
 export interface RealTime {
   /** One-way delay; for probes there and back. */
@@ -998,6 +1116,28 @@ export interface Ribbon {
   cause: number[];
 }
 
+/** What RTP shows (RFC 3550): of the source with most packets. */
+export interface RtpFacts {
+  /** Ticks a second of its timestamps, where they are those of a known clock. */
+  clock_hz?: number;
+  /** Packets that came twice. */
+  duplicates: number;
+  /** Interarrival jitter at the end, ms (RFC 3550 section 6.4.1), where the clock is known. */
+  jitter_ms?: number;
+  /** Packets that never came: lost between sender and capture. */
+  lost: number;
+  /** The most that it was, ms. */
+  max_jitter_ms?: number;
+  /** Packets of it. */
+  packets: number;
+  /** Payload type. */
+  payload_type: number;
+  /** Packets that came after a later one. */
+  reordered: number;
+  /** Synchronisation source. */
+  ssrc: number;
+}
+
 /** Round-trip times in milliseconds; all zero when there was no sample. */
 export interface RttSummary {
   /** Largest. */
@@ -1092,6 +1232,9 @@ export interface Setting {
 
 /** How setting up a connection ended in vain. */
 export type SetupEnd = "unanswered" | "refused" | "unreachable" | "unfinished";
+
+/** What the spin bit does. */
+export type SpinBit = "unknown" | "spins" | "disabled";
 
 /** What one stage of the path did, over all runs of a variant. */
 export interface StageFigures {
@@ -1194,6 +1337,59 @@ export interface TrustReason {
   kind: TrustKind;
   /** What was measured, in the unit of its kind. */
   measured: number;
+}
+
+/** What went one way between two UDP ports. */
+export interface UdpFlowDiagnosis {
+  /** From the first to the last datagram, seconds. */
+  duration_s: number;
+  /** Sender, `address:port`. */
+  from: string;
+  /** Number within the UDP flows, as with TCP: even of who sent first, odd of the other. */
+  id: number;
+  /** IP bytes. */
+  ip_bytes: number;
+  /** The rate limit that it went through, where one shows. */
+  limiter?: Limiter;
+  /** Whether losses are known, and by what. */
+  loss: UdpLoss;
+  /** Packets lost, where that is known. */
+  lost_packets?: number;
+  /** The greatest rate over half a second, Mbit/s; absent of shorter flows. */
+  max_rate_mbps?: number;
+  /** The rate over time. */
+  over_time: UdpRate[];
+  /** Datagrams. */
+  packets: number;
+  /** Payload, bytes. */
+  payload_bytes: number;
+  /** `quic`, `rtp` or `udp`: what shows in the packets. */
+  protocol: string;
+  /** What QUIC's handshake shows. */
+  quic?: QuicFacts;
+  /** IP bytes over the duration, Mbit/s. */
+  rate_mbps: number;
+  /** What RTP's numbers and timestamps show. */
+  rtp?: RtpFacts;
+  /** RTTs by the spin bit, what the ends wait among them (RFC 9312 section 3.8.2); absent where it does not spin. */
+  spin_rtt_ms?: RttSummary;
+  /** First datagram, seconds since the capture began. */
+  start_s: number;
+  /** Receiver. */
+  to: string;
+}
+
+/** Whether losses of a UDP flow are known. */
+export type UdpLoss = "not-visible" | "before-capture" | "qlog";
+
+/** A part of the time. */
+export interface UdpRate {
+  /** Where it begins, seconds since the capture began. */
+  from_s: number;
+  /** IP bytes in it, Mbit/s. */
+  mbps: number;
+  /** How long it is, seconds. */
+  width_s: number;
 }
 
 /** Where in the round trip the capture sits. */

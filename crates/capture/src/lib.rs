@@ -13,6 +13,6 @@ pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooB
 pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
-    Batch, BatchPart, CaptureReader, FileDamage, FileInfo, FilterTime, HostPrefix, IcmpReport, IcmpSays,
-    LEFT_OUT, NamedCount, OpenCause, OpenError, PacketFilter, Unreachable,
+    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FileDamage, FileInfo, FilterTime, HostPrefix, IcmpReport,
+    IcmpSays, LEFT_OUT, NamedCount, OpenCause, OpenError, PacketFilter, UdpDatagram, Unreachable,
 };

@@ -20,12 +20,14 @@ mod source;
 mod tally;
 mod tcp;
 mod tunnel;
+mod udp;
 mod unpack;
 mod walk;
 
 pub use filter::{FilterTime, HostPrefix, PacketFilter};
 pub use info::{FileDamage, FileInfo, NamedCount};
 pub use open::{OpenCause, OpenError};
+pub use udp::{DATAGRAM_HEAD, UdpDatagram};
 
 use crate::{Endpoint, TcpPacket};
 use format::{Format, Record};
@@ -52,6 +54,8 @@ pub struct Batch {
     pub packets: Vec<TcpPacket>,
     /// ICMP reports about them.
     pub reports: Vec<IcmpReport>,
+    /// UDP datagrams that hold no tunnel, in their order.
+    pub datagrams: Vec<UdpDatagram>,
 }
 
 /// What a [`Batch`] holds, in the capture's order.
@@ -83,6 +87,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.packets.clear();
         self.reports.clear();
+        self.datagrams.clear();
     }
 }
 
@@ -225,16 +230,17 @@ impl CaptureReader {
         }
     }
 
-    /// Appends the TCP packets and ICMP reports of the next records, about a thousand; they may hold none.
+    /// Appends the TCP packets, ICMP reports and UDP datagrams of the next records, about a thousand; they may hold none.
     /// False once there is nothing more, and then nothing was appended.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         if self.done {
             return false;
         }
-        let (packets, reports) = (batch.packets.len(), batch.reports.len());
+        let (packets, reports, datagrams) = (batch.packets.len(), batch.reports.len(), batch.datagrams.len());
         self.records(batch);
         if !self.filter.is_empty() {
             self.left_out += self.filter.sift(self.first, batch, packets, reports);
+            self.filter.sift_datagrams(self.first, &mut batch.datagrams, datagrams);
         }
         true
     }

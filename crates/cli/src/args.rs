@@ -287,22 +287,29 @@ pub struct ReportArgs {
 #[command(after_help = "\
 CAPTURE is a pcap, pcapng, snoop or ERF file, also compressed, taken at the sender, at the receiver or
 in between.
-A flow is one direction of a TCP connection that carried payload; its number stands in the table.
+A flow is one direction of a TCP connection that carried payload; its number stands in the table. UDP flows
+have a table of their own.
 
   longfat diagnose trace.pcap
   longfat diagnose trace.pcap.xz --report trace.html --flow 4 --flow 6
   longfat diagnose trace.pcap --host 10.1.0.0/16 --port 443 --from 60 --to 120
   longfat diagnose captures/ --json
+  longfat diagnose client.pcap server.pcap --both-ends
+  longfat diagnose quic.pcap --qlog server.sqlog
   ssh router tcpdump -w - -s 128 | longfat diagnose -
 
 Of a folder each capture is told by itself, as an array with --json, unless --joined makes one of them.
 A packet is kept if an end matches any --host and an end matches any --port.
 
-Exit codes: 0 ok; 1 no TCP flow in it, or it is damaged (what stood before the damage is told); 2 it
+Exit codes: 0 ok; 1 no flow in it, or it is damaged (what stood before the damage is told); 2 it
 cannot be opened, is no capture, or a filter matches nothing. Of a folder: the worst of them.")]
 pub struct DiagnoseArgs {
     /// The capture, or a folder of them; `-` reads standard input.
-    pub capture: PathBuf,
+    #[arg(required_unless_present = "qlog")]
+    pub capture: Option<PathBuf>,
+    /// With --both-ends: the capture that was taken at the same time at the other end.
+    #[arg(value_name = "OTHER", requires = "both_ends")]
+    pub other: Option<PathBuf>,
     /// Only packets from or to this address, or one that begins like it; may be given several times.
     #[arg(long, value_name = "ADDR[/BITS]")]
     pub host: Vec<HostPrefix>,
@@ -318,6 +325,14 @@ pub struct DiagnoseArgs {
     /// Reads a folder's captures as one, the earliest first: files that a capture program began one after the other.
     #[arg(long)]
     pub joined: bool,
+    /// Puts CAPTURE and OTHER together, taken at the two ends of a path: what was lost between them, and how long each packet
+    /// took, is then known. Clocks may differ, and NAT may stand between.
+    #[arg(long, requires = "other", conflicts_with = "joined")]
+    pub both_ends: bool,
+    /// What a QUIC endpoint wrote down of itself (qlog, JSON or JSON-SEQ): beside the capture, or alone. Its packets sent,
+    /// acknowledged and lost are exact, and told as a sender's capture is; may be given several times.
+    #[arg(long, value_name = "FILE", conflicts_with = "joined")]
+    pub qlog: Vec<PathBuf>,
     /// Prints the diagnosis as one JSON object instead of text (docs/diagnosis-schema.md).
     #[arg(long)]
     pub json: bool,

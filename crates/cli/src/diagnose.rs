@@ -1,7 +1,9 @@
 //! `longfat diagnose`.
 
+mod both_ends;
 pub mod filter;
 mod folder;
+mod qlog;
 mod tap;
 
 use crate::args::DiagnoseArgs;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tap::{KeptPackets, KeptTap, PacketTap};
+use track::both_ends::track_both_ends;
 use track::{PacketRecorder, TrackerOptions};
 
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
@@ -27,7 +30,10 @@ const SHOWN: usize = 8;
 
 /// Reads a capture or a folder of them, says what limited its flows, and writes what is asked for.
 pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
-    let path = args.capture.as_path();
+    let Some(path) = args.capture.as_deref() else { return qlog::alone(args) };
+    if let Some(other) = &args.other {
+        return one(args, CaptureSource::BothEnds([path, other]), &[]);
+    }
     if path.is_dir() && !args.joined {
         return folder::diagnose(args, path);
     }
@@ -39,14 +45,30 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     } else {
         (CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?, Vec::new())
     };
-    let (d, kept) = study(args, reader, path, args.out.as_deref())?;
+    one(args, CaptureSource::One(Box::new(reader)), &left_out)
+}
+
+/// Tells of one capture, or of what was made one.
+fn one(args: &DiagnoseArgs, source: CaptureSource, left_out: &[String]) -> Result<ExitCode, CliProblem> {
+    let path = args.capture.as_deref().unwrap_or(Path::new("-"));
+    let (d, kept) = study(args, source, path, args.out.as_deref())?;
+    finish(args, d, kept, left_out)
+}
+
+/// Prints and writes what was found.
+fn finish(
+    args: &DiagnoseArgs,
+    d: Diagnosis,
+    kept: KeptPackets,
+    left_out: &[String],
+) -> Result<ExitCode, CliProblem> {
     if let Some(left) = filter::unmatched(args, &d) {
         return Err(filter::nothing(left));
     }
     // What cannot be told of replaces nothing: packets that were begun are dropped with it.
     let d = only(d, &args.flow)?;
     let mut files = write(args, args.out.as_deref(), &d, kept)?;
-    files.insert_str(0, &folder::told(&left_out, terminal()));
+    files.insert_str(0, &folder::told(left_out, terminal()));
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
         tell!("{files}");
@@ -58,10 +80,18 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::from(exit_code(&d)))
 }
 
+/// What is studied.
+enum CaptureSource<'a> {
+    /// A capture, or several read as one.
+    One(Box<CaptureReader>),
+    /// Two, taken at both ends of a path.
+    BothEnds([&'a Path; 2]),
+}
+
 /// Reads a capture and keeps what the files that are asked for need of it: `out` is the folder for them.
 fn study(
     args: &DiagnoseArgs,
-    mut reader: CaptureReader,
+    source: CaptureSource,
     path: &Path,
     out: Option<&Path>,
 ) -> Result<(Diagnosis, KeptPackets), CliProblem> {
@@ -71,19 +101,36 @@ fn study(
     }));
     let wanted = args.report.is_some() || out.is_some();
     let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
-    reader.keep(filter::asked(args));
     let mut bar = Bar::new(!args.no_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
-    let (tracks, file, totals) = track::track_capture(reader, TrackerOptions::default(), recorder, progress);
+    let options = TrackerOptions::default();
+    let (mut tracks, info, (udp, forgotten)) = match source {
+        CaptureSource::One(mut reader) => {
+            reader.keep(filter::asked(args));
+            let all = track::track_datagrams_too(*reader, options, recorder, progress);
+            (all.tracks, diagnosis::capture_info(all.file, &all.totals), (all.udp, all.forgotten_udp))
+        }
+        CaptureSource::BothEnds(paths) => {
+            both_ends::are_files(paths)?;
+            let both = track_both_ends(paths, &filter::asked(args), options, recorder, progress);
+            both_ends::told(both.map_err(|e| CliProblem::Usage(e.to_string()))?)
+        }
+    };
     bar.clear();
-    let d = diagnosis::diagnose_tracks(tracks, diagnosis::capture_info(file, &totals));
+    let (udp_flows, left) = diagnosis::diagnose_udp(&udp, &info);
+    let endpoints = qlog::read(&args.qlog, Some((info.start_s, info.duration_s)))?;
+    let own = qlog::append(&mut tracks, &endpoints);
+    let mut d = diagnosis::diagnose_tracks(tracks, info);
+    d.capture.forgotten_udp_flows = 2 * forgotten + left;
+    d.udp_flows = udp_flows;
+    qlog::mark(&mut d, &endpoints, &own);
     let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((d, kept))
 }
 
 /// 1 where there is nothing to tell of, or not all of it.
 fn exit_code(d: &Diagnosis) -> u8 {
-    (d.flows.is_empty() || d.capture.damage.is_some()).into()
+    (d.flows.is_empty() && d.udp_flows.is_empty() || d.capture.damage.is_some()).into()
 }
 
 /// The diagnosis of the flows that `--flow` names; of all where it names none.

@@ -86,6 +86,173 @@ fn a_policer_is_found_from_either_end() {
 }
 
 #[test]
+fn both_ends_together_know_what_was_lost() {
+    let place = captured("both-ends");
+    let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
+    for (here, there) in [("office", "dc"), ("dc", "office")] {
+        let files = [here, there].map(|host| format!("{host}.pcap"));
+        let d = done(&place.longfat(&["diagnose", &files[0], &files[1], "--both-ends", "--json"]));
+        schema::validate(&schema, &d).unwrap();
+        let flow = bulk(&d);
+        let between = &flow["between_ends"];
+        assert_eq!(between["lost_packets"], flow["measures"]["lost_down"], "{here}");
+        assert_eq!(
+            between["lost"].as_array().unwrap().len() as u64,
+            between["lost_packets"].as_u64().unwrap()
+        );
+        assert_eq!((&flow["cause"], &flow["vantage"]["place"]), (&"policed".into(), &"sender".into()));
+        let both = &d["capture"]["both_ends"];
+        assert_eq!(
+            (&both["paired_connections"], &both["other_file"]),
+            (&1.into(), &files[1].as_str().into())
+        );
+        let limiter = &d["limiters"][flow["limiter"].as_u64().unwrap() as usize];
+        let [rate, burst] = ["rate_mbps", "burst_bytes"].map(|key| limiter[key].as_f64().unwrap());
+        assert!((rate / RATE - 1.0).abs() < 0.003 && (burst / 60e3 - 1.0).abs() < 0.005, "{rate} {burst}");
+        // Behind a policer nobody waits: bursts of the sender's own line apart.
+        assert!(between["late_ms"]["p95"].as_f64().unwrap() < 0.5, "{between}");
+    }
+    let text = stdout(&place.longfat(&["diagnose", "office.pcap", "dc.pcap", "--both-ends"]));
+    assert!(text.contains("as both show") && text.contains("connections in both: 1"), "{text}");
+    for (args, said) in [
+        (&["office.pcap", "dc.pcap"][..], "--both-ends"),
+        (&["office.pcap", "--both-ends"], "OTHER"),
+        (&["office.pcap", ".", "--both-ends"], "takes two capture files"),
+        (&["office.pcap", "none.pcap", "--both-ends"], "none.pcap"),
+    ] {
+        let out = place.longfat(&[&["diagnose"], args].concat());
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+    }
+}
+
+/// The ACKs wait behind a download, the data does not: one capture sees long round trips, both see where.
+#[test]
+fn both_ends_together_know_which_way_the_queue_is() {
+    let place = Place::new("both-ways");
+    let text = r#"
+name = "ways"
+duration = "10s"
+[links.wan]
+between = ["office", "dc"]
+forward = [{ kind = "link", rate = "50Mbit/s" }, { kind = "loss", model = "bernoulli", probability = 0.002 }, { kind = "delay", delay = "10ms" }]
+backward = [{ kind = "link", rate = "10Mbit/s", queue = { kind = "fifo", packets = 100 } }, { kind = "delay", delay = "10ms" }]
+[flows.up]
+from = "office"
+to = "dc"
+cc = "cubic"
+[flows.down]
+from = "dc"
+to = "office"
+cc = "cubic"
+[variants.one]
+"#;
+    let out = place.file("ways.toml", text).longfat(&["run", "ways.toml", "--pcap", "pcap"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let files = ["office", "dc"].map(|host| format!("pcap/one/{host}.pcap"));
+    let d = done(&place.longfat(&["diagnose", &files[0], &files[1], "--both-ends", "--json"]));
+    let flows = d["flows"].as_array().unwrap();
+    let of = |from: &str| flows.iter().find(|f| f["from"].as_str().unwrap().starts_with(from)).unwrap();
+    let late = |f: &Value| f["between_ends"]["late_ms"]["p50"].as_f64().unwrap();
+    let (up, down) = (of("10.0.0.1:"), of("10.0.0.2:"));
+    assert!(late(up) < 2.0 && late(down) > 30.0, "{} {}", late(up), late(down));
+    assert_eq!(up["vantage"]["place"], down["vantage"]["place"]);
+    let lost = |f: &Value| f["between_ends"]["lost_packets"].as_u64().unwrap();
+    assert!(lost(up) > 5 && lost(down) > 5, "{} {}", lost(up), lost(down));
+    assert_eq!(up["causes"].as_array().unwrap().iter().find(|c| c["cause"] == "policed"), None);
+    println!("{:#} {:#}", up["causes"], down["causes"]);
+}
+
+/// A client's Initial, the answer 30 ms later, and packets whose losses nothing shows; and what the client wrote down of them.
+#[test]
+fn quic_is_told_of_and_its_losses_by_a_qlog() {
+    let place = Place::new("qlog");
+    let mut file = capture::PcapWriter::new(Vec::new()).unwrap();
+    let mut log = String::from(
+        "\u{1e}{\"trace\":{\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"ODCID\":\"0102030405060708\"}}}\n",
+    );
+    let mut packet = |ms: u64, out: bool, head: &[u8], len: u32| {
+        let [src, dst] = if out { [1, 2] } else { [2, 1] }.map(|n| std::net::Ipv4Addr::new(10, 0, 0, n));
+        let (sport, dport) = if out { (40_000, 443) } else { (443, 40_000) };
+        let payload = capture::Payload::Udp(capture::UdpFrame { sport, dport, payload_len: len });
+        let time = units::Time::ZERO + units::Span::from_millis(1_700_000_000_000 + ms);
+        let frame = capture::Frame { time, src, dst, id: 0, dscp: 0, ecn: 0, ttl: 64, payload };
+        let mut bytes = frame.headers().unwrap().0;
+        bytes.extend(head);
+        bytes.resize(28 + len as usize, 0);
+        file.write_packet(time, &bytes).unwrap();
+    };
+    let initial = [&[0xc0, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0][..], &[0xc0, 0, 0, 0, 1, 0, 2, 9, 9]];
+    let mut say = |ms: u64, name: &str, kind: &str, rest: &str| {
+        log += &format!(
+            "\u{1e}{{\"time\":{ms},\"name\":\"quic:{name}\",\"data\":{{\"header\":{{\"packet_type\":\"{kind}\",{rest}}}}}\n"
+        );
+    };
+    let stream = "\"raw\":{\"length\":1200},\"frames\":[{\"frame_type\":\"stream\"}]";
+    packet(0, true, initial[0], 1200);
+    packet(30, false, initial[1], 1200);
+    say(0, "packet_sent", "initial", &format!("\"packet_number\":0}},{stream}"));
+    say(
+        30,
+        "packet_received",
+        "initial",
+        "\"packet_number\":0},\"frames\":[{\"frame_type\":\"ack\",\"acked_ranges\":[[0,0]]}]",
+    );
+    for i in 0..200u64 {
+        packet(40 + 10 * i, true, &[0x40, 1, 2, 3], 1200);
+        say(40 + 10 * i, "packet_sent", "1RTT", &format!("\"packet_number\":{i}}},{stream}"));
+        let earlier = i.checked_sub(5);
+        match earlier {
+            Some(n) if n % 20 == 3 => {
+                say(41 + 10 * i, "packet_lost", "1RTT", &format!("\"packet_number\":{n}}}"))
+            }
+            Some(n) => say(
+                41 + 10 * i,
+                "packet_received",
+                "1RTT",
+                &format!(
+                    "\"packet_number\":{n}}},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[[{n},{n}]]}}]"
+                ),
+            ),
+            None => {}
+        }
+    }
+    place.file("quic.pcap", file.finish().unwrap()).file("client.sqlog", &log);
+    let d = done(&place.longfat(&["diagnose", "quic.pcap", "--json"]));
+    let up = |d: &Value| {
+        d["udp_flows"].as_array().unwrap().iter().find(|f| f["to"] == "10.0.0.2:443").unwrap().clone()
+    };
+    let flow = up(&d);
+    assert_eq!((&flow["protocol"], &flow["packets"]), (&"quic".into(), &201.into()));
+    assert_eq!((&flow["loss"], flow.get("lost_packets")), (&"not-visible".into(), None));
+    assert_eq!(d["flows"], Value::Array(vec![]));
+    let text = stdout(&place.longfat(&["diagnose", "quic.pcap"]));
+    assert!(text.contains("not visible") && text.contains("QUIC 1"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
+    let d = done(&place.longfat(&["diagnose", "quic.pcap", "--qlog", "client.sqlog", "--json"]));
+    schema::validate(&schema, &d).unwrap();
+    assert_eq!((&up(&d)["loss"], &up(&d)["lost_packets"]), (&"qlog".into(), &10.into()));
+    for d in [d, done(&place.longfat(&["diagnose", "--qlog", "client.sqlog", "--json"]))] {
+        let flow = bulk(&d);
+        let m = &flow["measures"];
+        assert_eq!(
+            (&m["lost_down"], &m["data_packets"], &flow["notes"]),
+            (&10.into(), &200.into(), &serde_json::json!(["qlog"]))
+        );
+        assert!((m["rtt_ms"]["p50"].as_f64().unwrap() - 51.0).abs() < 1.0, "{m}");
+    }
+    place.file("bad.qlog", "{}");
+    for (args, said) in [
+        (&["--qlog", "bad.qlog"][..], "no qlog"),
+        (&["--qlog", "client.sqlog", "--port", "443"], "--qlog alone has none"),
+        (&[], "<CAPTURE>"),
+    ] {
+        let out = place.longfat(&[&["diagnose"], args].concat());
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+    }
+}
+
+#[test]
 fn the_text_begins_with_the_cause_and_what_to_do_and_fits_the_terminal() {
     let place = captured("text");
     let out = place.longfat(&["diagnose", "office.pcap"]);

@@ -2,9 +2,11 @@
 
 pub mod confidence;
 mod limiter;
+mod udp;
 mod verdict;
 
-pub use verdict::{capture_info, diagnose_tracks};
+pub use udp::diagnose_udp;
+pub use verdict::{both_ends_info, capture_info, diagnose_tracks};
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:
 /// of thousands of short connections the text is a fifth of the work.

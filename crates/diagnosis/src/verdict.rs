@@ -5,6 +5,7 @@
 //! 2. Each flow's time is cut into round trips, each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
+mod between;
 mod bounds;
 mod cc;
 mod display_filter;
@@ -22,7 +23,9 @@ mod too_big;
 
 use crate::confidence::confidence;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
+pub use between::both_ends_info;
 use evidence::FlowFacts;
+pub(crate) use evidence::least_queue;
 pub use file::capture_info;
 use outages::AckSilence;
 use result::Diagnosis;
@@ -127,7 +130,8 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
-    let mut diagnosis = Diagnosis { schema: DIAGNOSIS_SCHEMA.into(), capture: info, limiters, flows };
+    let schema = DIAGNOSIS_SCHEMA.into();
+    let mut diagnosis = Diagnosis { schema, capture: info, limiters, flows, udp_flows: Vec::new() };
     let remedies: Vec<_> = diagnosis.flows.iter().map(|f| diagnosis.remedies_of(f)).collect();
     diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
     diagnosis
@@ -553,6 +557,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         reset: setup::reset(t, info),
         proofs,
         notes: measures::notes(t),
+        between_ends: between::between_ends(t, info.start_s),
         measures,
         causes,
     };

@@ -198,7 +198,13 @@ fn diagnosis(makers: &[Maker], file: &str) -> Diagnosis {
         dropped: Some(12),
         ..CaptureInfo::default()
     };
-    Diagnosis { schema: result::DIAGNOSIS_SCHEMA.into(), capture, limiters: vec![policer, shaper], flows }
+    Diagnosis {
+        schema: result::DIAGNOSIS_SCHEMA.into(),
+        capture,
+        limiters: vec![policer, shaper],
+        flows,
+        udp_flows: Vec::new(),
+    }
 }
 
 fn packet(row: &PacketRow) -> PacketRecord {

@@ -89,7 +89,7 @@ fn of(flows: Vec<FlowDiagnosis>, limiters: Vec<Limiter>) -> Diagnosis {
         connections: flows.len() as u64,
         ..CaptureInfo::default()
     };
-    Diagnosis { schema: result::DIAGNOSIS_SCHEMA.into(), capture, limiters, flows }
+    Diagnosis { schema: result::DIAGNOSIS_SCHEMA.into(), capture, limiters, flows, ..Diagnosis::default() }
 }
 
 fn limited(mut f: FlowDiagnosis) -> FlowDiagnosis {

@@ -1,8 +1,10 @@
 //! What a capture says about its flows: causes with shares, limiters, measures.
 
 use crate::RttSummary;
+pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
 pub use crate::cause::Cause;
 use crate::remedy::Remedy;
+pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
@@ -20,6 +22,9 @@ pub struct Diagnosis {
     pub limiters: Vec<Limiter>,
     /// Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed.
     pub flows: Vec<FlowDiagnosis>,
+    /// Directions of UDP flows, the one with most bytes first; at most a thousand.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub udp_flows: Vec<UdpFlowDiagnosis>,
 }
 
 /// A capture as a whole.
@@ -44,6 +49,9 @@ pub struct CaptureInfo {
     pub tcp_packets: u64,
     /// Records with UDP.
     pub udp_packets: u64,
+    /// Directions of UDP flows that are not in `udp_flows`: of so many only those with most bytes are kept.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub forgotten_udp_flows: u64,
     /// Later fragments of IP packets, without TCP header.
     pub fragments: u64,
     /// Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …).
@@ -81,6 +89,9 @@ pub struct CaptureInfo {
     /// Where and why reading ended early; all before it was read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub damage: Option<Damage>,
+    /// A second capture, taken at the other end, that was put together with this one; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub both_ends: Option<BothEndsInfo>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -279,10 +290,13 @@ pub struct FlowDiagnosis {
     /// time, and of what else was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub proofs: Vec<PacketProof>,
+    /// What a second capture at the other end says; absent where there was none, or it does not have this connection.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub between_ends: Option<BetweenEnds>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
-    /// capture is not in it), `no-sack`, `duplicate-records` (counted once) ….
+    /// capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -4,6 +4,7 @@
 //! The `parquet` feature adds the module that writes and reads series as Parquet; without it this crate builds for
 //! wasm32. The `schema` feature adds the JSON Schema.
 
+mod both_ends;
 pub mod cause;
 mod column;
 mod combine;
@@ -20,6 +21,7 @@ mod schema;
 mod series;
 pub mod topology;
 mod trust;
+mod udp;
 
 pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};

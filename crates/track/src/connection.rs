@@ -1,5 +1,6 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
+use crate::both_ends::PacketBeyond;
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::doubles::{DoubleTable, IdUse};
 use crate::exchange::ExchangeTurn;
@@ -174,6 +175,7 @@ impl TrackedConnection {
         p: &TcpPacket,
         now: Time,
         (limits, doubles): (TrackLimits, &mut DoubleTable),
+        beyond: PacketBeyond,
         wanted: bool,
     ) -> Option<PacketRow> {
         if doubles.is_double(p, now, &mut self.halves[side].ids) {
@@ -187,7 +189,10 @@ impl TrackedConnection {
             }
         }
         let last = std::mem::replace(&mut self.last, now);
-        let delay = self.delay(side, p, now);
+        let delay = match beyond {
+            PacketBeyond::Came(late) => late,
+            _ => self.delay(side, p, now),
+        };
         if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0) != 0 {
             self.control(side, p, now);
         } else if !self.halves[side].acked {
@@ -199,7 +204,7 @@ impl TrackedConnection {
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
-        let sent = self.payload(side, p, now, last, delay, limits, row.as_mut());
+        let sent = self.payload(side, p, now, last, (delay, beyond), limits, row.as_mut());
         if let Some(sent) = sent {
             self.take_turn(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
         }
@@ -304,7 +309,7 @@ impl TrackedConnection {
         p: &TcpPacket,
         now: Time,
         last: Time,
-        delay: PackedSpan,
+        (delay, beyond): (PackedSpan, PacketBeyond),
         limits: TrackLimits,
         row: Option<&mut PacketRow>,
     ) -> Option<SentData> {
@@ -314,7 +319,7 @@ impl TrackedConnection {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), p, limits);
             }
             if let Some(d) = &mut self.data[side] {
-                d.delay = delay;
+                (d.delay, d.beyond) = (delay, beyond);
                 if let Some(seen) = d.data(p, now, last) {
                     if let Some(row) = row {
                         (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
@@ -612,6 +617,7 @@ impl TrackedConnection {
                 setup: self.setup,
                 reset: self.reset,
                 bursts: s.bursts,
+                between: None,
             });
         }
     }

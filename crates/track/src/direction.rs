@@ -13,6 +13,7 @@ mod state;
 pub use state::AgreedMss;
 
 use crate::bins::Bins;
+use crate::both_ends::PacketBeyond;
 use crate::log::{LogEntry, PacketLog, SettledLoss};
 use crate::retransmissions::Retransmissions;
 use crate::sender_side::{AckState, SenderSide};
@@ -55,6 +56,8 @@ pub struct Direction {
     pub stream: StreamEdges,
     /// One-way delay of the packet that passes now, above the least.
     pub delay: PackedSpan,
+    /// What a capture at the other end says of that packet.
+    pub beyond: PacketBeyond,
     board: SentBoard,
     retransmissions: Retransmissions,
     acks: AckTrail,
@@ -132,6 +135,7 @@ impl Direction {
         Direction {
             stream: StreamEdges { start, una: start, nxt: start, fin: None },
             delay: PackedSpan::UNKNOWN,
+            beyond: PacketBeyond::Unasked,
             board: SentBoard::default(),
             retransmissions: Retransmissions::default(),
             acks: AckTrail::default(),
@@ -190,7 +194,8 @@ impl Direction {
             header: p.header,
             delay: self.delay,
             ..LogEntry::default()
-        };
+        }
+        .judged(self.beyond);
         self.end_shut_window(now);
         let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {

@@ -1,6 +1,7 @@
 //! TCP connections followed through a capture: packets in, a [`Track`] for each direction that carried data out.
 
 mod bins;
+pub mod both_ends;
 mod connection;
 mod direction;
 mod doubles;
@@ -10,6 +11,7 @@ mod histogram;
 mod log;
 mod packed;
 mod pipeline;
+pub mod qlog;
 mod retransmissions;
 mod row;
 mod rtt;
@@ -21,13 +23,14 @@ mod table;
 mod timestamp_clock;
 mod track;
 mod tracker;
+pub mod udp;
 
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use exchange::Exchanges;
 pub use first_packets::FirstPackets;
 pub use histogram::SpanHistogram;
 pub use packed::{PackedBytes, PackedSpan};
-pub use pipeline::track_capture;
+pub use pipeline::{CaptureTracks, track_capture, track_datagrams_too};
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use setup::{ResetTrace, SetupTrace};
 pub use track::{

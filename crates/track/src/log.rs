@@ -4,6 +4,7 @@
 //! time, until their fate and all earlier ones are known. A loss that only a retransmission tells of waits longer: a
 //! D-SACK may show that the packet had arrived.
 
+use crate::both_ends::PacketBeyond;
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
@@ -44,6 +45,31 @@ pub struct LogEntry {
     pub again: bool,
     /// The capture did not see it: the sequence jumped over it.
     pub unseen: bool,
+    /// A capture at the other end was asked: the RTT is not told, or what stands for it is known ([`LogEntry::judged`]).
+    pub asked: bool,
+    /// The other capture says what was lost of it: nothing seen here changes that.
+    pub known: bool,
+}
+
+impl LogEntry {
+    /// With what is known of it elsewhere. Where a capture at the other end says so, the RTT of its log is the queueing on the way,
+    /// until the connection ends ([`crate::both_ends`]).
+    pub fn judged(self, beyond: PacketBeyond) -> LogEntry {
+        match beyond {
+            PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
+            PacketBeyond::Unknown => LogEntry { asked: true, ..self },
+            PacketBeyond::Sent { late, lost } => LogEntry { asked: true, rtt: late, ..self.with_lost(lost) },
+            PacketBeyond::Told { lost } => self.with_lost(lost),
+        }
+    }
+
+    fn with_lost(self, lost: u32) -> LogEntry {
+        let whole = u64::from(self.bytes.max(1));
+        // All segments but the last are of one size.
+        let share = (u64::from(lost) * u64::from(self.segments) + whole / 2) / whole;
+        let lost_segments = share.max(u64::from(lost > 0)) as u16;
+        LogEntry { known: true, lost, lost_segments, ..self }
+    }
 }
 
 /// What was lost, as it becomes final.
@@ -113,7 +139,7 @@ impl PacketLog {
     pub fn passed(&mut self, number: u32, bytes: u32, rtt: PackedSpan) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
-            if rtt.is_known() {
+            if rtt.is_known() && !e.asked {
                 e.rtt = rtt;
             }
         }
@@ -130,7 +156,7 @@ impl PacketLog {
 
     /// `bytes` of it were sent again, but may have arrived the first time: their fate stays open.
     pub fn suspect(&mut self, number: u32, bytes: u32, segments: u32) {
-        if let Some(e) = self.get(number) {
+        if let Some(e) = self.get(number).filter(|e| !e.known) {
             e.lost = e.lost.saturating_add(bytes).min(e.bytes);
             e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;
         }
@@ -145,7 +171,7 @@ impl PacketLog {
 
     /// `bytes` of it that were thought lost had arrived.
     pub fn found(&mut self, number: u32, bytes: u32, segments: u32) {
-        if let Some(e) = self.get(number) {
+        if let Some(e) = self.get(number).filter(|e| !e.known) {
             e.lost = e.lost.saturating_sub(bytes);
             e.lost_segments = (e.lost_segments as u32).saturating_sub(segments) as u16;
         }

@@ -1,5 +1,6 @@
 //! A whole capture: decoded on one thread, tracked on the caller's.
 
+use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, CaptureReader, FileInfo};
 use std::sync::mpsc::sync_channel;
@@ -11,11 +12,37 @@ const AHEAD: usize = 8;
 /// Reads all of `reader` and follows its connections. Returns the tracks in the order of connections, the opener's
 /// first, what was read of the file, and the totals. `progress` gets the bytes read, and the file's length if known.
 pub fn track_capture(
-    mut reader: CaptureReader,
+    reader: CaptureReader,
     options: TrackerOptions,
     recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> (Vec<Track>, FileInfo, Totals) {
+    let all = track_datagrams_too(reader, options, recorder, progress);
+    (all.tracks, all.file, all.totals)
+}
+
+/// What a capture holds.
+pub struct CaptureTracks {
+    /// Of TCP, in the order of connections, the opener's first.
+    pub tracks: Vec<Track>,
+    /// Of UDP, in the order of first datagrams.
+    pub udp: Vec<UdpTrack>,
+    /// Flows of UDP that were forgotten because there were too many.
+    pub forgotten_udp: u64,
+    /// What was read of the file.
+    pub file: FileInfo,
+    /// Of TCP.
+    pub totals: Totals,
+}
+
+/// The same, and the flows of UDP.
+pub fn track_datagrams_too(
+    mut reader: CaptureReader,
+    options: TrackerOptions,
+    recorder: Option<Box<dyn PacketRecorder>>,
+    progress: &mut dyn FnMut(u64, Option<u64>),
+) -> CaptureTracks {
+    let mut datagrams = UdpTracker::default();
     let mut tracker = Tracker::new(options);
     if let Some(recorder) = recorder {
         tracker.set_recorder(recorder);
@@ -36,6 +63,7 @@ pub fn track_capture(
         });
         for (batch, (at, of)) in filled {
             tracker.batch(&batch);
+            batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
             // Full only if the reader has enough of them.
             let _ = empty.try_send(batch);
             progress(at, of);
@@ -45,8 +73,9 @@ pub fn track_capture(
     let mut tracks = Vec::new();
     let totals = tracker.finish(&mut tracks);
     tracks.sort_by_key(|t| (t.connection, !t.opened));
+    let (udp, forgotten_udp) = datagrams.finish();
     match reader {
-        Ok(reader) => (tracks, reader.info(), totals),
+        Ok(reader) => CaptureTracks { tracks, udp, forgotten_udp, file: reader.info(), totals },
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

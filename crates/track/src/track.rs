@@ -13,6 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
+use crate::both_ends::WayBetween;
 use crate::{Exchanges, FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
@@ -88,6 +89,8 @@ pub struct Track {
     pub held: FirstPackets,
     /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
     pub bursts: Bursts,
+    /// What a capture at the other end says; `None` where there was none.
+    pub between: Option<Box<WayBetween>>,
 }
 
 /// The most [`Track::waits`] kept.

@@ -5,6 +5,7 @@
 //! the packets say: see [`TrackerOptions`].
 
 use crate::bins::{Bins, MOST_BINS};
+use crate::both_ends::PacketBeyond;
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
 use crate::doubles::DoubleTable;
@@ -198,6 +199,12 @@ impl Tracker {
     /// A packet. Those of a capture should come in the order of time.
     #[inline]
     pub fn packet(&mut self, p: &TcpPacket) {
+        self.packet_known(p, PacketBeyond::Unasked);
+    }
+
+    /// The same, with what a capture at the other end says of it.
+    #[inline]
+    pub fn packet_known(&mut self, p: &TcpPacket, beyond: PacketBeyond) {
         if self.packets > 0 && (p.time + self.shift) - self.ahead > self.now + STEP {
             self.watch_jump(p);
         }
@@ -218,7 +225,14 @@ impl Tracker {
             None => self.open(key, side, p, now),
         };
         let Some(connection) = self.table.get(slot) else { return };
-        let row = connection.packet(side, p, now, (self.limits, &mut self.doubles), self.recorder.is_some());
+        let row = connection.packet(
+            side,
+            p,
+            now,
+            (self.limits, &mut self.doubles),
+            beyond,
+            self.recorder.is_some(),
+        );
         let held = connection.bytes();
         self.held = self.held + held - std::mem::replace(&mut connection.held, held);
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {

@@ -1,6 +1,6 @@
 //! Which packets of a capture are passed on: by address, port and time.
 
-use super::Batch;
+use super::{Batch, UdpDatagram};
 use crate::{Addr, Endpoint};
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -94,7 +94,7 @@ impl PacketFilter {
     /// Takes from `batch` what is not asked for, from `packets` and `reports` on; how many packets that were. `first` is the
     /// time of the first record.
     pub(super) fn sift(&self, first: Time, batch: &mut Batch, packets: usize, reports: usize) -> u64 {
-        let Batch { packets: all, reports: said } = batch;
+        let Batch { packets: all, reports: said, .. } = batch;
         let (mut kept, mut report) = (packets, reports);
         for i in packets..=all.len() {
             while let Some(r) = said.get_mut(report).filter(|r| r.behind <= i) {
@@ -114,6 +114,15 @@ impl PacketFilter {
             at <= reports || self.keeps(first, r.time, [r.from, r.to])
         });
         left as u64
+    }
+
+    /// Takes from `all` what is not asked for, from `from` on.
+    pub(super) fn sift_datagrams(&self, first: Time, all: &mut Vec<UdpDatagram>, from: usize) {
+        let mut at = 0;
+        all.retain(|d| {
+            at += 1;
+            at <= from || self.keeps(first, d.time, [d.src, d.dst])
+        });
     }
 }
 

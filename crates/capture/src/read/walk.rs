@@ -4,7 +4,7 @@ use super::fragment::{Fragments, TunnelFragment};
 use super::ip::{self, Net};
 use super::link::wifi::{self, WifiSenders, WifiSequence};
 use super::tally::{Other, ProtocolTally, Tunnel};
-use super::{Batch, link, tcp, tunnel};
+use super::{Batch, link, tcp, tunnel, udp};
 use units::Time;
 
 /// Layers looked into before a record is given up.
@@ -212,7 +212,10 @@ impl Walker {
         if net.protocol == ip::UDP {
             return Ok(match tunnel::udp(w)? {
                 Some(next) => Inside::Layer(next),
-                None => Inside::Found(FoundProtocol::Udp),
+                None => {
+                    batch.datagrams.push(udp::datagram(time, net, w)?);
+                    Inside::Found(FoundProtocol::Udp)
+                }
             });
         }
         if net.protocol == ip::ICMP || net.protocol == ip::ICMP6 {

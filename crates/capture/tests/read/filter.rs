@@ -93,7 +93,7 @@ fn what_a_batch_held_before_stays() {
     let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(file())), "test").unwrap();
     reader.keep(PacketFilter { ports: vec![3000], ..PacketFilter::default() });
     let all = read(&file());
-    let mut batch = Batch { packets: all.packets, reports: all.reports };
+    let mut batch = Batch { packets: all.packets, reports: all.reports, ..Batch::default() };
     while reader.fill(&mut batch) {}
     assert_eq!(batch.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [0, 1, 2, 3, 3]);
     assert_eq!(batch.reports.len(), 2);

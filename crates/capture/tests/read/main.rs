@@ -2,6 +2,7 @@
 
 mod build;
 mod damage;
+mod datagrams;
 mod filter;
 mod formats;
 mod layers;

@@ -29,7 +29,8 @@ pub fn time(text: &str) -> Result<FilterTime, String> {
 /// Where the filter left out all there was of a capture: how many packets.
 pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
     let left = d.capture.other.iter().find(|c| c.name == LEFT_OUT).map_or(0, |c| c.count);
-    (!asked(args).is_empty() && d.capture.tcp_packets == 0 && left > 0).then_some(left)
+    let none = d.capture.tcp_packets == 0 && d.udp_flows.is_empty();
+    (!asked(args).is_empty() && none && left > 0).then_some(left)
 }
 
 /// What is wrong where a filter matches none of `left` packets.

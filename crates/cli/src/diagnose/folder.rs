@@ -1,6 +1,6 @@
 //! A folder of captures: each told of by itself, or all read as one.
 
-use super::{exit_code, filter, study, write};
+use super::{CaptureSource, exit_code, filter, study, write};
 use crate::args::DiagnoseArgs;
 use crate::escape::{tell, value};
 use crate::problem::CliProblem;
@@ -87,6 +87,7 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
     for (given, option, instead) in [
         (!args.flow.is_empty(), "--flow", "numbers differ from capture to capture"),
         (args.report.is_some(), "--report", "a page shows one capture"),
+        (!args.qlog.is_empty(), "--qlog", "it is of one connection"),
     ] {
         if given {
             let what = "goes with one capture, or with --joined";
@@ -104,7 +105,7 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
             }
         };
         let out = args.out.as_ref().zip(path.file_name()).map(|(out, name)| out.join(name));
-        let (d, kept) = study(args, reader, path, out.as_deref())?;
+        let (d, kept) = study(args, CaptureSource::One(Box::new(reader)), path, out.as_deref())?;
         if let Some(left) = filter::unmatched(args, &d) {
             missed += left;
             left_out.push(format!("{}: the filter matches none of {left} TCP packets", path.display()));

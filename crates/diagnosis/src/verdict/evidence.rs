@@ -191,7 +191,12 @@ fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 
 /// Delay that counts as a queue, seconds.
 fn least_queue_delay(facts: &FlowFacts) -> f64 {
-    (0.08 * facts.base).clamp(0.001, LEAST_STANDING)
+    least_queue(facts.base)
+}
+
+/// The same on a path whose RTT is `base` seconds at least.
+pub(crate) fn least_queue(base: f64) -> f64 {
+    (0.08 * base).clamp(0.001, LEAST_STANDING)
 }
 
 /// Most of what the round trip takes above its least is the ACKs' way.

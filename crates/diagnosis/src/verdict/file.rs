@@ -16,6 +16,7 @@ pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
         wire_bytes: file.wire_bytes,
         tcp_packets: file.tcp_packets,
         udp_packets: file.udp_packets,
+        forgotten_udp_flows: 0,
         fragments: file.fragments,
         tunnels: counted(&file.tunnels),
         other: counted(&file.other),
@@ -29,6 +30,7 @@ pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
         forward_jumps: totals.forward_jumps,
         most_forward_s: (totals.forward_jumps > 0).then(|| totals.most_forward.as_secs_f64()),
         damage: file.damage.map(|d| Damage { offset: d.offset, what: d.what }),
+        both_ends: None,
     }
 }
 

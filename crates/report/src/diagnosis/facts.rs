@@ -1,5 +1,6 @@
 //! The evidence, a short line each: what was counted and measured of a group of flows.
 
+use super::between;
 use super::told::FlowGroup;
 use super::values::shows;
 use super::words::{bytes, cause as cause_name, listed, seconds, share};
@@ -18,6 +19,8 @@ const SURE: f64 = 0.8;
 pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
     let list = [
         losses(g, lang),
+        between::losses(g, lang),
+        between::late(g, lang),
         again(g, lang),
         timeouts(g, lang),
         too_big(g, lang),
@@ -38,6 +41,9 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
 }
 
 fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
+    if between::known(g) {
+        return None;
+    }
     let [up, down] = [g.sum(|f| f.measures.lost_up as f64), g.sum(|f| f.measures.lost_down as f64)];
     let all = g.sum(|f| f.measures.data_packets as f64);
     let n = |x: f64| count(x as u64);
@@ -224,7 +230,7 @@ fn shown(p: &PacketProof, lang: Lang) -> String {
     said(if p.total > p.packets.len() as u64 { "proof" } else { "proof-all" }, &values, lang)
 }
 
-fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {
+pub(super) fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {
     let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
     fill(&format!("diag.fact.{key}"), lang, &values)
 }

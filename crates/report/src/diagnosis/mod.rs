@@ -1,5 +1,6 @@
 //! What `longfat diagnose` says of a capture, in words and on a page.
 
+mod between;
 mod cause;
 mod control;
 mod encode;
@@ -10,6 +11,7 @@ pub(crate) mod page;
 mod rows;
 mod table;
 mod told;
+mod udp;
 mod values;
 mod words;
 
@@ -47,12 +49,31 @@ pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
             text += &(style.paint(Tone::Dim, &line) + "\n");
         }
     }
+    text += &udp_flows(d, rows, style, lang);
     let notes = notes::notes(d, lang);
     if !notes.is_empty() {
         if !text.is_empty() {
             text.push('\n');
         }
         notes.iter().for_each(|note| text += &wrap(note, width, ""));
+    }
+    text
+}
+
+/// What is said of UDP flows: sentences, and a table of the first `rows`.
+fn udp_flows(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
+    if d.udp_flows.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(if d.flows.is_empty() { "" } else { "\n" });
+    for sentence in udp::told(d, lang) {
+        text += &(wrap(&sentence, style.columns(), "") + "\n");
+    }
+    text += &udp::table(d, rows, style, lang);
+    let more = d.udp_flows.len().saturating_sub(rows) as u64 + d.capture.forgotten_udp_flows;
+    if more > 0 {
+        let line = fill("diag.note.more-udp", lang, &[("n", &more.to_string())]);
+        text += &(style.paint(Tone::Dim, &line) + "\n");
     }
     text
 }

@@ -34,6 +34,9 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
         let what = clip(&printable(&damage.what), DAMAGE);
         say("damage", &[("offset", damage.offset.to_string()), ("what", what)]);
     }
+    if let Some(both) = &c.both_ends {
+        super::between::notes(both).iter().for_each(|(key, values)| say(key, values));
+    }
     if let Some(n) = c.dropped.filter(|&n| n > 0) {
         say("dropped", &[("n", count(n))]);
     }

@@ -3,7 +3,7 @@
 use super::encode::{Packets, encode};
 use super::figures::FlowFigures;
 use super::rows::Rows;
-use super::{notes, told};
+use super::{notes, told, udp};
 use crate::markup::escaped;
 use crate::page::{fill, inert};
 use crate::strings::{Lang, text};
@@ -184,9 +184,15 @@ fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
         flows: t.flows,
         cause: Some(t.cause.name()),
     };
-    let rest =
-        rest.into_iter().map(|text| PageTold { text, facts: Vec::new(), flows: Vec::new(), cause: None });
-    told.into_iter().map(one).chain(rest).collect()
+    let bare = |text, facts| PageTold { text, facts, flows: Vec::new(), cause: None };
+    let rest = rest.into_iter().map(|text| bare(text, Vec::new()));
+    let udp = (!d.udp_flows.is_empty()).then(|| {
+        let n = d.udp_flows.len() as u64 + d.capture.forgotten_udp_flows;
+        let list = crate::strings::fill("diag.udp.list", lang, &[("n", &n.to_string())]);
+        let text: Vec<String> = udp::told(d, lang).into_iter().chain([list]).collect();
+        bare(text.join(" "), udp::lines(d, lang))
+    });
+    told.into_iter().map(one).chain(rest).chain(udp).collect()
 }
 
 /// Hundreds of spans with all their keys would be most of the page.

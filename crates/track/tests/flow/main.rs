@@ -1,6 +1,7 @@
 //! What the tracker says of simulated runs, whose truth is known, wherever the capture is taken.
 
 mod altered;
+mod both;
 mod buffer;
 mod many;
 mod vantage;

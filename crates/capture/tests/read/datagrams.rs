@@ -1,0 +1,45 @@
+//! UDP datagrams: their ends, their length and first bytes, whatever of them was captured.
+
+use crate::build::udp;
+use capture::{Batch, CaptureReader, DATAGRAM_HEAD, PacketFilter, PcapWriter, UdpDatagram};
+use std::io::Cursor;
+use units::{Span, Time};
+
+fn read(packets: &[Vec<u8>], filter: PacketFilter) -> Vec<UdpDatagram> {
+    let mut file = PcapWriter::new(Vec::new()).unwrap();
+    for (i, packet) in packets.iter().enumerate() {
+        let time = Time::ZERO + Span::from_secs(i as u64);
+        file.write_packet(time, packet).unwrap();
+    }
+    let bytes = file.finish().unwrap();
+    let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(bytes)), "-").unwrap();
+    reader.keep(filter);
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {}
+    batch.datagrams
+}
+
+#[test]
+fn their_length_and_their_first_bytes_are_kept() {
+    let payload: Vec<u8> = (0..100).collect();
+    let mut short = crate::build::ipv4(17, &udp(40_000, 443, &[1, 2, 3]));
+    // What the link layer pads with is no payload.
+    short.extend([0xee; 20]);
+    let long = crate::build::ipv4(17, &udp(443, 40_000, &payload));
+    let all = read(&[short.clone(), long.clone()], PacketFilter::default());
+    assert_eq!(all.len(), 2);
+    assert_eq!((all[0].len, all[0].head(), all[0].src.port, all[0].header), (3, &[1, 2, 3][..], 40_000, 28));
+    // The writer keeps 96 bytes of a packet: more than the head has.
+    assert_eq!((all[1].len, all[1].head()), (100, &payload[..DATAGRAM_HEAD]));
+    assert_eq!(all[1].time, Time::ZERO + Span::from_secs(1));
+    let some = read(&[short.clone(), long], PacketFilter { ports: vec![53], ..PacketFilter::default() });
+    assert!(some.is_empty());
+    // A tunnel's datagram is none: what is in it counts.
+    let tunnel = crate::build::ipv4(
+        17,
+        &udp(1, 4789, &[8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]),
+    );
+    let inside = [&tunnel[..], &short[..]].concat();
+    let all = read(&[inside], PacketFilter::default());
+    assert!(all.iter().all(|d| d.dst.port == 443), "{all:?}");
+}

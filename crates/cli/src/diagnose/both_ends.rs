@@ -1,0 +1,30 @@
+//! `--both-ends`: two captures of one path.
+
+use crate::escape::value;
+use crate::problem::CliProblem;
+use result::diagnosis::CaptureInfo;
+use std::path::Path;
+use track::Track;
+use track::both_ends::BothEndsTracks;
+use track::udp::UdpTrack;
+
+/// Both are read twice, so a pipe will not do.
+pub fn are_files(paths: [&Path; 2]) -> Result<(), CliProblem> {
+    let Some(other) = paths.into_iter().find(|path| !path.is_file()) else { return Ok(()) };
+    let name = other.display().to_string();
+    let what = "--both-ends takes two capture files, since it reads each twice";
+    Err(CliProblem::Usage(format!("{}: {what}", value(&name))))
+}
+
+/// The tracks, what is told of the first capture with what both say together, and its UDP flows.
+pub fn told(both: BothEndsTracks) -> (Vec<Track>, CaptureInfo, (Vec<UdpTrack>, u64)) {
+    let [here, there] = both.files;
+    let info = diagnosis::both_ends_info(&both.paired, &there.name);
+    let mut capture = diagnosis::capture_info(here, &both.totals);
+    capture.both_ends = Some(info);
+    if let (None, Some(damage)) = (&capture.damage, there.damage) {
+        let what = format!("{}: {}", there.name, damage.what);
+        capture.damage = Some(result::diagnosis::Damage { offset: damage.offset, what });
+    }
+    (both.tracks, capture, both.udp)
+}

@@ -1,0 +1,272 @@
+//! UDP flows: their rates, what QUIC and RTP show of the path, and a limiter where the same models as of TCP find one.
+//!
+//! A policer is told only where losses are known; a queue where round trips are: without either nothing is said of a limiter. RTP's
+//! losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
+//! round trip, not one a packet, so a full link is also told by what it is: while packets wait, they come at one rate.
+
+use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
+use crate::verdict::least_queue;
+use result::RttSummary;
+use result::diagnosis::{
+    CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate,
+};
+use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
+use track::{LoggedPacket, Track};
+use units::{Span, Time};
+
+/// Flows told of.
+const MOST_FLOWS: usize = 1_000;
+/// Parts of a flow's time that its rate is told of.
+const PARTS: usize = 200;
+/// The greatest rate is over this, as `iperf3` has its shortest interval.
+const FASTEST_OVER: f64 = 0.5;
+/// A link is measured over at least so many seconds and bytes, and is full where it carries this share of its rate: as with TCP
+/// ([`crate::verdict`], `FULL_WINDOW` and `FULL_SHARE`).
+const WINDOW: (f64, f64) = (0.1, 60_000.0);
+const FULL_SHARE: f64 = 0.95;
+/// A link shows in so many windows with a queue, that are this share of all (by_delays: `drain.busy` from 0.25 on where all agree).
+const FEWEST_WINDOWS: usize = 12;
+const BUSY: f64 = 0.25;
+/// How sure a link is behind which packets always wait: as likely as not.
+const ALWAYS_WAITS: f64 = 0.5;
+
+/// What is said of the flows of UDP, the one with most bytes first; and how many are not told.
+pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiagnosis>, u64) {
+    let mut flows: Vec<UdpFlowDiagnosis> =
+        tracks.iter().flat_map(|t| (0..2).filter_map(|side| flow(t, side, info.start_s))).collect();
+    flows.sort_by(|a, b| b.ip_bytes.cmp(&a.ip_bytes).then(a.id.cmp(&b.id)));
+    let left = flows.len().saturating_sub(MOST_FLOWS);
+    flows.truncate(MOST_FLOWS);
+    (flows, left as u64)
+}
+
+fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
+    let way = &t.ways[side];
+    let (first, last) = way.times?;
+    let duration = last.since(first).as_secs_f64();
+    let mbps = |bytes: u64, s: f64| if s > 0.0 { bytes as f64 * 8e-6 / s } else { 0.0 };
+    let protocol = match (&t.quic, &way.rtp) {
+        (Some(_), _) => "quic",
+        (None, Some(_)) => "rtp",
+        (None, None) => "udp",
+    };
+    let loss =
+        if way.rtp.is_some() && t.quic.is_none() { UdpLoss::BeforeCapture } else { UdpLoss::NotVisible };
+    let rtp = way.rtp.filter(|_| t.quic.is_none());
+    let ms = |span: Span| span.as_millis_f64();
+    Some(UdpFlowDiagnosis {
+        id: t.number.wrapping_mul(2).wrapping_add(side as u32),
+        from: t.ends[side].to_string(),
+        to: t.ends[1 - side].to_string(),
+        protocol: protocol.into(),
+        start_s: limiter::seconds(first) - start_s,
+        duration_s: duration,
+        packets: way.packets,
+        payload_bytes: way.payload_bytes,
+        ip_bytes: way.ip_bytes,
+        rate_mbps: mbps(way.ip_bytes, duration),
+        max_rate_mbps: fastest(way).filter(|_| duration >= FASTEST_OVER),
+        over_time: over_time(way, limiter::seconds(t.first) - start_s),
+        loss,
+        lost_packets: rtp.map(|r| r.lost),
+        spin_rtt_ms: (way.spin.samples() > 0).then(|| spin_summary(way)),
+        quic: t.quic.as_ref().map(|q| quic(q, side)),
+        rtp: rtp.map(|r| RtpFacts {
+            ssrc: r.ssrc,
+            payload_type: r.payload_type,
+            packets: r.packets,
+            lost: r.lost,
+            reordered: r.reordered,
+            duplicates: r.duplicates,
+            clock_hz: r.clock,
+            jitter_ms: r.jitter.map(|j| ms(j.0)),
+            max_jitter_ms: r.jitter.map(|j| ms(j.1)),
+        }),
+        limiter: find(t, side),
+    })
+}
+
+fn quic(q: &QuicTrack, side: usize) -> QuicFacts {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let ms = |span: Option<Span>| span.map(|s| s.as_millis_f64());
+    QuicFacts {
+        version: format!("{:x}", q.version),
+        destination_id: hex(&q.destination_id),
+        source_id: hex(&q.source_id),
+        from_client: side == q.client,
+        handshake_rtt_ms: ms(handshake(q)),
+        to_server_ms: ms(q.to_server),
+        to_client_ms: ms(q.to_client),
+        retried: q.retried,
+        spin: match q.spin {
+            SpinVerdict::Unknown => SpinBit::Unknown,
+            SpinVerdict::Spins => SpinBit::Spins,
+            SpinVerdict::Disabled => SpinBit::Disabled,
+        },
+    }
+}
+
+fn handshake(q: &QuicTrack) -> Option<Span> {
+    Some(q.to_server? + q.to_client?)
+}
+
+fn spin_summary(way: &UdpWay) -> RttSummary {
+    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
+    let q = |q| ms(way.spin.quantile(q));
+    RttSummary {
+        min: ms(way.spin.min()),
+        mean: ms(way.spin.mean()),
+        p50: q(0.50),
+        p95: q(0.95),
+        p99: q(0.99),
+        max: ms(way.spin.max()),
+    }
+}
+
+/// The greatest rate over half a second, Mbit/s.
+fn fastest(way: &UdpWay) -> Option<f64> {
+    let width = way.bin.as_secs_f64();
+    let parts = (FASTEST_OVER / width).ceil().max(1.0) as u32;
+    let (mut from, mut sum, mut most) = (0, 0u64, 0u64);
+    for (index, bytes) in &way.bins {
+        sum += bytes;
+        while way.bins[from].0 + parts <= *index {
+            sum -= way.bins[from].1;
+            from += 1;
+        }
+        most = most.max(sum);
+    }
+    Some(most as f64 * 8e-6 / (f64::from(parts) * width)).filter(|_| most > 0)
+}
+
+/// The rate over time; `start_s`: when the flow began.
+fn over_time(way: &UdpWay, start_s: f64) -> Vec<UdpRate> {
+    let (Some(first), Some(last)) = (way.bins.first(), way.bins.last()) else { return Vec::new() };
+    let join = (last.0 - first.0) as usize / PARTS + 1;
+    let width_s = way.bin.as_secs_f64() * join as f64;
+    let mut out: Vec<UdpRate> = Vec::new();
+    for (index, bytes) in &way.bins {
+        let from_s = start_s + (index / join as u32) as f64 * width_s;
+        let mbps = *bytes as f64 * 8e-6 / width_s;
+        match out.last_mut() {
+            Some(last) if last.from_s == from_s => last.mbps += mbps,
+            _ => out.push(UdpRate { from_s, width_s, mbps }),
+        }
+    }
+    out
+}
+
+/// The limiter, by losses where they are known, and by round trips where the spin bit tells them.
+fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
+    let way = &t.ways[side];
+    let losses = way.rtp.is_some_and(|r| r.lost > 0) && t.quic.is_none();
+    let base = t.quic.as_ref().and_then(handshake).into_iter().chain(way.spin.min()).min();
+    let found = match base {
+        _ if losses => by_models(way, None, false)?,
+        Some(base) if way.spin.samples() > 0 => {
+            let link = full_link(&way.log, base.as_secs_f64(), side == capture_side(t))?;
+            let model = by_models(way, Some(base), true)
+                .filter(|m| (m.rate / link.rate - 1.0).abs() < 1.0 - FULL_SHARE);
+            // The model knows a bucket; the rate is the link's either way.
+            FoundLimiter {
+                kind: model.map_or(link.kind, |m| m.kind),
+                burst: model.and_then(|m| m.burst),
+                ..link
+            }
+        }
+        _ => return None,
+    };
+    // Of a queue before the capture without a round trip, or of a policer without a loss, nothing is known.
+    let queued = found.kind != LimiterKind::Policer;
+    (queued || losses).then(|| Limiter {
+        kind: found.kind,
+        rate_mbps: found.rate * 8e-6,
+        burst_bytes: found.burst,
+        queue_bytes: queued.then_some(found.queue),
+        queue_ms: queued.then_some(found.delay * 1e3),
+        before_capture: !found.behind,
+        lost_share: found.lost,
+        confidence: found.confidence,
+        takers: Vec::new(),
+        flows: Vec::new(),
+    })
+}
+
+/// Which end the capture is nearer to; 2 where that is not known.
+fn capture_side(t: &UdpTrack) -> usize {
+    let sides = t.quic.as_ref().and_then(|q| Some((q.client, q.to_server?, q.to_client?)));
+    sides.map_or(2, |(client, server, near)| if near < server { client } else { 1 - client })
+}
+
+/// What the models of TCP's packets make of these.
+fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
+    let track = Track {
+        log: way.log.clone(),
+        merged: way.merged,
+        first: way.times?.0,
+        rtt: way.spin.clone(),
+        ..Track::default()
+    };
+    let rtt = way.spin.mean().or(base).unwrap_or(Span::from_millis(100));
+    let facts = PathFacts {
+        base: base.unwrap_or_default().as_secs_f64(),
+        rtt: rtt.as_secs_f64(),
+        behind,
+        merged: way.merged > Span::ZERO,
+        sender: false,
+    };
+    let packets = LimiterPackets { tracks: &[&track], gone: &[Vec::new()], ack_load: &[] };
+    limiter::find(&packets, facts).map(|(found, _)| found)
+}
+
+/// A full link: in the windows in which packets wait, by the spin bit, as many bytes pass as in each other.
+fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimiter> {
+    let bytes: f64 = log.iter().map(|p| f64::from(p.bytes)).sum();
+    let at = |time: Time| limiter::seconds(time);
+    let (first, last) = (at(log.first()?.time), at(log.last()?.time));
+    let width = WINDOW.0.max(WINDOW.1 * (last - first) / bytes).max(2.0 * base);
+    // Whole windows; the last may be cut.
+    let count = ((last - first) / width) as usize;
+    let mut windows = vec![(0.0, f64::NAN); count];
+    let (mut wait, mut most) = (f64::NAN, Vec::new());
+    for p in log {
+        if let Some(rtt) = p.rtt.get() {
+            wait = rtt.as_secs_f64() - base;
+            most.push(wait);
+        }
+        let i = ((at(p.time) - first) / width) as usize;
+        if let Some(window) = windows.get_mut(i) {
+            window.0 += f64::from(p.bytes);
+            // The least wait: what waits all the time stands in a queue.
+            window.1 = wait.min(window.1);
+        }
+    }
+    let (waiting, free): (Vec<_>, Vec<_>) = windows.into_iter().partition(|w| w.1 > least_queue(base));
+    if waiting.len() < FEWEST_WINDOWS || (waiting.len() as f64) < BUSY * count as f64 {
+        return None;
+    }
+    let mut sorted: Vec<f64> = waiting.iter().map(|w| w.0 / width).collect();
+    sorted.sort_by(f64::total_cmp);
+    let rate = sorted[sorted.len() / 2];
+    // Who sends as much when nothing waits is not held by the queue: others fill it.
+    let as_fast = free.iter().filter(|w| w.0 > FULL_SHARE * rate * width).count();
+    if as_fast * 2 > free.len() {
+        return None;
+    }
+    let alike = sorted.iter().filter(|r| (*r / rate - 1.0).abs() < 1.0 - FULL_SHARE).count();
+    let share = alike as f64 / sorted.len() as f64;
+    most.sort_by(f64::total_cmp);
+    let delay = most[(most.len() * 98 / 100).min(most.len() - 1)];
+    let found = FoundLimiter {
+        kind: LimiterKind::Bottleneck,
+        rate,
+        delay,
+        queue: delay * rate,
+        behind,
+        // Where packets always wait, nothing says that it is not others that they wait for.
+        confidence: share.min(if free.is_empty() { ALWAYS_WAITS } else { 0.99 }),
+        ..FoundLimiter::default()
+    };
+    // Most of them agree, or it is the sender that has one rate now and another then.
+    (share > 0.5).then_some(found)
+}

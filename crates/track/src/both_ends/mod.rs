@@ -1,0 +1,284 @@
+//! One path captured at both ends: what was lost between the captures, and how long everything took, is known.
+//!
+//! Both files are read twice. First, connections are paired ([`seen`]), the clocks laid beside each other ([`clock`]), and the
+//! fate of each packet found ([`fates`]). Then each capture goes through a tracker of its own, which is told these fates in
+//! place of its guesses; of each connection's direction the track of the capture nearer to its sender counts, so that all data
+//! is told as its sender's side has it. All is told by the clock and the addresses of the first capture, `here`, and connections
+//! that only the other capture has are counted, not told.
+
+mod clock;
+mod fates;
+mod seen;
+mod way;
+
+pub use clock::ClockFit;
+pub use fates::PacketBeyond;
+
+use crate::udp::{UdpTrack, UdpTracker};
+use crate::{PacketRecorder, SpanHistogram, Totals, Track, Tracker, TrackerOptions};
+use capture::{Batch, BatchPart, CaptureReader, FileInfo, OpenError, PacketFilter, TcpPacket};
+use clock::difference;
+use seen::SeenCapture;
+use std::fmt;
+use std::path::Path;
+use units::{Span, Time};
+use way::{NamedWay, Renamed, Ways, clocks};
+
+/// Why two captures make no whole.
+#[derive(Debug)]
+pub enum PairError {
+    /// One of them cannot be read.
+    Open(OpenError),
+    /// No connection is in both.
+    NoneShared {
+        /// Connections in each.
+        connections: [usize; 2],
+    },
+    /// No packets of both directions passed both captures, or one of their clocks was set meanwhile.
+    Clocks {
+        /// Packets found in both captures, of either direction.
+        packets: [usize; 2],
+    },
+}
+
+impl fmt::Display for PairError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PairError::Open(e) => e.fmt(f),
+            PairError::NoneShared { connections: [a, b] } => write!(
+                f,
+                "no TCP connection is in both captures ({a} in the first, {b} in the second): neither by addresses and ports, nor by \
+                 the sequence numbers of its SYNs; what terminates TCP on the way makes two connections of one"
+            ),
+            PairError::Clocks { packets: [a, b] } if *a == 0 || *b == 0 => write!(
+                f,
+                "the captures' clocks cannot be laid beside each other: {a} packets of one direction and {b} of the other are in both; \
+                 it takes some of each"
+            ),
+            PairError::Clocks { .. } => write!(
+                f,
+                "the captures' clocks cannot be laid beside each other: one of them was set meanwhile; --from and --to take the part \
+                 before or after that"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PairError {}
+
+/// What was found out about two captures as a whole.
+#[derive(Clone, Debug)]
+pub struct PairedCaptures {
+    /// The clocks.
+    pub clock: ClockFit,
+    /// Connections that both have.
+    pub paired: u64,
+    /// Of these, those whose addresses or ports are others there (NAT).
+    pub translated: u64,
+    /// Connections that only one has: here, there.
+    pub alone: [u64; 2],
+    /// Packets of the paired connections that one capture should have seen and did not, as the other shows: here, there.
+    pub missed: [u64; 2],
+}
+
+/// What is known of the way of one direction between both captures.
+#[derive(Clone, Debug, Default)]
+pub struct WayBetween {
+    /// Packets with payload of which it is not known whether they arrived: the other capture had not begun, had ended, or missed
+    /// packets.
+    pub unknown_packets: u64,
+    /// Payload sent again although an earlier transmission of it arrived, bytes.
+    pub needless_bytes: u64,
+    /// Packets without payload, ACKs as a rule.
+    pub bare_packets: u64,
+    /// Of these, those that were lost.
+    pub bare_lost: u64,
+    /// What the way took at least, ns, for any packet between the two hosts; off by at most half of [`ClockFit::round_trip`].
+    /// `None`: nothing arrived.
+    pub least_ns: Option<i64>,
+    /// How much longer than that packets took.
+    pub late: SpanHistogram,
+    /// The same over time.
+    pub over_time: Vec<LateSpan>,
+    /// Packets with payload that were lost, wholly or in part; the first [`WayBetween::lost_packets`] of them that fit.
+    pub lost: Vec<LostOnWay>,
+    /// How many there are.
+    pub lost_packets: u64,
+}
+
+/// Queueing in a part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LateSpan {
+    /// When it begins.
+    pub from: Time,
+    /// Packets that arrived.
+    pub arrived: u32,
+    /// Those with payload of which something was lost.
+    pub lost: u32,
+    /// How much longer than at least they took, all added up.
+    pub sum: Span,
+    /// The longest.
+    pub most: Span,
+}
+
+/// A packet that was lost between the captures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostOnWay {
+    /// When it passed the capture on its sender's side.
+    pub time: Time,
+    /// Which TCP packet of that capture it is, from 0.
+    pub index: u32,
+    /// Its sequence number, as it stands in the packet.
+    pub seq: u32,
+    /// Its payload that was lost, bytes.
+    pub bytes: u32,
+    /// It had been sent before.
+    pub again: bool,
+}
+
+/// Two captures put together.
+pub struct BothEndsTracks {
+    /// Of the connections that the first has, in their order, the opener's direction first.
+    pub tracks: Vec<Track>,
+    /// Here, there.
+    pub files: [FileInfo; 2],
+    /// Of the first.
+    pub totals: Totals,
+    /// What was found out about both.
+    pub paired: PairedCaptures,
+    /// The first's flows of UDP, and how many were forgotten.
+    pub udp: (Vec<UdpTrack>, u64),
+}
+
+/// Reads two captures, which `open` opens, `filter` being for the first, and follows the connections that the first has.
+/// `recorder` gets the packets of the first. `progress` gets bytes read and to be read of all four readings.
+pub fn track_both_ends(
+    paths: [&Path; 2],
+    filter: &PacketFilter,
+    options: TrackerOptions,
+    recorder: Option<Box<dyn PacketRecorder>>,
+    progress: &mut dyn FnMut(u64, Option<u64>),
+) -> Result<BothEndsTracks, PairError> {
+    let mut done = 0;
+    let all = paths.iter().map(|path| path.metadata().ok().map(|m| 2 * m.len())).sum::<Option<u64>>();
+    let mut read = |path: &Path, filter: &PacketFilter, take: &mut dyn FnMut(&Batch)| {
+        let mut reader = CaptureReader::open(path).map_err(PairError::Open)?;
+        reader.keep(filter.clone());
+        let mut batch = Batch::default();
+        while reader.fill(&mut batch) {
+            take(&batch);
+            batch.clear();
+            progress(done + reader.progress().0, all);
+        }
+        done += reader.progress().0;
+        Ok(reader.info())
+    };
+    let mut seen = [SeenCapture::default(), SeenCapture::default()];
+    for (i, filter) in [filter, &PacketFilter::default()].into_iter().enumerate() {
+        let file = read(paths[i], filter, &mut |batch| batch.packets.iter().for_each(|p| seen[i].packet(p)))?;
+        seen[i].watched = file.times.unwrap_or_default();
+    }
+    let pairs = seen::connections([&seen[0], &seen[1]]);
+    if pairs.is_empty() {
+        let connections = [seen[0].connections.len(), seen[1].connections.len()];
+        return Err(PairError::NoneShared { connections });
+    }
+    let (clock, firsts) = clocks(&seen, &pairs)?;
+    seen[1].set_clock(&clock);
+    let ways = Ways::of(&seen, &pairs, &firsts, &clock);
+    let beyond = ways.told();
+    let paired = PairedCaptures {
+        clock,
+        paired: pairs.len() as u64,
+        translated: pairs.iter().filter(|p| p.translated).count() as u64,
+        alone: [0, 1].map(|i| (seen[i].connections.len() - pairs.len()) as u64),
+        missed: ways.missed(),
+    };
+    let between = ways.between();
+    let renamed = Renamed::of(&seen, &pairs);
+    // Of the other capture the same time as of this one, where a part of that is asked for.
+    let asked = filter.from.or(filter.to).and(seen[0].times);
+    let is_asked = |time: Time| asked.is_none_or(|(from, to)| from <= time && time <= to);
+    drop(ways);
+    drop(seen);
+
+    // The second reading.
+    let mut tracker = Tracker::new(options);
+    if let Some(recorder) = recorder {
+        tracker.set_recorder(recorder);
+    }
+    let mut told = beyond[0].iter();
+    let mut datagrams = UdpTracker::default();
+    let here = read(paths[0], filter, &mut |batch| {
+        batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
+        batch.in_order().for_each(|part| match part {
+            BatchPart::Packets(packets) => packets.iter().for_each(|p| {
+                tracker.packet_known(p, told.next().copied().unwrap_or_default());
+            }),
+            BatchPart::Report(report) => tracker.report(report),
+        });
+    })?;
+    let mut tracks = Vec::new();
+    let totals = tracker.finish(&mut tracks);
+    let mut tracker = Tracker::new(options);
+    let mut at = 0;
+    let there = read(paths[1], &PacketFilter::default(), &mut |batch| {
+        for p in &batch.packets {
+            let told = beyond[1].get(at).copied().unwrap_or_default();
+            let as_here = renamed.packet(at, TcpPacket { time: clock.here(p.time), ..*p });
+            at += 1;
+            if let Some(p) = as_here.filter(|p| is_asked(p.time)) {
+                tracker.packet_known(&p, told);
+            }
+        }
+    })?;
+    let mut others = Vec::new();
+    tracker.finish(&mut others);
+    others.retain(|t| between.iter().any(|w| w.first == 1 && (w.from, w.to) == (t.sender, t.receiver)));
+    replace(&mut tracks, others);
+    between.into_iter().for_each(|way| attach(&mut tracks, way));
+    tracks.iter_mut().filter(|t| t.between.is_some()).for_each(settle);
+    tracks.sort_by_key(|t| (t.connection, !t.opened));
+    Ok(BothEndsTracks { tracks, files: [here, there], totals, paired, udp: datagrams.finish() })
+}
+
+/// Puts the tracks of the capture on the sender's side in the place of the other's.
+fn replace(tracks: &mut Vec<Track>, others: Vec<Track>) {
+    for other in others {
+        let apart = |t: &Track| difference(t.first, other.first).unsigned_abs();
+        let ends = (other.sender, other.receiver);
+        let known = (0..tracks.len()).filter(|i| (tracks[*i].sender, tracks[*i].receiver) == ends);
+        if let Some(i) = known.min_by_key(|i| apart(&tracks[*i])) {
+            let (connection, opened) = (tracks[i].connection, tracks[i].opened);
+            tracks[i] = Track { connection, opened, ..other };
+            continue;
+        }
+        // Nothing of it came here: it has the number of what went the other way.
+        let back = tracks.iter().filter(|t| (t.receiver, t.sender) == ends).min_by_key(|t| apart(t));
+        let (connection, opened) = match back {
+            Some(back) => (back.connection, !back.opened),
+            None => (tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0), other.opened),
+        };
+        tracks.push(Track { connection, opened, ..other });
+    }
+}
+
+/// Gives what is known of a direction to the track that it is about.
+fn attach(tracks: &mut [Track], way: NamedWay) {
+    let of = tracks.iter_mut().filter(|t| (t.sender, t.receiver) == (way.from, way.to));
+    if let Some(t) = of.min_by_key(|t| difference(t.first, way.begin).unsigned_abs()) {
+        t.between = Some(Box::new(way.between));
+    }
+}
+
+/// What the log has of queueing becomes the round trip that an empty way back would have made of it: the least one, and the
+/// queueing. What was sent again in vain is known.
+fn settle(t: &mut Track) {
+    let Some(between) = &t.between else { return };
+    let base = t.rtt.min().or(t.handshake.rtt);
+    for p in &mut t.log {
+        p.rtt = base.and_then(|base| Some(base + p.rtt.get()?)).into();
+    }
+    let mss = u64::from(t.mss.unwrap_or(1)).max(1);
+    t.counts.spurious = between.needless_bytes.div_ceil(mss).min(t.counts.retransmitted_packets);
+}
