@@ -99,7 +99,7 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0
 
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.
-JUDGE = 20261123 1000
+JUDGE = 20261125 1000
 docs:
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md

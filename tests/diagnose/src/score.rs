@@ -235,14 +235,13 @@ pub fn tables(lines: &[&Line]) -> String {
     let twice = lines.iter().filter(|l| l.right.len() > 1).count();
     format!(
         "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: \
-         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}\n{}",
+         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}",
         lines.len(),
         accuracy(lines).percent(),
         accuracy_by_case(lines),
         by(lines),
         confusion(lines),
-        limiters(lines),
-        calibration(lines)
+        limiters(lines)
     )
 }
 

@@ -71,15 +71,19 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
         }
     }
     drop_those_by_chance(tracks, &mut out);
+    // From the last ACK of all on.
+    if end.is_finite() {
+        out.push(AckSilence { from: end, to: f64::INFINITY, gone: false });
+    }
     out
 }
 
-/// From the last ACK of a track on, or from its first data, that is sent again after one timeout behind the other, and nothing
-/// new any more: the sender had no ACK, so it is not the capture that misses them (RFC 6298 section 5). Seconds since 1970.
-fn never_answered_again(t: &Track) -> Option<(f64, f64)> {
+/// From the last ACK of a track, or of another between its hosts (`heard`), or from its first data on, that is sent again after one
+/// timeout behind the other, and nothing new any more: the sender had no ACK, so it is not the capture that misses them (RFC 6298 section 5). Seconds since 1970.
+fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
-    let heard = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| first + f64::from(b.index) * width);
-    let begin = heard.or(t.first_data.map(seconds))?;
+    let own = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| first + f64::from(b.index) * width);
+    let begin = own.or(t.first_data.map(seconds))?.max(heard);
     let behind = |at: f64| at > begin;
     let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
     let again = seconds(t.log.iter().find(|s| s.again && behind(seconds(s.time)))?.time);
@@ -89,7 +93,7 @@ fn never_answered_again(t: &Track) -> Option<(f64, f64)> {
 
 /// Nothing of the track was ever answered, although its sender waited for that.
 pub(super) fn is_unanswered(t: &Track) -> bool {
-    t.counts.acks == 0 && never_answered_again(t).is_some()
+    t.counts.acks == 0 && never_answered_again(t, f64::NEG_INFINITY).is_some()
 }
 
 /// A track's RTT, seconds.
@@ -115,7 +119,8 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
 /// the connection's first packet. For this track each ends when something of its own is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
-    let in_vain = never_answered_again(t).map(|(from, to)| (from - since, to - since));
+    let heard = silences.last().filter(|s| s.to.is_infinite()).map_or(f64::NEG_INFINITY, |s| s.from);
+    let in_vain = never_answered_again(t, heard).map(|(from, to)| (from - since, to - since));
     if is_one_way(t) {
         return in_vain.into_iter().collect();
     }

@@ -180,3 +180,26 @@ fn what_is_never_answered_again_is_no_random_loss() {
     let f = client(&said("what_is_never_answered_again_is_no_random_loss", t.pcap(|_| true)));
     assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
 }
+
+/// But where another connection between the hosts is answered all the while, the path is there: what is lost was dropped.
+#[test]
+fn what_is_never_answered_beside_others_that_are_is_no_outage() {
+    let mut t = Talk::opened(30_000);
+    let mut at = t.windows(100_000, 40, 20, 30_000);
+    for i in 0..20 {
+        t.data(at + i * 20, CLIENT, MSS, false);
+    }
+    for wait in [230_000, 460_000, 920_000, 1_840_000, 3_680_000] {
+        at += wait;
+        t.again(at, CLIENT, 20 * MSS, MSS);
+    }
+    let mut other = Talk::opened(30_000);
+    other.windows(100_000, 300, 20, 30_000);
+    for mut p in other.packets {
+        let port = if p.src.port == 80 { &mut p.dst.port } else { &mut p.src.port };
+        *port = 40_001;
+        t.packets.push(p);
+    }
+    let f = t.client();
+    assert!(f.share(Cause::Outage) < 0.05, "{:?}", f.causes);
+}

@@ -126,7 +126,7 @@ fn run() -> Result<(), String> {
                 fs::write(file, Line::table(&lines)).map_err(|e| format!("{file}: {e}"))?;
             }
             all.iter().for_each(|case| print!("{}", case.1));
-            println!("\n{} cases. {}", all.len(), score::tables(&lines));
+            println!("\n{} cases. {}\n{}", all.len(), score::tables(&lines), score::calibration(&lines));
             Ok(())
         }
         _ => Err(USAGE.into()),

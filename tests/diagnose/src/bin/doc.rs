@@ -33,6 +33,11 @@ fn run() -> Result<(), String> {
         score::tables(&all)
     );
     println!("\n### What it takes for what\n\nThe commonest mistakes.\n\n{}", score::mistakes(&all));
+    println!(
+        "\n### How sure it is\n\nWhat was told as its confidence, and how often that was right: weights were learned on other cases, half of \
+         them real captures, which are harder.\n\n{}",
+        score::calibration(&all)
+    );
     println!("\n## The same on the kernel\n\n{}", score::tables(&lab.iter().collect::<Vec<_>>()));
     println!(
         "\n## Traces of a real device\n\n{} traces.\n\n{}",
