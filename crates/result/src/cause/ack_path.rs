@@ -1,8 +1,8 @@
 //! The way of the ACKs is full, thins them out or bunches them.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 

@@ -1,8 +1,8 @@
 //! The sending application had nothing to send.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace};
 

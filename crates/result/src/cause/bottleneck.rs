@@ -2,8 +2,7 @@
 
 use super::remedies::{FULL_RATE, at_a_full_rate};
 use super::{
-    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
-    RoundPart,
+    AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence, RoundPart,
 };
 use crate::diagnosis::LimiterKind;
 use crate::remedy::Remedy;

@@ -2,8 +2,8 @@
 //! before it is acknowledged, and the receiver holds that ACK back because only one segment came.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 

@@ -1,8 +1,8 @@
 //! Nothing passed: handover or outage.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
-    ClaimOrder, RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 

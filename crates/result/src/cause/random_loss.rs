@@ -2,8 +2,8 @@
 
 use super::remedies::bbr;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry,
-    ClaimOrder, RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, ClaimOrder,
+    RoundEvidence, RoundPart,
 };
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
 

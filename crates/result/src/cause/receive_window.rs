@@ -2,8 +2,8 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 

@@ -1,8 +1,8 @@
 //! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
 

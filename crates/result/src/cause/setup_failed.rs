@@ -1,8 +1,8 @@
 //! The connection was never set up: SYNs were not answered, or were refused.
 
 use super::{
-    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder,
-    RoundEvidence, RoundPart,
+    AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry, ClaimOrder, RoundEvidence,
+    RoundPart,
 };
 use crate::diagnosis::SetupEnd;
 use crate::remedy::{Remedy, RemedyKind, RemedyPlace};
