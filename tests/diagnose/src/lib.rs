@@ -22,6 +22,7 @@ pub use draw::{Case, Vantage};
 pub use play::{PcapSink, play};
 pub use truth::{FlowTruth, LimiterTruth, Truth};
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls `work` for each number, on all cores.
@@ -45,4 +46,15 @@ pub fn each(
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run)).collect();
         threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
     })
+}
+
+/// How a program ends: with 2 where it could not do what it was asked, and says why.
+pub fn exit(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::from(2)
+        }
+    }
 }

@@ -165,9 +165,8 @@ fn what_is_never_answered_is_no_random_loss() {
     }
 }
 
-/// So is a transfer that goes well until nothing comes back any more.
-#[test]
-fn what_is_never_answered_again_is_no_random_loss() {
+/// A transfer that goes well until nothing comes back any more.
+fn never_answered_again() -> Talk {
     let mut t = Talk::opened(30_000);
     let mut at = t.windows(100_000, 40, 20, 30_000);
     for i in 0..20 {
@@ -177,6 +176,12 @@ fn what_is_never_answered_again_is_no_random_loss() {
         at += wait;
         t.again(at, CLIENT, 20 * MSS, MSS);
     }
+    t
+}
+
+#[test]
+fn what_is_never_answered_again_is_no_random_loss() {
+    let t = never_answered_again();
     let f = client(&said("what_is_never_answered_again_is_no_random_loss", t.pcap(|_| true)));
     assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
 }
@@ -184,15 +189,7 @@ fn what_is_never_answered_again_is_no_random_loss() {
 /// But where another connection between the hosts is answered all the while, the path is there: what is lost was dropped.
 #[test]
 fn what_is_never_answered_beside_others_that_are_is_no_outage() {
-    let mut t = Talk::opened(30_000);
-    let mut at = t.windows(100_000, 40, 20, 30_000);
-    for i in 0..20 {
-        t.data(at + i * 20, CLIENT, MSS, false);
-    }
-    for wait in [230_000, 460_000, 920_000, 1_840_000, 3_680_000] {
-        at += wait;
-        t.again(at, CLIENT, 20 * MSS, MSS);
-    }
+    let mut t = never_answered_again();
     let mut other = Talk::opened(30_000);
     other.windows(100_000, 300, 20, 30_000);
     for mut p in other.packets {

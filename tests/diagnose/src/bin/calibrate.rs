@@ -5,7 +5,7 @@
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
 use diagnose_test::judge::Judge;
-use diagnose_test::{draw, each, real, world};
+use diagnose_test::{draw, each, exit, real, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
 use result::{Cause, Diagnosis};
 use std::path::Path;
@@ -127,11 +127,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

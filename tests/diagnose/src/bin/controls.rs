@@ -3,7 +3,7 @@
 
 use diagnose_test::controls::{self, Row};
 use diagnose_test::judge::Judge;
-use diagnose_test::{Vantage, each};
+use diagnose_test::{Vantage, each, exit};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -36,11 +36,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

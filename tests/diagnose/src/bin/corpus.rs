@@ -8,7 +8,7 @@
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
-use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score, world};
+use diagnose_test::{Case, PcapSink, Truth, draw, each, exit, play, score, world};
 use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -134,11 +134,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

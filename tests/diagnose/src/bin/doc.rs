@@ -3,7 +3,7 @@
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
-use diagnose_test::{draw, each, score, usc};
+use diagnose_test::{draw, each, exit, score, usc};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -48,11 +48,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

@@ -4,7 +4,7 @@
 
 use diagnose_test::lab::{case, run};
 use diagnose_test::line::Line;
-use diagnose_test::{Case, FlowTruth, score};
+use diagnose_test::{Case, FlowTruth, exit, score};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -61,11 +61,5 @@ fn go() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match go() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(go())
 }

@@ -1,7 +1,7 @@
 //! `nebby DIR [--half build|judge]`: the traces of NUS-SNL/Nebby below DIR (`nebby.py DIR` fetches them) diagnosed, and how
 //! often the sender's congestion control is told right. The half `judge` is printed in classes only.
 
-use diagnose_test::{controls, nebby};
+use diagnose_test::{controls, exit, nebby};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,11 +28,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

@@ -2,6 +2,7 @@
 //! hashes; `real.py DIR` fetches them) diagnosed, and how often that is right. The half `judge` is printed in classes
 //! only: who improves the diagnosis looks at `build`.
 
+use diagnose_test::exit;
 use diagnose_test::judge::Judge;
 use diagnose_test::real;
 use std::path::Path;
@@ -36,11 +37,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }

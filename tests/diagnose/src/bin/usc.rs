@@ -2,7 +2,7 @@
 //! are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
 
 use diagnose_test::judge::Judge;
-use diagnose_test::{line, usc};
+use diagnose_test::{exit, line, usc};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,11 +29,5 @@ fn run() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    exit(run())
 }
