@@ -15,7 +15,7 @@ mod tests;
 use super::evidence::FlowFacts;
 use super::round_trips::RoundTripSpan;
 use candidate::CANDIDATES;
-use likelihood::Seen;
+use likelihood::SeenStretches;
 use result::diagnosis::Guess;
 use std::collections::BTreeMap;
 use track::Track;
@@ -64,7 +64,7 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
     if stretches.is_empty() {
         return none();
     }
-    let seen = Seen::new(&stretches, facts.least, handshake);
+    let seen = SeenStretches::new(&stretches, facts.least, handshake);
     let dips = probing::probe_rtts(rounds, facts.mss, seen.path.most);
     let cycles = probing::is_cycling(rounds, facts.mss, seen.path.least);
     let marks = dips.min(2) + usize::from(cycles);

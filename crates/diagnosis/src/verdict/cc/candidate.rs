@@ -34,7 +34,7 @@ pub(super) struct Growing {
 
 /// How a window grows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Growth {
+pub(super) enum WindowGrowth {
     /// By so many segments a round trip.
     Law(fn(&Growing, PathRtt) -> f64),
     /// Evenly, by whatever it is.
@@ -51,7 +51,7 @@ pub(super) struct Candidate {
     pub name: Option<&'static str>,
     /// `None`: any.
     pub decrease: Option<ShareLeft>,
-    pub growth: Growth,
+    pub growth: WindowGrowth,
     /// What it takes for the path's own RTT, if it keeps a few segments waiting beyond that.
     pub own_rtt: Option<fn(PathRtt) -> f64>,
     /// By which share of itself the window wanders about its course.
@@ -60,23 +60,34 @@ pub(super) struct Candidate {
     pub wavers: f64,
 }
 
-const PLAIN: Candidate =
-    Candidate { name: None, decrease: None, growth: Growth::Even, own_rtt: None, wanders: 0.0, wavers: 0.0 };
+const PLAIN: Candidate = Candidate {
+    name: None,
+    decrease: None,
+    growth: WindowGrowth::Even,
+    own_rtt: None,
+    wanders: 0.0,
+    wavers: 0.0,
+};
 
 /// All that are asked.
 pub(super) const CANDIDATES: [Candidate; 13] = [
     // RFC 5681 section 3.1.
-    Candidate { name: Some("reno"), decrease: Some(half), growth: Growth::Law(reno), ..PLAIN },
+    Candidate { name: Some("reno"), decrease: Some(half), growth: WindowGrowth::Law(reno), ..PLAIN },
     // RFC 9438 sections 4.2 to 4.6.
-    Candidate { name: Some("cubic"), decrease: Some(|_, _| (0.7, 0.0)), growth: Growth::Law(cubic), ..PLAIN },
+    Candidate {
+        name: Some("cubic"),
+        decrease: Some(|_, _| (0.7, 0.0)),
+        growth: WindowGrowth::Law(cubic),
+        ..PLAIN
+    },
     // Mascolo et al., "TCP Westwood" (2001): to what the path holds; `tcp_westwood.c`.
-    Candidate { name: Some("westwood"), decrease: Some(westwood), growth: Growth::Law(reno), ..PLAIN },
+    Candidate { name: Some("westwood"), decrease: Some(westwood), growth: WindowGrowth::Law(reno), ..PLAIN },
     // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less a round trip, and at a loss as Reno.
     // What it takes for the path's own RTT depends on when it begins to measure.
     Candidate {
         name: Some("vegas"),
         decrease: Some(half),
-        growth: Growth::Law(|w, path| vegas(w, path.least)),
+        growth: WindowGrowth::Law(|w, path| vegas(w, path.least)),
         own_rtt: Some(|path| path.least),
         wavers: 0.5,
         ..PLAIN
@@ -84,7 +95,7 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     Candidate {
         name: Some("vegas"),
         decrease: Some(half),
-        growth: Growth::Law(|w, path| vegas(w, path.handshake)),
+        growth: WindowGrowth::Law(|w, path| vegas(w, path.handshake)),
         own_rtt: Some(|path| path.handshake),
         wavers: 0.5,
         ..PLAIN
@@ -94,22 +105,22 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     Candidate {
         name: Some("bbr"),
         decrease: Some(|_, _| (0.9, 0.1)),
-        growth: Growth::Law(|_, _| 0.0),
+        growth: WindowGrowth::Law(|_, _| 0.0),
         wanders: 0.03,
         ..PLAIN
     },
     // Kelly, "Scalable TCP" (2003): 1/8 less, and 1 % of the window more; `tcp_scalable.c`.
     Candidate {
         decrease: Some(|_, _| (0.875, 0.0)),
-        growth: Growth::Law(|w, _| (w.window / 100.0).max(1.0)),
+        growth: WindowGrowth::Law(|w, _| (w.window / 100.0).max(1.0)),
         ..PLAIN
     },
     // Liu, Başar, Srikant (2006); `tcp_illinois.c`.
-    Candidate { decrease: Some(illinois_share), growth: Growth::Law(illinois), ..PLAIN },
+    Candidate { decrease: Some(illinois_share), growth: WindowGrowth::Law(illinois), ..PLAIN },
     // Tan et al., "A Compound TCP Approach" (2006): alpha 1/8, k 3/4, while fewer than gamma segments wait.
-    Candidate { decrease: Some(half), growth: Growth::Law(compound), ..PLAIN },
+    Candidate { decrease: Some(half), growth: WindowGrowth::Law(compound), ..PLAIN },
     // A limit that is none of the congestion window's: nothing changes.
-    Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: Growth::Law(|_, _| 0.0), ..PLAIN },
+    Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: WindowGrowth::Law(|_, _| 0.0), ..PLAIN },
     // As Reno at losses, at another pace between them; as BIC and Veno (0.8); and anything.
     Candidate { decrease: Some(half), ..PLAIN },
     Candidate { decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },

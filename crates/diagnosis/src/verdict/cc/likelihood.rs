@@ -4,8 +4,8 @@
 //! differs from the candidate's prediction is taken by its median over all stretches, so that chance evens out and what a
 //! model itself gets wrong does not, and held against the noise that all candidates share.
 
-use super::candidate::{Candidate, Growing, Growth, PathRtt};
-use super::stretch::Stretch;
+use super::candidate::{Candidate, Growing, PathRtt, WindowGrowth};
+use super::stretch::FlightStretch;
 
 /// Parts of a stretch.
 const PARTS: usize = 4;
@@ -77,15 +77,15 @@ struct Differences {
 
 /// All stretches, and what they have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Seen<'a> {
-    pub stretches: &'a [Stretch],
+pub(super) struct SeenStretches<'a> {
+    pub stretches: &'a [FlightStretch],
     pub path: PathRtt,
     /// How much the amount in flight differs from a smooth course, segments.
     pub noise: f64,
 }
 
-impl<'a> Seen<'a> {
-    pub fn new(stretches: &'a [Stretch], least: f64, handshake: Option<f64>) -> Seen<'a> {
+impl<'a> SeenStretches<'a> {
+    pub fn new(stretches: &'a [FlightStretch], least: f64, handshake: Option<f64>) -> SeenStretches<'a> {
         let rounds = stretches.iter().flat_map(|s| &s.rounds);
         let most = rounds.map(|r| r.rtt).fold(least, f64::max);
         let bends = stretches
@@ -93,7 +93,7 @@ impl<'a> Seen<'a> {
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
         // Of a second difference of independent values: 6 times their variance; and 0.6745 of a deviation is its median.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
-        Seen {
+        SeenStretches {
             stretches,
             path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) },
             noise: noise.max(LEAST_NOISE),
@@ -139,8 +139,8 @@ impl<'a> Seen<'a> {
             for part in 0..PARTS {
                 let at = |part: usize| between(&course, part as f64 * end);
                 let told = match candidate.growth {
-                    Growth::Even => even,
-                    Growth::Law(_) => at(part + 1) - at(part),
+                    WindowGrowth::Even => even,
+                    WindowGrowth::Law(_) => at(part + 1) - at(part),
                 };
                 out.grown[part].push(marks[part + 1] - marks[part] - told);
                 out.told[part].push(told);
@@ -176,8 +176,8 @@ impl<'a> Seen<'a> {
         let anything = 1.0 / (0.5 * window + 2.0);
         let (parts, slack, mut sum) = match candidate.growth {
             // The pace may be any; that it is even is seen by all parts but one.
-            Growth::Even => (PARTS - 1, 2.0, anything.ln()),
-            Growth::Law(_) => (PARTS, 1.0, 0.0),
+            WindowGrowth::Even => (PARTS - 1, 2.0, anything.ln()),
+            WindowGrowth::Law(_) => (PARTS, 1.0, 0.0),
         };
         let wavers = candidate.wavers * (median(&off.moves) / PARTS as f64).sqrt();
         for (grown, told) in off.grown.iter().zip(&off.told).take(parts) {
@@ -209,7 +209,7 @@ impl<'a> Seen<'a> {
     }
 
     /// A window at the begin of a stretch.
-    fn begin(&self, s: &Stretch, begin: f64, last_peak: f64) -> Growing {
+    fn begin(&self, s: &FlightStretch, begin: f64, last_peak: f64) -> Growing {
         let greatest = match s.before {
             // Fast convergence: RFC 9438 section 4.7.
             Some(loss) if loss.flight < last_peak - self.noise.max(1.0) => 0.85 * loss.flight,
@@ -223,13 +223,13 @@ impl<'a> Seen<'a> {
 
     fn growth(&self, candidate: &Candidate, at: &Growing) -> f64 {
         match candidate.growth {
-            Growth::Law(law) => law(at, self.path),
-            Growth::Even => 0.0,
+            WindowGrowth::Law(law) => law(at, self.path),
+            WindowGrowth::Even => 0.0,
         }
     }
 
     /// The windows that the candidate would have had, one for each round trip, and by how much they moved up and down.
-    fn course(&self, candidate: &Candidate, s: &Stretch, at: &mut Growing) -> (Vec<f64>, f64) {
+    fn course(&self, candidate: &Candidate, s: &FlightStretch, at: &mut Growing) -> (Vec<f64>, f64) {
         let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {
             (at.least, at.rtt) = (r.least.max(self.path.least), r.rtt.max(self.path.least));

@@ -30,7 +30,7 @@ pub(super) struct BeforeLoss {
 
 /// Round trips without loss, idling, or another limit.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct FlightStretch {
     pub rounds: Vec<CleanRound>,
     /// The loss that it follows; `None` where that ended a slow start or a wait, whose window is not known.
     pub before: Option<BeforeLoss>,
@@ -59,7 +59,7 @@ fn is_held(r: &RoundTripSpan) -> bool {
 }
 
 /// All stretches of a flow.
-pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stretch> {
+pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<FlightStretch> {
     let (mut least, mut rtt) = (facts.least, facts.least);
     let rounds: Vec<CleanRound> = spans
         .iter()
@@ -83,7 +83,7 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Stret
         }
         if own.len() >= FEWEST_ROUNDS {
             let before = before_loss(spans, &rounds, from, facts.mss);
-            out.push(Stretch { rounds: own.to_vec(), before, after_loss: from > 0 });
+            out.push(FlightStretch { rounds: own.to_vec(), before, after_loss: from > 0 });
         }
         from += count;
     }
