@@ -176,7 +176,7 @@ impl Sender {
         if held == 0 {
             return None;
         }
-        let most = (quota.min(max_segs) as u64 * mss).min(held);
+        let most = quota.min(max_segs) as u64 * mss;
         let outstanding = self.s.snd_nxt - self.s.snd_una;
         let window = self.peer.window.saturating_sub(outstanding);
         let block = self.stream.block(self.s.snd_nxt, most).min(held);
