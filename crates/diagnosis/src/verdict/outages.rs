@@ -52,7 +52,9 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     }
     heard.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut out = Vec::new();
-    let mut end = f64::INFINITY;
+    // Who sends first waits for an ACK from then on.
+    let first = tracks.iter().filter_map(|t| t.first_data).map(seconds).fold(f64::INFINITY, f64::min);
+    let mut end = if heard.is_empty() { f64::INFINITY } else { first };
     for (from, to) in heard {
         if from - end > LEAST {
             out.push(AckSilence { from: end, to: from, gone: false });
@@ -101,12 +103,14 @@ fn rtt(t: &Track) -> f64 {
     t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64())
 }
 
-/// Those silences that lie between a track's first data and its last.
+/// Those silences that lie between a track's first data and its last, or the last ACK of it.
 fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
     let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
         return 0..0;
     };
-    let end = last + t.bin.as_secs_f64();
+    let (begun, width) = (seconds(t.first), t.bin.as_secs_f64());
+    let acked = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| begun + f64::from(b.index) * width);
+    let end = acked.map_or(last, |acked| last.max(acked)) + width;
     let begin = silences.partition_point(|s| s.from < first);
     begin..silences.partition_point(|s| s.to <= end).max(begin)
 }

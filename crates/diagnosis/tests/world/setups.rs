@@ -200,3 +200,22 @@ fn what_is_never_answered_beside_others_that_are_is_no_outage() {
     let f = t.client();
     assert!(f.share(Cause::Outage) < 0.05, "{:?}", f.causes);
 }
+
+/// Nor where the first answer comes half a minute later, to nothing but the end of the stream.
+#[test]
+fn what_is_answered_when_all_is_over_was_cut_off() {
+    let mut t = Talk { sent: [1; 2], has: [1; 2], ..Talk::default() };
+    t.data(0, CLIENT, 25, true);
+    let mut at = 0;
+    for wait in [500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000] {
+        at += wait;
+        t.again(at, CLIENT, 25, 25);
+    }
+    let mut fin = t.packet(32_000_000, CLIENT);
+    fin.flags = fin.flags | TcpFlags::FIN;
+    t.packets.push(fin);
+    t.sent[CLIENT] += 1;
+    t.ack(32_000_500, SERVER);
+    let f = t.client();
+    assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
+}
