@@ -76,11 +76,15 @@ export async function show(page, a, b = null) {
   const press = async (row, side, on) => {
     const button = page.locator(`tr[data-row="${row}"] button[data-pick=${side}]`);
     if (((await button.getAttribute("aria-pressed")) === "true") !== on) await button.click();
+    // A busy page may still be making the table and the plots anew.
+    await page.waitForSelector(`tr[data-row="${row}"] button[data-pick=${side}][aria-pressed=${on}]`);
   };
   await press(a, "a", true);
   const beside = page.locator("button[data-pick=b][aria-pressed=true]");
   if (b !== null) await press(b, "b", true);
   else if (await beside.count()) await beside.click();
+  const sides = b === null ? 1 : 2;
+  await page.waitForFunction((n) => new Set([...document.querySelectorAll(".plot")].map((p) => p.dataset.side)).size === n, sides);
   await drawn(page);
 }
 
