@@ -10,6 +10,7 @@ mod weights;
 
 use result::Cause;
 use result::diagnosis::{FlowDiagnosis, Limiter};
+use std::sync::LazyLock;
 
 /// Signs that every verdict has.
 pub const GENERAL: usize = 5;
@@ -54,17 +55,17 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     if flow.cause == Cause::Unknown {
         return 0.0;
     }
-    probability(&signs(flow, limiters), &learned())
+    probability(&signs(flow, limiters), &LEARNED)
 }
 
 /// What was learned: of a cause that was not met, nothing.
-fn learned() -> [f64; SIGNS] {
+static LEARNED: LazyLock<[f64; SIGNS]> = LazyLock::new(|| {
     let of = |cause: Cause| weights::OF_CAUSES.iter().find(|w| w.0 == cause).map_or(0.0, |w| w.1);
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => weights::OF_GENERAL[i],
         Some(cause) => of(Cause::ALL[cause]),
     })
-}
+});
 
 #[cfg(test)]
 mod tests {

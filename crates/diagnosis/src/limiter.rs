@@ -179,11 +179,6 @@ impl LimiterPackets<'_> {
         out
     }
 
-    /// With the delays that the sender's timestamps tell, from it to the capture.
-    fn clocked(&self, behind: bool) -> Option<Vec<PacketArrival>> {
-        (!behind).then(|| self.arrivals(false, true))
-    }
-
     /// How much of each packet's RTT its ACK waited on its way, seconds, as far as the receiver's timestamps tell; to be asked
     /// in the order of the log.
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
@@ -227,7 +222,8 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     let empty = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
     // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
     // way in it too.
-    let clocked = packets.clocked(path.behind).filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+    let clocked =
+        (!path.behind).then(|| packets.arrivals(false, true)).filter(|c| c.iter().any(|a| a.rtt.is_finite()));
     let told = clocked.is_some();
     let by_clock = clocked.and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
     let mut arrivals = packets.arrivals(path.behind, false);
@@ -258,7 +254,7 @@ fn limiter(
     // When ACKs came is not known well enough to follow packets one by one.
     arrivals.retain(|a| a.entry != ACK_ENTRY);
     let clocked = LazyCell::new(|| {
-        let mut out = if path.behind { None } else { packets.clocked(false) }?;
+        let mut out = (!path.behind).then(|| packets.arrivals(false, true))?;
         out.retain(|a| a.entry != ACK_ENTRY);
         Some(out)
     });

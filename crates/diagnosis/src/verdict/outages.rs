@@ -80,12 +80,17 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     out
 }
 
-/// From the last ACK of a track, or of another between its hosts (`heard`), or from its first data on, that is sent again after one
-/// timeout behind the other, and nothing new any more: the sender had no ACK, so it is not the capture that misses them (RFC 6298 section 5). Seconds since 1970.
+/// When the bin of a track's last ACK begins.
+fn last_ack(t: &Track) -> Option<f64> {
+    let last = t.bins.iter().rev().find(|b| b.acks > 0)?;
+    Some(seconds(t.first) + f64::from(last.index) * t.bin.as_secs_f64())
+}
+
+/// From the last ACK of a track, or of another between its hosts (`heard`), or from its first data on, that is sent again after
+/// one timeout behind the other, and nothing new any more: the sender had no ACK, so it is not the capture that misses them (RFC
+/// 6298 section 5). Seconds since 1970.
 fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
-    let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
-    let own = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| first + f64::from(b.index) * width);
-    let begin = own.or(t.first_data.map(seconds))?.max(heard);
+    let begin = last_ack(t).or(t.first_data.map(seconds))?.max(heard);
     let behind = |at: f64| at > begin;
     let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
     let again = seconds(t.log.iter().find(|s| s.again && behind(seconds(s.time)))?.time);
@@ -108,9 +113,7 @@ fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
     let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
         return 0..0;
     };
-    let (begun, width) = (seconds(t.first), t.bin.as_secs_f64());
-    let acked = t.bins.iter().rev().find(|b| b.acks > 0).map(|b| begun + f64::from(b.index) * width);
-    let end = acked.map_or(last, |acked| last.max(acked)) + width;
+    let end = last_ack(t).map_or(last, |acked| last.max(acked)) + t.bin.as_secs_f64();
     let begin = silences.partition_point(|s| s.from < first);
     begin..silences.partition_point(|s| s.to <= end).max(begin)
 }
