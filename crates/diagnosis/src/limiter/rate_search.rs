@@ -9,7 +9,7 @@ use super::candidate_rates::candidates;
 use super::corrected::fit_corrected;
 use super::virtual_queue::{
     CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
-    gain_without_times, quantile,
+    gain_without_times, quantile, quantiles,
 };
 
 /// Peaks of the gain looked at closely.
@@ -141,8 +141,8 @@ impl RateSearch<'_> {
         for lane in 0..LANES {
             column.clear();
             column.extend(self.lost.iter().map(|i| self.depths[*i][lane]));
-            for (row, q) in at.iter_mut().zip(BELOW) {
-                row[lane] = quantile(&mut column, q) * 0.999;
+            for (row, depth) in at.iter_mut().zip(quantiles(&mut column, BELOW)) {
+                row[lane] = depth * 0.999;
             }
         }
         let lost = beyond(self.lost.iter().map(|i| (&self.depths[*i], self.arrivals[*i].bytes)), &at);

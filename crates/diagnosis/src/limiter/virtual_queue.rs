@@ -124,6 +124,21 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     *values.select_nth_unstable_by(at, f32::total_cmp).1
 }
 
+/// Some quantiles of values, which are reordered. The largest comes first: each leaves less to look through for the next.
+pub(crate) fn quantiles<const N: usize>(values: &mut [f32], rising: [f64; N]) -> [f32; N] {
+    let last = values.len().saturating_sub(1) as f64;
+    let (mut out, mut left) = ([f32::NAN; N], values.len());
+    for (out, q) in out.iter_mut().zip(rising).rev() {
+        let at = (last * q).round() as usize;
+        if let Some((_, value, _)) =
+            (at < left).then(|| values[..left].select_nth_unstable_by(at, f32::total_cmp))
+        {
+            (*out, left) = (*value, at + 1);
+        }
+    }
+    out
+}
+
 /// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
 /// losses count.
 pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
@@ -223,5 +238,20 @@ impl TokenBucketFit {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
         let free = if self.corrected { FREE } else { 1.0 };
         free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_asked_together_are_those_asked_alone() {
+        let of = |n: usize| (0..n).map(|i| ((i * 7919) % 101) as f32).collect::<Vec<f32>>();
+        for n in [1, 2, 5, 100, 1000] {
+            let rising = [0.0, 0.01, 0.3, 0.3, 0.65, 1.0];
+            assert_eq!(quantiles(&mut of(n), rising), rising.map(|q| quantile(&mut of(n), q)), "{n}");
+        }
+        assert!(quantiles(&mut [], [0.5])[0].is_nan());
     }
 }
