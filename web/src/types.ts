@@ -685,6 +685,8 @@ export interface Limiter {
   queue_ms?: number;
   /** Rate of IP bytes, Mbit/s. */
   rate_mbps: number;
+  /** Least and greatest rate that explain the losses as well, Mbit/s, where they do not tell it closer: as where a small bucket fills up between bursts. `rate_mbps` is one of these. */
+  rate_range_mbps?: [number, number];
   /** Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first. */
   takers?: LinkTakers[];
 }

@@ -62,6 +62,15 @@ pub(crate) struct FoundLimiter {
     pub drain: Option<DrainRate>,
 }
 
+impl FoundLimiter {
+    /// Least and greatest rate that explain the losses as well, Mbit/s, where they are far apart. A rate that delays tell is
+    /// known, whatever the losses leave open.
+    pub(crate) fn rate_range_mbps(&self) -> Option<[f64; 2]> {
+        let by_losses = self.bucket.filter(|b| b.rate == self.rate)?;
+        by_losses.as_good.map(|(least, most)| [least * 8e-6, most * 8e-6])
+    }
+}
+
 /// What the flows through one limiter have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathFacts {

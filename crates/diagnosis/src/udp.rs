@@ -181,6 +181,7 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
     (queued || losses).then(|| Limiter {
         kind: found.kind,
         rate_mbps: found.rate * 8e-6,
+        rate_range_mbps: found.rate_range_mbps(),
         burst_bytes: found.burst,
         queue_bytes: queued.then_some(found.queue),
         queue_ms: queued.then_some(found.delay * 1e3),

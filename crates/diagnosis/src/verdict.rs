@@ -450,6 +450,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
     Limiter {
         kind: found.kind,
         rate_mbps: found.rate * 8e-6,
+        rate_range_mbps: found.rate_range_mbps(),
         burst_bytes: found.burst,
         queue_bytes: queued.then_some(queue),
         queue_ms: queued.then_some(delay * 1e3),

@@ -199,6 +199,18 @@ fn the_policers_sentence_is_of_its_numbers() {
 }
 
 #[test]
+fn a_rate_that_nothing_tells_is_a_range_and_no_advice_names_it() {
+    let mut d = policed();
+    d.limiters[0].rate_range_mbps = Some([2.03, 12.9]);
+    let text = text(&d, 10, Style::default(), Lang::En).replace('\n', " ");
+    for part in ["2.03–12.9 Mbit/s", "Ask for the policer's rate", "policer 2.03–12.9"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("20.0") && !text.contains("19.6"), "{text}");
+    assert!(d.remedies_of(&d.flows[0]).iter().all(|r| r.setting.is_none() && r.effects.is_empty()));
+}
+
+#[test]
 fn remedies_are_of_what_was_measured_and_advice_is_of_the_remedies() {
     for (cause, d) in every() {
         let (f, limiter) = (&d.flows[0], d.limiters.first());

@@ -164,6 +164,10 @@ pub struct Limiter {
     pub kind: LimiterKind,
     /// Rate of IP bytes, Mbit/s.
     pub rate_mbps: f64,
+    /// Least and greatest rate that explain the losses as well, Mbit/s, where they do not tell it closer: as where a small
+    /// bucket fills up between bursts. `rate_mbps` is one of these.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_range_mbps: Option<[f64; 2]>,
     /// Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the
     /// bucket never ran from full to empty.
     #[serde(skip_serializing_if = "Option::is_none", default)]

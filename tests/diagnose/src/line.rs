@@ -60,7 +60,8 @@ fn name(kind: LimiterKind) -> &'static str {
 
 impl From<&Limiter> for Limit {
     fn from(l: &Limiter) -> Limit {
-        Limit { kind: name(l.kind).into(), rate: Some(l.rate_mbps), burst: l.burst_bytes }
+        let rate = l.rate_range_mbps.is_none().then_some(l.rate_mbps);
+        Limit { kind: name(l.kind).into(), rate, burst: l.burst_bytes }
     }
 }
 
@@ -115,11 +116,16 @@ impl Line {
         self.said == "policed" || self.found.kind == "policer"
     }
 
-    /// Error of the rate, as a share, where a limiter is found that works as the true one does: both drop, or
-    /// both delay.
+    /// A limiter is found that works as the true one does: both drop, or both delay.
+    pub fn finds_alike(&self) -> bool {
+        let drops = [&self.limiter, &self.found].map(|l| l.kind == "policer");
+        !self.found.kind.is_empty() && drops[0] == drops[1]
+    }
+
+    /// Error of the rate, as a share, where such a limiter is found, and its rate told as one number.
     pub fn rate_error(&self) -> Option<f64> {
         let (has, found) = (self.limiter.rate?, self.found.rate?);
-        ((self.limiter.kind == "policer") == (self.found.kind == "policer")).then(|| found / has - 1.0)
+        self.finds_alike().then(|| found / has - 1.0)
     }
 
     /// Error of the bucket where the kind is right and one is given.

@@ -158,26 +158,28 @@ pub fn by(lines: &[&Line]) -> String {
 /// Errors of rate and bucket by kind of limiter.
 pub fn limiters(lines: &[&Line]) -> String {
     let mut out = String::from(
-        "| limiter | flows that have it | kind found | error of rate: median / 90 % | within 3 % | bucket given | \
-         error: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| limiter | flows that have it | kind found | rate given | error: median / 90 % | within 3 % | bucket given | \
+         error: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for kind in ["policer", "shaper", "bottleneck"] {
         let have: Vec<&&Line> = lines.iter().filter(|l| l.limiter.kind == kind).collect();
         let rates: Vec<f64> = have.iter().filter_map(|l| l.rate_error()).collect();
         let bursts: Vec<f64> = have.iter().filter_map(|l| l.burst_error()).collect();
         let found = Tally::count(have.iter(), |l| l.found.kind == kind);
+        let works_alike = have.iter().filter(|l| l.finds_alike()).count();
         let _ = writeln!(
             out,
-            "| {kind} | {} | {} | {} / {} | {} | {} | {} / {} | {} |",
+            "| {kind} | {} | {} | {} | {} / {} | {} | {} | {} / {} | {} |",
             have.len(),
             found.percent(),
+            Tally { of: works_alike, right: rates.len() }.percent(),
             quantile(&rates, 0.5),
             quantile(&rates, 0.9),
             near(&rates, NEAR_RATE),
             if kind == "bottleneck" {
                 "–".into()
             } else {
-                Tally { of: rates.len(), right: bursts.len() }.percent()
+                Tally { of: found.right, right: bursts.len() }.percent()
             },
             quantile(&bursts, 0.5),
             quantile(&bursts, 0.9),

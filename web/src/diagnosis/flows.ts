@@ -7,7 +7,7 @@ import { sorted, tellSort } from "../sort";
 import type { State } from "../state";
 import { stateColor } from "../theme";
 import { choose, clickable, keys, mark, type Line } from "../view/pick";
-import type { DiagnosisPage, FlowEntry } from "./model";
+import type { DiagnosisPage, FlowEntry, Limiter } from "./model";
 
 interface Column {
   id: string;
@@ -30,11 +30,17 @@ const COLUMNS: Column[] = [
   { id: "resent", by: (e) => m(e).retransmitted_packets, cell: (e) => count(m(e).retransmitted_packets) },
   { id: "cause", text: true, by: (e) => causeName(e.flow.cause), cell: (e) => cause(e.flow.cause) },
   { id: "share", by: (e) => e.flow.figures.cause_share, cell: (e) => (e.flow.figures.cause_share * 100).toFixed(0) },
-  { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${short(e.limiter.rate_mbps)}` : null) },
+  { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${limiterRate(e.limiter)}` : null) },
   { id: "cc", text: true, by: (e) => e.flow.cc.name, cell: (e) => name(e.flow.cc.name) },
   { id: "start", by: (e) => e.flow.start_s, cell: (e) => seconds(Number(e.flow.start_s.toFixed(2))) },
   { id: "duration", by: (e) => e.flow.duration_s, cell: (e) => seconds(Number(e.flow.duration_s.toFixed(2))) },
 ];
+
+/** A limiter's rate, Mbit/s; least and greatest where the losses do not tell it closer. */
+function limiterRate(limiter: Limiter): string {
+  const range = limiter.rate_range_mbps;
+  return range ? range.map(short).join("–") : short(limiter.rate_mbps);
+}
 
 /** A cause's colour and name. */
 export function cause(id: string): HTMLElement {

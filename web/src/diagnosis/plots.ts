@@ -128,7 +128,7 @@ function throughput(data: Data<Packets>, entry: FlowEntry): Plot {
     });
   }
   const { limiter } = entry;
-  if (limiter && limiter.rate_mbps > 0) {
+  if (limiter && limiter.rate_mbps > 0 && !limiter.rate_range_mbps) {
     const label = t("diag.page.limit", { kind: t(`diag.kind.${limiter.kind}`), rate: short(limiter.rate_mbps) });
     plot.levels.push({ label, value: limiter.rate_mbps, color: palette().limit });
   }

@@ -32,6 +32,9 @@ const LESS: f64 = 2.0;
 const FEW: (f64, f64) = (0.001, 0.02);
 /// The middle of them is taken if its score is at least this share of the best.
 const AS_GOOD: f64 = 0.97;
+/// Steps in which a range of rates is looked for that are as good, beyond those about the best; and how many rounds of them.
+const STEP: f64 = 1.06;
+const ROUNDS: i32 = 8;
 /// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
 const TRIED: usize = 41;
 /// Rates tried at once: their sums do not wait for each other.
@@ -212,6 +215,27 @@ impl RateSearch<'_> {
         if middle.score() > AS_GOOD * best.score() { middle } else { best }
     }
 
+    /// The rates that explain the losses as well as `best`, if they reach further than [`Self::middle`] looks.
+    fn as_good(&mut self, best: &TokenBucketFit) -> Option<(f64, f64)> {
+        let least_gain = AS_GOOD * best.gain;
+        let mut reach = |up: i32| {
+            let mut end = best.rate;
+            for round in 0..ROUNDS {
+                let rates: [f64; LANES] = std::array::from_fn(|i| {
+                    best.rate * STEP.powi(up * (round * LANES as i32 + i as i32 + 1))
+                });
+                let good = self.judge(&rates).iter().take_while(|b| b.gain >= least_gain).count();
+                end = good.checked_sub(1).map_or(end, |last| rates[last]);
+                if good < LANES {
+                    break;
+                }
+            }
+            end
+        };
+        let (least, most) = (reach(-1), reach(1));
+        (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
+    }
+
     /// Judges one rate closely.
     fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
         let mut lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
@@ -294,7 +318,11 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let corrected: Vec<TokenBucketFit> =
         plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
     let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
-    Some(if best.corrected || best.gain < CHANCE { best } else { search.middle(best) })
+    if best.corrected || best.gain < CHANCE {
+        return Some(best);
+    }
+    let best = search.middle(best);
+    Some(TokenBucketFit { as_good: search.as_good(&best), ..best })
 }
 
 /// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
@@ -381,7 +409,29 @@ mod tests {
             assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
+            assert_eq!(b.as_good, None, "{rate} {burst}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_losses_leave_open_is_a_range() {
+        // Five packets of each burst pass, which takes less time than a packet does at the rate; then the bucket fills up.
+        let burst = |i: u32| {
+            (0..2 + i % 6).map(move |k| PacketArrival {
+                at: i as f64 * 0.1 + k as f64 * 20e-6,
+                bytes: 1500.0,
+                size: 1500.0,
+                lost: k >= 5,
+                rtt: 0.1,
+                flow: 0,
+                entry: i,
+            })
+        };
+        let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
+        let b = fit(&arrivals, 0.05, true).unwrap_or_default();
+        let (least, most) = b.as_good.unwrap_or_default();
+        // 8 kB each 100 ms at least; at the most more than is looked at.
+        assert!(least < 2.0 * 80e3 && most > 2.5e6, "{b:?}");
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub(crate) struct TokenBucketFit {
     pub emptied: bool,
     /// The backlog was corrected by what was seen ([`super::corrected`]).
     pub corrected: bool,
+    /// Rates, least and greatest, that explain the losses as well, where they are far apart: where the bucket fills up between
+    /// bursts and a burst takes less time than a packet does at the rate, nothing tells it.
+    pub as_good: Option<(f64, f64)>,
 }
 
 /// What is left of a backlog after `seconds` at which it drained at `rate`, bytes a second.

@@ -1,6 +1,7 @@
 //! The table of flows, two lines each, so that all of it fits 80 columns.
 
 use super::figures::FlowFigures;
+use super::values::rate;
 use super::words::{cause as cause_name, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, text};
@@ -69,7 +70,7 @@ fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
 
 fn limiter(d: &Diagnosis, f: &FlowDiagnosis, lang: Lang) -> String {
     let limiter = f.limiter.and_then(|i| d.limiters.get(i));
-    limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), short(l.rate_mbps)))
+    limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), rate(l)))
 }
 
 fn cc(f: &FlowDiagnosis) -> String {

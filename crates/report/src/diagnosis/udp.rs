@@ -1,5 +1,6 @@
 //! UDP flows: a sentence for each that a limiter held, and a table.
 
+use super::values::rate;
 use super::words::{bytes, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
@@ -29,7 +30,7 @@ fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
     let values = [
         ("who", format!("{} -> {}", printable(&f.from), printable(&f.to))),
         ("protocol", f.protocol.to_uppercase()),
-        ("rate", short(limiter.rate_mbps)),
+        ("rate", rate(limiter)),
         ("burst", limiter.burst_bytes.map_or_else(|| "–".into(), bytes)),
         ("queue", millis(limiter.queue_ms.unwrap_or(0.0))),
         ("base", millis(base)),
@@ -124,5 +125,5 @@ fn protocol(f: &UdpFlowDiagnosis, lang: Lang) -> String {
 
 fn limiter(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     let limiter = f.limiter.as_ref();
-    limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), short(l.rate_mbps)))
+    limiter.map_or_else(|| "–".into(), |l| format!("{} {}", kind(l.kind, lang), rate(l)))
 }

@@ -9,7 +9,7 @@ use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
 use crate::table::printable;
 use result::cause::Bilingual;
-use result::diagnosis::{Measures, SetupEnd};
+use result::diagnosis::{Limiter, Measures, SetupEnd};
 use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
 
@@ -69,10 +69,17 @@ pub(super) fn shows(rtt: f64) -> bool {
     rtt >= 0.05
 }
 
+/// A limiter's rate, Mbit/s; least and greatest where the losses do not tell it closer.
+pub(super) fn rate(limiter: &Limiter) -> String {
+    let range = limiter.rate_range_mbps;
+    range
+        .map_or_else(|| short(limiter.rate_mbps), |[least, most]| format!("{}–{}", short(least), short(most)))
+}
+
 /// The limiter's rate, Mbit/s, and bucket; its queue in bytes and ms.
 fn limiter(g: &FlowGroup) -> Named {
     vec![
-        ("rate", g.affected().rate_mbps().map(short)),
+        ("rate", g.limiter.filter(|l| l.rate_mbps > 0.0).map(rate)),
         ("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes)),
         ("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes)),
         ("queue_ms", g.affected().queue_ms().map(millis)),

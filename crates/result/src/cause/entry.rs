@@ -101,7 +101,8 @@ impl<'a> AffectedFlows<'a> {
 
     /// The limiter's rate, Mbit/s, where it is known.
     pub fn rate_mbps(&self) -> Option<f64> {
-        self.limiter.map(|l| l.rate_mbps).filter(|&r| r > 0.0)
+        let told = self.limiter.filter(|l| l.rate_range_mbps.is_none());
+        told.map(|l| l.rate_mbps).filter(|&r| r > 0.0)
     }
 
     /// The limiter's longest queue, ms, where it is known.

@@ -33,6 +33,13 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             },
         },
         AdviceTemplate {
+            of: &[RemedyKind::Shape, RemedyKind::CongestionControl],
+            text: Bilingual {
+                en: "Ask for the policer's rate and shape to a little less at the sender's edge, or use BBR there",
+                zh: "向运营商询问流量监管的速率，在发送端出口做略低于该速率的流量整形，或在发送端使用 BBR",
+            },
+        },
+        AdviceTemplate {
             of: &[RemedyKind::Shape],
             text: Bilingual {
                 en: "Shape to {shape} Mbit/s at the sender's edge",
@@ -71,7 +78,11 @@ const LEAST_HEADERS: f64 = 40.0;
 fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let why = "a shaper delays what a policer would drop";
     let shape = Remedy::new(RemedyKind::Shape, RemedyPlace::SenderEdge, why);
-    let Some(rate) = a.rate_mbps() else { return vec![shape] };
+    // No advice to use what it uses.
+    let follows = (!a.all_use("bbr")).then(|| bbr("its rate follows what is delivered, not single losses"));
+    let Some(rate) = a.rate_mbps() else {
+        return [Some(shape), follows].into_iter().flatten().collect();
+    };
     let mss = f64::from(a.lead().measures.mss_bytes);
     let payload = |rate: f64| RemedyEffect {
         measure: EffectMeasure::TotalGoodput,
@@ -82,10 +93,6 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
         formula: "rate × mss / (mss + 40 bytes of headers)".into(),
     };
     let at = SHAPE_AT * rate;
-    let mut list = vec![shape.set(None, at, RemedyUnit::Mbps).with(payload(at))];
-    // No advice to use what it uses.
-    if !a.all_use("bbr") {
-        list.push(bbr("its rate follows what is delivered, not single losses").with(payload(rate)));
-    }
-    list
+    let shape = shape.set(None, at, RemedyUnit::Mbps).with(payload(at));
+    [Some(shape), follows.map(|f| f.with(payload(rate)))].into_iter().flatten().collect()
 }
