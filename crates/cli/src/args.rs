@@ -7,8 +7,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 mod begin;
+mod plan;
 
 pub use begin::*;
+pub use plan::PlanArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -34,13 +36,15 @@ pub enum Command {
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
     Diagnose(DiagnoseArgs),
+    /// Tries what would make a scenario's flows faster, ranks it, and prints the commands.
+    Plan(PlanArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
     /// What this machine's lab can measure.
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results or diagnoses.
+    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses or plans.
     Schema(SchemaArgs),
     /// Prints completions for a shell.
     Completions(CompletionsArgs),
@@ -88,6 +92,8 @@ pub enum Described {
     Result,
     /// `diagnosis.json`, as `diagnose --json` prints it.
     Diagnosis,
+    /// What `plan --json` prints.
+    Plan,
 }
 
 /// Which clock drives a run.

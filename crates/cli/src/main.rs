@@ -22,10 +22,13 @@ mod load;
 mod manual;
 mod new;
 mod output;
+mod plan;
 mod preflight;
 mod problem;
 mod progress;
 mod provenance;
+#[cfg(target_os = "linux")]
+mod prove;
 mod regular;
 mod report;
 mod run;
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::New(args) => new::new(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
+        Command::Plan(args) => plan::plan(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Lab(args) => lab_check::lab(&args),
         Command::Cc(args) => cc::cc(&args),
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
                 Described::Scenario => scenario::schema(),
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
+                Described::Plan => advise::schema(),
             };
             print_own(&schema).map(|()| ExitCode::SUCCESS)
         }

@@ -140,6 +140,8 @@ impl One<'_> {
             notice: Some(notice),
             pcap,
             user: self.user,
+            scripts: &[],
+            host_controls: false,
             stop: Some(&stop),
         };
         match lab::run(&variant.name, &variant.scenario, options) {

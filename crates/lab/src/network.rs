@@ -27,8 +27,8 @@ pub struct LabNetwork {
 
 pub use scenario::address;
 
-/// The name of a link's device.
-fn device(link: usize) -> String {
+/// The name of a link's device, at either host.
+pub fn device(link: usize) -> String {
     format!("tun{link}")
 }
 

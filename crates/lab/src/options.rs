@@ -20,9 +20,11 @@ pub fn prepare(
     let tcp = |name: i32, value: u64| socket.set(libc::IPPROTO_TCP, name, value.min(i32::MAX as u64) as u32);
     let cc = &leg.cc[usize::from(!opens)].name;
     // Before the connection is made: a control that is replaced later (BBR) leaves pacing on.
-    socket
-        .set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, cc.as_bytes())
-        .map_err(failed(&format!("congestion control {cc}")))?;
+    if flow.chooses_control {
+        socket
+            .set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, cc.as_bytes())
+            .map_err(failed(&format!("congestion control {cc}")))?;
+    }
     socket.reset_on_close().map_err(failed("SO_LINGER"))?;
     mark(socket, flow).map_err(failed("dscp"))?;
     if let Some(mss) = stack.mss {

@@ -68,6 +68,8 @@ pub struct PlannedFlow {
     /// Connections that the program is to open; 1 of what longfat plays.
     pub count: u32,
     pub max_pacing_rate: Option<Rate>,
+    /// Whether its sockets say which congestion control they want.
+    pub chooses_control: bool,
     /// RTTs count from the first of these times to the second.
     pub counted: [Time; 2],
     /// Payload that the receiving application has read, of the direction in which the flow sends more.
@@ -265,6 +267,7 @@ impl FlowPlan {
             tool: f.tool.clone(),
             count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,
+            chooses_control: true,
             counted: scenario.measure.unwrap_or([Span::ZERO, scenario.duration]).map(|t| Time::ZERO + t),
             delivered: AtomicU64::new(0),
             last_read: AtomicU64::new(0),

@@ -13,6 +13,7 @@ use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
 use crate::plan::FlowPlan;
+use crate::script::{self, LabScript};
 use crate::sys;
 use crate::tool::{self, Tools};
 use result::{Outcome, Trust, VariantResult};
@@ -38,6 +39,10 @@ pub struct LabOptions<'a> {
     /// Whom programs of flows run as: a name or number of a user, perhaps `:` and a group's number; default: whoever called
     /// sudo, else `nobody` where root runs them.
     pub user: Option<&'a str>,
+    /// Commands at hosts before the run begins.
+    pub scripts: &'a [LabScript],
+    /// Flows that longfat itself plays take the congestion control that their host or route has, and choose none.
+    pub host_controls: bool,
     /// Ends the run with [`LabError::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -64,10 +69,11 @@ impl Drop for StopGuard<'_> {
 /// # Errors
 /// Missing permissions, what the kernel cannot do, failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
-    let LabOptions { seed, only_flow, progress, notice, pcap, user, stop } = options;
+    let LabOptions { seed, only_flow, progress, notice, pcap, user, scripts, host_controls, stop } = options;
     // Held until the end, also by a process of its own.
     let controls = Controls::load(&wishes(scenario, only_flow))?;
-    let plan = FlowPlan::new(scenario, only_flow, &controls)?;
+    let mut plan = FlowPlan::new(scenario, only_flow, &controls)?;
+    plan.flows.iter_mut().for_each(|f| f.chooses_control = !host_controls);
     tool::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
@@ -83,7 +89,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
     network::departures(scenario).iter().for_each(|text| notice(text));
-    let job = LabJob { variant, scenario, plan, only_flow, seed, user, pcap };
+    let job = LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap };
     if sys::may_build() {
         return job.run(halt, progress, notice);
     }
@@ -119,6 +125,7 @@ struct LabJob<'a> {
     only_flow: Option<usize>,
     seed: u64,
     user: Option<&'a str>,
+    scripts: &'a [LabScript],
     pcap: Option<Captures>,
 }
 
@@ -129,9 +136,10 @@ impl LabJob<'_> {
         progress: &mut dyn FnMut(Time),
         notice: &mut dyn FnMut(&str),
     ) -> Result<Outcome, LabError> {
-        let LabJob { variant, scenario, plan, only_flow, seed, user, pcap } = self;
+        let LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap } = self;
         let plan = &plan;
         let network = LabNetwork::build(scenario)?;
+        script::run(scenario, &network, scripts)?;
         let tools = Tools::prepare(scenario, plan, &network, Identity::of(user)?)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;
         let (recorder, writer) = pcap.unzip();

@@ -118,7 +118,9 @@ impl Account {
         }
         out.dropped.push((at, packet, cause));
     }
-    /// Ends a held packet that is too big for `limit`: its sender is told, where the limit's host tells.
+    /// Ends a held packet that is too big for `limit`: its sender is told, where the limit's host tells. What is refused inside
+    /// a tunnel carries its headers, and the sender's own packet has to be smaller by them: the tunnel's entry translates the
+    /// message (RFC 4459 section 3.2, RFC 4301 section 8.2.1).
     pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, limit: SizeLimit) {
         let largest = self.refused.map_or(packet.size, |r| r.largest.max(packet.size));
         self.refused = Some(RefusedSize { limit, largest });
@@ -127,7 +129,8 @@ impl Account {
         }
         self.held -= 1;
         self.too_big += 1;
-        out.bounced.push((at, packet, limit.mtu));
+        let inner = limit.mtu.saturating_sub(packet.overhead);
+        out.bounced.push((at, packet, inner));
     }
 }
 

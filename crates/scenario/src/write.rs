@@ -27,6 +27,16 @@ impl Scenario {
         document.text
     }
 
+    /// What it changes of `base`, as `--set` takes it (`KEY=VALUE`), in an order in which it can be applied.
+    pub fn overrides_of(&self, base: &Scenario) -> Vec<String> {
+        let spelt = |(key, value): &(String, value::Written)| {
+            let mut text = format!("{key}=");
+            value.spell(&mut text);
+            text
+        };
+        variants::overrides(&tree::of(base), &tree::of(self)).iter().map(spelt).collect()
+    }
+
     /// What it says beside its stages, key by key, in the order of the file.
     pub fn settings(&self) -> Vec<ScenarioSetting> {
         settings::of(&tree::of(self))

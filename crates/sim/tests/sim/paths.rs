@@ -142,6 +142,21 @@ fn a_tunnel_that_bounces() {
     }
 }
 
+/// A link inside the tunnel is what is too narrow: its message says how large the outer packet may be, and the tunnel's
+/// entry tells the sender how large its own.
+#[test]
+fn a_narrow_link_inside_a_tunnel() {
+    for (overhead, mss) in [("60", 1388), ("\"esp-aes-gcm\"", 1392)] {
+        let stages = format!(
+            "{{ kind = \"tunnel\", overhead = {overhead} }}, {{ kind = \"link\", rate = \"20Mbit/s\", mtu = 1500 }}, {{ kind = \"tunnel-end\" }}"
+        );
+        let o = run(&path("duration = \"10s\"", &stages, 30.0, &bulk("cubic")));
+        let f = flow(&o, "f");
+        assert!(f.goodput_mbps > 17.0 && f.timeouts == 0, "{f:?}");
+        assert_eq!(f.mss_bytes, Some(mss), "{overhead}");
+    }
+}
+
 /// The same tunnel, whose sender is not told: no full segment ever passes. With `tcp_mtu_probing` the sender finds
 /// out after three seconds of timeouts.
 #[test]

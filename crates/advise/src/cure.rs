@@ -1,0 +1,172 @@
+//! Cures: one file each, and one line in the registry below.
+//!
+//! A [`Cure`] looks at a [`Situation`] and offers what it could do there: [`CureOption`]s, each a change of the scenario
+//! with its settings worked out, who must be able to make it, and what to type. One that would make no sense there
+//! offers nothing.
+
+use crate::{Actor, CommandSet, Situation};
+use scenario::Scenario;
+use std::fmt;
+use std::sync::Arc;
+
+mod tune;
+
+/// What a cure changes. Two options that change the same are never combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lever {
+    /// The sender's congestion control.
+    Control,
+    /// How evenly the sender sends.
+    Pacing,
+    /// How much leaves the sender at once.
+    Bursts,
+    /// Buffers at the ends.
+    Buffers,
+    /// The limiter, or what stands in front of it.
+    Limiter,
+    /// The queue at the slowest line.
+    Queue,
+    /// The size of segments.
+    Segments,
+    /// How many connections there are.
+    Connections,
+    /// Who ends the connections.
+    Relay,
+}
+
+/// Something that may help.
+pub trait Cure: Sync {
+    /// Its name, as options and JSON spell it.
+    fn name(&self) -> &'static str;
+    /// What it is, a sentence.
+    fn about(&self) -> &'static str;
+    /// Where it makes sense, to follow "only".
+    fn applies(&self) -> &'static str;
+    /// When it hurts, a sentence.
+    fn hurts(&self) -> &'static str;
+    /// What it changes.
+    fn lever(&self) -> Lever;
+    /// What it could do here; nothing where it makes no sense.
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption>;
+}
+
+/// A change of a scenario.
+pub type ScenarioChange = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
+
+/// What a cure could do in a situation.
+#[derive(Clone)]
+pub struct CureOption {
+    /// The cure's name.
+    pub cure: &'static str,
+    /// Its name among all options of all cures: the cure's, and what tells it from the cure's others.
+    pub name: String,
+    /// What it does, in a few words.
+    pub title: String,
+    /// Who must be able to do it: all of these.
+    pub by: Vec<Actor>,
+    /// Stages that it changes or takes away, as `link.direction.stage`, and their kinds.
+    pub touches: Vec<String>,
+    /// What it changes.
+    pub change: ScenarioChange,
+    /// What to type.
+    pub commands: Vec<CommandSet>,
+    /// What the scenario is like where the commands are run as well, if it is not left as it is: without the policer that a
+    /// shaper on Linux takes the place of.
+    pub beneath: Option<ScenarioChange>,
+}
+
+impl fmt::Debug for CureOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CureOption").field("name", &self.name).field("title", &self.title).finish_non_exhaustive()
+    }
+}
+
+impl CureOption {
+    /// One that touches no stage.
+    fn new(
+        cure: &dyn Cure,
+        title: impl Into<String>,
+        by: &[Actor],
+        change: impl Fn(&mut Scenario) + Send + Sync + 'static,
+    ) -> CureOption {
+        CureOption {
+            cure: cure.name(),
+            name: cure.name().into(),
+            title: title.into(),
+            by: by.to_vec(),
+            touches: Vec::new(),
+            change: Arc::new(change),
+            commands: Vec::new(),
+            beneath: None,
+        }
+    }
+
+    /// The same under a name of its own.
+    fn named(self, more: &str) -> CureOption {
+        CureOption { name: format!("{}-{more}", self.cure), ..self }
+    }
+
+    /// The same with what it touches.
+    fn touching(self, touches: Vec<String>) -> CureOption {
+        CureOption { touches, ..self }
+    }
+
+    /// The same with what to type.
+    fn with(mut self, commands: impl IntoIterator<Item = CommandSet>) -> CureOption {
+        let cure = self.cure;
+        let known = |c: CommandSet| if c.purpose.is_empty() { c.purpose(cure) } else { c };
+        self.commands.extend(commands.into_iter().map(known));
+        self
+    }
+
+    /// The same with what stays where the commands are run.
+    fn beneath(self, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> CureOption {
+        CureOption { beneath: Some(Arc::new(change)), ..self }
+    }
+
+    /// The scenario with the change made.
+    pub fn applied(&self, scenario: &Scenario) -> Scenario {
+        let mut changed = scenario.clone();
+        (self.change)(&mut changed);
+        changed
+    }
+}
+
+/// The cure of this name.
+pub fn named(name: &str) -> Option<&'static dyn Cure> {
+    CURES.iter().copied().find(|c| c.name() == name)
+}
+
+macro_rules! cures {
+    ($($module:ident::$type:ident,)*) => {
+        $(mod $module;)*
+
+        /// All cures, in the order of the reference.
+        pub const CURES: &[&dyn Cure] = &[$(&$module::$type),*];
+    };
+}
+
+// The registry of cures: a line each.
+cures! {
+    bbr::BbrControl,
+    bbr3::Bbr3Control,
+    cubic::CubicControl,
+    pace::FqPacing,
+    default_control::DefaultControlPacing,
+    max_pacing_rate::MaxPacingRate,
+    shaper_instead::ShaperInstead,
+    shaper_front::ShaperInFront,
+    shaper_port::ShaperAtPort,
+    policer_bucket::PolicerBucket,
+    codel::CoDelQueueing,
+    fq_codel::FqCoDelQueueing,
+    wfq::WfqQueueing,
+    queue_depth::QueueDepth,
+    receive_buffer::LargerReceiveBuffer,
+    send_buffer::LargerSendBuffer,
+    mss::SegmentSize,
+    bursts::SmallBursts,
+    connections::MoreConnections,
+    relay::NearRelay,
+    relay_bbr::NearRelayBbr,
+}

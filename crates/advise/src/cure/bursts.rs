@@ -1,0 +1,99 @@
+//! Smaller bursts: without segmentation offload a window leaves segment by segment, and a small bucket or queue is not
+//! overrun by 64 KiB at once.
+
+use super::{Cure, CureOption, Lever, pace, tune};
+use crate::command::lines;
+use crate::{Actor, CommandSet, Platform, Situation};
+use path::Stage;
+use scenario::Scenario;
+use transport::Profile;
+
+/// Bursts of one segment.
+pub struct SmallBursts;
+
+/// Buckets and queues that a burst of 64 KiB overruns, bytes.
+const SHALLOW: u64 = 200_000;
+
+impl SmallBursts {
+    /// Whether anything on the way is shallow.
+    fn is_shallow(s: &Situation<'_>, way: &crate::DataWay) -> bool {
+        way.stages.iter().any(|&p| match s.stage(p) {
+            Stage::Policer(policer) => policer.largest().is_some_and(|b| b.get() < SHALLOW),
+            stage => crate::situation::queue(stage).is_some_and(|q| {
+                let limits = q.limits();
+                limits.bytes.min(limits.packets.saturating_mul(1500)) < SHALLOW
+            }),
+        })
+    }
+}
+
+impl Cure for SmallBursts {
+    fn name(&self) -> &'static str {
+        "small-bursts"
+    }
+    fn about(&self) -> &'static str {
+        "No segmentation offload at the sender: segments leave one by one and not up to 64 KiB at once."
+    }
+    fn applies(&self) -> &'static str {
+        "where a Linux sender's bursts meet a bucket or queue below 200 kB"
+    }
+    fn hurts(&self) -> &'static str {
+        "It costs the sender's CPU, above a gigabit a second much of it."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Bursts
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let reference = s.reference();
+        let hosts: Vec<usize> = s
+            .senders()
+            .into_iter()
+            .filter(|&h| {
+                let stack = &reference.hosts[h].stack;
+                stack.tso.unwrap_or(stack.profile == Profile::Linux)
+                    && s.ways.iter().any(|w| w.from == h && SmallBursts::is_shallow(s, w))
+            })
+            .collect();
+        if hosts.is_empty() {
+            return Vec::new();
+        }
+        let title = format!("no segmentation offload {}", tune::at(s, &hosts));
+        let commands: Vec<CommandSet> =
+            hosts.iter().flat_map(|&h| commands(s.host(h), pace::next_of(s, h))).collect();
+        let change = move |s: &mut Scenario| hosts.iter().for_each(|&h| s.hosts[h].stack.tso = Some(false));
+        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+    }
+}
+
+fn commands(host: &str, towards: &str) -> Vec<CommandSet> {
+    vec![
+        CommandSet::linux(
+            host,
+            "iproute2 4.17",
+            lines("ip link set dev $DEV gso_max_segs 1"),
+            lines("ip link set dev $DEV gso_max_segs 65535"),
+        )
+        .towards(towards),
+        CommandSet::linux(
+            host,
+            "ethtool",
+            lines("ethtool -K $DEV tso off gso off"),
+            lines("ethtool -K $DEV tso on gso on"),
+        )
+        .towards(towards),
+        CommandSet::linux(
+            host,
+            "Linux 2.6.9; bursts of half a window instead of a third are allowed with 2, of a tenth with 10",
+            lines("sysctl -w net.ipv4.tcp_tso_win_divisor=10"),
+            lines("sysctl -w net.ipv4.tcp_tso_win_divisor=3"),
+        ),
+        CommandSet::on(
+            Platform::Networkd,
+            host,
+            "systemd 248",
+            lines("# the .link file of the interface\n[Link]\nGenericSegmentOffloadMaxSegments=1"),
+            lines("remove the line\nudevadm trigger --action=add"),
+        )
+        .towards(towards),
+    ]
+}

@@ -1,0 +1,99 @@
+//! Segments that fit into a tunnel: nothing is refused, cut up or lost as a fragment on the way.
+
+use super::{Cure, CureOption, Lever};
+use crate::command::lines;
+use crate::situation::HEADERS;
+use crate::{Actor, CommandSet, Platform, Situation};
+use scenario::Scenario;
+
+/// A clamped MSS.
+pub struct SegmentSize;
+
+impl SegmentSize {
+    /// Ways whose full packets do not fit somewhere, and the MSS that does.
+    fn clamps(s: &Situation<'_>) -> Vec<([usize; 2], u32)> {
+        let reference = s.reference();
+        let mut clamps: Vec<([usize; 2], u32)> = Vec::new();
+        for way in &s.ways {
+            let Some(largest) = way.largest_packet(reference) else { continue };
+            let mss = |host: usize| reference.hosts[host].stack.mss.unwrap_or(u32::MAX);
+            let mtu = reference.mtu(way.from, way.to);
+            let now = mss(way.from).min(mss(way.to)).min(mtu.saturating_sub(HEADERS));
+            let fits = largest.saturating_sub(HEADERS);
+            if now <= fits || fits < 48 {
+                continue;
+            }
+            match clamps.iter_mut().find(|(ends, _)| *ends == [way.from, way.to]) {
+                Some((_, least)) => *least = fits.min(*least),
+                None => clamps.push(([way.from, way.to], fits)),
+            }
+        }
+        clamps
+    }
+}
+
+impl Cure for SegmentSize {
+    fn name(&self) -> &'static str {
+        "mss"
+    }
+    fn about(&self) -> &'static str {
+        "A maximum segment size that fits into the tunnel or the narrowest link, so that nothing is cut or refused."
+    }
+    fn applies(&self) -> &'static str {
+        "where full packets of a flow do not fit into a tunnel or link on the way"
+    }
+    fn hurts(&self) -> &'static str {
+        "A little more of each packet is headers; traffic that does not enter the tunnel gets smaller segments too."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Segments
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let clamps = SegmentSize::clamps(s);
+        let Some(&(_, least)) = clamps.first() else { return Vec::new() };
+        let least = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(least);
+        let commands: Vec<CommandSet> =
+            clamps.iter().flat_map(|(ends, mss)| commands(s.host(ends[0]), s.host(ends[1]), *mss)).collect();
+        let change = move |s: &mut Scenario| {
+            for (ends, mss) in &clamps {
+                for &host in ends {
+                    let stack = &mut s.hosts[host].stack;
+                    stack.mss = Some(stack.mss.map_or(*mss, |now| now.min(*mss)));
+                }
+            }
+        };
+        let title = format!("MSS clamped to {least}");
+        vec![CureOption::new(self, title, &[Actor::NearEdge], change).with(commands)]
+    }
+}
+
+fn commands(from: &str, to: &str, mss: u32) -> Vec<CommandSet> {
+    let rule = |verb: &str| {
+        lines(&format!(
+            "iptables -t mangle -{verb} FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}"
+        ))
+    };
+    let route = "ip route replace $(ip -o route show to match $PEER | tail -n 1)";
+    let cisco = |platform, needs| {
+        let on = format!("interface TUNNEL\n ip tcp adjust-mss {mss}");
+        let off = "interface TUNNEL\n no ip tcp adjust-mss";
+        CommandSet::on(platform, "the router that both directions pass", needs, lines(&on), lines(off))
+    };
+    vec![
+        CommandSet::linux(
+            "the router that both directions pass",
+            "Linux 2.6 with xt_TCPMSS; it clamps both directions",
+            rule("A"),
+            rule("D"),
+        ),
+        CommandSet::linux(
+            to,
+            &format!("iproute2; at the receiver, for connections with {from} alone"),
+            lines(&format!("{route} advmss {mss}")),
+            lines("ip route replace $(ip -o route show to match $PEER | tail -n 1 | sed 's/ advmss .*//')"),
+        )
+        .towards(from),
+        cisco(Platform::CiscoIos, "IOS 12.2(4)T"),
+        cisco(Platform::CiscoIosXe, "IOS-XE 2.1"),
+    ]
+}

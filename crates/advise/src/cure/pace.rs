@@ -1,0 +1,88 @@
+//! Pacing by the `fq` queue discipline: segments leave spread over the round trip instead of in bursts.
+
+use super::{Cure, CureOption, Lever, tune};
+use crate::command::lines;
+use crate::{Actor, CommandSet, Platform, Situation};
+use scenario::Scenario;
+
+/// `fq` at the sender.
+pub struct FqPacing;
+
+/// Sending hosts with Linux's TCP and a flow that is not paced.
+pub fn unpaced(s: &Situation<'_>) -> Vec<Vec<usize>> {
+    let reference = s.reference();
+    let flow = |f: usize| {
+        let flow = &reference.flows[f];
+        !tune::paces(flow.cc) && flow.max_pacing_rate.is_none()
+    };
+    tune::sets_of_senders(s, |h| {
+        tune::is_linux(reference, h)
+            && reference.hosts[h].stack.pacing != Some(true)
+            && s.ways.iter().any(|w| w.from == h && flow(w.flow))
+    })
+}
+
+/// Turns pacing on at these hosts.
+pub fn pace(hosts: &[usize]) -> impl Fn(&mut Scenario) + Send + Sync + use<> {
+    let hosts = hosts.to_vec();
+    move |s| hosts.iter().for_each(|&h| s.hosts[h].stack.pacing = Some(true))
+}
+
+impl Cure for FqPacing {
+    fn name(&self) -> &'static str {
+        "pace-fq"
+    }
+    fn about(&self) -> &'static str {
+        "The fq queue discipline at the sender: what a window allows leaves spread over the round trip, not in bursts."
+    }
+    fn applies(&self) -> &'static str {
+        "where a Linux host sends TCP that is not paced yet"
+    }
+    fn hurts(&self) -> &'static str {
+        "Short transfers end a little later; in a shared deep queue paced flows get less than bursty ones."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Pacing
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let sets = unpaced(s);
+        let count = sets.len();
+        let option = |hosts: Vec<usize>| {
+            let title = format!("pacing by fq {}", tune::at(s, &hosts));
+            let option = CureOption::new(self, title, &[Actor::Sender], pace(&hosts));
+            let towards = |h: usize| next_of(s, h);
+            let commands = hosts.iter().flat_map(|&h| fq_commands(s.host(h), towards(h)));
+            tune::alone(option, s, &hosts, count).with(commands.collect::<Vec<_>>())
+        };
+        sets.into_iter().map(option).collect()
+    }
+}
+
+/// The host that the data of `host` meets first.
+pub fn next_of<'a>(s: &Situation<'a>, host: usize) -> &'a str {
+    let way = s.ways.iter().find(|w| w.from == host).and_then(|w| w.hops.first());
+    way.map_or("", |hop| {
+        let [a, b] = s.reference().links[hop.link].between;
+        s.host(if hop.forward { b } else { a })
+    })
+}
+
+fn fq_commands(host: &str, towards: &str) -> Vec<CommandSet> {
+    vec![
+        CommandSet::linux(
+            host,
+            "Linux 3.12 with sch_fq",
+            lines("tc qdisc replace dev $DEV root fq"),
+            lines("tc qdisc del dev $DEV root"),
+        )
+        .towards(towards),
+        CommandSet::on(
+            Platform::Networkd,
+            host,
+            "systemd 244; Linux 3.12 with sch_fq",
+            lines("# the .network file of the interface\n[FairQueueing]\nParent=root"),
+            lines("remove the section\nnetworkctl reload"),
+        )
+        .towards(towards),
+    ]
+}

@@ -1,0 +1,96 @@
+//! A larger bucket of the policer: bursts of a window pass, as long as the mean rate is kept.
+
+use super::{Cure, CureOption, Lever};
+use crate::command::lines;
+use crate::situation::{StagePlace, stages_mut};
+use crate::{Actor, CommandSet, Platform, Situation};
+use path::{Meter, Stage};
+use scenario::Scenario;
+use units::Bytes;
+
+/// A larger bucket.
+pub struct PolicerBucket;
+
+/// A bucket of the bandwidth-delay product, or of Cisco's rule: 250 ms of the rate.
+const OPTIONS: [(&str, &str); 2] = [("bdp", "the bandwidth-delay product"), ("250ms", "250 ms of the rate")];
+
+impl PolicerBucket {
+    /// Policers with a smaller bucket than the `which`-th option's, and that.
+    fn larger(s: &Situation<'_>, which: usize) -> Vec<(StagePlace, Bytes)> {
+        let larger = |place: StagePlace| {
+            let policer = s.policer(place).filter(|p| p.meter == Meter::Single)?;
+            let bytes = match which {
+                0 => policer.rate.bytes_in(s.longest_rtt(place)),
+                _ => Bytes::new(policer.rate.as_bps() / 32),
+            };
+            let now = policer.largest()?.get();
+            (bytes.get() > now + now / 4).then_some((place, bytes))
+        };
+        s.policers().into_iter().filter_map(larger).collect()
+    }
+}
+
+impl Cure for PolicerBucket {
+    fn name(&self) -> &'static str {
+        "policer-bucket"
+    }
+    fn about(&self) -> &'static str {
+        "A larger bucket of the policer, so that what a window sends at once passes."
+    }
+    fn applies(&self) -> &'static str {
+        "where a policer's bucket is smaller than the bandwidth-delay product or 250 ms of its rate"
+    }
+    fn hurts(&self) -> &'static str {
+        "What passes in a burst meets the queues behind the policer, and a sender may exceed the rate for that long."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Limiter
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let option = |(which, (name, label)): (usize, &(&str, &str))| {
+            let new = PolicerBucket::larger(s, which);
+            let first = new.first()?.1;
+            let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
+            let commands: Vec<CommandSet> = new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
+            let title = format!("bucket of {first} ({label}) at {}", names.join(", "));
+            let touches = names.into_iter().chain(["policer".to_string()]).collect();
+            let change = move |s: &mut Scenario| {
+                for (place, bytes) in &new {
+                    if let Stage::Policer(p) = &mut stages_mut(s, *place)[place.index].stage {
+                        p.burst = Some(*bytes);
+                    }
+                }
+            };
+            let option = CureOption::new(self, title, &[Actor::Provider], change);
+            Some(option.named(name).touching(touches).with(commands))
+        };
+        OPTIONS.iter().enumerate().filter_map(option).collect()
+    }
+}
+
+fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSet> {
+    let Some(policer) = s.policer(place) else { return Vec::new() };
+    let [at, towards] = s.ends(place);
+    let bps = policer.rate.as_bps();
+    let before = policer.largest().unwrap_or_default().get();
+    let police = |bytes: u64| {
+        lines(&format!(
+            "policy-map NAME\n class CLASS\n  police cir {bps} bc {bytes} conform-action transmit exceed-action drop"
+        ))
+    };
+    let linux = |bytes: u64| {
+        lines(&format!(
+            "tc filter replace dev $DEV parent PARENT protocol all prio PRIO matchall \
+             action police rate {} burst {bytes} conform-exceed drop",
+            super::tune::tc_rate(policer.rate)
+        ))
+    };
+    let needs = "Linux 4.8 with act_police; PARENT and PRIO as `tc filter show dev $DEV` has them";
+    let both = [(Platform::CiscoIos, "IOS 12.2"), (Platform::CiscoIosXe, "IOS-XE 2.1")];
+    let cisco = both.map(|(platform, needs)| {
+        CommandSet::on(platform, at, needs, police(bytes.get()), police(before)).towards(towards)
+    });
+    let linux = CommandSet::linux(at, needs, linux(bytes.get()), linux(before)).towards(towards);
+    let purpose = s.stage_name(place);
+    std::iter::once(linux).chain(cisco).map(|c| c.purpose(&purpose)).collect()
+}

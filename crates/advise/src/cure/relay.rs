@@ -1,0 +1,141 @@
+//! A proxy between the ends that ends TCP (split TCP): losses of a near and poor part are repaired over its short round
+//! trip, and a long clean part never sees them.
+
+use super::{Cure, CureOption, Lever};
+use crate::command::lines;
+use crate::{Actor, CommandSet, Platform, Situation};
+use congestion::Control;
+use scenario::{Relay, Scenario};
+use units::Bytes;
+
+/// A proxy that ends TCP, with the congestion controls as they are.
+pub struct NearRelay;
+
+/// Hosts between the ends that are tried, the nearest to the receiver first.
+const MOST_HOSTS: usize = 4;
+/// What a scenario's relay holds by default.
+const BUFFER: Bytes = Bytes::new(4_000_000);
+
+/// Flows without a relay that pass a host between their ends, for each such host.
+fn between(s: &Situation<'_>) -> Vec<(usize, Vec<usize>)> {
+    let reference = s.reference();
+    let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    for way in &s.ways {
+        let flow = &reference.flows[way.flow];
+        if !flow.via.is_empty() || flow.tool.is_some() {
+            continue;
+        }
+        let mut at = way.from;
+        let mut hosts = Vec::new();
+        for hop in &way.hops {
+            let [a, b] = reference.links[hop.link].between;
+            at = if at == a { b } else { a };
+            hosts.push(at);
+        }
+        hosts.pop();
+        for host in hosts.into_iter().rev().filter(|&h| !reference.speaks(h)) {
+            match found.iter_mut().find(|(h, _)| *h == host) {
+                Some((_, flows)) => flows.push(way.flow),
+                None => found.push((host, vec![way.flow])),
+            }
+        }
+    }
+    found.truncate(MOST_HOSTS);
+    found
+}
+
+/// An option for each host between the ends; with `control` on the relay's onward connection.
+pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> Vec<CureOption> {
+    let option = |(host, flows): (usize, Vec<usize>)| {
+        let flows: Vec<usize> = flows
+            .into_iter()
+            .filter(|&f| {
+                let flow = &s.reference().flows[f];
+                control.is_none_or(|c| !flow.app.answers() && c.name() != flow.cc.name())
+            })
+            .collect();
+        let first = *flows.first()?;
+        let way = s.ways.iter().find(|w| w.flow == first)?;
+        let (name, buffer) = (s.host(host), BUFFER.max(way.bdp().unwrap_or_default()));
+        let with = control.map(|c| format!(" with {}", c.label().en)).unwrap_or_default();
+        let title = format!("proxy at {name} that ends TCP{with}");
+        let commands = commands(s, name, s.host(way.from), control.map(|c| c.name()));
+        let change = move |s: &mut Scenario| {
+            let mut name = "proxy".to_string();
+            while s.relays.iter().any(|r| r.name == name) {
+                name.push('2');
+            }
+            s.relays.push(Relay { name, host, buffer, cc: control });
+            let relay = s.relays.len() - 1;
+            flows.iter().for_each(|&f| s.flows[f].via = vec![relay]);
+        };
+        Some(CureOption::new(cure, title, &[Actor::InBetween], change).named(name).with(commands))
+    };
+    between(s).into_iter().filter_map(option).collect()
+}
+
+/// nginx and HAProxy at the host between.
+fn commands(s: &Situation<'_>, host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> {
+    let _ = s;
+    let sysctl = control.map(|c| CommandSet::linux(
+        host,
+        "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default",
+        lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={c}")),
+        lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
+    ));
+    let nginx = format!(
+        "# nginx.conf\n\
+         worker_processes auto;\n\
+         events {{ worker_connections 4096; }}\n\
+         stream {{\n    server {{\n        listen 8080;\n        proxy_pass {origin}:8080;\n        \
+         proxy_buffer_size 256k;\n    }}\n}}"
+    );
+    let cc = control.map(|c| format!(" cc {c}")).unwrap_or_default();
+    let haproxy = format!(
+        "# haproxy.cfg\n\
+         defaults\n    mode tcp\n    timeout connect 10s\n    timeout client 1h\n    timeout server 1h\n\
+         frontend near\n    bind :8080{cc}\n    default_backend far\n\
+         backend far\n    server origin {origin}:8080"
+    );
+    let needs = match control {
+        Some(_) => "HAProxy 3.3 for `cc` on bind; an older one without it, and the sysctl above or `congctl` on the route",
+        None => "HAProxy 1.8",
+    };
+    let mut all: Vec<CommandSet> = sysctl.into_iter().collect();
+    all.push(CommandSet::on(
+        Platform::Nginx,
+        host,
+        "nginx 1.9.0 with the stream module (Debian: libnginx-mod-stream); users connect to this host",
+        lines(&nginx),
+        lines("nginx -s quit"),
+    ));
+    all.push(CommandSet::on(
+        Platform::Haproxy,
+        host,
+        needs,
+        lines(&haproxy),
+        lines("kill -USR1 $(cat haproxy.pid)"),
+    ));
+    all
+}
+
+impl Cure for NearRelay {
+    fn name(&self) -> &'static str {
+        "proxy"
+    }
+    fn about(&self) -> &'static str {
+        "A proxy between the ends that ends TCP: each part of the path has its own connection and round trip."
+    }
+    fn applies(&self) -> &'static str {
+        "where TCP passes a host between its ends and no proxy yet"
+    }
+    fn hurts(&self) -> &'static str {
+        "One more machine to run; what it has acknowledged and not yet handed on is lost with it, and end-to-end IPsec passes by."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Relay
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        options(self, s, None)
+    }
+}

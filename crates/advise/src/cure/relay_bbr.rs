@@ -1,0 +1,29 @@
+//! A proxy that ends TCP and sends on with BBR: for a poor part of the path between it and the receiver.
+
+use super::{Cure, CureOption, Lever, relay};
+use crate::Situation;
+use congestion::Control;
+
+/// A proxy that ends TCP, with BBR towards the receiver.
+pub struct NearRelayBbr;
+
+impl Cure for NearRelayBbr {
+    fn name(&self) -> &'static str {
+        "proxy-bbr"
+    }
+    fn about(&self) -> &'static str {
+        "A proxy between the ends that ends TCP and sends on with BBR."
+    }
+    fn applies(&self) -> &'static str {
+        "where TCP data without BBR passes a host between its ends and no proxy yet"
+    }
+    fn hurts(&self) -> &'static str {
+        "One more machine to run; beside CUBIC in a short queue its BBR takes most of the rate."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Relay
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        Control::named("bbr").map_or_else(Vec::new, |bbr| relay::options(self, s, Some(bbr)))
+    }
+}

@@ -1,0 +1,181 @@
+//! A shaper in the policer's place: what exceeds the rate waits instead of being dropped.
+
+use super::{Cure, CureOption, Lever, tune};
+use crate::command::lines;
+use crate::situation::{StagePlace, stages_mut};
+use crate::{Actor, CommandSet, Platform, Situation};
+use path::queue::{Fifo, FqCoDel, Wfq};
+use path::{QueueConfig, Shaper, Stage};
+use scenario::Scenario;
+use units::{Bytes, Rate, Span};
+
+/// A shaper of the policer's rate instead of it.
+pub struct ShaperInstead;
+
+/// Packets that a shaper's queue holds at least and at most.
+const PACKETS: [u64; 2] = [50, 1000];
+/// A queue holds what comes in this time at least.
+const WAIT: Span = Span::from_millis(100);
+
+/// What the queue of a shaper is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ShapedQueue {
+    Fifo,
+    Wfq,
+    FqCoDel,
+}
+
+impl ShapedQueue {
+    const ALL: [(ShapedQueue, &'static str, &'static str); 3] = [
+        (ShapedQueue::Fifo, "fifo", "FIFO"),
+        (ShapedQueue::Wfq, "wfq", "WFQ"),
+        (ShapedQueue::FqCoDel, "fq-codel", "FQ-CoDel"),
+    ];
+
+    fn config(self, packets: u64) -> QueueConfig {
+        match self {
+            ShapedQueue::Fifo => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
+            ShapedQueue::Wfq => QueueConfig::Wfq(Wfq { packets, ..Wfq::default() }),
+            ShapedQueue::FqCoDel => QueueConfig::FqCoDel(FqCoDel::default()),
+        }
+    }
+}
+
+impl Cure for ShaperInstead {
+    fn name(&self) -> &'static str {
+        "shaper"
+    }
+    fn about(&self) -> &'static str {
+        "A shaper of the same rate instead of the policer: what comes faster waits in a queue instead of being dropped."
+    }
+    fn applies(&self) -> &'static str {
+        "where a policer drops data"
+    }
+    fn hurts(&self) -> &'static str {
+        "What waits is late: calls and games behind a full queue without fair queueing suffer."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Limiter
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let places = s.policers();
+        if places.is_empty() {
+            return Vec::new();
+        }
+        ShapedQueue::ALL.iter().map(|&(queue, name, label)| self.option(s, &places, (queue, name, label))).collect()
+    }
+}
+
+impl ShaperInstead {
+    fn option(
+        &self,
+        s: &Situation<'_>,
+        places: &[StagePlace],
+        (queue, name, label): (ShapedQueue, &str, &str),
+    ) -> CureOption {
+        let shaper = |&place: &StagePlace| {
+            let rate = s.policer(place)?.rate;
+            let wait = s.longest_rtt(place).max(WAIT);
+            let packets = tune::packets_for(rate, wait).clamp(PACKETS[0], PACKETS[1]);
+            Some((place, queue.config(packets), packets, rate))
+        };
+        let new: Vec<_> = places.iter().filter_map(shaper).collect();
+        let names: Vec<String> = new.iter().map(|(p, ..)| s.stage_name(*p)).collect();
+        let commands: Vec<CommandSet> = new
+            .iter()
+            .flat_map(|&(p, _, packets, rate)| {
+                let [at, towards] = s.ends(p);
+                let sets = commands(at, towards, rate, Shaper::new(rate).burst(), (queue, packets));
+                let purpose = s.stage_name(p);
+                sets.into_iter().map(move |c| c.purpose(&purpose))
+            })
+            .collect();
+        let title = format!("shaper with {label} instead of {}", names.join(", "));
+        let touches = names.into_iter().chain(["policer".to_string()]).collect();
+        let change = move |s: &mut Scenario| {
+            for (place, queue, ..) in &new {
+                let stage = &mut stages_mut(s, *place)[place.index].stage;
+                // Each scenario's own rate: what takes the policer's place is set to it.
+                if let Stage::Policer(policer) = stage {
+                    *stage = Shaper { queue: Some(queue.clone()), ..Shaper::new(policer.rate) }.into();
+                }
+            }
+        };
+        let places = places.to_vec();
+        // From the back, so that places stay what they are.
+        let without = move |s: &mut Scenario| {
+            places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
+        };
+        let option = CureOption::new(self, title, &[Actor::Provider], change).named(name);
+        option.touching(touches).with(commands).beneath(without)
+    }
+}
+
+/// The shaper on each platform that has its queue.
+fn commands(
+    at: &str,
+    towards: &str,
+    rate: Rate,
+    burst: Bytes,
+    (queue, packets): (ShapedQueue, u64),
+) -> Vec<CommandSet> {
+    let leaf = match queue {
+        ShapedQueue::Fifo => format!("pfifo limit {packets}"),
+        // Linux has no WFQ: SFQ serves flows in turn, as WFQ of equal weights does.
+        ShapedQueue::Wfq => format!("sfq limit {packets} perturb 10"),
+        ShapedQueue::FqCoDel => "fq_codel".into(),
+    };
+    let [apply, undo] = tune::htb_over(rate, burst, &leaf);
+    let mut all = vec![
+        CommandSet::linux(at, "Linux 3.5; take the policer away (tc filter del dev $DEV …)", apply, undo)
+            .towards(towards),
+    ];
+    if queue == ShapedQueue::FqCoDel {
+        all.push(
+            CommandSet::on(
+                Platform::Networkd,
+                at,
+                "systemd 245; Linux 4.19 with sch_cake, which is shaper and fair queues in one",
+                lines(&format!(
+                    "# the .network file of the interface\n[CAKE]\nParent=root\nBandwidth={}",
+                    networkd_rate(rate)
+                )),
+                lines("remove the section\nnetworkctl reload"),
+            )
+            .towards(towards),
+        );
+        return all;
+    }
+    let fair = if queue == ShapedQueue::Wfq { "\n  fair-queue" } else { "" };
+    let class = format!(
+        "policy-map LONGFAT\n class class-default\n  shape average {} {}{fair}\n  queue-limit {packets} packets",
+        rate.as_bps(),
+        burst.bits()
+    );
+    for (platform, needs) in [
+        (Platform::CiscoIos, "IOS 12.4(20)T for queue-limit in packets; take the police command away"),
+        (Platform::CiscoIosXe, "IOS-XE 2.1; take the police command away"),
+    ] {
+        let interface = "interface INTERFACE\n service-policy output LONGFAT";
+        all.push(
+            CommandSet::on(
+                platform,
+                at,
+                needs,
+                lines(&format!("{class}\n{interface}")),
+                lines(&format!("{}\nno policy-map LONGFAT", interface.replace(" service", " no service"))),
+            )
+            .towards(towards),
+        );
+    }
+    all
+}
+
+/// As systemd.network reads a rate (`Bandwidth=`, `Rate=`): bits per second, K and M are powers of 1000.
+pub fn networkd_rate(rate: Rate) -> String {
+    match rate.as_bps() {
+        bps if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),
+        bps if bps % 1000 == 0 => format!("{}K", bps / 1000),
+        bps => bps.to_string(),
+    }
+}

@@ -1,0 +1,88 @@
+//! A shaper on the port where data leaves its host, for all that leaves there: where the policer is further on and nobody
+//! can put anything right in front of it. Counted without the headers that tunnels add on the way to the policer.
+
+use super::shaper_front::{Matched, named_stage};
+use super::{Cure, CureOption, Lever};
+use crate::situation::{StagePlace, stages_mut};
+use crate::{Actor, CommandSet, Situation};
+use path::{Shaper, Stage};
+use scenario::Scenario;
+
+/// A shaper on the sender's port.
+pub struct ShaperAtPort;
+
+impl ShaperAtPort {
+    /// Where it would stand, for which policer, and how much of the policer's bytes it counts: where all data of the policer
+    /// comes from one port that is not the policer's own link.
+    fn ports(s: &Situation<'_>) -> Vec<(StagePlace, Matched)> {
+        let port = |policer: StagePlace| {
+            let ways: Vec<_> = s.through(policer).collect();
+            let first = ways.first()?.hops.first()?;
+            let shared = ways.iter().all(|w| w.hops.first() == Some(first));
+            let own = (first.link, first.forward) == (policer.link, policer.forward);
+            // A relay on the way begins anew what the port has shaped.
+            let relayed = ways.iter().any(|w| !s.reference().flows[w.flow].via.is_empty());
+            let place = StagePlace { link: first.link, forward: first.forward, index: 0 };
+            let inner_policer = s.places(|stage| matches!(stage, Stage::Policer(_)));
+            if !shared || own || relayed || inner_policer.contains(&place) {
+                return None;
+            }
+            let sizes = ways.iter().map(|w| {
+                let [_, outer] = w.sizes_at(s.reference(), policer);
+                let [_, here] = w.sizes_at(s.reference(), w.stages[0]);
+                f64::from(here) / f64::from(outer)
+            });
+            Some((place, Matched::of(s, policer, sizes.fold(1.0, f64::min))?))
+        };
+        let mut ports: Vec<(StagePlace, Matched)> = Vec::new();
+        for (place, matched) in s.policers().into_iter().filter_map(port) {
+            match ports.iter_mut().find(|(p, _)| *p == place) {
+                Some((_, known)) if known.rate > matched.rate => *known = matched,
+                Some(_) => {}
+                None => ports.push((place, matched)),
+            }
+        }
+        ports
+    }
+}
+
+impl Cure for ShaperAtPort {
+    fn name(&self) -> &'static str {
+        "shaper-port"
+    }
+    fn about(&self) -> &'static str {
+        "A shaper on the sending host's own port, for all that leaves it, below the rate of a policer further on."
+    }
+    fn applies(&self) -> &'static str {
+        "where all data of a policer leaves by one port that is not the policer's own"
+    }
+    fn hurts(&self) -> &'static str {
+        "Traffic of the port that goes elsewhere is slowed down too, and other hosts behind the policer are not counted."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Limiter
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let ports = ShaperAtPort::ports(s);
+        if ports.is_empty() {
+            return Vec::new();
+        }
+        let hosts: Vec<&str> = ports.iter().map(|(p, _)| s.ends(*p)[0]).collect();
+        let title = format!("shaper of {} on the port of {}", ports[0].1.rate, hosts.join(", "));
+        let commands = ports.iter().flat_map(|(p, m)| {
+            let [at, towards] = s.ends(*p);
+            let purpose = format!("port of {at}");
+            m.commands(at, towards, true).into_iter().map(move |c| c.purpose(&purpose))
+        });
+        let commands: Vec<CommandSet> = commands.collect();
+        let shapers: Vec<(StagePlace, Shaper)> = ports.iter().map(|(p, m)| (*p, m.stage(true))).collect();
+        let change = move |s: &mut Scenario| {
+            for (place, shaper) in &shapers {
+                let list = stages_mut(s, *place);
+                let stage = named_stage(list, shaper.clone());
+                list.insert(0, stage);
+            }
+        };
+        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+    }
+}

@@ -1,0 +1,225 @@
+//! What several cures share: choosing a congestion control, a queue, a shaper's numbers, and how tools spell them.
+
+use super::{Cure, CureOption};
+use crate::command::lines;
+use crate::situation::{self, StagePlace};
+use crate::{Actor, CommandSet, Platform, Situation};
+use congestion::Control;
+use path::{QueueConfig, Stage};
+use scenario::Scenario;
+use transport::Profile;
+use units::{Bytes, Rate, Span};
+
+/// Most ends that are also tried alone.
+const MOST_ENDS: usize = 3;
+
+/// A rate as `tc` reads it.
+pub fn tc_rate(rate: Rate) -> String {
+    match rate.as_bps() {
+        bps if bps % 1000 == 0 => format!("{}kbit", bps / 1000),
+        bps => format!("{bps}bit"),
+    }
+}
+
+/// `share` of a rate, in whole kbit/s where it has any.
+pub fn share(rate: Rate, share: f64) -> Rate {
+    let bps = (rate.as_bps() as f64 * share) as u64;
+    Rate::from_bps(if bps > 1_000_000 { bps / 1000 * 1000 } else { bps.max(1) })
+}
+
+/// Hosts with Linux's TCP.
+pub fn is_linux(s: &Scenario, host: usize) -> bool {
+    s.hosts[host].stack.profile != Profile::Windows
+}
+
+/// Whether a control paces by itself.
+pub fn paces(control: Control) -> bool {
+    control.name().starts_with("bbr")
+}
+
+/// The sending hosts that `wanted` takes: all together, and each alone where they are few.
+pub fn sets_of_senders(s: &Situation<'_>, wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
+    let all: Vec<usize> = s.senders().into_iter().filter(|&h| wanted(h)).collect();
+    match all.len() {
+        0 => Vec::new(),
+        n @ 2..=MOST_ENDS => {
+            let alone = all.iter().map(|&h| vec![h]).take(n);
+            std::iter::once(all.clone()).chain(alone).collect()
+        }
+        _ => vec![all],
+    }
+}
+
+/// Hosts in a sentence: "at `a` and `b`".
+pub fn at(s: &Situation<'_>, hosts: &[usize]) -> String {
+    let names: Vec<&str> = hosts.iter().map(|&h| s.host(h)).collect();
+    match names.split_last() {
+        Some((last, [])) => format!("at {last}"),
+        Some((last, rest)) => format!("at {} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// What an option is called that is for some of the senders alone.
+pub fn alone(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize) -> CureOption {
+    match hosts {
+        [host] if sets > 1 => option.named(s.host(*host)),
+        _ => option,
+    }
+}
+
+/// Another congestion control for the flows of Linux hosts that have another one.
+pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &str) -> Vec<CureOption> {
+    let Some(control) = Control::named(name) else { return Vec::new() };
+    let flows = |hosts: &[usize]| {
+        let ways = s.ways.iter().filter(|w| hosts.contains(&w.from));
+        ways.map(|w| w.flow).filter(|&f| s.reference().flows[f].cc.name() != name).collect::<Vec<_>>()
+    };
+    let wanted = |h: usize| is_linux(s.reference(), h) && !flows(&[h]).is_empty();
+    let sets = sets_of_senders(s, wanted);
+    let count = sets.len();
+    let option = |hosts: Vec<usize>| {
+        let flows = flows(&hosts);
+        let change = move |s: &mut Scenario| flows.iter().for_each(|&f| choose(s, f, control));
+        let peers = |h: usize| s.ways.iter().filter(move |w| w.from == h).map(|w| w.to);
+        let commands = hosts.iter().flat_map(|&h| {
+            let peer = peers(h).next().map(|p| s.host(p)).unwrap_or_default();
+            control_commands(s.host(h), peer, name)
+        });
+        let commands: Vec<CommandSet> = commands.collect();
+        let title = format!("{label} {}", at(s, &hosts));
+        alone(CureOption::new(cure, title, &[Actor::Sender], change), s, &hosts, count).with(commands)
+    };
+    sets.into_iter().map(option).collect()
+}
+
+/// The flow's own control; relays that follow the flow keep what they had.
+fn choose(s: &mut Scenario, flow: usize, control: Control) {
+    let before = std::mem::replace(&mut s.flows[flow].cc, control);
+    for relay in s.flows[flow].via.clone() {
+        s.relays[relay].cc.get_or_insert(before);
+    }
+}
+
+/// How a Linux host is told to use a control.
+pub fn control_commands(host: &str, peer: &str, name: &str) -> Vec<CommandSet> {
+    let needs = match name {
+        "bbr" => "Linux 4.9 with tcp_bbr; before 4.13 also the fq queue discipline",
+        "bbr3" => "a kernel with BBR v3: no released Linux has it; there it is called bbr",
+        _ => "Linux 2.6.13",
+    };
+    let kernel = if name == "bbr3" { "bbr" } else { name };
+    vec![
+        CommandSet::linux(
+            host,
+            needs,
+            lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={kernel}")),
+            lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
+        ),
+        CommandSet::linux(
+            host,
+            &format!("{needs}; iproute2 4.0; for connections to {peer} alone"),
+            lines(&format!("ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl {kernel}")),
+            lines("ip route replace $(ip -o route show to match $PEER | tail -n 1 | sed 's/ congctl .*//')"),
+        )
+        .towards(peer),
+        CommandSet::on(
+            Platform::Application,
+            host,
+            needs,
+            lines(&format!(
+                "setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});",
+                kernel.len()
+            )),
+            lines("leave the call out"),
+        ),
+        CommandSet::on(
+            Platform::Networkd,
+            host,
+            &format!("{needs}; systemd 21x for sysctl.d; containers that run already keep what they began with"),
+            lines(&format!("# /etc/sysctl.d/90-longfat.conf\nnet.ipv4.tcp_congestion_control = {kernel}")),
+            lines("rm /etc/sysctl.d/90-longfat.conf\nsysctl --system"),
+        ),
+    ]
+}
+
+/// Another queue where packets wait for the slowest line, as far as one is first in, first out there.
+pub fn queue(
+    cure: &dyn Cure,
+    s: &Situation<'_>,
+    label: &str,
+    queue: impl Fn(StagePlace) -> Option<QueueConfig>,
+    commands: impl Fn(&QueuedAt<'_>) -> Vec<CommandSet>,
+) -> Vec<CureOption> {
+    let fifo = |p: &StagePlace| matches!(situation::queue(s.stage(*p)), Some(QueueConfig::Fifo(_)));
+    let places: Vec<StagePlace> = s.bottlenecks().into_iter().filter(fifo).collect();
+    let new: Vec<(StagePlace, QueueConfig)> =
+        places.into_iter().filter_map(|p| Some((p, queue(p)?))).collect();
+    if new.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
+    let all = new.iter().flat_map(|(p, q)| {
+        let [at, towards] = s.ends(*p);
+        let purpose = s.stage_name(*p);
+        let sets = commands(&QueuedAt { at, towards, stage: s.stage(*p), queue: q });
+        sets.into_iter().map(move |c| c.purpose(&purpose))
+    });
+    let commands: Vec<CommandSet> = all.collect();
+    let title = format!("{label} at {}", names.join(", "));
+    let own = |p: StagePlace| s.through(p).all(|w| s.host(w.from) == s.ends(p)[0]);
+    let by = if new.iter().all(|(p, _)| own(*p)) { Actor::Sender } else { Actor::Provider };
+    let kinds = new.iter().map(|(p, _)| s.stage(*p).kind().to_string());
+    let touches: Vec<String> = names.iter().cloned().chain(kinds).collect();
+    let change = move |s: &mut Scenario| {
+        for (place, queue) in &new {
+            match &mut situation::stages_mut(s, *place)[place.index].stage {
+                Stage::Link(link) => link.queue = queue.clone(),
+                Stage::Shaper(shaper) => (shaper.queue, shaper.latency) = (Some(queue.clone()), None),
+                _ => {}
+            }
+        }
+    };
+    vec![CureOption::new(cure, title, &[by], change).touching(touches).with(commands)]
+}
+
+/// A queue that is to be another one.
+pub struct QueuedAt<'a> {
+    /// The host that sends into it.
+    pub at: &'a str,
+    /// Where it leads.
+    pub towards: &'a str,
+    /// The link or shaper.
+    pub stage: &'a Stage,
+    /// What it is to be.
+    pub queue: &'a QueueConfig,
+}
+
+impl QueuedAt<'_> {
+    /// Its rate as a shaper on Linux has to have it: a line whose own queue is elsewhere never builds one here.
+    pub fn rate(&self) -> Option<Rate> {
+        match self.stage {
+            Stage::Link(link) => link.rate,
+            Stage::Shaper(shaper) => Some(shaper.rate),
+            _ => None,
+        }
+    }
+}
+
+/// `tc` lines: HTB at a rate with a queue discipline below it, and what takes them away.
+pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> [Vec<String>; 2] {
+    let (rate, burst) = (tc_rate(rate), burst.get());
+    [
+        lines(&format!(
+            "tc qdisc replace dev $DEV root handle 1: htb default 10\n\
+             tc class replace dev $DEV parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst}\n\
+             tc qdisc replace dev $DEV parent 1:10 handle 10: {leaf}"
+        )),
+        lines("tc qdisc del dev $DEV root"),
+    ]
+}
+
+/// Packets of 1500 bytes that take this long at a rate.
+pub fn packets_for(rate: Rate, time: Span) -> u64 {
+    rate.bytes_in(time).get() / 1500
+}

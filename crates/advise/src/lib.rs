@@ -1,0 +1,47 @@
+//! What would make a path faster: cures tried in the simulator, ranked, with the commands that make them.
+//!
+//! 1. [`Situation`]: what limits the data of a scenario, and where.
+//! 2. Each [`Cure`] of [`CURES`] (a file and a line each, `cure/`) offers what it could do there.
+//! 3. [`plan`] screens them alone and together (`search.rs`), runs the best in full beside the scenario as it is, with the
+//!    same seeds, measures what they cost a call that goes the same way (`voice.rs`), and ranks them.
+//!
+//! Several scenarios that are equally likely to be the truth go in together; a gain's interval then covers all of them.
+//! Pure: no clock and no file; what runs is [`experiment`]'s.
+
+mod actor;
+mod command;
+mod cure;
+mod measure;
+mod model;
+mod plan;
+mod runner;
+mod search;
+mod situation;
+mod story;
+mod text;
+mod voice;
+mod wish;
+
+pub use actor::Actor;
+pub use command::{CommandSet, Platform};
+pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, named};
+pub use model::{
+    CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
+    SimulatedRuns, VoiceCost,
+};
+pub use plan::{MadePlan, PlanError, plan, screening_time};
+pub use situation::{DataWay, Situation, StagePlace};
+pub use story::advised;
+pub use text::{commands, text};
+pub use wish::PlanWish;
+
+/// The plan as one JSON object, ended by a newline.
+pub fn to_json(plan: &Plan) -> String {
+    // Plain data without maps: it cannot fail.
+    serde_json::to_string_pretty(plan).unwrap_or_default() + "\n"
+}
+
+/// The JSON Schema (draft 7) of plans, as indented JSON; it is what `docs/plan.schema.json` holds.
+pub fn schema() -> String {
+    format!("{:#}\n", result::schema_of::<Plan>())
+}

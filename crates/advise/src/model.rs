@@ -1,0 +1,184 @@
+//! A plan as data, as `longfat plan --json` prints it.
+
+use crate::{Actor, CommandSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Goal;
+
+/// The schema's name and version, first key of every plan.
+pub const PLAN_SCHEMA: &str = "longfat-plan/1";
+
+/// What would help, ranked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// What this is, and its version.
+    #[schemars(extend("const" = PLAN_SCHEMA))]
+    pub schema: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Its variant that the plan is for.
+    pub variant: String,
+    /// What cures are ranked by.
+    pub objective: Goal,
+    /// One sentence: what to do.
+    pub advice: String,
+    /// As it is now.
+    pub now: PlanFigures,
+    /// What was tried, the best first: first those that were run in full, then those that were only screened.
+    pub cures: Vec<RankedCure>,
+    /// What was not tried, and why.
+    pub left_out: Vec<LeftOutCure>,
+    /// What was simulated.
+    pub simulated: SimulatedRuns,
+}
+
+/// A mean and its 95 % interval over seeds. Of several equally likely scenarios the interval covers that of each.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRange {
+    /// Mean.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What was measured, over seeds and scenarios.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PlanFigures {
+    /// Goodput of all TCP flows, Mbit/s (of all flows where none is TCP).
+    pub goodput_mbps: PlanRange,
+    /// 95th percentile of the round trip, ms, of the flow where it is longest (one-way of datagrams).
+    pub p95_delay_ms: PlanRange,
+    /// Mean time from start to last byte, of requests to the answer's last byte, s; absent where nothing has an end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completion_s: Option<PlanRange>,
+    /// Mean time of a page, s; absent where none is loaded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page_s: Option<PlanRange>,
+    /// Jain's index; absent where equal shares are not to be expected.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fairness: Option<PlanRange>,
+    /// Share of TCP's packets that were sent again, 0 to 1.
+    pub resent: f64,
+    /// A call beside it (G.711, one direction, best effort), measured in runs of its own; absent of what was screened only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub voice: Option<VoiceCost>,
+}
+
+/// What a call meets that goes the same way as the data.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct VoiceCost {
+    /// 95th percentile of its one-way delay, ms.
+    pub p95_delay_ms: f64,
+    /// Share of its packets that were lost, 0 to 1.
+    pub lost: f64,
+    /// Mean opinion score (ITU-T G.107), 1 to 4.5; absent where nothing arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mos: Option<f64>,
+}
+
+/// Whether a cure helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CureEffect {
+    /// The whole interval of its gain is above zero, and it is a hundredth of what there was or more.
+    Gains,
+    /// Neither.
+    NoDifference,
+    /// The whole interval is below zero, and it is a hundredth or more.
+    Loses,
+}
+
+/// A cure or several together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankedCure {
+    /// Names of its steps, joined by `+`.
+    pub name: String,
+    /// What it does, in a few words.
+    pub title: String,
+    /// Who must be able to do it.
+    pub by: Vec<Actor>,
+    /// Its parts, in the order in which they are made.
+    pub steps: Vec<CureStep>,
+    /// What it changes in the scenario, as `longfat run --set` takes it.
+    pub changes: Vec<String>,
+    /// Whether it was run in full; else it was screened: shorter and with fewer seeds.
+    pub finalist: bool,
+    /// What came of it.
+    pub figures: PlanFigures,
+    /// How much better the objective gets, in its unit: with the same seeds with and without; positive is better.
+    pub gain: PlanRange,
+    /// The objective with it as a multiple of the one without; absent where that is zero or nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub factor: Option<f64>,
+    /// Whether it helps.
+    pub effect: CureEffect,
+    /// Whether no other finalist has both more goodput and less delay.
+    pub pareto: bool,
+    /// What was measured on this machine's kernel; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub proof: Option<CureProof>,
+}
+
+/// A part of a cure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CureStep {
+    /// The cure's name.
+    pub cure: String,
+    /// What it does, in a few words.
+    pub title: String,
+    /// Who must be able to do it.
+    pub by: Vec<Actor>,
+    /// When it hurts.
+    pub hurts: String,
+    /// What to type; of several of one platform at one host one is enough.
+    pub commands: Vec<CommandSet>,
+}
+
+/// A cure that was not tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutCure {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What was simulated for a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SimulatedRuns {
+    /// Equally likely scenarios.
+    pub scenarios: usize,
+    /// Options that were screened, and each scenario for how many seconds and with how many seeds.
+    pub screened: usize,
+    /// Seconds of each screening run.
+    pub screen_s: f64,
+    /// Seeds of each screened option.
+    pub screen_seeds: u32,
+    /// Finalists.
+    pub finalists: usize,
+    /// Seconds of each of their runs.
+    pub final_s: f64,
+    /// Seeds of each finalist.
+    pub final_seeds: u32,
+    /// Runs in all, those with a call among them.
+    pub runs: usize,
+}
+
+/// What a cure came to on the kernel, beside what the simulator said of the same seed.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CureProof {
+    /// Goodput without the cure on the kernel, Mbit/s.
+    pub kernel_now_mbps: f64,
+    /// Goodput with it on the kernel, Mbit/s.
+    pub kernel_mbps: f64,
+    /// What the simulator predicted, Mbit/s.
+    pub predicted_mbps: f64,
+    /// Commands that were run, each with the host it ran at; the rest was set as the scenario has it.
+    pub ran: Vec<String>,
+    /// What was set without a command, and why.
+    pub set: Vec<String>,
+    /// Why the measurement cannot be trusted; empty where it can.
+    pub doubts: Vec<String>,
+}

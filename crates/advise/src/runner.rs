@@ -1,0 +1,103 @@
+//! Runs scenarios through [`experiment`]: many at a time, each once however often it is asked for.
+
+use crate::plan::PlanError;
+use crate::wish::PlanWish;
+use experiment::{Hooks, Order, Watcher};
+use path::Stage;
+use result::VariantResult;
+use scenario::{Experiment, Scenario, Unrest, Variant};
+use std::num::NonZeroUsize;
+use units::Span;
+
+/// Of one option: by scenario, in it by seed.
+pub type Measured = Vec<Vec<VariantResult>>;
+
+/// What runs.
+pub struct Runner<'a, 'w> {
+    threads: Option<NonZeroUsize>,
+    watch: Option<&'a mut Watcher<'w>>,
+    /// Runs so far.
+    pub runs: usize,
+}
+
+impl<'a, 'w> Runner<'a, 'w> {
+    /// With the threads of `wish`; `watch` is told how far each batch is and may end it.
+    pub fn new(wish: &PlanWish, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
+        Runner { threads: wish.threads, watch, runs: 0 }
+    }
+
+    /// Runs each of these sets of scenarios with so many seeds.
+    pub fn run(&mut self, sets: &[Vec<Scenario>], seeds: u32) -> Result<Vec<Measured>, PlanError> {
+        let mut variants: Vec<Variant> = Vec::new();
+        // Two cures may come to the same scenario.
+        let mut index = |s: &Scenario| {
+            variants.iter().position(|v| v.scenario == *s).unwrap_or_else(|| {
+                variants.push(Variant { name: format!("v{}", variants.len()), scenario: s.clone() });
+                variants.len() - 1
+            })
+        };
+        let places: Vec<Vec<usize>> = sets.iter().map(|set| set.iter().map(&mut index).collect()).collect();
+        if variants.is_empty() {
+            return Ok(Vec::new());
+        }
+        let experiment = Experiment {
+            name: "plan".into(),
+            description: String::new(),
+            goal: Vec::new(),
+            baseline: None,
+            variants,
+        };
+        let order = Order { repeats: seeds, threads: self.threads, ..Order::default() };
+        self.runs += order.jobs(&experiment).len();
+        let hooks = match &mut self.watch {
+            Some(watch) => Hooks { progress: Some(&mut **watch), ..Hooks::default() },
+            None => Hooks::default(),
+        };
+        let outcomes = experiment::run(&experiment, &order, hooks);
+        if let Some(failed) = outcomes.failed.first() {
+            return Err(PlanError::Failed(failed.to_string()));
+        }
+        if !outcomes.is_complete() {
+            return Err(PlanError::Stopped);
+        }
+        let measured: Vec<Vec<VariantResult>> = outcomes
+            .variants
+            .into_iter()
+            .map(|v| v.outcomes.into_iter().map(|o| o.variant).collect())
+            .collect();
+        Ok(places.iter().map(|set| set.iter().map(|&i| measured[i].clone()).collect()).collect())
+    }
+}
+
+/// The scenario as it is run: without time series where none is needed, and as restless as repeats are.
+pub fn for_runs(s: &Scenario) -> Scenario {
+    let mut s = s.clone();
+    if s.measure.is_none() {
+        s.sample = Span::ZERO;
+    }
+    if s.unrest == Unrest::Repeats {
+        s.unrest = Unrest::Always;
+    }
+    s
+}
+
+/// How long a scenario is run to screen cures: some tens of round trips after the last start. All of its time where
+/// something has an end, is measured in an interval of its own, or happens at times of its own.
+pub fn screen_time(s: &Scenario, rtt: Span) -> Span {
+    const ROUNDS: u64 = 40;
+    const LEAST: Span = Span::from_secs(5);
+    let stages = s.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
+    let timed = |stage: &Stage| {
+        matches!(stage, Stage::Outage(_) | Stage::Handover(_) | Stage::Train(_) | Stage::RateTrace(_))
+    };
+    let whole = s.measure.is_some()
+        || s.flows.iter().any(|f| f.app.has_end())
+        || stages.map(|s| &s.stage).any(timed);
+    if whole {
+        return s.duration;
+    }
+    let last = s.flows.iter().map(|f| f.start.as_nanos() + f.stagger.as_nanos() * u64::from(f.count - 1));
+    let rounds = Span::from_nanos(rtt.as_nanos().saturating_mul(ROUNDS));
+    let time = Span::from_nanos(last.max().unwrap_or(0).saturating_add(rounds.max(LEAST).as_nanos()));
+    time.min(s.duration)
+}

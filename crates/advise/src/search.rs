@@ -1,0 +1,174 @@
+//! Which cures are tried: each alone, then those together that gain.
+
+use crate::cure::{CURES, CureOption};
+use crate::measure::{self, RunFigures};
+use crate::model::PlanRange;
+use crate::plan::PlanError;
+use crate::runner::{Runner, for_runs};
+use crate::situation::Situation;
+use crate::wish::PlanWish;
+use result::VariantResult;
+use scenario::Scenario;
+use units::Span;
+
+/// One or several options, and the scenarios with them.
+#[derive(Clone)]
+pub struct Trial {
+    /// In the order in which they are made; none for the situation as it is.
+    pub steps: Vec<CureOption>,
+    /// The given scenarios with all steps made, in their order.
+    pub scenarios: Vec<Scenario>,
+    /// What came of it: by scenario, in it by seed.
+    pub runs: Vec<Vec<RunFigures>>,
+    /// How much better the objective is.
+    pub gain: PlanRange,
+    /// Why it breaks a constraint; empty where it breaks none.
+    pub broken: Option<String>,
+}
+
+/// How many trials are extended, at each number of steps.
+const BEAM: [usize; 2] = [2, 1];
+/// A combination is worth its name where it gains this share of the objective beyond the best of its parts.
+const BEYOND: f64 = 0.02;
+/// A screened trial may exceed `--max-delay` by this factor and still be run in full.
+const SCREENED_EXCESS: f64 = 1.2;
+
+impl Trial {
+    /// The situation as it is.
+    pub fn none(scenarios: &[Scenario]) -> Trial {
+        Trial {
+            steps: Vec::new(),
+            scenarios: scenarios.to_vec(),
+            runs: Vec::new(),
+            gain: PlanRange::default(),
+            broken: None,
+        }
+    }
+
+    /// With one more step.
+    fn and(&self, option: CureOption) -> Trial {
+        let scenarios = self.scenarios.iter().map(|s| option.applied(s)).collect();
+        let steps = self.steps.iter().cloned().chain([option]).collect();
+        Trial { steps, scenarios, runs: Vec::new(), gain: PlanRange::default(), broken: None }
+    }
+
+    /// The names of its steps, joined by `+`.
+    pub fn name(&self) -> String {
+        let names: Vec<&str> = self.steps.iter().map(|s| s.name.as_str()).collect();
+        names.join("+")
+    }
+
+    /// Whether every step is of another lever than `option`.
+    fn goes_with(&self, option: &CureOption) -> bool {
+        let lever = |name: &str| crate::cure::named(name).map(|c| c.lever());
+        self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
+    }
+
+    /// All options that may follow, as far as `wish` admits them.
+    fn next(&self, wish: &PlanWish) -> Vec<Trial> {
+        let situation = Situation::new(&self.scenarios);
+        let options = CURES.iter().flat_map(|c| c.options(&situation));
+        let fit = options.filter(|o| self.goes_with(o) && wish.refuses(o).is_none());
+        fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
+    }
+}
+
+/// What is screened, and how.
+pub struct Screening<'s> {
+    /// What is wanted.
+    pub wish: &'s PlanWish,
+    /// How long each run takes.
+    pub time: Span,
+    /// How many seeds.
+    pub seeds: u32,
+}
+
+impl Screening<'_> {
+    /// Runs these trials and works out what they gain over `now`.
+    pub fn run(
+        &self,
+        runner: &mut Runner<'_, '_>,
+        trials: &mut [Trial],
+        now: &[Vec<RunFigures>],
+    ) -> Result<(), PlanError> {
+        let sets: Vec<Vec<Scenario>> = trials.iter().map(|t| shortened(&t.scenarios, self.time)).collect();
+        let whole = trials.iter().all(|t| t.scenarios.iter().all(|s| s.duration <= self.time));
+        let excess = if whole { 1.0 } else { SCREENED_EXCESS };
+        for (trial, measured) in trials.iter_mut().zip(runner.run(&sets, self.seeds)?) {
+            trial.broken = measured.iter().find_map(|m| broken(self.wish, m, excess));
+            trial.runs = measured.iter().map(|s| s.iter().map(RunFigures::of).collect()).collect();
+            let now = if now.is_empty() { &trial.runs } else { now };
+            let gain = measure::gain(self.wish.objective, now, &trial.runs);
+            trial.gain = gain.ok_or(PlanError::NoFigure(self.wish.objective))?;
+        }
+        Ok(())
+    }
+
+    /// Each cure alone, then more of them together: all trials that were screened, the best first.
+    pub fn search(&self, runner: &mut Runner<'_, '_>, now: &Trial) -> Result<Vec<Trial>, PlanError> {
+        let mut level = now.next(self.wish);
+        self.run(runner, &mut level, &now.runs)?;
+        let scale = judged(self.wish, now).abs();
+        let mut all: Vec<Trial> = Vec::new();
+        for beam in BEAM {
+            level.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+            let parents: Vec<Trial> =
+                level.iter().filter(|t| t.broken.is_none() && t.gain.mean > BEYOND * scale).take(beam).cloned().collect();
+            all.append(&mut level);
+            let mut next: Vec<Trial> = Vec::new();
+            for trial in parents.iter().flat_map(|p| p.next(self.wish)) {
+                let known = |t: &Trial| t.scenarios == trial.scenarios;
+                if !all.iter().any(known) && !next.iter().any(known) {
+                    next.push(trial);
+                }
+            }
+            self.run(runner, &mut next, &now.runs)?;
+            // What together gains no more than a part alone is not worth the second change.
+            let part = |t: &Trial| {
+                let parts = all.iter().filter(|p| p.steps.iter().all(|s| t.steps.iter().any(|o| o.name == s.name)));
+                parts.map(|p| p.gain.mean).fold(0.0, f64::max)
+            };
+            next.retain(|t| t.gain.mean > part(t) + BEYOND * (scale + part(t)));
+            level = next;
+        }
+        all.append(&mut level);
+        all.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+        Ok(all)
+    }
+}
+
+/// The objective as it is now, over all runs.
+pub fn judged(wish: &PlanWish, trial: &Trial) -> f64 {
+    let all: Vec<f64> = trial.runs.iter().flatten().filter_map(|r| r.judged(wish.objective)).collect();
+    if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 }
+}
+
+/// The scenarios, each for no longer than `time`.
+pub fn shortened(scenarios: &[Scenario], time: Span) -> Vec<Scenario> {
+    let short = |s: &Scenario| {
+        let mut s = for_runs(s);
+        s.duration = s.duration.min(time);
+        s
+    };
+    scenarios.iter().map(short).collect()
+}
+
+/// Which constraint these runs break.
+pub fn broken(wish: &PlanWish, runs: &[VariantResult], excess: f64) -> Option<String> {
+    if let Some(most) = wish.max_delay {
+        let mean = runs.iter().map(|r| RunFigures::of(r).delay).sum::<f64>() / runs.len().max(1) as f64;
+        if mean > most.as_millis_f64() * excess {
+            return Some(format!("its p95 delay is {mean:.0} ms"));
+        }
+    }
+    let wanted = |f: &result::FlowResult| {
+        // Connections of a flow are numbered: `web-1`.
+        let of = |name: &String| f.name == *name || f.name.strip_prefix(name).is_some_and(|n| n.starts_with('-'));
+        wish.no_loss_for.iter().any(|n| of(n) || (n == "udp" && f.is_udp()))
+    };
+    let lost = |f: &&result::FlowResult| {
+        f.lost_packets.is_some_and(|n| n > 0) || f.real_time.is_some_and(|r| r.lost > 0.0)
+    };
+    let flows = runs.iter().flat_map(|r| &r.flows);
+    flows.filter(|f| wanted(f)).find(lost).map(|f| format!("{} loses packets", f.name))
+}

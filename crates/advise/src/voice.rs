@@ -1,0 +1,78 @@
+//! What a cure costs others: a call that goes the same way as the data, in runs of its own.
+
+use crate::measure;
+use crate::model::VoiceCost;
+use crate::runner::{Measured, Runner, for_runs};
+use crate::situation::Situation;
+use crate::plan::PlanError;
+use result::VariantResult;
+use scenario::{Flow, Scenario};
+use transport::App;
+use transport::Codec;
+use units::Span;
+
+/// What the call's flow is called.
+const NAME: &str = "voice-beside";
+
+/// The scenario with a call beside its TCP data; of flows that are measured one at a time each with a call of its own.
+fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
+    let situation = Situation::new(std::slice::from_ref(s));
+    let call = |from: usize, to: usize| Flow {
+        name: NAME.into(),
+        from,
+        to,
+        cc: Default::default(),
+        count: 1,
+        start: Span::ZERO,
+        stagger: Span::ZERO,
+        app: App::Voice { codec: Codec::G711, jitter_buffer: None, duration: None },
+        tool: None,
+        via: Vec::new(),
+        dscp: 0,
+        max_pacing_rate: None,
+    };
+    let mut whole = for_runs(s);
+    (whole.one_at_a_time, whole.measure, whole.sample) = (false, None, Span::ZERO);
+    whole.duration = duration;
+    if s.one_at_a_time {
+        let alone = situation.ways.iter().map(|w| {
+            let mut one = whole.clone();
+            one.flows = vec![s.flows[w.flow].clone(), call(w.from, w.to)];
+            one
+        });
+        return alone.collect();
+    }
+    let Some(first) = situation.ways.first() else { return Vec::new() };
+    whole.flows.push(call(first.from, first.to));
+    vec![whole]
+}
+
+/// What the call met in one run; nothing of it arrived: all was lost.
+fn cost(v: &VariantResult) -> Option<VoiceCost> {
+    let flow = v.flows.iter().find(|f| f.name == NAME)?;
+    Some(flow.real_time.map_or(VoiceCost { lost: 1.0, ..VoiceCost::default() }, |r| VoiceCost {
+        p95_delay_ms: r.delay_ms.p95,
+        lost: r.lost,
+        mos: r.mos,
+    }))
+}
+
+/// What a call meets beside each of these sets of scenarios, of which those that are measured one at a time count by
+/// their worst call.
+pub fn costs(
+    runner: &mut Runner<'_, '_>,
+    sets: &[Vec<Scenario>],
+    duration: Span,
+    seeds: u32,
+) -> Result<Vec<Option<VoiceCost>>, PlanError> {
+    let calls: Vec<Vec<Scenario>> =
+        sets.iter().map(|set| set.iter().flat_map(|s| with_call(s, duration)).collect()).collect();
+    let worst = |measured: Measured| {
+        let of: Vec<VoiceCost> = measured
+            .iter()
+            .filter_map(|seeds| measure::voice(&seeds.iter().filter_map(cost).collect::<Vec<_>>()))
+            .collect();
+        of.into_iter().max_by(|a, b| (a.lost, a.p95_delay_ms).partial_cmp(&(b.lost, b.p95_delay_ms)).unwrap_or(std::cmp::Ordering::Equal))
+    };
+    Ok(runner.run(&calls, seeds)?.into_iter().map(worst).collect())
+}

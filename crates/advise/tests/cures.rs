@@ -1,0 +1,293 @@
+//! Each cure changes what it says, and offers nothing where it would make no sense.
+
+use advise::{Actor, CURES, CureOption, Situation, named};
+use scenario::{Experiment, Scenario};
+use std::collections::BTreeSet;
+
+fn scenario(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}")).variants.remove(0).scenario
+}
+
+/// A client behind a router, a server, and between the routers what `forward` says.
+fn path(forward: &str, flow: &str) -> Scenario {
+    scenario(&format!(
+        r#"
+        duration = "2s"
+        [links.lan]
+        between = ["client", "router"]
+        forward = [{{ kind = "link", rate = "1Gbit/s" }}]
+        backward = [{{ kind = "link", rate = "1Gbit/s" }}]
+        [links.wan]
+        between = ["router", "server"]
+        forward = [{forward}]
+        backward = [{{ kind = "delay", delay = "15ms" }}]
+        {flow}
+        "#
+    ))
+}
+
+const FLOW: &str = "[flows.f]\nfrom = \"client\"\nto = \"server\"";
+const POLICER: &str =
+    r#"{ kind = "policer", rate = "20Mbit/s", burst = "9kB" }, { kind = "delay", delay = "15ms" }"#;
+const QUEUE: &str = r#"{ kind = "link", rate = "20Mbit/s", delay = "15ms" }"#;
+const FREE: &str = r#"{ kind = "delay", delay = "15ms" }"#;
+
+fn policed() -> Scenario {
+    path(POLICER, FLOW)
+}
+
+fn queued() -> Scenario {
+    path(QUEUE, FLOW)
+}
+
+fn free() -> Scenario {
+    path(FREE, FLOW)
+}
+
+fn flow(more: &str) -> String {
+    format!("{FLOW}\n{more}")
+}
+
+fn options(name: &str, s: &Scenario) -> Vec<CureOption> {
+    named(name).unwrap().options(&Situation::new(std::slice::from_ref(s)))
+}
+
+/// What an option changes, line by line.
+fn changes(option: &CureOption, s: &Scenario) -> String {
+    let changed = option.applied(s);
+    // What comes of it is a scenario that can be written and read.
+    let text = changed.to_toml();
+    let read = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}: {e}", option.name));
+    assert_eq!(read.variants[0].scenario, changed, "{}", option.name);
+    changed.overrides_of(s).join("\n")
+}
+
+/// The cure offers these options, with these changes.
+fn offers(name: &str, s: &Scenario, expected: &[(&str, &str)]) {
+    let options = options(name, s);
+    let found: Vec<(&str, String)> = options.iter().map(|o| (o.name.as_str(), changes(o, s))).collect();
+    let expected: Vec<(&str, String)> = expected.iter().map(|(n, c)| (*n, c.to_string())).collect();
+    assert_eq!(found, expected, "{name}");
+    for option in &options {
+        assert!(!option.by.is_empty() && !option.title.is_empty(), "{name}");
+        assert!(!option.commands.is_empty(), "{name}: nothing to type");
+        for set in &option.commands {
+            assert!(!set.apply.is_empty() && !set.undo.is_empty() && !set.needs.is_empty(), "{name}: {set:?}");
+        }
+    }
+}
+
+fn offers_nothing(name: &str, s: &Scenario) {
+    assert!(options(name, s).is_empty(), "{name}: {:?}", options(name, s));
+}
+
+#[test]
+fn bbr_is_for_linux_senders_that_have_another_control() {
+    offers("bbr", &policed(), &[("bbr", "flows.f.cc=\"bbr\"")]);
+    offers_nothing("bbr", &path(POLICER, &flow("cc = \"bbr\"")));
+    offers_nothing("bbr", &path(POLICER, &flow("[hosts.client]\nstack = { profile = \"windows\" }")));
+}
+
+#[test]
+fn each_of_two_senders_may_change_alone() {
+    let s = path(POLICER, &flow("[flows.g]\nfrom = \"server\"\nto = \"client\""));
+    let both = "flows.f.cc=\"bbr\"\nflows.g.cc=\"bbr\"";
+    let alone = [("bbr-client", "flows.f.cc=\"bbr\""), ("bbr-server", "flows.g.cc=\"bbr\"")];
+    offers("bbr", &s, &[("bbr", both), alone[0], alone[1]]);
+}
+
+#[test]
+fn bbr3_as_bbr() {
+    offers("bbr3", &policed(), &[("bbr3", "flows.f.cc=\"bbr3\"")]);
+    offers_nothing("bbr3", &path(POLICER, &flow("cc = \"bbr3\"")));
+}
+
+#[test]
+fn cubic_where_it_is_not() {
+    offers("cubic", &path(QUEUE, &flow("cc = \"bbr\"")), &[("cubic", "flows.f.cc=\"cubic\"")]);
+    offers_nothing("cubic", &policed());
+}
+
+#[test]
+fn pacing_where_nothing_paces() {
+    let changed = "hosts.client.stack={ pacing = true }";
+    offers("pace-fq", &policed(), &[("pace-fq", changed)]);
+    offers("pace-default", &policed(), &[("pace-default", changed)]);
+    for paced in ["cc = \"bbr\"", "max_pacing_rate = \"1Mbit/s\"", "[hosts.client]\nstack = { pacing = true }"] {
+        offers_nothing("pace-fq", &path(POLICER, &flow(paced)));
+        offers_nothing("pace-default", &path(POLICER, &flow(paced)));
+    }
+}
+
+#[test]
+fn the_pacing_rate_is_a_connections_share_of_what_is_policed() {
+    // 0.97 * 20 Mbit/s * 1448 / 1500, over two connections.
+    let two = path(POLICER, &flow("count = 2"));
+    offers("max-pacing-rate", &two, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"9.363Mbit/s\"")]);
+    offers_nothing("max-pacing-rate", &queued());
+    offers_nothing("max-pacing-rate", &path(POLICER, &flow("max_pacing_rate = \"1Mbit/s\"")));
+}
+
+#[test]
+fn a_shaper_takes_the_policers_rate_and_place() {
+    let s = policed();
+    let names: Vec<String> = options("shaper", &s).iter().map(|o| o.name.clone()).collect();
+    assert_eq!(names, ["shaper-fifo", "shaper-wfq", "shaper-fq-codel"]);
+    let all = options("shaper", &s);
+    let fifo = "links.wan.forward.policer={ kind = \"shaper\", rate = \"20Mbit/s\", \
+                queue = { kind = \"fifo\", packets = 166 } }";
+    assert_eq!(changes(&all[0], &s), fifo);
+    assert!(changes(&all[1], &s).contains("\"wfq\"") && changes(&all[2], &s).contains("\"fq-codel\""));
+    assert!(all.iter().all(|o| o.touches.contains(&"policer".to_string()) && o.by == [Actor::Provider]));
+    offers_nothing("shaper", &queued());
+}
+
+#[test]
+fn a_shaper_in_front_is_slower_and_smaller_than_the_policer() {
+    let s = policed();
+    let all = options("shaper-front", &s);
+    assert_eq!(all.len(), 2);
+    let change = changes(&all[0], &s);
+    assert!(change.contains("edge-shaper") && change.contains("rate = \"19.8Mbit/s\", burst = \"4.5kB\""), "{change}");
+    assert!(change.contains("\"policer\", rate = \"20Mbit/s\""), "the policer stays: {change}");
+    offers_nothing("shaper-front", &queued());
+    // No full packet passes it: no shaper helps.
+    let tiny = POLICER.replace("9kB", "1kB");
+    offers_nothing("shaper-front", &path(&tiny, FLOW));
+}
+
+#[test]
+fn a_shaper_on_the_port_counts_what_tunnels_add() {
+    let tunnel = format!("{{ kind = \"tunnel\", overhead = 100 }}, {POLICER}, {{ kind = \"tunnel-end\" }}");
+    let s = path(&tunnel, FLOW);
+    // 0.99 * 20 Mbit/s * 1500 / 1600.
+    let all = options("shaper-port", &s);
+    let change = changes(&all[0], &s);
+    assert!(change.starts_with("links.lan.forward=") && change.contains("18.562Mbit/s"), "{change}");
+    offers_nothing("shaper-port", &queued());
+    // Both ends send through the policer of one direction only; another sender behind it is not on the port.
+    let more = flow("[links.other]\nbetween = [\"other\", \"router\"]\n[flows.g]\nfrom = \"other\"\nto = \"server\"");
+    offers_nothing("shaper-port", &path(POLICER, &more));
+}
+
+#[test]
+fn a_bucket_grows_to_what_a_window_sends() {
+    let bdp = ("policer-bucket-bdp", "links.wan.forward.policer.burst=\"75kB\"");
+    let long = ("policer-bucket-250ms", "links.wan.forward.policer.burst=\"625kB\"");
+    offers("policer-bucket", &policed(), &[bdp, long]);
+    offers_nothing("policer-bucket", &path(&POLICER.replace("9kB", "625kB"), FLOW));
+    offers_nothing("policer-bucket", &queued());
+}
+
+#[test]
+fn queue_disciplines_are_for_a_fifo_at_the_slowest_line() {
+    for name in ["codel", "fq-codel", "wfq"] {
+        let all = options(name, &queued());
+        assert_eq!(all.len(), 1, "{name}");
+        let change = changes(&all[0], &queued());
+        assert!(change.starts_with("links.wan.forward.link.queue={ kind = \""), "{change}");
+        assert!(change.contains(name), "{change}");
+        offers_nothing(name, &policed());
+        offers_nothing(name, &free());
+        let other = QUEUE.replace(" }", ", queue = { kind = \"pie\" } }");
+        offers_nothing(name, &path(&other, FLOW));
+    }
+}
+
+#[test]
+fn a_queue_is_one_bandwidth_delay_product() {
+    // 20 Mbit/s for 30 ms are 50 packets.
+    let changed = "links.wan.forward.link.queue={ kind = \"fifo\", packets = 50 }";
+    offers("queue-depth", &queued(), &[("queue-depth", changed)]);
+    let right = QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 60 } }");
+    offers_nothing("queue-depth", &path(&right, FLOW));
+    offers_nothing("queue-depth", &policed());
+}
+
+#[test]
+fn buffers_hold_two_bandwidth_delay_products() {
+    // 2 Gbit/s for 30 ms are 7.5 MB: twice that, twice for the kernel's own.
+    let fast = QUEUE.replace("20Mbit/s", "1Gbit/s");
+    let s = path(&fast, FLOW);
+    let receive = "hosts.server.stack={ receive_buffer = \"15MiB\" }";
+    offers("receive-buffer", &s, &[("receive-buffer", receive)]);
+    let send = "hosts.client.stack={ send_buffer = \"15MiB\" }";
+    offers("send-buffer", &s, &[("send-buffer", send), ("send-buffer-both", &format!("{send}\n{receive}"))]);
+    offers_nothing("receive-buffer", &queued());
+    offers_nothing("send-buffer", &queued());
+    let fixed = path(QUEUE, &flow("[hosts.server]\nstack = { receive_window = \"64512B\" }"));
+    offers("receive-buffer", &fixed, &[("receive-buffer", "hosts.server.stack={ receive_buffer = \"1MiB\" }")]);
+}
+
+#[test]
+fn segments_shrink_to_what_a_tunnel_carries() {
+    let tunnel = r#"{ kind = "tunnel", overhead = 60, mtu = 1500 }, { kind = "tunnel-end" }"#;
+    let s = path(tunnel, FLOW);
+    let changed = "hosts.client.stack={ mss = 1400 }\nhosts.server.stack={ mss = 1400 }";
+    let found = options("mss", &s);
+    let mut lines: Vec<String> = changes(&found[0], &s).lines().map(String::from).collect();
+    lines.sort();
+    assert_eq!(lines.join("\n"), changed);
+    offers_nothing("mss", &path(tunnel, &flow("[hosts.server]\nstack = { mss = 1300 }")));
+    offers_nothing("mss", &queued());
+}
+
+#[test]
+fn bursts_shrink_where_something_is_shallow() {
+    offers("small-bursts", &policed(), &[("small-bursts", "hosts.client.stack={ tso = false }")]);
+    offers_nothing("small-bursts", &path(POLICER, &flow("[hosts.client]\nstack = { tso = false }")));
+    let deep = "{ kind = \"delay\", delay = \"1ms\" }";
+    offers_nothing("small-bursts", &path(deep, FLOW));
+}
+
+#[test]
+fn more_connections_share_the_bytes() {
+    let s = path(QUEUE, &flow("app = { kind = \"bulk\", bytes = \"10MB\" }"));
+    let changed = "flows.f.count=4\nflows.f.app={ kind = \"bulk\", bytes = \"2.5MB\" }";
+    let found = options("connections", &s);
+    let mut lines: Vec<String> = changes(&found[0], &s).lines().map(String::from).collect();
+    lines.sort_by_key(|l| !l.contains("count"));
+    assert_eq!(lines.join("\n"), changed);
+    offers_nothing("connections", &path(QUEUE, &flow("count = 9")));
+    let asks = "app = { kind = \"request\", request = \"1kB\", response = \"1MB\" }";
+    offers_nothing("connections", &path(QUEUE, &flow(asks)));
+}
+
+#[test]
+fn a_proxy_stands_between_the_ends() {
+    let s = queued();
+    let whole = "relays.proxy={ host = \"router\" }\nflows.f.via=[\"proxy\"]";
+    offers("proxy", &s, &[("proxy-router", whole)]);
+    let bbr = whole.replace("\"router\" }", "\"router\", cc = \"bbr\" }");
+    offers("proxy-bbr", &s, &[("proxy-bbr-router", &bbr)]);
+    let direct = scenario(
+        "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"",
+    );
+    let there = path(QUEUE, &flow("via = [\"p\"]\n[relays.p]\nhost = \"router\""));
+    for name in ["proxy", "proxy-bbr"] {
+        offers_nothing(name, &direct);
+        offers_nothing(name, &there);
+    }
+    offers_nothing("proxy-bbr", &path(QUEUE, &flow("cc = \"bbr\"")));
+}
+
+#[test]
+fn cures_have_names_of_their_own_and_nothing_helps_datagrams() {
+    let names: BTreeSet<&str> = CURES.iter().map(|c| c.name()).collect();
+    assert_eq!(names.len(), CURES.len());
+    let datagrams = path(POLICER, &flow("app = { kind = \"udp\", rate = \"1Mbit/s\" }"));
+    for cure in CURES {
+        assert!(cure.about().ends_with('.') && cure.hurts().ends_with('.'), "{}", cure.name());
+        offers_nothing(cure.name(), &datagrams);
+    }
+}
+
+/// What is not known for sure is the smallest that it may be.
+#[test]
+fn of_several_scenarios_the_smallest_policer_counts() {
+    let (likely, slower) = (policed(), path(&POLICER.replace("20Mbit/s", "18Mbit/s").replace("9kB", "6kB"), FLOW));
+    let both = [likely.clone(), slower];
+    let option = named("shaper-front").unwrap().options(&Situation::new(&both)).remove(0);
+    let change = changes(&option, &likely);
+    assert!(change.contains("rate = \"17.82Mbit/s\", burst = \"3kB\""), "{change}");
+}

@@ -1,0 +1,140 @@
+//! Whole plans of small scenarios: what is found, what constraints forbid, what is told.
+
+use advise::{Actor, CureEffect, MadePlan, PlanError, PlanWish, advised, plan};
+use scenario::{Experiment, Scenario};
+use units::{Goal, Span};
+
+fn scenario(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}")).variants.remove(0).scenario
+}
+
+/// 10 Mbit/s through a bucket of four packets, 40 ms.
+fn policed(more: &str) -> Scenario {
+    scenario(&format!(
+        r#"
+        duration = "5s"
+        [links.wan]
+        between = ["client", "server"]
+        forward = [
+            {{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }},
+            {{ kind = "delay", delay = "20ms" }},
+        ]
+        backward = [{{ kind = "delay", delay = "20ms" }}]
+        [flows.f]
+        from = "client"
+        to = "server"
+        {more}
+        "#
+    ))
+}
+
+fn small() -> PlanWish {
+    PlanWish { finalists: 4, repeats: 2, ..PlanWish::default() }
+}
+
+fn made(s: &Scenario, wish: &PlanWish) -> MadePlan {
+    plan("default", std::slice::from_ref(s), wish, None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act() {
+    let s = policed("");
+    let all = made(&s, &small()).plan;
+    let best = advised(&all).expect("something helps");
+    assert!(best.name.contains("shaper") && best.effect == CureEffect::Gains, "{}", all.advice);
+    assert!(best.figures.goodput_mbps.mean > 8.5 && all.now.goodput_mbps.mean < 5.0, "{}", all.advice);
+    assert!(all.advice.contains(&best.title) && all.advice.starts_with("Do this ("), "{}", all.advice);
+
+    let only = PlanWish { only: vec![Actor::Sender], ..small() };
+    let sender = made(&s, &only).plan;
+    assert!(sender.cures.iter().all(|c| c.by == [Actor::Sender]));
+    let best = advised(&sender).expect("something helps");
+    assert!(best.figures.goodput_mbps.mean > 7.0, "{}", sender.advice);
+    assert!(sender.left_out.iter().any(|l| l.name == "shaper-fifo" && l.why == "provider would have to act"));
+}
+
+#[test]
+fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
+    let s = policed("");
+    let wish = PlanWish { keep: vec!["policer".into()], finalists: 2, ..small() };
+    let MadePlan { plan: all, cured, .. } = made(&s, &wish);
+    let kept = |s: &Scenario| s.links[0].forward.iter().any(|named| named.stage.kind() == "policer");
+    assert!(cured.len() == 2 && cured.iter().all(kept));
+    let finalists: Vec<_> = all.cures.iter().filter(|c| c.finalist).collect();
+    for (cure, cured) in finalists.iter().zip(&cured) {
+        assert_eq!(cured.overrides_of(&s), cure.changes, "{}", cure.name);
+        // What `--set` is told makes the same scenario.
+        let read = Experiment::parse("t.toml", &s.to_toml(), &cure.changes).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(read.variants[0].scenario, *cured, "{}", cure.name);
+        assert!(cure.figures.voice.is_some());
+    }
+    let json = advise::to_json(&all);
+    assert_eq!(serde_json::from_str::<advise::Plan>(&json).unwrap(), all);
+    let text = advise::text(&all, 100);
+    assert!(text.starts_with(&all.advice) && text.contains("as it is"), "{text}");
+    let told = advise::commands(&all, None).unwrap();
+    assert!(told.contains("undo:") && told.contains("--set '"), "{told}");
+    assert_eq!(advise::commands(&all, Some("none-such")), None);
+}
+
+#[test]
+fn constraints_and_objectives_that_mean_nothing_are_refused() {
+    let s = policed("");
+    let fails = |wish: PlanWish| plan("default", std::slice::from_ref(&s), &wish, None).err().unwrap();
+    let unknown = fails(PlanWish { keep: vec!["policier".into()], ..small() });
+    assert!(matches!(unknown, PlanError::Unknown(..)), "{unknown}");
+    assert!(unknown.to_string().contains("policier") && unknown.to_string().contains("wan.forward.policer"));
+    let unknown = fails(PlanWish { no_loss_for: vec!["web".into()], ..small() });
+    assert!(unknown.to_string().contains("`web`"), "{unknown}");
+    assert_eq!(fails(PlanWish { objective: Goal::Page, ..small() }), PlanError::NoFigure(Goal::Page));
+    let udp = policed("app = { kind = \"udp\", rate = \"1Mbit/s\" }");
+    assert_eq!(plan("default", &[udp], &small(), None).err(), Some(PlanError::NoFlows));
+}
+
+#[test]
+fn delays_that_are_not_accepted_are_left_out_with_what_they_are() {
+    let s = scenario(
+        r#"
+        duration = "5s"
+        [links.wan]
+        between = ["client", "server"]
+        forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 500 } }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "client"
+        to = "server"
+        "#,
+    );
+    let wish = PlanWish { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
+    let plan = made(&s, &wish).plan;
+    assert!(plan.now.p95_delay_ms.mean > 200.0, "{:?}", plan.now);
+    assert!(plan.cures.iter().all(|c| c.figures.p95_delay_ms.mean <= 100.0));
+    assert!(plan.left_out.iter().any(|l| l.why.starts_with("its p95 delay is")), "{:?}", plan.left_out);
+    let best = advised(&plan).expect("a short queue helps");
+    assert!(best.gain.low > 100.0 && best.pareto || best.gain.mean > 100.0, "{}", plan.advice);
+    let call = |c: &advise::PlanFigures| c.voice.unwrap().p95_delay_ms;
+    assert!(call(&best.figures) < call(&plan.now), "a call gains too");
+}
+
+/// Same scenario, same plan, however many threads.
+#[test]
+fn a_plan_is_the_same_each_time() {
+    let s = policed("");
+    let wish = PlanWish { only: vec![Actor::Sender], finalists: 2, ..small() };
+    let one = PlanWish { threads: std::num::NonZeroUsize::new(1), ..wish.clone() };
+    assert_eq!(advise::to_json(&made(&s, &wish).plan), advise::to_json(&made(&s, &one).plan));
+}
+
+#[test]
+fn of_equally_likely_scenarios_the_interval_covers_both() {
+    let slow = policed("");
+    let fast = Experiment::parse("t.toml", &slow.to_toml(), &["links.wan.forward.policer.rate=14Mbit/s".into()]);
+    let both = [slow, fast.unwrap().variants.remove(0).scenario];
+    let wish = PlanWish { only: vec![Actor::NearEdge], finalists: 1, ..small() };
+    let plan = plan("default", &both, &wish, None).unwrap_or_else(|e| panic!("{e}")).plan;
+    assert_eq!(plan.simulated.scenarios, 2);
+    let best = &plan.cures[0];
+    // What no policer of either drops is a rate of the slower one, in both.
+    assert!((8.0..10.0).contains(&best.figures.goodput_mbps.mean), "{:?}", best.figures);
+    assert!(best.gain.high - best.gain.low > 0.0 && best.gain.low <= best.gain.mean);
+}

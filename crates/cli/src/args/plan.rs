@@ -1,0 +1,78 @@
+//! `longfat plan`.
+
+use advise::Actor;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use units::{Goal, Span};
+
+/// `longfat plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Tries cures in the simulator, alone and together, ranks them and prints one sentence, what to do, a table, and the
+commands that make the change, with what they need and how to undo them. Rows marked = make no difference, rows
+marked - make it worse. Gains are measured with the same seeds with and without the cure.
+
+  longfat plan sdwan-limiter
+  longfat plan sdwan-limiter --only sender
+  longfat plan home-line --objective 'p95 delay' --keep link
+  longfat plan sdwan-limiter --commands shaper-front-fifo
+
+Exit codes: 0 there is a cure that helps; 1 none of those tried does; 2 bad input; 130 ended by Ctrl-C.")]
+pub struct PlanArgs {
+    /// Scenario file (TOML), or a built-in example; `-` reads standard input.
+    pub scenario: PathBuf,
+    /// The variant that is to be made faster; default: the baseline, or the first.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Who can act, with commas between: sender, receiver, near-edge, provider, in-between; default: everybody.
+    #[arg(long, value_name = "WHO,…", value_delimiter = ',', value_parser = actor)]
+    pub only: Vec<Actor>,
+    /// A stage that stays as it is, by kind (`policer`) or name (`link.direction.stage`); may be given several times.
+    #[arg(long, value_name = "STAGE")]
+    pub keep: Vec<String>,
+    /// The largest 95th percentile of round trips that is accepted.
+    #[arg(long, value_name = "TIME")]
+    pub max_delay: Option<Span>,
+    /// A flow that must lose nothing, by name; `udp`: all datagrams, `voice`: a call beside the data; may be given several
+    /// times.
+    #[arg(long, value_name = "FLOW")]
+    pub no_loss_for: Vec<String>,
+    /// What cures are ranked by; default: the scenario's first goal.
+    #[arg(long, value_name = "GOAL", value_parser = super::goal)]
+    pub objective: Option<Goal>,
+    /// How many cures run for the whole duration of the scenario.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub finalists: u32,
+    /// Seeds of each of them.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub repeat: u32,
+    /// Prints the commands of this cure instead of the best one's.
+    #[arg(long, value_name = "CURE")]
+    pub commands: Option<String>,
+    /// Runs the first N cures on this machine's kernel, in real time, with the printed commands as far as the kernel has
+    /// what they need, beside what was predicted; needs root.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub prove: Option<u32>,
+    /// Overrides a key of the scenario, as in `longfat run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Lets the scenario name files outside its own folder.
+    #[arg(long)]
+    pub allow_files: bool,
+    /// Prints one JSON object instead of text (docs/plan.schema.json).
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How many runs at a time; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// One of [`Actor::ALL`].
+fn actor(text: &str) -> Result<Actor, String> {
+    let known = || Actor::ALL.map(|a| a.name()).join(", ");
+    Actor::named(text.trim()).ok_or_else(|| format!("there are: {}", known()))
+}

@@ -1,0 +1,86 @@
+//! `longfat plan`.
+
+use crate::args::PlanArgs;
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
+use crate::load::load;
+use crate::problem::CliProblem;
+use crate::progress::{RunsBar, terminal};
+use advise::{CureEffect, Plan, PlanError, PlanWish};
+use experiment::Progress;
+use scenario::{Experiment, Variant};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+/// Tries cures on the scenario, and prints what helps and how it is done.
+pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
+    let experiment = load(&args.scenario, &args.set, args.allow_files)?.experiment;
+    let wish = PlanWish {
+        objective: args.objective.unwrap_or(experiment.goals()[0]),
+        only: args.only.clone(),
+        keep: args.keep.clone(),
+        max_delay: args.max_delay,
+        no_loss_for: args.no_loss_for.clone(),
+        finalists: args.finalists as usize,
+        repeats: args.repeat,
+        threads: args.jobs,
+    };
+    let Variant { name, scenario } = variant(experiment, args.variant.as_deref())?;
+    lab::catch_interrupts();
+    let mut bar = RunsBar::new(!args.no_progress);
+    let mut progress = |p: &Progress| {
+        bar.show(p);
+        if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let made = advise::plan(&name, std::slice::from_ref(&scenario), &wish, Some(&mut progress));
+    bar.clear();
+    let mut made = match made {
+        Ok(made) => made,
+        Err(PlanError::Stopped) => {
+            let signal = lab::interrupted().unwrap_or(2);
+            return Ok(ExitCode::from(128 + signal as u8));
+        }
+        Err(e) => return Err(CliProblem::Usage(e.to_string())),
+    };
+    if let Some(count) = args.prove {
+        prove(&scenario, &mut made, count as usize)?;
+    }
+    let plan = made.plan;
+    let told = commands(args, &plan)?;
+    if args.json {
+        crate::print_json(&advise::to_json(&plan))?;
+    } else {
+        crate::print(&format!("{}{told}", advise::text(&plan, terminal().width)))?;
+    }
+    let helps = plan.cures.iter().any(|c| c.finalist && c.effect == CureEffect::Gains);
+    Ok(if helps { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+#[cfg(target_os = "linux")]
+use crate::prove::prove;
+
+#[cfg(not(target_os = "linux"))]
+fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(), CliProblem> {
+    Err(CliProblem::Lab(Box::new(lab::LabError)))
+}
+
+/// The variant that is meant.
+fn variant(experiment: Experiment, name: Option<&str>) -> Result<Variant, CliProblem> {
+    let wanted = name.or(experiment.baseline()).unwrap_or_default().to_string();
+    let mut chosen = experiment;
+    experiment::choose(&mut chosen, std::slice::from_ref(&wanted))
+        .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
+    Ok(chosen.variants.remove(0))
+}
+
+/// What to type: for the cure that is asked for, or the one that is advised.
+fn commands(args: &PlanArgs, plan: &Plan) -> Result<String, CliProblem> {
+    match (advise::commands(plan, args.commands.as_deref()), &args.commands) {
+        (Some(text), _) => Ok(format!("\n{text}")),
+        (None, None) => Ok(String::new()),
+        (None, Some(name)) => {
+            let known: Vec<&str> = plan.cures.iter().map(|c| c.name.as_str()).collect();
+            Err(CliProblem::Usage(format!("--commands {name}: no such cure; there are: {}", known.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `longfat plan` from the outside.
+
+use std::process::{Command, Output};
+
+const POLICED: &str = r#"
+name = "policed"
+duration = "3s"
+[links.wan]
+between = ["client", "server"]
+forward = [{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }, { kind = "delay", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.f]
+from = "client"
+to = "server"
+"#;
+
+fn plan(text: &str, args: &[&str]) -> Output {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("longfat-plan-{}-{}.toml", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_longfat"))
+        .arg("plan")
+        .arg(&path)
+        .args(["--finalists", "3", "--repeat", "2"])
+        .args(args)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&path).unwrap();
+    done
+}
+
+fn out(done: &Output) -> String {
+    String::from_utf8(done.stdout.clone()).unwrap()
+}
+
+#[test]
+fn it_says_what_to_do_and_what_to_type() {
+    let done = plan(POLICED, &["--only", "near-edge"]);
+    let text = out(&done);
+    assert_eq!(done.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("Do this (near-edge): shaper of 9.9Mbit/s"), "{text}");
+    assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9900kbit burst 3000"), "{text}");
+    assert!(text.contains("undo:\n    tc qdisc del dev $DEV root"), "{text}");
+    assert!(text.lines().all(|l| l.starts_with("  ") || !l.contains('\u{1b}')), "{text}");
+}
+
+#[test]
+fn json_has_all_of_it_and_names_the_schema() {
+    let done = plan(POLICED, &["--only", "sender", "--json"]);
+    let plan: advise::Plan = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((plan.schema.as_str(), plan.variant.as_str()), (advise::PLAN_SCHEMA, "default"));
+    assert!(plan.cures.iter().any(|c| c.name == "bbr" && c.changes == ["flows.f.cc=\"bbr\""]));
+}
+
+#[test]
+fn what_cannot_be_planned_is_told_with_what_would_be_right() {
+    let told = |args: &[&str], text: &str| {
+        let done = plan(text, args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        String::from_utf8(done.stderr).unwrap()
+    };
+    assert!(told(&["--only", "boss"], POLICED).contains("near-edge"));
+    assert!(told(&["--keep", "wall"], POLICED).contains("wan.forward.policer"));
+    assert!(told(&["--variant", "x"], POLICED).contains("there are: default"));
+    assert!(told(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
+    assert!(told(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
+    let udp = POLICED.replace("to = \"server\"\n", "to = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n");
+    assert!(told(&[], &udp).contains("no flow here sends TCP"));
+}
+
+#[test]
+fn where_nothing_helps_the_exit_code_says_so() {
+    let free = POLICED.replace("{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"6kB\" }, ", "");
+    let free = free.replace("[flows.f]", "[hosts.client]\nstack = { tso = false }\n[flows.f]");
+    let done = plan(&free, &["--only", "receiver"]);
+    assert_eq!(done.status.code(), Some(1), "{}", out(&done));
+    assert!(out(&done).starts_with("Nothing that was tried raises goodput"), "{}", out(&done));
+}
