@@ -7,8 +7,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 mod begin;
+mod check;
 
 pub use begin::*;
+pub use check::*;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -36,11 +38,13 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
+    /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.
+    Check(CheckArgs),
     /// What this machine's lab can measure.
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results or diagnoses.
+    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses or checks.
     Schema(SchemaArgs),
     /// Prints completions for a shell.
     Completions(CompletionsArgs),
@@ -88,6 +92,8 @@ pub enum Described {
     Result,
     /// `diagnosis.json`, as `diagnose --json` prints it.
     Diagnosis,
+    /// What `check --json` prints.
+    Check,
 }
 
 /// Which clock drives a run.

@@ -3,6 +3,7 @@
 mod args;
 mod budget;
 mod cc;
+mod check;
 mod consent;
 mod diagnose;
 mod draw;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Check(args) => check::check(&args),
         Command::Lab(args) => lab_check::lab(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Completions(args) => manual::completions(&args),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
                 Described::Scenario => scenario::schema(),
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
+                Described::Check => audit::schema(),
             };
             print_own(&schema).map(|()| ExitCode::SUCCESS)
         }
