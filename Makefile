@@ -81,8 +81,8 @@ bench: setup
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
-KERNEL = longfat-lab longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
-LIVE = kernel shell tools controls cc_kernel live times faults
+KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
+LIVE = kernel namespaces shell tools controls cc_kernel live times faults
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
 

@@ -10,6 +10,8 @@ command -v tcptrace >/dev/null || missing="$missing tcptrace"
 command -v zstd >/dev/null || missing="$missing zstd"
 command -v xz >/dev/null || missing="$missing xz-utils"
 command -v iperf3 >/dev/null || missing="$missing iperf3"
+# What `check` says to type for a clamped MSS.
+command -v nft >/dev/null || missing="$missing nftables"
 command -v curl >/dev/null || missing="$missing curl"
 command -v python3 >/dev/null || missing="$missing python3"
 # Whether the committed eBPF programs are what their sources give (cargo builds without).

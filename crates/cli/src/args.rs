@@ -7,9 +7,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 mod begin;
+mod check;
 mod plan;
 
 pub use begin::*;
+pub use check::*;
 pub use plan::PlanArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
@@ -40,11 +42,13 @@ pub enum Command {
     Plan(PlanArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
+    /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.
+    Check(CheckArgs),
     /// What this machine's lab can measure.
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses or plans.
+    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, plans or checks.
     Schema(SchemaArgs),
     /// Prints completions for a shell.
     Completions(CompletionsArgs),
@@ -94,6 +98,8 @@ pub enum Described {
     Diagnosis,
     /// What `plan --json` prints.
     Plan,
+    /// What `check --json` prints.
+    Check,
 }
 
 /// Which clock drives a run.

@@ -3,6 +3,7 @@
 mod args;
 mod budget;
 mod cc;
+mod check;
 mod consent;
 mod diagnose;
 mod draw;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Check(args) => check::check(&args),
         Command::Lab(args) => lab_check::lab(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Completions(args) => manual::completions(&args),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
                 Described::Plan => advise::schema(),
+                Described::Check => audit::schema(),
             };
             print_own(&schema).map(|()| ExitCode::SUCCESS)
         }

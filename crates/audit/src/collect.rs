@@ -1,0 +1,104 @@
+//! Looks at the host and its network namespaces, and changes nothing: files below /proc are read, netlink is asked for lists,
+//! devices for their features.
+//!
+//! A namespace is entered by a thread of its own that ends when it has looked: what a thread sees of /proc/sys/net and of
+//! netlink is its own namespace. Nothing else of the process moves.
+
+mod container;
+mod devices;
+mod filter;
+mod namespaces;
+mod netlink;
+mod procfs;
+mod sock_diag;
+mod sys;
+
+use crate::facts::{HostFacts, NamespaceFacts, TcpMemory};
+use namespaces::FoundNamespace;
+use std::fs;
+
+/// Looks at every network namespace that a process is in or that has a name under /run/netns.
+///
+/// What cannot be looked at, for want of privileges or because it went away, is in [`HostFacts::not_seen`].
+pub fn collect() -> HostFacts {
+    let mut found = namespaces::find();
+    let mut host = HostFacts {
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().into(),
+        not_seen: std::mem::take(&mut found.not_seen),
+        ..HostFacts::default()
+    };
+    for namespace in &found.namespaces {
+        match look(namespace) {
+            Ok((facts, missing)) => {
+                host.not_seen.extend(missing.into_iter().map(|m| format!("{}: {m}", facts.name)));
+                host.namespaces.push(facts);
+            }
+            Err(why) => host.not_seen.push(format!("namespace {}: {why}", namespace.name)),
+        }
+    }
+    if let Some(i) = host.namespaces.iter().position(|n| n.initial) {
+        host.namespaces[..=i].rotate_right(1);
+    } else {
+        host.not_seen.push(
+            "the host's own namespace: longfat runs in a container, or without the right to enter it; nothing is compared \
+             with the host's defaults"
+                .into(),
+        );
+    }
+    host.tcp_memory = host.initial().and_then(tcp_memory);
+    host.backlog_drops = fs::read_to_string("/proc/net/softnet_stat").ok().map(|t| procfs::backlog_drops(&t));
+    host
+}
+
+/// The facts of one, and what of it could not be read.
+fn look(namespace: &FoundNamespace) -> Result<(NamespaceFacts, Vec<String>), String> {
+    let look = || {
+        let mut missing = Vec::new();
+        let facts = inside(namespace, &mut missing);
+        (facts, missing)
+    };
+    match &namespace.file {
+        // The one that longfat is in needs no entering, and so no privileges.
+        None => Ok(look()),
+        Some(file) => sys::in_network(file, look).map_err(|e| match e.raw_os_error() {
+            Some(libc::EPERM) => "entering it needs root (CAP_SYS_ADMIN)".into(),
+            _ => e.to_string(),
+        }),
+    }
+}
+
+/// What the calling thread sees of its namespace.
+fn inside(namespace: &FoundNamespace, missing: &mut Vec<String>) -> NamespaceFacts {
+    let settings = procfs::settings();
+    let mut told = |what: &str, e: std::io::Error| missing.push(format!("{what}: {e}"));
+    let devices = devices::devices().map_err(|e| told("devices", e)).unwrap_or_default();
+    let sockets = sock_diag::sockets().map_err(|e| told("sockets", e)).unwrap_or_default();
+    let netstat = fs::read_to_string("/proc/thread-self/net/netstat").ok();
+    // The memory of all sockets is a sysctl of the initial namespace alone (ipv4_table, net/ipv4/sysctl_net_ipv4.c).
+    let initial = settings.text("net.ipv4.tcp_mem").is_some();
+    NamespaceFacts {
+        name: if initial { "host".into() } else { namespace.name.clone() },
+        inode: namespace.inode,
+        initial,
+        container: namespace.container.clone().filter(|_| !initial),
+        processes: namespace.processes,
+        enter: namespace.enter.clone(),
+        listen_overflows: netstat.and_then(|t| procfs::counter(&t, "TcpExt", "ListenOverflows")),
+        clamps_mss: filter::clamps_mss(),
+        settings,
+        devices,
+        sockets,
+    }
+}
+
+/// `tcp_mem` and what is in use, of the initial namespace. /proc/net/sockstat's `mem` is of all namespaces.
+fn tcp_memory(initial: &NamespaceFacts) -> Option<TcpMemory> {
+    let marks = |i| initial.settings.nth("net.ipv4.tcp_mem", i);
+    Some(TcpMemory {
+        used_pages: procfs::tcp_pages(&fs::read_to_string("/proc/net/sockstat").ok()?)?,
+        low_pages: marks(0)?,
+        pressure_pages: marks(1)?,
+        high_pages: marks(2)?,
+        page_bytes: sys::page_bytes(),
+    })
+}

@@ -1,0 +1,96 @@
+//! Which container a process is in, by its control group (/proc/PID/cgroup).
+//!
+//! | engine | cgroup v2 with systemd | without |
+//! |---|---|---|
+//! | Docker | `/system.slice/docker-ID.scope` | `/docker/ID` |
+//! | Podman | `/machine.slice/libpod-ID.scope` | `/libpod_parent/libpod-ID` |
+//! | containerd | `…/cri-containerd-ID.scope`, `/system.slice/containerd.service/…:ID` | `/NAMESPACE/ID` |
+//! | CRI-O | `…/crio-ID.scope` | |
+//! | Kubernetes | any of these below `kubepods` | `/kubepods/…/ID` |
+
+/// Digits of an id that are shown, as `docker ps` does.
+const SHOWN: usize = 12;
+
+/// `docker 0123456789ab`; `None` for a process in no container that is known.
+pub fn of_cgroup(text: &str) -> Option<String> {
+    text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(of_path)
+}
+
+fn of_path(path: &str) -> Option<String> {
+    // The innermost wins: engines run in each other.
+    let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
+    for (i, part) in parts.iter().enumerate().rev() {
+        // `init`, `container`, `supervisor`: what an engine or a system inside makes below its own.
+        let name = part.strip_suffix(".scope").unwrap_or(part);
+        for (prefix, engine) in [
+            ("docker-", "docker"),
+            ("libpod-", "podman"),
+            ("cri-containerd-", "containerd"),
+            ("crio-", "cri-o"),
+            ("lxc-", "lxc"),
+        ] {
+            if let Some(id) = name.strip_prefix(prefix).and_then(id) {
+                return Some(format!("{engine} {id}"));
+            }
+        }
+        let Some(id) = id(name.rsplit(':').next().unwrap_or(name)) else { continue };
+        let above = parts[..i].join("/");
+        let engine = match () {
+            () if above.ends_with("docker") => "docker",
+            () if above.contains("kubepods") || name.contains("cri-containerd") => "kubernetes",
+            () if above.contains("libpod") => "podman",
+            () => "containerd",
+        };
+        return Some(format!("{engine} {id}"));
+    }
+    None
+}
+
+/// The begin of an id of 64 hexadecimal digits.
+fn id(name: &str) -> Option<&str> {
+    let hex = name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    hex.then(|| &name[..SHOWN])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_known_by_their_groups() {
+        let id = "0123456789abcdef".repeat(4);
+        for (path, engine) in [
+            (format!("0::/system.slice/docker-{id}.scope"), "docker"),
+            (format!("12:memory:/docker/{id}\n0::/docker/{id}"), "docker"),
+            (format!("0::/system.slice/docker-{id}.scope/init.scope"), "docker"),
+            (format!("0::/machine.slice/libpod-{id}.scope/container"), "podman"),
+            (
+                format!("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{id}.scope"),
+                "podman",
+            ),
+            (
+                format!(
+                    "0::/kubepods.slice/kubepods-burstable.slice/kubepods-pod7.slice/cri-containerd-{id}.scope"
+                ),
+                "containerd",
+            ),
+            (format!("0::/kubepods/burstable/pod7/{id}"), "kubernetes"),
+            (
+                format!("0::/system.slice/containerd.service/kubepods-pod7.slice:cri-containerd:{id}"),
+                "kubernetes",
+            ),
+            (format!("0::/default/{id}"), "containerd"),
+        ] {
+            assert_eq!(of_cgroup(&path), Some(format!("{engine} 0123456789ab")), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_groups_are_no_containers() {
+        for path in
+            ["0::/", "0::/init.scope", "0::/system.slice/ssh.service", "", "nonsense", "0::/docker/short"]
+        {
+            assert_eq!(of_cgroup(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Network devices of the calling thread's namespace: rtnetlink(7) for links and queueing disciplines, ethtool for offloads.
+
+use super::netlink::{attribute, dump, number, number64, text, u32_at};
+use super::sys::ethtool_value;
+use crate::facts::{DeviceFacts, ShaperFacts};
+use std::collections::BTreeMap;
+use std::io;
+
+const RTM_GETLINK: u16 = 18;
+const RTM_GETQDISC: u16 = 38;
+/// `ifinfomsg` and `tcmsg` without attributes.
+const IFINFO: usize = 16;
+const TCMSG: usize = 20;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_GSO_MAX_SIZE: u16 = 41;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+const TC_H_ROOT: u32 = u32::MAX;
+/// linux/ethtool.h.
+const ETHTOOL_GTSO: u32 = 0x1e;
+const ETHTOOL_GGSO: u32 = 0x23;
+const ETHTOOL_GGRO: u32 = 0x2b;
+
+/// All, in the kernel's order.
+///
+/// # Errors
+/// What the kernel says.
+pub fn devices() -> io::Result<Vec<DeviceFacts>> {
+    let mut links = Vec::new();
+    dump(libc::NETLINK_ROUTE, RTM_GETLINK, &[0; IFINFO], &mut |m| links.extend(link(m)))?;
+    let mut queues = Queues::default();
+    dump(libc::NETLINK_ROUTE, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
+    let device = |(index, mut d): (u32, DeviceFacts)| {
+        (d.qdisc, d.shaper) = queues.of(index);
+        let on = |command| ethtool_value(&d.name, command).map(|n| n != 0);
+        (d.tso, d.gso, d.gro) = (on(ETHTOOL_GTSO), on(ETHTOOL_GGSO), on(ETHTOOL_GGRO));
+        d
+    };
+    Ok(links.into_iter().map(device).collect())
+}
+
+/// `ifinfomsg` and its attributes: the index and the device.
+fn link(message: &[u8]) -> Option<(u32, DeviceFacts)> {
+    let (fixed, rest) = message.split_at_checked(IFINFO)?;
+    let (index, flags) = (u32_at(fixed, 4), u32_at(fixed, 8));
+    let kind = attribute(rest, IFLA_LINKINFO).and_then(|info| attribute(info, IFLA_INFO_KIND));
+    let device = DeviceFacts {
+        name: attribute(rest, IFLA_IFNAME).map(text)?,
+        kind: kind.map(text).unwrap_or_default(),
+        mtu: attribute(rest, IFLA_MTU).and_then(number)?,
+        up: flags & libc::IFF_UP as u32 != 0 && flags & libc::IFF_RUNNING as u32 != 0,
+        loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+        gso_max_bytes: attribute(rest, IFLA_GSO_MAX_SIZE).and_then(number),
+        ..DeviceFacts::default()
+    };
+    Some((index, device))
+}
+
+/// Queueing disciplines by device.
+#[derive(Default)]
+struct Queues {
+    root: BTreeMap<u32, (String, Option<ShaperFacts>)>,
+    /// Kinds below a root.
+    below: BTreeMap<u32, Vec<String>>,
+}
+
+impl Queues {
+    /// `tcmsg` and its attributes.
+    fn read(&mut self, message: &[u8]) {
+        let Some((fixed, rest)) = message.split_at_checked(TCMSG) else { return };
+        let Some(kind) = attribute(rest, TCA_KIND).map(text) else { return };
+        let (index, parent) = (u32_at(fixed, 4), u32_at(fixed, 12));
+        match parent {
+            TC_H_ROOT => {
+                let shaper = attribute(rest, TCA_OPTIONS).filter(|_| kind == "tbf").and_then(tbf);
+                self.root.insert(index, (kind, shaper));
+            }
+            // The ingress hook is no queue.
+            _ if kind == "ingress" || kind == "clsact" => {}
+            _ => self.below.entry(index).or_default().push(kind),
+        }
+    }
+
+    /// The root's kind; of `mq`, which only spreads packets over hardware queues, theirs where all are one.
+    fn of(&self, index: u32) -> (String, Option<ShaperFacts>) {
+        let (kind, shaper) = self.root.get(&index).cloned().unwrap_or_default();
+        if kind == "mq"
+            && let Some(below) = self.below.get(&index)
+            && let Some(first) = below.first()
+            && below.iter().all(|k| k == first)
+        {
+            return (first.clone(), None);
+        }
+        (kind, shaper)
+    }
+}
+
+/// `tc_tbf_qopt` (linux/pkt_sched.h): a `tc_ratespec` of 12 bytes whose last four are the rate, one of the peak rate, limit,
+/// bucket in ticks, MTU.
+fn tbf(options: &[u8]) -> Option<ShaperFacts> {
+    let parameters = attribute(options, TCA_TBF_PARMS)?;
+    let rate = u64::from(number(parameters.get(8..)?)?);
+    Some(ShaperFacts {
+        bytes_per_second: attribute(options, TCA_TBF_RATE64).and_then(number64).unwrap_or(rate),
+        burst_bytes: attribute(options, TCA_TBF_BURST).and_then(number).map(u64::from).or_else(|| {
+            // Older kernels tell ticks of 64 ns (PSCHED_SHIFT) at the rate.
+            Some(
+                u64::from(number(parameters.get(28..)?)?).saturating_mul(64).saturating_mul(rate)
+                    / 1_000_000_000,
+            )
+        })?,
+        limit_bytes: u64::from(number(parameters.get(24..)?)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink::tests::written;
+    use super::*;
+
+    fn tc(index: u32, parent: u32, kind: &str) -> Vec<u8> {
+        let mut m = vec![0; TCMSG];
+        m[4..8].copy_from_slice(&index.to_ne_bytes());
+        m[12..16].copy_from_slice(&parent.to_ne_bytes());
+        m.extend(written(TCA_KIND, format!("{kind}\0").as_bytes()));
+        m
+    }
+
+    #[test]
+    fn a_link_is_read() {
+        let mut m = vec![0; IFINFO];
+        m[4] = 7;
+        m[8..12].copy_from_slice(&((libc::IFF_UP | libc::IFF_RUNNING) as u32).to_ne_bytes());
+        m.extend(written(IFLA_IFNAME, b"wg0\0"));
+        m.extend(written(IFLA_MTU, &1420u32.to_ne_bytes()));
+        m.extend(written(IFLA_LINKINFO, &written(IFLA_INFO_KIND, b"wireguard\0")));
+        m.extend(written(IFLA_GSO_MAX_SIZE, &65_536u32.to_ne_bytes()));
+        let (index, d) = link(&m).unwrap();
+        assert_eq!((index, d.name.as_str(), d.kind.as_str(), d.mtu), (7, "wg0", "wireguard", 1420));
+        assert_eq!((d.up, d.loopback, d.gso_max_bytes), (true, false, Some(65_536)));
+        for n in 0..m.len() {
+            let _ = link(&m[..n]);
+        }
+        // Up, but without carrier.
+        m[8..12].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
+        assert!(!link(&m).unwrap().1.up);
+    }
+
+    #[test]
+    fn the_root_counts_and_mq_is_what_is_below_it() {
+        let mut q = Queues::default();
+        for m in [tc(1, TC_H_ROOT, "mq"), tc(1, 1, "fq"), tc(1, 2, "fq"), tc(1, 0xffff_fff1, "clsact")] {
+            q.read(&m);
+        }
+        assert_eq!(q.of(1), ("fq".into(), None));
+        q.read(&tc(1, 3, "fq_codel"));
+        assert_eq!(q.of(1).0, "mq");
+        assert_eq!(q.of(2).0, "");
+    }
+
+    #[test]
+    fn a_token_bucket_is_read_with_ticks_or_bytes() {
+        let mut p = vec![0; 36];
+        p[8..12].copy_from_slice(&1_000_000u32.to_ne_bytes());
+        p[24..28].copy_from_slice(&50_000u32.to_ne_bytes());
+        // 10 kB at 1 MB/s are 10 ms: 156,250 ticks of 64 ns.
+        p[28..32].copy_from_slice(&156_250u32.to_ne_bytes());
+        let expected = ShaperFacts { bytes_per_second: 1_000_000, burst_bytes: 10_000, limit_bytes: 50_000 };
+        assert_eq!(tbf(&written(TCA_TBF_PARMS, &p)), Some(expected));
+        let newer = [
+            written(TCA_TBF_PARMS, &p),
+            written(TCA_TBF_RATE64, &8_000_000_000u64.to_ne_bytes()),
+            written(TCA_TBF_BURST, &9600u32.to_ne_bytes()),
+        ];
+        let s = tbf(&newer.concat()).unwrap();
+        assert_eq!((s.bytes_per_second, s.burst_bytes), (8_000_000_000, 9600));
+        assert_eq!(tbf(&written(TCA_TBF_PARMS, &p[..20])), None);
+        let mut m = tc(1, TC_H_ROOT, "tbf");
+        m.extend(written(TCA_OPTIONS, &written(TCA_TBF_PARMS, &p)));
+        let mut q = Queues::default();
+        q.read(&m);
+        assert_eq!(q.of(1), ("tbf".into(), Some(expected)));
+    }
+}

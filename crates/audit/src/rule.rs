@@ -1,0 +1,86 @@
+//! The registry of rules. A rule is one file in `rule/` and one line in the list below.
+//!
+//! A rule ([`RuleEntry`]) looks at one namespace of a host and says what is wrong there, if anything; one of the whole host
+//! speaks when it is asked of the initial namespace. Where it proposes a change it gives what to simulate as well. A rule
+//! that needs a path is silent without one.
+
+mod entry;
+
+pub use entry::{Question, RuleEntry};
+
+use crate::facts::HostFacts;
+use crate::finding::AuditFinding;
+use crate::path::CheckedPath;
+
+macro_rules! rules {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// All rules, in the order in which they are asked.
+        pub const RULES: &[&RuleEntry] = &[$(&$module::RULE,)*];
+    };
+}
+
+rules! {
+    older_than_default,
+    settings_not_inherited,
+    buffers_below_host,
+    control_for_path,
+    unpaced_at_policer,
+    leftover_pacing,
+    receive_buffer,
+    receive_autotuning,
+    send_buffer,
+    socket_buffer_cap,
+    tcp_memory,
+    window_scaling,
+    sack,
+    timestamps,
+    tail_loss_probe,
+    slow_start_after_idle,
+    metrics_save,
+    mtu_probing,
+    mss_clamp,
+    local_shaper,
+    offloads,
+    accept_queue,
+    backlog,
+}
+
+/// Asks every rule of every namespace. Findings that are the same but for their place are joined.
+pub fn judge(host: &HostFacts, path: Option<&CheckedPath>) -> Vec<AuditFinding> {
+    let mut all: Vec<AuditFinding> = Vec::new();
+    for rule in RULES {
+        for ns in &host.namespaces {
+            for mut finding in (rule.find)(&Question { host, ns, path }) {
+                finding.rule = rule.name.into();
+                finding.source = rule.source.into();
+                join(&mut all, finding);
+            }
+        }
+    }
+    all
+}
+
+/// Adds a finding, to the same one of another namespace where there is one.
+fn join(all: &mut Vec<AuditFinding>, finding: AuditFinding) {
+    let same = |f: &&mut AuditFinding| {
+        f.rule == finding.rule
+            && f.level == finding.level
+            && f.seen == finding.seen
+            && f.why == finding.why
+            && f.proposal == finding.proposal
+            && f.namespaces != finding.namespaces
+    };
+    match all.iter_mut().find(same) {
+        Some(f) => {
+            f.namespaces.extend(finding.namespaces);
+            f.commands.extend(finding.commands);
+            f.undo.extend(finding.undo);
+        }
+        None => all.push(finding),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! A namespace copies `tcp_rmem` and `tcp_wmem` when it is made.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::path::size;
+use crate::trial::{Trial, TrialLoad};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "buffers-below-host",
+    looks_for: "a namespace whose largest TCP buffers are less than half of the host's",
+    source: "tcp_sk_init, net/ipv4/tcp_ipv4.c; ip-sysctl: tcp_rmem, tcp_wmem",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, load) in [("net.ipv4.tcp_rmem", TrialLoad::Receive), ("net.ipv4.tcp_wmem", TrialLoad::Send)] {
+        let (Some(own), Some(hosts)) = (q.ns.settings.nth(name, 2), host.settings.nth(name, 2)) else { continue };
+        if own.saturating_mul(2) >= hosts {
+            continue;
+        }
+        let seen = format!("{name} ends at {}; the host's at {}", size(own), size(hosts));
+        let why = "The largest window of a connection follows from it. A namespace copies both when it is made and keeps them; \
+                   what is set on the host later does not reach it.";
+        let change = [SettingChange::sysctl(q.ns, name, host.settings.text(name).unwrap_or_default())];
+        let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+        found.push(match q.reachable() {
+            Some(path) => finding.with_trial(Trial::of(q.ns, path, load, &change)),
+            None => finding,
+        });
+    }
+    found
+}

@@ -1,0 +1,38 @@
+//! Connections whose pacing depends on when their program chose its control.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::pacing::{PacingState, of_socket};
+use crate::trial::{Trial, TrialLoad};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "leftover-pacing",
+    looks_for: "connections with a control that does not pace, where the default does",
+    source: "bbr_init, net/ipv4/tcp_bbr.c: sk_pacing_status is set when a connection begins and never taken back",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let connections = q.ns.sockets.iter().filter(|s| !s.listens);
+    let doubtful = connections.filter(|s| of_socket(q.ns, s) == PacingState::Unknown);
+    let mut by_control: BTreeMap<&str, usize> = BTreeMap::new();
+    doubtful.for_each(|s| *by_control.entry(&s.control).or_default() += 1);
+    let default = q.ns.default_control().unwrap_or_default();
+    let tell = |(control, count): (&str, usize)| {
+        let seen = format!("{count} with {control}, where the default {default} paces");
+        let why = "A connection that changed to this control when it was connected keeps the default's pacing; one that chose it \
+                   before it connected has none. Which it was cannot be seen; fq on the link paces both.";
+        let changes = SettingChange::fq(q.ns);
+        let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &changes);
+        match q.reachable() {
+            Some(path) => {
+                let mut trial = Trial::of(q.ns, path, TrialLoad::Send, &changes);
+                (trial.now.control, trial.then.control) = (control.into(), control.into());
+                finding.with_trial(trial)
+            }
+            None => finding,
+        }
+    };
+    by_control.into_iter().map(tell).collect()
+}

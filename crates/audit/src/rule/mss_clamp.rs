@@ -1,0 +1,54 @@
+//! A router between links of different size that does not say so in the handshake.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, quoted};
+use crate::trial::{Trial, TrialLoad};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "mss-clamp",
+    looks_for: "a namespace that forwards between links of different MTU and changes no MSS",
+    source: "RFC 2923 section 2.1; nft(8): tcp option maxseg size set rt mtu",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let forwards = q.ns.settings.number("net.ipv4.ip_forward") == Some(1);
+    // Where the packet filter could not be read nothing is claimed.
+    if !forwards || q.ns.clamps_mss != Some(false) {
+        return Vec::new();
+    }
+    let (Some(narrow), Some(wide)) = (q.ns.links().min_by_key(|d| d.mtu), q.ns.links().max_by_key(|d| d.mtu)) else {
+        return Vec::new();
+    };
+    if narrow.mtu == wide.mtu || narrow.mtu < 576 {
+        return Vec::new();
+    }
+    let seen = format!(
+        "forwards between {} ({} bytes) and {} ({} bytes), and no rule changes the MSS",
+        wide.name, wide.mtu, narrow.name, narrow.mtu
+    );
+    let why = "Both ends agree on a segment that fits their own links. One that does not fit the narrower link here is dropped, \
+               and its sender told by ICMP; where that is lost the connection hangs with its first full segment. A clamp writes \
+               what fits into the handshake.";
+    let mut finding = AuditFinding::new(Problem, q.ns, seen, why);
+    if let Some(enter) = &q.ns.enter {
+        let enter = if enter.is_empty() { String::new() } else { format!("{enter} ") };
+        let rule = format!("oifname {} tcp flags syn tcp option maxseg size set rt mtu", nft(&narrow.name));
+        finding.commands = vec![
+            format!("{enter}nft add table inet mss"),
+            format!("{enter}nft add chain inet mss forward '{{ type filter hook forward priority mangle; }}'"),
+            format!("{enter}nft add rule inet mss forward {}", quoted(&rule)),
+        ];
+        finding.undo = vec![format!("{enter}nft delete table inet mss")];
+    }
+    let Some(path) = q.reachable() else { return vec![finding] };
+    let mut trial = Trial::of(q.ns, path, TrialLoad::Send, &[]);
+    trial.black_hole = Some(narrow.mtu);
+    trial.then.there.mss = Some(narrow.mtu - 40);
+    vec![finding.with_trial(trial)]
+}
+
+/// A name as nft takes it.
+fn nft(name: &str) -> String {
+    format!("\"{}\"", name.replace(['"', '\\'], ""))
+}

@@ -1,0 +1,38 @@
+//! Offloads turned off on a link.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Note, quoted};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "offloads",
+    looks_for: "segmentation or receive offload turned off while the kernel could do it in software",
+    source: "Documentation/networking/segmentation-offloads; ethtool(8): -K",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let mut found = Vec::new();
+    // Tunnels often cannot; a device of the kernel's own or hardware can: GSO and GRO are software.
+    for device in q.ns.links().filter(|d| d.kind.is_empty() || d.kind == "veth") {
+        let off: Vec<&str> =
+            [("gso", device.gso), ("gro", device.gro)].iter().filter(|(_, on)| *on == Some(false)).map(|(n, _)| *n).collect();
+        // A veth gives its receiver whole bursts anyway: GRO there is off by default.
+        let off: Vec<&str> = off.into_iter().filter(|name| !(device.kind == "veth" && *name == "gro")).collect();
+        if off.is_empty() {
+            continue;
+        }
+        let seen = format!("{} is off on {}", off.join(" and "), device.name);
+        let why = "Each packet then passes the stack alone, which costs processor time at high rates. It changes nothing else: \
+                   bursts on the wire come from pacing, not from this.";
+        let mut finding = AuditFinding::new(Note, q.ns, seen, why);
+        if let Some(enter) = &q.ns.enter {
+            let enter = if enter.is_empty() { String::new() } else { format!("{enter} ") };
+            let all = |on: &str| off.iter().map(|name| format!(" {name} {on}")).collect::<String>();
+            let device = quoted(&device.name);
+            finding.commands.push(format!("{enter}ethtool -K {device}{}", all("on")));
+            finding.undo.push(format!("{enter}ethtool -K {device}{}", all("off")));
+        }
+        found.push(finding);
+    }
+    found
+}

@@ -1,0 +1,31 @@
+//! A namespace copies the default congestion control when it is made, and keeps it.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::trial::{Trial, TrialLoad};
+
+const NAME: &str = "net.ipv4.tcp_congestion_control";
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "older-than-default",
+    looks_for: "a namespace whose default congestion control is not the host's",
+    source: "tcp_sk_init, net/ipv4/tcp_ipv4.c; ip-sysctl: tcp_congestion_control",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
+    let (Some(own), Some(wanted)) = (q.ns.default_control(), host.default_control()) else { return Vec::new() };
+    if own == wanted {
+        return Vec::new();
+    }
+    let seen = format!("new connections begin with {own}; the host's default is {wanted}");
+    let why = "A namespace copies the host's default when it is made and keeps it: this one is older than the host's setting, \
+               or was given its own. A container gets the host's default when its namespace is made again.";
+    let change = [SettingChange::sysctl(q.ns, NAME, wanted)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    vec![match q.reachable() {
+        Some(path) => finding.with_trial(Trial::of(q.ns, path, TrialLoad::Send, &change)),
+        None => finding,
+    }]
+}

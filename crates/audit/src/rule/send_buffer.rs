@@ -1,0 +1,29 @@
+//! The send buffer cannot hold what the path does.
+
+use super::receive_buffer::larger;
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::path::size;
+use crate::trial::{Trial, TrialLoad};
+
+const NAME: &str = "net.ipv4.tcp_wmem";
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "send-buffer",
+    looks_for: "tcp_wmem too small for the path's bandwidth-delay product",
+    source: "ip-sysctl: tcp_wmem; tcp_sndbuf_expand, net/ipv4/tcp_input.c",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
+    // The kernel wants two congestion windows in it, with what it counts besides; the simulator decides.
+    if most >= 4 * path.bdp() {
+        return Vec::new();
+    }
+    let seen = format!("{NAME} ends at {}; the path holds {}", size(most), size(path.bdp()));
+    let why = "What was sent stays in the buffer until it is acknowledged: no more than the buffer holds is under way.";
+    let change = [SettingChange::sysctl(q.ns, NAME, larger(q, NAME, path.bdp()))];
+    let trial = Trial::of(q.ns, path, TrialLoad::Send, &change);
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(1.05, trial)]
+}

@@ -1,0 +1,30 @@
+//! Connections that are kept open begin anew after each pause.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::trial::{Trial, TrialLoad};
+
+const NAME: &str = "net.ipv4.tcp_slow_start_after_idle";
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "slow-start-after-idle",
+    looks_for: "a path on which answers over kept connections take a third longer for the restart after a pause",
+    source: "RFC 5681 section 4.1; ip-sysctl: tcp_slow_start_after_idle",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let Some(path) = q.reachable() else { return Vec::new() };
+    if q.ns.settings.number(NAME) != Some(1) {
+        return Vec::new();
+    }
+    let seen = format!("{NAME} is 1, the kernel's default");
+    let why = "After a pause of a retransmission timeout a connection begins again with ten segments. RFC 5681 asks for that, \
+               since what it knows of the path may be old; a server that keeps connections open for requests pays with round \
+               trips.";
+    let change = [SettingChange::sysctl(q.ns, NAME, 0)];
+    // What a few round trips of slow start send.
+    let answer = path.bdp().clamp(60_000, 2_000_000);
+    let trial = Trial::of(q.ns, path, TrialLoad::Answer(answer), &change);
+    vec![AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(4.0 / 3.0, trial)]
+}

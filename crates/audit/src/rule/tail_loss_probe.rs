@@ -1,0 +1,28 @@
+//! Tail loss probes turned off.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::trial::{Trial, TrialLoad};
+
+const NAME: &str = "net.ipv4.tcp_early_retrans";
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "tail-loss-probe",
+    looks_for: "tail loss probes turned off",
+    source: "RFC 8985 section 7; ip-sysctl: tcp_early_retrans",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    if !q.ns.settings.is_off(NAME) {
+        return Vec::new();
+    }
+    let seen = format!("{NAME} is 0");
+    let why = "A loss at the end of what was sent is then found by a timeout only: 200 ms and more instead of two round trips.";
+    let change = [SettingChange::sysctl(q.ns, NAME, 3)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    vec![match q.reachable() {
+        Some(path) => finding.with_trial(Trial::of(q.ns, path, TrialLoad::Answer(100_000), &change)),
+        None => finding,
+    }]
+}

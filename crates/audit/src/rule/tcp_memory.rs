@@ -1,0 +1,34 @@
+//! The memory of all TCP sockets.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel, SettingChange};
+use crate::path::size;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "tcp-memory",
+    looks_for: "TCP memory near or above its pressure mark, or a mark that two windows of the path reach",
+    source: "ip-sysctl: tcp_mem; /proc/net/sockstat",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let Some(memory) = q.host.tcp_memory.filter(|_| q.ns.initial) else { return Vec::new() };
+    let bytes = |pages: u64| pages.saturating_mul(memory.page_bytes);
+    let (used, mark) = (bytes(memory.used_pages), bytes(memory.pressure_pages));
+    let level = match () {
+        () if used >= mark => FindingLevel::Problem,
+        () if used >= mark / 5 * 4 => FindingLevel::Note,
+        // A window at this end of two connections, with what the kernel counts besides.
+        () if q.path.is_some_and(|path| path.bdp().saturating_mul(4) > mark) => FindingLevel::Problem,
+        () => return Vec::new(),
+    };
+    let seen = format!("TCP holds {} of {} from which the kernel keeps it short", size(used), size(mark));
+    let why = "Above the second number of net.ipv4.tcp_mem (in pages) buffers no longer grow and are cut back; above the third \
+               packets are dropped. It is one for the whole host, containers included.";
+    let want = |pages: u64| pages.saturating_mul(2);
+    let (low, pressure, high) = (want(memory.low_pages), want(memory.pressure_pages), want(memory.high_pages));
+    let change = [SettingChange::sysctl(q.ns, "net.ipv4.tcp_mem", format!("{low} {pressure} {high}"))];
+    let mut finding = AuditFinding::new(level, q.ns, seen, why).with_changes(q.ns, &change);
+    finding.namespaces.clear();
+    vec![finding]
+}

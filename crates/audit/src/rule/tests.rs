@@ -1,0 +1,231 @@
+//! Each rule on a namespace where it must speak, and on clean ones where none may.
+
+use super::*;
+use crate::facts::{NamespaceFacts, ShaperFacts, TcpMemory};
+use crate::finding::FindingLevel::{self, Note, Problem};
+use crate::made_up::{clean, device, host, socket};
+use units::{Bytes, Rate, Span};
+
+fn path(mbps: u64, ms: u64, burst: Option<u64>) -> CheckedPath {
+    CheckedPath::new(
+        Rate::from_bps(mbps * 1_000_000),
+        Span::from_millis(ms),
+        burst.map(Bytes::new),
+        None,
+        0.0,
+    )
+    .unwrap()
+}
+
+/// Rules that speak of `web`, made from a clean namespace beside a clean host.
+fn spoken(path: Option<&CheckedPath>, change: impl Fn(&mut NamespaceFacts)) -> Vec<(String, FindingLevel)> {
+    let mut web = clean("web");
+    change(&mut web);
+    let facts = host(vec![clean("host"), web]);
+    let of_web = judge(&facts, path).into_iter().filter(|f| f.namespaces.iter().any(|n| n == "web"));
+    of_web.map(|f| (f.rule, f.level)).collect()
+}
+
+fn set(name: &'static str, value: &'static str) -> impl Fn(&mut NamespaceFacts) {
+    move |ns| ns.settings.set(name, value)
+}
+
+fn says(rule: &str, level: FindingLevel) -> Vec<(String, FindingLevel)> {
+    vec![(rule.into(), level)]
+}
+
+#[test]
+fn a_clean_host_with_clean_namespaces_is_silent_without_a_path() {
+    let facts = host(vec![clean("host"), clean("web"), clean("db")]);
+    assert_eq!(judge(&facts, None), []);
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_a_source() {
+    let names: std::collections::BTreeSet<_> = RULES.iter().map(|r| r.name).collect();
+    assert_eq!(names.len(), RULES.len());
+    assert!(RULES.iter().all(|r| !r.source.is_empty() && !r.looks_for.ends_with('.')));
+}
+
+#[test]
+fn settings_that_are_wrong_whatever_the_path() {
+    for (name, value, rule, level) in [
+        ("net.ipv4.tcp_congestion_control", "reno", "older-than-default", Problem),
+        ("net.ipv4.tcp_rmem", "4096 16384 262144", "buffers-below-host", Problem),
+        ("net.ipv4.tcp_wmem", "4096 16384 262144", "buffers-below-host", Problem),
+        ("net.ipv4.tcp_moderate_rcvbuf", "0", "receive-autotuning", Problem),
+        ("net.ipv4.tcp_window_scaling", "0", "window-scaling", Problem),
+        ("net.ipv4.tcp_sack", "0", "sack", Problem),
+        ("net.ipv4.tcp_timestamps", "0", "timestamps", Note),
+        ("net.ipv4.tcp_early_retrans", "0", "tail-loss-probe", Problem),
+        ("net.ipv4.tcp_no_ssthresh_metrics_save", "0", "metrics-save", Problem),
+    ] {
+        assert_eq!(spoken(None, set(name, value)), says(rule, level), "{name}");
+    }
+    // Half as large is near enough, and saving nothing saves no threshold either.
+    assert_eq!(spoken(None, set("net.ipv4.tcp_rmem", "4096 131072 3145728")), []);
+    let neither = |ns: &mut NamespaceFacts| {
+        ns.settings.set("net.ipv4.tcp_no_ssthresh_metrics_save", "0");
+        ns.settings.set("net.ipv4.tcp_no_metrics_save", "1");
+    };
+    assert_eq!(spoken(None, neither), []);
+}
+
+#[test]
+fn what_only_the_host_was_set_to_is_told_of_each_namespace_once() {
+    let mut own = clean("host");
+    own.settings.set("net.ipv4.tcp_slow_start_after_idle", "0");
+    own.settings.set("net.ipv4.tcp_mtu_probing", "1");
+    let mut set_too = clean("db");
+    set_too.settings.set("net.ipv4.tcp_slow_start_after_idle", "0");
+    set_too.settings.set("net.ipv4.tcp_mtu_probing", "2");
+    let facts = host(vec![own, clean("web"), clean("app"), set_too]);
+    let found = judge(&facts, None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        (found[0].rule.as_str(), found[0].namespaces.join(" ")),
+        ("settings-not-inherited", "web app".into())
+    );
+    assert_eq!(found[0].commands.len(), 4);
+    assert!(
+        found[0].seen.contains("tcp_slow_start_after_idle = 0, net.ipv4.tcp_mtu_probing = 1"),
+        "{}",
+        found[0].seen
+    );
+}
+
+#[test]
+fn a_namespace_without_a_host_to_compare_with_is_not_compared() {
+    let mut web = clean("web");
+    web.settings.set("net.ipv4.tcp_congestion_control", "reno");
+    assert_eq!(judge(&host(vec![web]), None), []);
+}
+
+#[test]
+fn buffers_are_held_against_the_path() {
+    // 125 kB under way: every buffer is large enough. 50 MB: none is.
+    let rules = |p: &CheckedPath| spoken(Some(p), |_| ()).into_iter().map(|(r, _)| r).collect::<Vec<_>>();
+    let small = rules(&path(10, 100, None));
+    assert!(!small.iter().any(|r| r.ends_with("-buffer")), "{small:?}");
+    let large = rules(&path(4000, 100, None));
+    assert!(large.contains(&"receive-buffer".into()) && large.contains(&"send-buffer".into()), "{large:?}");
+    // One that reaches nobody has no path.
+    assert_eq!(spoken(Some(&path(4000, 100, None)), |ns| ns.devices.truncate(1)), []);
+    let cap = judge(&host(vec![clean("host"), clean("web")]), Some(&path(4000, 100, None)));
+    let cap: Vec<_> = cap.iter().filter(|f| f.rule == "socket-buffer-cap").collect();
+    assert_eq!((cap.len(), cap[0].namespaces.join(" ")), (1, "host".into()));
+}
+
+#[test]
+fn a_policer_wants_pacing() {
+    let policed = path(33, 137, Some(9600));
+    let rules = |change: &dyn Fn(&mut NamespaceFacts), path: &CheckedPath| {
+        let all = spoken(Some(path), change);
+        all.iter().any(|(r, _)| r == "unpaced-at-policer")
+    };
+    assert!(rules(&|_| (), &policed));
+    assert!(!rules(&|_| (), &path(33, 137, None)));
+    assert!(!rules(&|ns| ns.devices[1].qdisc = "fq".into(), &policed));
+    assert!(!rules(&set("net.ipv4.tcp_congestion_control", "bbr"), &policed));
+}
+
+#[test]
+fn connections_with_another_control_than_a_pacing_default() {
+    let mut own = clean("host");
+    own.settings.set("net.ipv4.tcp_congestion_control", "bbr");
+    own.sockets = vec![socket("cubic"), socket("cubic"), socket("bbr")];
+    let found = judge(&host(vec![own.clone()]), None);
+    assert_eq!((found.len(), found[0].rule.as_str(), found[0].level), (1, "leftover-pacing", Note));
+    assert!(found[0].seen.starts_with("2 with cubic"), "{}", found[0].seen);
+    own.sockets[0].capped_rate = Some(1);
+    own.sockets[1].listens = true;
+    assert_eq!(judge(&host(vec![own]), None), []);
+}
+
+#[test]
+fn a_router_with_a_tunnel() {
+    let tunnel = |ns: &mut NamespaceFacts| ns.devices.push(device("wg0", "wireguard", 1420));
+    assert_eq!(spoken(None, tunnel), says("mtu-probing", Note));
+    let probes = |ns: &mut NamespaceFacts| {
+        tunnel(ns);
+        ns.settings.set("net.ipv4.tcp_mtu_probing", "1");
+    };
+    assert_eq!(spoken(None, probes), []);
+    let forwards = |clamps: Option<bool>| {
+        move |ns: &mut NamespaceFacts| {
+            probes(ns);
+            ns.settings.set("net.ipv4.ip_forward", "1");
+            ns.clamps_mss = clamps;
+        }
+    };
+    assert_eq!(spoken(None, forwards(Some(false))), says("mss-clamp", Problem));
+    assert_eq!(spoken(None, forwards(Some(true))), []);
+    assert_eq!(spoken(None, forwards(None)), []);
+}
+
+#[test]
+fn listeners_that_are_full() {
+    let listener = |queue, limit| {
+        move |ns: &mut NamespaceFacts| {
+            let mut s = socket("cubic");
+            (s.listens, s.accept_queue, s.accept_limit) = (true, queue, limit);
+            ns.sockets.push(s);
+        }
+    };
+    assert_eq!(spoken(None, listener(129, 128)), says("accept-queue", Problem));
+    assert_eq!(spoken(None, listener(3, 128)), []);
+    assert_eq!(spoken(None, |ns| ns.listen_overflows = Some(9)), says("accept-queue", Note));
+}
+
+#[test]
+fn devices_that_are_set_badly() {
+    assert_eq!(spoken(None, |ns| ns.devices[1].gso = Some(false)), says("offloads", Note));
+    assert_eq!(spoken(None, |ns| (ns.devices[1].gro, ns.devices[1].kind) = (Some(false), "veth".into())), []);
+    let tbf = |burst| {
+        move |ns: &mut NamespaceFacts| {
+            let shaper =
+                ShaperFacts { bytes_per_second: 1_000_000, burst_bytes: burst, limit_bytes: 100_000 };
+            ns.devices[1].shaper = Some(shaper);
+        }
+    };
+    assert_eq!(spoken(None, tbf(1000)), says("local-shaper", Problem));
+    assert_eq!(spoken(None, tbf(10_000)), []);
+}
+
+#[test]
+fn what_is_the_whole_hosts_is_told_once() {
+    let mut facts = host(vec![clean("host"), clean("web")]);
+    facts.backlog_drops = Some(7);
+    let memory = |used| TcpMemory {
+        used_pages: used,
+        low_pages: 800,
+        pressure_pages: 1000,
+        high_pages: 1500,
+        page_bytes: 4096,
+    };
+    for (used, level) in [(1000, Some(Problem)), (850, Some(Note)), (100, None)] {
+        facts.tcp_memory = Some(memory(used));
+        let found = judge(&facts, None);
+        let of = |rule: &str| found.iter().filter(|f| f.rule == rule).collect::<Vec<_>>();
+        assert_eq!(of("tcp-memory").first().map(|f| f.level), level);
+        assert_eq!((of("backlog").len(), of("backlog")[0].namespaces.len()), (1, 0));
+    }
+    facts.backlog_drops = None;
+    assert_eq!(judge(&facts, None), []);
+    // Two windows of 4 MB are more than the mark of 4.1 MB.
+    let found = judge(&facts, Some(&path(300, 100, None)));
+    assert!(found.iter().any(|f| f.rule == "tcp-memory" && f.level == Problem));
+}
+
+#[test]
+fn other_controls_and_pauses_are_asked_of_the_simulator() {
+    let found = judge(&host(vec![clean("host")]), Some(&path(20, 50, None)));
+    let asked: Vec<_> = found.iter().filter(|f| f.rule == "control-for-path").collect();
+    assert_eq!(asked.len(), 2, "reno and bbr: {asked:?}");
+    assert!(
+        asked
+            .iter()
+            .all(|f| f.proposal.as_ref().is_some_and(|p| p.alternatives && p.least_gain == Some(1.1)))
+    );
+    assert_eq!(found.iter().filter(|f| f.rule == "slow-start-after-idle").count(), 1);
+}

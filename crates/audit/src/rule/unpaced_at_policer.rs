@@ -1,0 +1,28 @@
+//! An unpaced sender sends bursts, and a policer drops what its bucket does not hold of them.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::pacing::{PacingState, of_control};
+use crate::path::size;
+use crate::trial::{Trial, TrialLoad};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "unpaced-at-policer",
+    looks_for: "a default congestion control that is not paced, before a policer",
+    source: "tc-fq(8); net/sched/sch_fq.c; simulated",
+    find,
+};
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let (Some(path), Some(own)) = (q.reachable(), q.ns.default_control()) else { return Vec::new() };
+    let Some(burst) = path.burst_bytes else { return Vec::new() };
+    if of_control(q.ns, own) != PacingState::None {
+        return Vec::new();
+    }
+    let seen = format!("{own} is not paced: no fq, and it does not ask for pacing; the policer's bucket holds {}", size(burst));
+    let why = "What leaves in a burst meets the bucket in a burst. With fq on the link the kernel spreads each window over its \
+               round trip.";
+    let changes = SettingChange::fq(q.ns);
+    let trial = Trial::of(q.ns, path, TrialLoad::Send, &changes);
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
+}

@@ -1,0 +1,194 @@
+//! The report for a terminal.
+
+use crate::finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel};
+use crate::path::{number, size};
+use crate::report::{CheckReport, NamespaceReport};
+use std::fmt::Write;
+
+/// Commands of one finding that are shown; JSON has all.
+const MOST_COMMANDS: usize = 4;
+/// Names of namespaces of one finding that are shown.
+const MOST_NAMES: usize = 4;
+/// Namespaces in the table.
+const MOST_ROWS: usize = 40;
+
+/// A table of the namespaces and the findings, in lines of `width`; `wrap` breaks a text into such lines behind a prefix.
+pub fn text(report: &CheckReport, width: usize, wrap: &dyn Fn(&str, usize, &str) -> String) -> String {
+    let mut out = table(report);
+    if let Some(path) = &report.path {
+        let line =
+            format!("path: {} ({}), {} in one round trip", path.words(), path.source, size(path.bdp()));
+        let _ = write!(out, "\n{}", wrap(&line, width, ""));
+    }
+    for finding in &report.findings {
+        let _ = write!(out, "\n{}", told(report, finding, width, wrap));
+    }
+    let problems = report.findings.iter().filter(|f| f.level == FindingLevel::Problem).count();
+    let notes = report.findings.len() - problems;
+    let _ = write!(out, "\n{}", wrap(&summary(report, problems, notes), width, ""));
+    for line in &report.not_seen {
+        out.push_str(&wrap(&format!("not seen: {line}"), width, ""));
+    }
+    out
+}
+
+fn summary(report: &CheckReport, problems: usize, notes: usize) -> String {
+    let plural = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let looked = plural(report.namespaces.len(), "network namespace");
+    let found = match (problems, notes) {
+        (0, 0) => format!("{looked}: nothing wrong"),
+        (0, _) => format!("{looked}: nothing wrong, {}", plural(notes, "note")),
+        _ => format!("{looked}: {}, {}", plural(problems, "problem"), plural(notes, "note")),
+    };
+    match report.path {
+        Some(_) => found,
+        None => format!(
+            "{found}; with --rate and --rtt what depends on the path is looked at too, and each cost simulated"
+        ),
+    }
+}
+
+/// A row a namespace.
+fn table(report: &CheckReport) -> String {
+    let head = ["namespace", "control", "pacing", "connections", "rmem", "wmem", "qdisc"].map(str::to_string);
+    let mut rows = vec![head];
+    rows.extend(report.namespaces.iter().take(MOST_ROWS).map(row));
+    let widths: Vec<usize> =
+        (0..rows[0].len()).map(|i| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
+        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+        if i == 0 {
+            let _ = writeln!(out, "{}", "─".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)));
+        }
+    }
+    if report.namespaces.len() > MOST_ROWS {
+        let _ = writeln!(out, "… and {} more (--json has all)", report.namespaces.len() - MOST_ROWS);
+    }
+    out
+}
+
+fn row(ns: &NamespaceReport) -> [String; 7] {
+    let short = |text: &str| match text.chars().count() {
+        0..=26 => text.to_string(),
+        _ => text.chars().take(25).chain(['…']).collect(),
+    };
+    let most = |name: &str| {
+        let value = ns.settings.get(name).and_then(|v| v.split(' ').nth(2)?.parse().ok());
+        value.map_or("-".into(), size)
+    };
+    let sockets: Vec<String> = ns.connections.iter().map(|c| format!("{} {}", c.count, c.control)).collect();
+    let mut qdiscs: Vec<&str> =
+        ns.devices.iter().filter(|d| d.up && d.name != "lo").map(|d| d.qdisc.as_str()).collect();
+    qdiscs.sort_unstable();
+    qdiscs.dedup();
+    let or_dash = |text: String| if text.is_empty() { "-".into() } else { text };
+    [
+        short(&ns.name),
+        ns.control.clone().unwrap_or("-".into()),
+        match ns.pacing {
+            Some(p) => p.words().trim_start_matches("paced ").to_string(),
+            None => "-".into(),
+        },
+        or_dash(short(&sockets.join(", "))),
+        most("net.ipv4.tcp_rmem"),
+        most("net.ipv4.tcp_wmem"),
+        or_dash(qdiscs.join(", ")),
+    ]
+}
+
+fn told(
+    report: &CheckReport,
+    f: &AuditFinding,
+    width: usize,
+    wrap: &dyn Fn(&str, usize, &str) -> String,
+) -> String {
+    let level = match f.level {
+        FindingLevel::Problem => "problem",
+        FindingLevel::Note => "note",
+    };
+    let mut out = wrap(&format!("{level} {}{}: {}", f.rule, place(report, f), f.seen), width, "");
+    if let Some(cost) = &f.cost {
+        out.push_str(&wrap(&cost_words(cost), width, "  "));
+    }
+    out.push_str(&wrap(&format!("{} ({})", f.why, f.source), width, "  "));
+    let shown = |out: &mut String, what: &str, lines: &[String]| {
+        for (i, line) in lines.iter().take(MOST_COMMANDS).enumerate() {
+            // Whole, to be copied.
+            let _ = writeln!(out, "  {:<5} {line}", if i == 0 { what } else { "" });
+        }
+        if lines.len() > MOST_COMMANDS {
+            let _ = writeln!(out, "        … and {} more (--json has all)", lines.len() - MOST_COMMANDS);
+        }
+    };
+    shown(&mut out, "do:", &f.commands);
+    shown(&mut out, "undo:", &f.undo);
+    out
+}
+
+/// ` in web, db and 3 more`.
+fn place(report: &CheckReport, f: &AuditFinding) -> String {
+    if f.namespaces.is_empty() || report.namespaces.len() == 1 {
+        return String::new();
+    }
+    let names = f.namespaces.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match f.namespaces.len().saturating_sub(MOST_NAMES) {
+        0 => format!(" in {names}"),
+        more => format!(" in {names} and {more} more"),
+    }
+}
+
+fn cost_words(c: &FindingCost) -> String {
+    let (now, then) = match c.measure {
+        CostMeasure::Goodput => (format!("{} Mbit/s", number(c.now)), format!("{} Mbit/s", number(c.then))),
+        CostMeasure::Answer => {
+            (format!("{} ms", number(1000.0 * c.now)), format!("{} ms", number(1000.0 * c.then)))
+        }
+    };
+    let ratio = match c.gain {
+        gain if (0.98..1.02).contains(&gain) => "no difference on this path".into(),
+        gain if gain < 1.0 => format!("worse: {} times", number(gain)),
+        gain => format!("{} times as good", number(gain)),
+    };
+    format!("cost, simulated: {now} now, {then} then, {ratio} ({})", c.simulated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{clean, host};
+    use crate::report::report;
+    use crate::rule::judge;
+
+    fn plain(text: &str, _: usize, first: &str) -> String {
+        format!("{first}{text}\n")
+    }
+
+    #[test]
+    fn a_clean_host_says_so() {
+        let facts = host(vec![clean("host")]);
+        let report = report(&facts, None, judge(&facts, None));
+        assert!(report.findings.is_empty() && !report.has_problems());
+        let told = text(&report, 80, &plain);
+        assert!(
+            told.contains("host       cubic    not paced  -            6.29 MB  4.19 MB  pfifo_fast"),
+            "{told}"
+        );
+        assert!(told.contains("1 network namespace: nothing wrong; with --rate"), "{told}");
+    }
+
+    #[test]
+    fn a_finding_is_told_with_place_reason_command_and_undo() {
+        let mut web = clean("web");
+        web.settings.set("net.ipv4.tcp_sack", "0");
+        let facts = host(vec![clean("host"), web]);
+        let report = report(&facts, None, judge(&facts, None));
+        let told = text(&report, 80, &plain);
+        assert!(report.has_problems());
+        assert!(told.contains("problem sack in web: net.ipv4.tcp_sack is 0\n"), "{told}");
+        assert!(told.contains("  do:   ip netns exec web sysctl -w net.ipv4.tcp_sack=1\n"), "{told}");
+        assert!(told.contains("  undo: ip netns exec web sysctl -w net.ipv4.tcp_sack=0\n"), "{told}");
+        assert!(told.contains("2 network namespaces: 1 problem, 0 notes"), "{told}");
+    }
+}

@@ -1,0 +1,264 @@
+//! A finding as two scenarios: the path with the host as it is, and as it would be.
+//!
+//! The other end is taken as never limiting: Linux' defaults and buffers of eight bandwidth-delay products. Departures from
+//! the path as given are none; the host reaches it over a link of its own of 1 Gbit/s, or ten times the path's rate.
+
+use crate::facts::NamespaceFacts;
+use crate::finding::SettingChange;
+use crate::pacing;
+use crate::path::CheckedPath;
+use congestion::Control;
+use scenario::{Experiment, Scenario};
+use transport::{MtuProbing, Stack};
+use units::{Bytes, Span};
+
+/// RFC 7323 section 2.3: a window is below 2^30 bytes.
+const MOST: u64 = (1 << 30) - 1;
+/// Simulated packets of one run: some seconds of a core.
+const PACKETS: u64 = 400_000;
+
+/// Which way the data goes and what is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialLoad {
+    /// This host sends as fast as TCP lets it.
+    Send,
+    /// This host receives as fast as TCP lets it.
+    Receive,
+    /// This host answers requests with this many bytes each, 3 s apart.
+    Answer(u64),
+}
+
+/// What both ends are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialEnds {
+    /// This host's congestion control, as the kernel calls it.
+    pub control: String,
+    /// This host's TCP.
+    pub here: Stack,
+    /// The other end's.
+    pub there: Stack,
+}
+
+/// Both scenarios.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The load.
+    pub load: TrialLoad,
+    /// As it is.
+    pub now: TrialEnds,
+    /// As it would be.
+    pub then: TrialEnds,
+    /// The path carries no larger packets than this and tells nobody, bytes.
+    pub black_hole: Option<u32>,
+}
+
+fn bytes(n: u64) -> Bytes {
+    Bytes::new(n.clamp(1, MOST))
+}
+
+impl TrialEnds {
+    /// A namespace's, and an end that never limits it.
+    pub fn of(ns: &NamespaceFacts, path: &CheckedPath) -> TrialEnds {
+        let s = &ns.settings;
+        let on = |name: &str| s.number(name).map(|n| n != 0);
+        let moderated = !s.is_off("net.ipv4.tcp_moderate_rcvbuf");
+        let rmem = |i| s.nth("net.ipv4.tcp_rmem", i).map(bytes);
+        let plenty = Some(bytes((8 * path.bdp()).max(8 << 20)));
+        let mut here = Stack {
+            timestamps: on("net.ipv4.tcp_timestamps"),
+            sack: on("net.ipv4.tcp_sack"),
+            initial_receive_buffer: rmem(1),
+            receive_buffer: rmem(if moderated { 2 } else { 1 }),
+            send_buffer: s.nth("net.ipv4.tcp_wmem", 2).map(bytes),
+            rto_min: s
+                .number("net.ipv4.tcp_rto_min_us")
+                .filter(|us| *us > 0)
+                .map(|us| Span::from_micros(us as u64)),
+            pacing: ns.links_pace().then_some(true),
+            tlp: on("net.ipv4.tcp_early_retrans"),
+            idle_restart: on("net.ipv4.tcp_slow_start_after_idle"),
+            mtu_probing: s.number("net.ipv4.tcp_mtu_probing").map(|n| match n {
+                0 => MtuProbing::Off,
+                1 => MtuProbing::OnBlackhole,
+                _ => MtuProbing::Always,
+            }),
+            ..Stack::default()
+        };
+        let mut there = Stack { receive_buffer: plenty, send_buffer: plenty, ..Stack::default() };
+        if s.is_off("net.ipv4.tcp_window_scaling") {
+            // Neither end scales: 16 bits of window (RFC 7323 section 1.3).
+            let own = here.receive_buffer.map_or(65_535, |b| b.get() / 2).min(65_535);
+            here.receive_window = Some(bytes(own));
+            there.receive_window = Some(bytes(65_535));
+        }
+        TrialEnds { control: ns.default_control().unwrap_or("cubic").into(), here, there }
+    }
+}
+
+impl Trial {
+    /// The namespace as it is beside itself after these changes.
+    pub fn of(ns: &NamespaceFacts, path: &CheckedPath, load: TrialLoad, changes: &[SettingChange]) -> Trial {
+        let mut changed = ns.clone();
+        changes.iter().for_each(|c| c.apply(&mut changed));
+        Trial { load, now: TrialEnds::of(ns, path), then: TrialEnds::of(&changed, path), black_hole: None }
+    }
+
+    /// What is run of each; `None` where the simulator does not know a control.
+    pub fn scenarios(&self, path: &CheckedPath) -> Option<[Scenario; 2]> {
+        Some([self.scenario(path, &self.now)?, self.scenario(path, &self.then)?])
+    }
+
+    fn scenario(&self, path: &CheckedPath, ends: &TrialEnds) -> Option<Scenario> {
+        let mut experiment = Experiment::parse("check", &self.toml(path), &[]).ok()?;
+        let mut scenario = experiment.variants.pop()?.scenario;
+        for host in &mut scenario.hosts {
+            match host.name.as_str() {
+                "here" => host.stack = ends.here.clone(),
+                "there" => host.stack = ends.there.clone(),
+                _ => {}
+            }
+        }
+        let control = match self.load {
+            // Who sends is the other end: whatever Linux begins with.
+            TrialLoad::Receive => "cubic",
+            _ => ends.control.as_str(),
+        };
+        let known = Control::named(&control.replace('_', "-"));
+        // The flow's control is that of who sends most.
+        scenario.flows.iter_mut().for_each(|f| f.cc = known.unwrap_or(f.cc));
+        known.is_some().then_some(scenario)
+    }
+
+    fn toml(&self, path: &CheckedPath) -> String {
+        let (rate, rtt) = (path.rate().as_bps(), path.rtt().as_nanos());
+        let queue = path.queue_bytes.unwrap_or_else(|| path.bdp()).max(15_000);
+        let half = rtt / 2;
+        let mtu = self.black_hole.map_or(String::new(), |mtu| format!(", mtu = {mtu}, icmp = false"));
+        let loss = match path.loss > 0.0 {
+            true => format!("{{ kind = \"loss\", probability = {} }}, ", path.loss),
+            false => String::new(),
+        };
+        let way = |limits: bool| {
+            let limiter = match path.burst_bytes.filter(|_| limits) {
+                Some(burst) => {
+                    format!("{{ kind = \"policer\", rate = \"{rate}bit/s\", burst = \"{burst}B\" }}, ")
+                }
+                None => format!(
+                    "{{ kind = \"link\", rate = \"{rate}bit/s\", queue = {{ kind = \"fifo\", bytes = \"{queue}B\" }} }}, "
+                ),
+            };
+            format!(
+                "[{limiter}{}{{ kind = \"link\", delay = \"{half}ns\"{mtu} }}]",
+                if limits { &loss } else { "" }
+            )
+        };
+        let (out, back) = match self.load {
+            TrialLoad::Receive => (way(false), way(true)),
+            _ => (way(true), way(false)),
+        };
+        let flow = match self.load {
+            TrialLoad::Send => "from = \"here\"\nto = \"there\"".into(),
+            TrialLoad::Receive => "from = \"there\"\nto = \"here\"".into(),
+            TrialLoad::Answer(size) => format!(
+                "from = \"there\"\nto = \"here\"\napp = {{ kind = \"request\", request = \"300B\", response = \"{size}B\", \
+                 think = \"3s\" }}"
+            ),
+        };
+        let own = rate.saturating_mul(10).max(1_000_000_000);
+        let duration = self.duration(path).as_nanos();
+        format!(
+            "duration = \"{duration}ns\"\nsample = \"0s\"\n\
+             [links.own]\nbetween = [\"here\", \"edge\"]\n\
+             forward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
+             [links.path]\nbetween = [\"edge\", \"there\"]\nforward = {out}\nbackward = {back}\n\
+             [flows.flow]\n{flow}\n"
+        )
+    }
+
+    /// Long enough for slow start not to count, short enough to wait for: 100 round trips, at least 10 s, but no more packets
+    /// than a core simulates in seconds; 20 round trips in any case.
+    fn duration(&self, path: &CheckedPath) -> Span {
+        if let TrialLoad::Answer(_) = self.load {
+            return Span::from_secs(40);
+        }
+        let rtt = path.rtt().as_nanos();
+        let wanted = (100 * rtt).max(10_000_000_000);
+        let most = (PACKETS as u128 * 12_000 * 1_000_000_000 / path.rate().as_bps().max(1) as u128) as u64;
+        Span::from_nanos(wanted.min(most).max(20 * rtt).min(200_000_000_000))
+    }
+
+    /// What is simulated, in words.
+    pub fn words(&self) -> String {
+        let cc = |e: &TrialEnds| {
+            let paced = pacing::control_paces(&e.control) == Some(true) || e.here.pacing == Some(true);
+            format!("{}{}", e.control, if paced { ", paced" } else { ", not paced" })
+        };
+        let hole = self
+            .black_hole
+            .map_or(String::new(), |mtu| format!(", behind an MTU of {mtu} bytes whose ICMP is lost"));
+        match self.load {
+            TrialLoad::Send if cc(&self.now) == cc(&self.then) => {
+                format!("one connection sends ({}){hole}", cc(&self.now))
+            }
+            TrialLoad::Send => format!("one connection sends ({} / {}){hole}", cc(&self.now), cc(&self.then)),
+            TrialLoad::Receive => format!("one connection receives from a sender with cubic{hole}"),
+            TrialLoad::Answer(size) => {
+                format!(
+                    "answers of {} after pauses of 3 s ({}){hole}",
+                    crate::path::size(size),
+                    cc(&self.now)
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::clean;
+    use units::Rate;
+
+    fn path(burst: Option<u64>) -> CheckedPath {
+        CheckedPath::new(Rate::from_bps(20_000_000), Span::from_millis(60), burst.map(Bytes::new), None, 0.01)
+            .unwrap()
+    }
+
+    #[test]
+    fn a_namespace_becomes_the_stack_it_has() {
+        let mut ns = clean("web");
+        ns.settings.set("net.ipv4.tcp_sack", "0");
+        ns.settings.set("net.ipv4.tcp_window_scaling", "0");
+        ns.settings.set("net.ipv4.tcp_moderate_rcvbuf", "0");
+        let ends = TrialEnds::of(&ns, &path(None));
+        assert_eq!((ends.here.sack, ends.here.timestamps), (Some(false), Some(true)));
+        assert_eq!(ends.here.receive_buffer, Some(Bytes::new(131_072)));
+        assert_eq!(ends.there.receive_window, Some(Bytes::new(65_535)));
+        assert_eq!(ends.here.pacing, None);
+        ns.devices[1].qdisc = "fq".into();
+        assert_eq!(TrialEnds::of(&ns, &path(None)).here.pacing, Some(true));
+    }
+
+    #[test]
+    fn every_load_on_every_path_is_a_scenario() {
+        let ns = clean("web");
+        for load in [TrialLoad::Send, TrialLoad::Receive, TrialLoad::Answer(1_000_000)] {
+            for burst in [None, Some(9600)] {
+                for (bps, us) in [(64_000u64, 10u64), (100_000_000_000, 10_000_000), (20_000_000, 60_000)] {
+                    let mut path = path(burst);
+                    (path.rate_mbps, path.rtt_ms) = (bps as f64 / 1e6, us as f64 / 1e3);
+                    let mut trial = Trial::of(&ns, &path, load, &[]);
+                    trial.black_hole = Some(1400);
+                    let text = trial.toml(&path);
+                    if let Err(e) = Experiment::parse("t", &text, &[]) {
+                        panic!("{}\n{text}", e.render());
+                    }
+                    assert!(trial.scenarios(&path).is_some());
+                }
+            }
+        }
+        let mut unknown = Trial::of(&ns, &path(None), TrialLoad::Send, &[]);
+        unknown.now.control = "mystery".into();
+        assert!(unknown.scenarios(&path(None)).is_none());
+    }
+}

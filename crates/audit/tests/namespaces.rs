@@ -1,0 +1,251 @@
+//! What is found on the real kernel: namespaces made here with `ip netns`, in a row. As root; elsewhere it is said that the
+//! tests were skipped. `make netns`.
+
+use audit::{HostFacts, NamespaceFacts, collect, judge};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+/// Whether namespaces can be made here.
+fn may() -> bool {
+    let may =
+        Command::new("ip").args(["netns", "add", "lfcheck-may"]).output().is_ok_and(|o| o.status.success());
+    let _ = Command::new("ip").args(["netns", "del", "lfcheck-may"]).output();
+    if !may {
+        eprintln!("SKIPPED: needs root and iproute2");
+    }
+    may
+}
+
+fn ip(line: &str) {
+    let out = Command::new("ip").args(line.split(' ')).output().expect("iproute2 is there");
+    assert!(out.status.success(), "ip {line}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// A named namespace with a link that is up; gone when dropped.
+struct MadeNamespace(String);
+
+impl MadeNamespace {
+    fn new(name: &str) -> MadeNamespace {
+        let name = format!("lfcheck-{name}");
+        let _ = Command::new("ip").args(["netns", "del", &name]).output();
+        ip(&format!("netns add {name}"));
+        let made = MadeNamespace(name);
+        made.run("ip link add v0 type veth peer name v1");
+        for device in ["lo", "v0", "v1"] {
+            made.run(&format!("ip link set {device} up"));
+        }
+        made
+    }
+
+    fn run(&self, line: &str) {
+        ip(&format!("netns exec {} {line}", self.0));
+    }
+
+    fn set(&self, sysctl: &str, value: &str) {
+        let file = format!("/proc/sys/{}", sysctl.replace('.', "/"));
+        let script = format!("printf '%s' '{value}' > {file}");
+        let out =
+            Command::new("ip").args(["netns", "exec", &self.0, "sh", "-c", &script]).output().expect("runs");
+        assert!(out.status.success(), "{sysctl}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+
+    fn facts<'a>(&self, host: &'a HostFacts) -> &'a NamespaceFacts {
+        let all: Vec<&str> = host.namespaces.iter().map(|n| n.name.as_str()).collect();
+        host.namespaces
+            .iter()
+            .find(|n| n.name == self.0)
+            .unwrap_or_else(|| panic!("{} is not in {all:?}", self.0))
+    }
+
+    /// Rules that speak of it.
+    fn rules(&self, host: &HostFacts) -> Vec<String> {
+        let all = judge(host, None).into_iter().filter(|f| f.namespaces.contains(&self.0));
+        all.map(|f| f.rule).collect()
+    }
+}
+
+impl Drop for MadeNamespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).output();
+    }
+}
+
+/// The host's default congestion control, put back when dropped.
+struct KeptDefault(String);
+
+impl KeptDefault {
+    fn now() -> KeptDefault {
+        KeptDefault(fs::read_to_string(DEFAULT).expect("reads").trim().into())
+    }
+}
+
+impl Drop for KeptDefault {
+    fn drop(&mut self) {
+        fs::write(DEFAULT, &self.0).expect("the host's default is put back");
+    }
+}
+
+#[test]
+fn namespaces_made_before_and_after_a_change_of_the_default() {
+    if !may() {
+        return;
+    }
+    let kept = KeptDefault::now();
+    let other = if kept.0 == "reno" { "bbr" } else { "reno" };
+    let before = MadeNamespace::new("before");
+    fs::write(DEFAULT, other).expect("root may set it");
+    let after = MadeNamespace::new("after");
+    let host = collect();
+    assert_eq!(host.initial().and_then(NamespaceFacts::default_control), Some(other), "{:?}", host.not_seen);
+    assert_eq!(before.facts(&host).default_control(), Some(kept.0.as_str()));
+    assert_eq!(after.facts(&host).default_control(), Some(other));
+    assert_eq!(before.rules(&host), ["older-than-default"]);
+    assert!(after.rules(&host).is_empty());
+    let found = judge(&host, None).into_iter().find(|f| f.namespaces.contains(&before.0)).expect("a finding");
+    let command = format!("ip netns exec {} sysctl -w net.ipv4.tcp_congestion_control={other}", before.0);
+    assert_eq!(found.commands, [command.clone()]);
+    // What it says to type ends it, and what it says to undo brings it back.
+    let typed = |line: &str| ip(line.strip_prefix("ip ").expect("an ip command"));
+    typed(&command);
+    assert!(before.rules(&collect()).is_empty());
+    typed(&found.undo[0]);
+    assert_eq!(before.rules(&collect()), ["older-than-default"]);
+}
+
+#[test]
+fn a_namespace_with_small_buffers_and_a_clean_one() {
+    if !may() {
+        return;
+    }
+    let (small, clean) = (MadeNamespace::new("small"), MadeNamespace::new("clean"));
+    small.set("net.ipv4.tcp_rmem", "4096 16384 262144");
+    small.set("net.ipv4.tcp_wmem", "4096 16384 262144");
+    let host = collect();
+    assert_eq!(small.facts(&host).settings.nth("net.ipv4.tcp_rmem", 2), Some(262_144));
+    assert_eq!(small.rules(&host), ["buffers-below-host", "buffers-below-host"]);
+    assert!(clean.rules(&host).is_empty());
+    let devices = &clean.facts(&host).devices;
+    let veth = devices.iter().find(|d| d.name == "v0").expect("v0");
+    assert_eq!((veth.kind.as_str(), veth.mtu, veth.up, veth.loopback), ("veth", 1500, true, false));
+    assert_eq!((veth.qdisc.as_str(), veth.tso), ("noqueue", Some(true)));
+    assert!(devices.iter().any(|d| d.loopback && d.up));
+    // What the container's limits cost on 100 Mbit/s and 100 ms: 1.25 MB under way.
+    let path = audit::CheckedPath::new(
+        "100Mbit/s".parse().expect("a rate"),
+        "100ms".parse().expect("a time"),
+        None,
+        None,
+        0.0,
+    );
+    let path = path.expect("a path");
+    let priced = audit::price(judge(&host, Some(&path)), &path, None);
+    let cost = |rule: &str, seen: &str| {
+        let of = priced
+            .iter()
+            .find(|f| f.rule == rule && f.seen.contains(seen) && f.namespaces.contains(&small.0));
+        of.and_then(|f| f.cost.clone()).unwrap_or_else(|| panic!("{rule} {seen}: {priced:#?}"))
+    };
+    for seen in ["tcp_rmem", "tcp_wmem"] {
+        let cost = cost("buffers-below-host", seen);
+        // At most the buffer in a round trip: 262144 B / 100 ms = 21 Mbit/s.
+        assert!(cost.now < 21.0 && cost.now > 3.0 && cost.then > 2.0 * cost.now, "{seen}: {cost:?}");
+    }
+    let problems = priced.iter().filter(|f| f.namespaces.contains(&clean.0) && f.rule.ends_with("-buffer"));
+    assert_eq!(problems.count(), 0, "the host's buffers suffice");
+}
+
+#[test]
+fn live_sockets_are_told_by_control_and_a_cap() {
+    if !may() {
+        return;
+    }
+    let ns = MadeNamespace::new("live");
+    // Another process is not needed: a thread in the namespace opens the sockets, and keeps them.
+    let (told, wait) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let file = fs::File::open(format!("/run/netns/{}", ns.0)).expect("it has a name");
+    let thread = std::thread::spawn(move || {
+        enter(&file);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let mut out = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
+        let (mut back, _) = listener.accept().expect("accepts");
+        control(&out, "reno");
+        cap(&back, 125_000);
+        out.write_all(b"x").and_then(|()| back.read_exact(&mut [0])).expect("a byte");
+        told.send(()).expect("waits");
+        let _ = ended.recv();
+    });
+    wait.recv().expect("sockets are there");
+    let host = collect();
+    let of = ns.facts(&host);
+    let connections: Vec<_> = of.sockets.iter().filter(|s| !s.listens).collect();
+    assert_eq!((of.sockets.len(), connections.len()), (3, 2), "{:?}", of.sockets);
+    assert_eq!(
+        connections.iter().filter(|s| s.control == "reno").count(),
+        if of.default_control() == Some("reno") { 2 } else { 1 }
+    );
+    assert_eq!(connections.iter().filter_map(|s| s.capped_rate).collect::<Vec<_>>(), [125_000]);
+    let listener = of.sockets.iter().find(|s| s.listens).expect("a listener");
+    assert_eq!((listener.accept_queue, listener.accept_limit), (0, 128));
+    end.send(()).expect("it waits");
+    thread.join().expect("ends");
+}
+
+#[test]
+fn a_router_that_clamps_is_told_from_one_that_does_not() {
+    if !may() {
+        return;
+    }
+    let ns = MadeNamespace::new("router");
+    ns.set("net.ipv4.ip_forward", "1");
+    ns.run("ip link set v1 mtu 1400");
+    let clamps = |host: &HostFacts| ns.facts(host).clamps_mss;
+    assert_eq!(clamps(&collect()), Some(false));
+    assert_eq!(ns.rules(&collect()), ["mss-clamp"]);
+    if Command::new("nft").arg("--version").output().is_err() {
+        eprintln!("SKIPPED in part: no nft");
+        return;
+    }
+    for line in judge(&collect(), None).into_iter().filter(|f| f.rule == "mss-clamp").flat_map(|f| f.commands)
+    {
+        let out = Command::new("sh").args(["-c", &line]).output().expect("runs");
+        assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    assert_eq!(clamps(&collect()), Some(true));
+    assert!(ns.rules(&collect()).is_empty());
+}
+
+#[allow(unsafe_code)]
+fn enter(file: &fs::File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: takes no pointers; the descriptor is open.
+    assert_eq!(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+}
+
+fn control(socket: &TcpStream, name: &str) {
+    option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes());
+}
+
+fn cap(socket: &TcpStream, bytes_per_second: u64) {
+    option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second.to_ne_bytes());
+}
+
+#[allow(unsafe_code)]
+fn option(socket: &TcpStream, level: i32, name: i32, value: &[u8]) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: reads at most `len` bytes of the slice.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+}
