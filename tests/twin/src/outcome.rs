@@ -75,6 +75,16 @@ impl Cell {
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))
     }
 
+    /// Simulates repeats of the cell, hosts as restless as real ones.
+    ///
+    /// # Errors
+    /// The scenario does not parse.
+    pub fn simulate_repeats(&self, repeats: u64) -> Result<Vec<Outcome>, String> {
+        let scenario = self.checked()?;
+        let options = |seed| sim::SimOptions { seed, unrest: true, ..Default::default() };
+        Ok((1..=repeats).map(|seed| Outcome::of(&sim::run("sim", &scenario, options(seed)))).collect())
+    }
+
     /// Measures the cell on this machine's kernel, again while other work disturbs it. The loss pattern is the simulator's of this seed.
     ///
     /// # Errors
