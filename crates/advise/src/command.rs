@@ -73,7 +73,13 @@ impl CommandSet {
     }
 
     /// The same for another platform.
-    pub fn on(platform: Platform, at: &str, needs: &str, apply: Vec<String>, undo: Vec<String>) -> CommandSet {
+    pub fn on(
+        platform: Platform,
+        at: &str,
+        needs: &str,
+        apply: Vec<String>,
+        undo: Vec<String>,
+    ) -> CommandSet {
         CommandSet { platform, ..CommandSet::linux(at, needs, apply, undo) }
     }
 

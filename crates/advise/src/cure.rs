@@ -77,7 +77,10 @@ pub struct CureOption {
 
 impl fmt::Debug for CureOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CureOption").field("name", &self.name).field("title", &self.title).finish_non_exhaustive()
+        f.debug_struct("CureOption")
+            .field("name", &self.name)
+            .field("title", &self.title)
+            .finish_non_exhaustive()
     }
 }
 

@@ -9,6 +9,7 @@
 //! Pure: no clock and no file; what runs is [`experiment`]'s.
 
 mod actor;
+mod chart;
 mod command;
 mod cure;
 mod measure;
@@ -23,6 +24,7 @@ mod voice;
 mod wish;
 
 pub use actor::Actor;
+pub use chart::pareto_svg;
 pub use command::{CommandSet, Platform};
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, named};
 pub use model::{

@@ -100,9 +100,8 @@ pub fn figures(runs: &[Vec<RunFigures>]) -> PlanFigures {
 /// How much better the objective is, seed by seed; positive is better. `None` where either has none.
 pub fn gain(objective: Goal, now: &[Vec<RunFigures>], then: &[Vec<RunFigures>]) -> Option<PlanRange> {
     let sign = if larger_is_better(objective) { 1.0 } else { -1.0 };
-    let pair = |(a, b): (&RunFigures, &RunFigures)| {
-        Some(sign * (b.judged(objective)? - a.judged(objective)?))
-    };
+    let pair =
+        |(a, b): (&RunFigures, &RunFigures)| Some(sign * (b.judged(objective)? - a.judged(objective)?));
     let differences: Vec<Vec<f64>> =
         now.iter().zip(then).map(|(a, b)| a.iter().zip(b).filter_map(pair).collect()).collect();
     differences.iter().all(|d| !d.is_empty()).then(|| range(&differences))

@@ -59,9 +59,11 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// Seeds of what is screened.
-const SCREEN_SEEDS: u32 = 2;
+const SCREEN_SEEDS: u32 = 3;
 /// Seeds of runs with a call.
 const VOICE_SEEDS: u32 = 2;
+/// Finalists that are several cures together.
+const MOST_TOGETHER: usize = 3;
 /// A difference below this share of what there was is none.
 const WORTH: f64 = 0.01;
 
@@ -88,10 +90,12 @@ pub fn plan(
 ) -> Result<MadePlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
     let situation = Situation::new(scenarios);
-    let rtt = situation.ways.iter().map(|w| w.rtt).max().ok_or(PlanError::NoFlows)?;
+    if situation.ways.is_empty() {
+        return Err(PlanError::NoFlows);
+    }
     check(wish, &situation)?;
     let mut runner = Runner::new(wish, watch);
-    let screening = Screening { wish, time: screen_time(reference, rtt), seeds: SCREEN_SEEDS };
+    let screening = Screening { wish, time: screening_time(reference), seeds: SCREEN_SEEDS };
     let mut now = Trial::none(scenarios);
     screening.run(&mut runner, std::slice::from_mut(&mut now), &[])?;
     let screened = screening.search(&mut runner, &now)?;
@@ -168,26 +172,27 @@ fn check(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
     unknown.map_or(Ok(()), |name| Err(PlanError::Unknown("what must lose nothing", name.clone(), flows)))
 }
 
-/// Those that are run in full, and the rest: the best of each lever first, then the best of all.
+/// Those that are run in full, and the rest: the best of each lever and of each who can move it, at most
+/// [`MOST_TOGETHER`] of several together, then the best of all.
 fn choose(screened: Vec<Trial>, most: usize) -> (Vec<Trial>, Vec<Trial>) {
-    let lever = |t: &Trial| t.steps.iter().filter_map(|s| cure::named(s.cure)).map(|c| c.lever()).collect::<Vec<_>>();
-    let mut seen = Vec::new();
     let mut chosen = vec![false; screened.len()];
-    let fit = |t: &Trial| t.broken.is_none();
-    for (i, trial) in screened.iter().enumerate().filter(|(_, t)| fit(t)) {
-        if i < most / 2 || (seen.len() < most && !seen.contains(&lever(trial))) {
+    let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].broken.is_none()).collect();
+    let together =
+        fit.iter().copied().filter(|&i| screened[i].steps.len() > 1).take(MOST_TOGETHER.min(most / 2));
+    together.for_each(|i| chosen[i] = true);
+    let mut taken = chosen.iter().filter(|c| **c).count();
+    let mut seen = Vec::new();
+    for &i in &fit {
+        let [step] = &screened[i].steps[..] else { continue };
+        let kind = (cure::named(step.cure).map(|c| c.lever()), step.by.clone());
+        if taken < most && !seen.contains(&kind) {
+            seen.push(kind);
             chosen[i] = true;
-            seen.push(lever(trial));
+            taken += 1;
         }
     }
-    let mut taken = 0;
-    for (i, chosen) in chosen.iter_mut().enumerate() {
-        *chosen = *chosen && taken < most;
-        taken += usize::from(*chosen);
-        let _ = i;
-    }
-    for (i, trial) in screened.iter().enumerate() {
-        if taken < most && !chosen[i] && fit(trial) {
+    for &i in fit.iter().filter(|&&i| screened[i].steps.len() == 1) {
+        if taken < most && !chosen[i] {
             chosen[i] = true;
             taken += 1;
         }
@@ -268,18 +273,16 @@ fn effect(gain: PlanRange, before: f64) -> CureEffect {
     }
 }
 
-/// Finalists first; what gains by how much; what makes no difference by what it loses, then by delay.
+/// Finalists first; what gains by how much; what makes no difference by the harm that it does.
 fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
     let class = |c: &RankedCure| match c.effect {
         CureEffect::Gains => 0,
         CureEffect::NoDifference => 1,
         CureEffect::Loses => 2,
     };
-    let quiet = |c: &RankedCure| (c.figures.resent * 1000.0).round();
     b.finalist.cmp(&a.finalist).then(class(a).cmp(&class(b))).then_with(|| {
         if class(a) == 1 {
-            let delay = |c: &RankedCure| c.figures.p95_delay_ms.mean;
-            return quiet(a).total_cmp(&quiet(b)).then(delay(a).total_cmp(&delay(b)));
+            return story::harm(a).total_cmp(&story::harm(b));
         }
         b.gain.mean.total_cmp(&a.gain.mean).then(a.steps.len().cmp(&b.steps.len()))
     })
@@ -292,9 +295,10 @@ fn pareto(made: &mut [(RankedCure, Trial)]) {
     let finalists: Vec<bool> = made.iter().map(|(c, _)| c.finalist).collect();
     for (i, (cure, _)) in made.iter_mut().enumerate() {
         let (goodput, delay) = points[i];
-        let beaten = points.iter().zip(&finalists).any(|(&(g, d), &finalist)| {
-            finalist && g >= goodput && d <= delay && (g > goodput || d < delay)
-        });
+        let beaten = points
+            .iter()
+            .zip(&finalists)
+            .any(|(&(g, d), &finalist)| finalist && g >= goodput && d <= delay && (g > goodput || d < delay));
         cure.pareto = cure.finalist && !beaten;
     }
 }
@@ -303,5 +307,6 @@ fn pareto(made: &mut [(RankedCure, Trial)]) {
 pub fn screening_time(scenario: &Scenario) -> Span {
     let situation = Situation::new(std::slice::from_ref(scenario));
     let rtt = situation.ways.iter().map(|w| w.rtt).max().unwrap_or_default();
-    screen_time(scenario, rtt)
+    let rate = situation.ways.iter().filter_map(|w| w.rate).max();
+    screen_time(scenario, rtt, rate)
 }

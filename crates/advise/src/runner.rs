@@ -7,7 +7,7 @@ use path::Stage;
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Unrest, Variant};
 use std::num::NonZeroUsize;
-use units::Span;
+use units::{Rate, Span};
 
 /// Of one option: by scenario, in it by seed.
 pub type Measured = Vec<Vec<VariantResult>>;
@@ -81,23 +81,27 @@ pub fn for_runs(s: &Scenario) -> Scenario {
     s
 }
 
-/// How long a scenario is run to screen cures: some tens of round trips after the last start. All of its time where
-/// something has an end, is measured in an interval of its own, or happens at times of its own.
-pub fn screen_time(s: &Scenario, rtt: Span) -> Span {
-    const ROUNDS: u64 = 40;
-    const LEAST: Span = Span::from_secs(5);
+/// How long a scenario is run to screen cures: a hundred round trips after the last start, of fast paths fewer. All of its
+/// time where something has an end, is measured in an interval of its own, or happens at times of its own.
+pub fn screen_time(s: &Scenario, rtt: Span, rate: Option<Rate>) -> Span {
+    /// Round trips and time that are aimed at, and that there are at least.
+    const ROUNDS: [u64; 2] = [100, 40];
+    const TIME: [Span; 2] = [Span::from_secs(8), Span::from_secs(5)];
+    /// Payload of a run that is enough, bytes.
+    const ENOUGH: u64 = 400_000_000;
     let stages = s.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
     let timed = |stage: &Stage| {
         matches!(stage, Stage::Outage(_) | Stage::Handover(_) | Stage::Train(_) | Stage::RateTrace(_))
     };
-    let whole = s.measure.is_some()
-        || s.flows.iter().any(|f| f.app.has_end())
-        || stages.map(|s| &s.stage).any(timed);
+    let whole =
+        s.measure.is_some() || s.flows.iter().any(|f| f.app.has_end()) || stages.map(|s| &s.stage).any(timed);
     if whole {
         return s.duration;
     }
     let last = s.flows.iter().map(|f| f.start.as_nanos() + f.stagger.as_nanos() * u64::from(f.count - 1));
-    let rounds = Span::from_nanos(rtt.as_nanos().saturating_mul(ROUNDS));
-    let time = Span::from_nanos(last.max().unwrap_or(0).saturating_add(rounds.max(LEAST).as_nanos()));
-    time.min(s.duration)
+    let [aim, least] =
+        [0, 1].map(|i| Span::from_nanos(rtt.as_nanos().saturating_mul(ROUNDS[i])).max(TIME[i]));
+    let enough = rate.map_or(Span::MAX, |r| r.time_for(ENOUGH));
+    let time = last.max().unwrap_or(0).saturating_add(aim.min(enough).max(least).as_nanos());
+    Span::from_nanos(time).min(s.duration)
 }

@@ -27,7 +27,7 @@ pub struct Trial {
 }
 
 /// How many trials are extended, at each number of steps.
-const BEAM: [usize; 2] = [2, 1];
+const BEAM: [usize; 2] = [3, 1];
 /// A combination is worth its name where it gains this share of the objective beyond the best of its parts.
 const BEYOND: f64 = 0.02;
 /// A screened trial may exceed `--max-delay` by this factor and still be run in full.
@@ -112,8 +112,7 @@ impl Screening<'_> {
         let mut all: Vec<Trial> = Vec::new();
         for beam in BEAM {
             level.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
-            let parents: Vec<Trial> =
-                level.iter().filter(|t| t.broken.is_none() && t.gain.mean > BEYOND * scale).take(beam).cloned().collect();
+            let parents = parents(&level, beam, BEYOND * scale);
             all.append(&mut level);
             let mut next: Vec<Trial> = Vec::new();
             for trial in parents.iter().flat_map(|p| p.next(self.wish)) {
@@ -125,7 +124,8 @@ impl Screening<'_> {
             self.run(runner, &mut next, &now.runs)?;
             // What together gains no more than a part alone is not worth the second change.
             let part = |t: &Trial| {
-                let parts = all.iter().filter(|p| p.steps.iter().all(|s| t.steps.iter().any(|o| o.name == s.name)));
+                let parts =
+                    all.iter().filter(|p| p.steps.iter().all(|s| t.steps.iter().any(|o| o.name == s.name)));
                 parts.map(|p| p.gain.mean).fold(0.0, f64::max)
             };
             next.retain(|t| t.gain.mean > part(t) + BEYOND * (scale + part(t)));
@@ -135,6 +135,20 @@ impl Screening<'_> {
         all.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
         Ok(all)
     }
+}
+
+/// The best of those that gain more than `least`, each of other levers than those before it.
+fn parents(sorted: &[Trial], most: usize, least: f64) -> Vec<Trial> {
+    let levers = |t: &Trial| -> Vec<_> {
+        t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
+    };
+    let mut chosen: Vec<Trial> = Vec::new();
+    for trial in sorted.iter().filter(|t| t.broken.is_none() && t.gain.mean > least) {
+        if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
+            chosen.push(trial.clone());
+        }
+    }
+    chosen
 }
 
 /// The objective as it is now, over all runs.
@@ -163,7 +177,8 @@ pub fn broken(wish: &PlanWish, runs: &[VariantResult], excess: f64) -> Option<St
     }
     let wanted = |f: &result::FlowResult| {
         // Connections of a flow are numbered: `web-1`.
-        let of = |name: &String| f.name == *name || f.name.strip_prefix(name).is_some_and(|n| n.starts_with('-'));
+        let of =
+            |name: &String| f.name == *name || f.name.strip_prefix(name).is_some_and(|n| n.starts_with('-'));
         wish.no_loss_for.iter().any(|n| of(n) || (n == "udp" && f.is_udp()))
     };
     let lost = |f: &&result::FlowResult| {

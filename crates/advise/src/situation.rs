@@ -179,7 +179,8 @@ impl DataWay {
             back.extend(s.route(leg[1], leg[0])?);
         }
         let there = places(s, &hops);
-        let delays = there.iter().copied().chain(places(s, &back)).map(|p| delay(&stages(s, p)[p.index].stage));
+        let delays =
+            there.iter().copied().chain(places(s, &back)).map(|p| delay(&stages(s, p)[p.index].stage));
         let rtt = Span::from_nanos(delays.map(Span::as_nanos).sum());
         let rate = limit.map(|mbps| Rate::from_bps((mbps * 1e6).round() as u64));
         Some(DataWay { flow: index, from, to, hops, stages: there, rtt, rate })

@@ -5,15 +5,28 @@ use crate::model::{CureEffect, Plan, PlanFigures, RankedCure, VoiceCost};
 use units::Goal;
 
 /// A simpler cure is advised where it gains this share of the best one's gain.
-const NEARLY: f64 = 0.97;
+const NEARLY: f64 = 0.95;
+/// What a share of packets sent again weighs against a point of the opinion score.
+const RESENT_WEIGHT: f64 = 10.0;
+/// The score of a call of which nothing is known.
+const UNKNOWN_SCORE: f64 = 1.0;
+
+/// What a cure does to others: packets sent again, and how much worse than perfect a call beside it is.
+pub fn harm(c: &RankedCure) -> f64 {
+    let score = c.figures.voice.map_or(UNKNOWN_SCORE, |v| v.mos.unwrap_or(UNKNOWN_SCORE));
+    RESENT_WEIGHT * c.figures.resent - score
+}
 
 /// The cure that the sentence is about: of those that gain nearly as much as the best the one with the fewest steps and
-/// people.
+/// people, and of these the one that harms others least.
 pub fn advised(plan: &Plan) -> Option<&RankedCure> {
     let gains = || plan.cures.iter().filter(|c| c.finalist && c.effect == CureEffect::Gains);
     let most = gains().map(|c| c.gain.mean).fold(0.0, f64::max);
     let near = gains().filter(|c| c.gain.mean >= NEARLY * most);
-    near.min_by_key(|c| (c.steps.len(), c.by.len()))
+    near.min_by(|a, b| {
+        let effort = |c: &RankedCure| (c.steps.len(), c.by.len());
+        effort(a).cmp(&effort(b)).then(harm(a).total_cmp(&harm(b)))
+    })
 }
 
 /// What to do, in one sentence.
@@ -26,7 +39,11 @@ pub fn advice(plan: &Plan) -> String {
     let who: Vec<&str> = best.by.iter().map(|a| a.name()).collect();
     let voice = best.figures.voice.zip(plan.now.voice).map(|(v, n)| beside(n, v)).unwrap_or_default();
     let delay = if goal == Goal::Delay {
-        format!(", and {} instead of {}", figure(Goal::Goodput, &best.figures), figure(Goal::Goodput, &plan.now))
+        format!(
+            ", and {} instead of {}",
+            figure(Goal::Goodput, &best.figures),
+            figure(Goal::Goodput, &plan.now)
+        )
     } else {
         let [now, then] = [&plan.now, &best.figures].map(|f| f.p95_delay_ms.mean);
         format!(", p95 delay {} instead of {}", ms(then), ms(now))
@@ -43,7 +60,8 @@ fn nothing(plan: &Plan) -> String {
         .cures
         .iter()
         .filter(|c| c.finalist && c.effect == CureEffect::NoDifference)
-        .find(|c| c.figures.resent < plan.now.resent / 2.0 && plan.now.resent > 0.001);
+        .filter(|c| c.figures.resent < plan.now.resent / 2.0 && plan.now.resent > 0.001)
+        .min_by(|a, b| harm(a).total_cmp(&harm(b)));
     let less = quieter.map(|c| {
         let [now, then] = [plan.now.resent, c.figures.resent].map(|r| format!("{:.1} %", 100.0 * r));
         let [before, after] = [&plan.now, &c.figures].map(|f| ms(f.p95_delay_ms.mean));

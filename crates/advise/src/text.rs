@@ -8,21 +8,43 @@ use units::Goal;
 /// Rows of what was only screened.
 const SCREENED: usize = 5;
 
-/// The sentence, the table, what was simulated. No line is wider than `width` as far as titles can be cut.
+/// The sentence, the table, what was simulated, what was proved; names of cures are cut to fit `width` columns.
 pub fn text(plan: &Plan, width: usize) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}\n", plan.advice);
-    out += &table(plan, width.max(60));
+    let width = width.max(60);
+    out += &wrapped(&plan.advice, width);
+    out.push('\n');
+    out += &table(plan, width);
     let s = &plan.simulated;
     let scenarios = if s.scenarios > 1 { format!(" of {} scenarios", s.scenarios) } else { String::new() };
-    let _ = writeln!(
-        out,
-        "\nsimulated: {} options{scenarios} for {:.0} s with {} seeds; {} finalists for {:.0} s with {} seeds; a call beside \
-         each; {} runs",
+    let told = format!(
+        "Simulated: {} options{scenarios} for {:.1} s with {} seeds; {} finalists for {:.1} s with {} seeds; a call beside \
+         each of them; {} runs in all.",
         s.screened, s.screen_s, s.screen_seeds, s.finalists, s.final_s, s.final_seeds, s.runs
     );
+    out.push('\n');
+    out += &wrapped(&told, width);
     out += &proofs(plan);
     out
+}
+
+/// Lines of at most `width` columns, broken at blanks.
+fn wrapped(text: &str, width: usize) -> String {
+    let (mut out, mut used) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let wide = word.chars().count();
+        if used > 0 && used + 1 + wide > width {
+            out.push('\n');
+            used = 0;
+        }
+        if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out += word;
+        used += wide;
+    }
+    out + "\n"
 }
 
 /// What the kernel came to, beside what was predicted.
@@ -31,7 +53,11 @@ fn proofs(plan: &Plan) -> String {
     let proved = plan.cures.iter().filter_map(|c| Some((c, c.proof.as_ref()?)));
     for (i, (cure, proof)) in proved.enumerate() {
         if i == 0 {
-            let _ = writeln!(out, "\non this machine's kernel: {} Mbit/s as it is", number(proof.kernel_now_mbps));
+            let _ = writeln!(
+                out,
+                "\non this machine's kernel: {} Mbit/s as it is",
+                number(proof.kernel_now_mbps)
+            );
         }
         let _ = writeln!(
             out,
@@ -60,16 +86,22 @@ struct PlanRow {
 }
 
 fn table(plan: &Plan, width: usize) -> String {
-    let head = ["", "who", "Mbit/s", unit(plan.objective), "95 % interval", "p95 ms", "resent", "call ms", "lost", "MOS"];
+    let head = ["", "who", "Mbit/s", unit(plan.objective), "p95 ms", "resent", "call ms", "MOS"];
     let mut rows = vec![PlanRow { cells: cells("", &plan.now), title: "as it is".into() }];
     let finalists = plan.cures.iter().filter(|c| c.finalist);
-    rows.extend(finalists.map(|c| row(c)));
+    rows.extend(finalists.map(row));
     let screened: Vec<&RankedCure> = plan.cures.iter().filter(|c| !c.finalist).collect();
-    let shown = screened.iter().take(SCREENED).map(|c| row(c));
+    let shown = screened.iter().take(SCREENED).copied().map(row);
     rows.extend(shown);
     let columns = head.len();
     let widths: Vec<usize> = (1..columns)
-        .map(|i| rows.iter().map(|r| r.cells[i - 1].chars().count()).max().unwrap_or(0).max(head[i].chars().count()))
+        .map(|i| {
+            rows.iter()
+                .map(|r| r.cells[i - 1].chars().count())
+                .max()
+                .unwrap_or(0)
+                .max(head[i].chars().count())
+        })
         .collect();
     let rest = widths.iter().map(|w| w + 1).sum::<usize>();
     let name = width.saturating_sub(rest).max(20);
@@ -89,14 +121,15 @@ fn table(plan: &Plan, width: usize) -> String {
         out += &line(&row.title, &row.cells);
     }
     if screened.len() > SCREENED {
-        let _ = writeln!(out, "and {} more that were screened only (--json has all)", screened.len() - SCREENED);
+        let _ =
+            writeln!(out, "and {} more that were screened only (--json has all)", screened.len() - SCREENED);
     }
     out
 }
 
 fn unit(goal: Goal) -> &'static str {
     match goal {
-        Goal::Goodput => "gain",
+        Goal::Goodput => "more",
         Goal::Delay => "less ms",
         Goal::Completion | Goal::Page => "less s",
         Goal::Fairness => "fairer",
@@ -106,14 +139,13 @@ fn unit(goal: Goal) -> &'static str {
 fn row(c: &RankedCure) -> PlanRow {
     let who: Vec<&str> = c.by.iter().map(|a| a.name()).collect();
     let mut cells = cells(&who.join("+"), &c.figures);
-    cells[2] = format!("{:+}", Signed(c.gain.mean));
-    cells[3] = format!("{:+} … {:+}", Signed(c.gain.low), Signed(c.gain.high));
+    cells[2] = format!("{}…{}", Signed(c.gain.low), Signed(c.gain.high));
     let mark = match c.effect {
         CureEffect::Gains => "",
         CureEffect::NoDifference => "= ",
         CureEffect::Loses => "- ",
     };
-    let screened = if c.finalist { "" } else { "(screened) " };
+    let screened = if c.finalist { "" } else { "~ " };
     PlanRow { cells, title: format!("{mark}{screened}{}", c.name) }
 }
 
@@ -128,16 +160,12 @@ impl std::fmt::Display for Signed {
 }
 
 fn cells(who: &str, f: &PlanFigures) -> Vec<String> {
-    let mut cells = vec![who.into(), number(f.goodput_mbps.mean), String::new(), String::new()];
+    let mut cells = vec![who.into(), number(f.goodput_mbps.mean), String::new()];
     cells.push(number(f.p95_delay_ms.mean));
     cells.push(percent(f.resent));
     match f.voice {
-        Some(v) => cells.extend([
-            number(v.p95_delay_ms),
-            percent(v.lost),
-            v.mos.map_or("–".into(), |m| format!("{m:.1}")),
-        ]),
-        None => cells.extend(["–".to_string(), "–".into(), "–".into()]),
+        Some(v) => cells.extend([number(v.p95_delay_ms), v.mos.map_or("–".into(), |m| format!("{m:.1}"))]),
+        None => cells.extend(["–".to_string(), "–".into()]),
     }
     cells
 }

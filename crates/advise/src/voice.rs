@@ -2,9 +2,9 @@
 
 use crate::measure;
 use crate::model::VoiceCost;
+use crate::plan::PlanError;
 use crate::runner::{Measured, Runner, for_runs};
 use crate::situation::Situation;
-use crate::plan::PlanError;
 use result::VariantResult;
 use scenario::{Flow, Scenario};
 use transport::App;
@@ -72,7 +72,11 @@ pub fn costs(
             .iter()
             .filter_map(|seeds| measure::voice(&seeds.iter().filter_map(cost).collect::<Vec<_>>()))
             .collect();
-        of.into_iter().max_by(|a, b| (a.lost, a.p95_delay_ms).partial_cmp(&(b.lost, b.p95_delay_ms)).unwrap_or(std::cmp::Ordering::Equal))
+        of.into_iter().max_by(|a, b| {
+            (a.lost, a.p95_delay_ms)
+                .partial_cmp(&(b.lost, b.p95_delay_ms))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        })
     };
     Ok(runner.run(&calls, seeds)?.into_iter().map(worst).collect())
 }

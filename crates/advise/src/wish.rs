@@ -33,7 +33,7 @@ impl Default for PlanWish {
             keep: Vec::new(),
             max_delay: None,
             no_loss_for: Vec::new(),
-            finalists: 8,
+            finalists: 12,
             repeats: 5,
             threads: None,
         }

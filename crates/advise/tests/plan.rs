@@ -41,7 +41,9 @@ fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act(
     let s = policed("");
     let all = made(&s, &small()).plan;
     let best = advised(&all).expect("something helps");
-    assert!(best.name.contains("shaper") && best.effect == CureEffect::Gains, "{}", all.advice);
+    assert_eq!(best.effect, CureEffect::Gains, "{}", all.advice);
+    let shaped = all.cures.iter().find(|c| c.name == "shaper-front-fifo").expect("it was tried");
+    assert!(shaped.figures.goodput_mbps.mean > 8.5 && shaped.effect == CureEffect::Gains, "{shaped:?}");
     assert!(best.figures.goodput_mbps.mean > 8.5 && all.now.goodput_mbps.mean < 5.0, "{}", all.advice);
     assert!(all.advice.contains(&best.title) && all.advice.starts_with("Do this ("), "{}", all.advice);
 
@@ -71,7 +73,7 @@ fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
     let json = advise::to_json(&all);
     assert_eq!(serde_json::from_str::<advise::Plan>(&json).unwrap(), all);
     let text = advise::text(&all, 100);
-    assert!(text.starts_with(&all.advice) && text.contains("as it is"), "{text}");
+    assert!(text.starts_with("Do this (") && text.contains("as it is"), "{text}");
     let told = advise::commands(&all, None).unwrap();
     assert!(told.contains("undo:") && told.contains("--set '"), "{told}");
     assert_eq!(advise::commands(&all, Some("none-such")), None);
@@ -128,7 +130,8 @@ fn a_plan_is_the_same_each_time() {
 #[test]
 fn of_equally_likely_scenarios_the_interval_covers_both() {
     let slow = policed("");
-    let fast = Experiment::parse("t.toml", &slow.to_toml(), &["links.wan.forward.policer.rate=14Mbit/s".into()]);
+    let fast =
+        Experiment::parse("t.toml", &slow.to_toml(), &["links.wan.forward.policer.rate=14Mbit/s".into()]);
     let both = [slow, fast.unwrap().variants.remove(0).scenario];
     let wish = PlanWish { only: vec![Actor::NearEdge], finalists: 1, ..small() };
     let plan = plan("default", &both, &wish, None).unwrap_or_else(|e| panic!("{e}")).plan;

@@ -27,9 +27,9 @@ mod plan;
 mod preflight;
 mod problem;
 mod progress;
-mod provenance;
 #[cfg(target_os = "linux")]
 mod prove;
+mod provenance;
 mod regular;
 mod report;
 mod run;

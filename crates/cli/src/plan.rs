@@ -1,9 +1,11 @@
 //! `longfat plan`.
 
 use crate::args::PlanArgs;
+use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
+use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use advise::{CureEffect, Plan, PlanError, PlanWish};
@@ -47,6 +49,10 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     }
     let plan = made.plan;
     let told = commands(args, &plan)?;
+    if let Some(file) = &args.svg {
+        let file = write_file(file, advise::pareto_svg(&plan).as_bytes())?;
+        tell!("{}\n", file.display());
+    }
     if args.json {
         crate::print_json(&advise::to_json(&plan))?;
     } else {
@@ -80,7 +86,10 @@ fn commands(args: &PlanArgs, plan: &Plan) -> Result<String, CliProblem> {
         (None, None) => Ok(String::new()),
         (None, Some(name)) => {
             let known: Vec<&str> = plan.cures.iter().map(|c| c.name.as_str()).collect();
-            Err(CliProblem::Usage(format!("--commands {name}: no such cure; there are: {}", known.join(", "))))
+            Err(CliProblem::Usage(format!(
+                "--commands {name}: no such cure; there are: {}",
+                known.join(", ")
+            )))
         }
     }
 }

@@ -33,7 +33,13 @@ struct Made {
 pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
     let mut base = scenario.clone();
     base.duration = base.duration.min(LONGEST);
-    let none = Made { scenario: base.clone(), scripts: Vec::new(), host_controls: false, ran: Vec::new(), set: Vec::new() };
+    let none = Made {
+        scenario: base.clone(),
+        scripts: Vec::new(),
+        host_controls: false,
+        ran: Vec::new(),
+        set: Vec::new(),
+    };
     let now = measure(&none)?;
     let finalists = made.plan.cures.iter_mut().filter(|c| c.finalist);
     for (cure, options) in finalists.zip(&made.options).take(count) {
@@ -55,8 +61,13 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
 
 /// Chooses for each step commands that this kernel can run; a step without any is set as the scenario has it.
 fn make(base: &Scenario, options: &[CureOption]) -> Result<Made, CliProblem> {
-    let mut made =
-        Made { scenario: base.clone(), scripts: Vec::new(), host_controls: false, ran: Vec::new(), set: Vec::new() };
+    let mut made = Made {
+        scenario: base.clone(),
+        scripts: Vec::new(),
+        host_controls: false,
+        ran: Vec::new(),
+        set: Vec::new(),
+    };
     for option in options {
         match scripts(base, option)? {
             Ok(scripts) => {

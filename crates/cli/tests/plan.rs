@@ -47,6 +47,21 @@ fn it_says_what_to_do_and_what_to_type() {
 }
 
 #[test]
+fn the_plot_is_well_formed_and_has_every_finalist() {
+    let file = std::env::temp_dir().join(format!("longfat-plan-{}.svg", std::process::id()));
+    let done = plan(POLICED, &["--only", "sender", "--json", "--svg", file.to_str().unwrap()]);
+    let plan: advise::Plan = serde_json::from_slice(&done.stdout).unwrap();
+    let svg = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    let finalists: Vec<_> = plan.cures.iter().filter(|c| c.finalist).collect();
+    assert!(finalists.iter().all(|c| svg.contains(&format!(">{}</text>", c.name))), "{svg}");
+    // A point each, and the ring.
+    assert_eq!(svg.matches("<circle").count(), finalists.len() + 1);
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+}
+
+#[test]
 fn json_has_all_of_it_and_names_the_schema() {
     let done = plan(POLICED, &["--only", "sender", "--json"]);
     let plan: advise::Plan = serde_json::from_slice(&done.stdout).unwrap();
@@ -66,7 +81,8 @@ fn what_cannot_be_planned_is_told_with_what_would_be_right() {
     assert!(told(&["--variant", "x"], POLICED).contains("there are: default"));
     assert!(told(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
     assert!(told(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
-    let udp = POLICED.replace("to = \"server\"\n", "to = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n");
+    let udp = POLICED
+        .replace("to = \"server\"\n", "to = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n");
     assert!(told(&[], &udp).contains("no flow here sends TCP"));
 }
 

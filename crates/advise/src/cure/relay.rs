@@ -85,6 +85,7 @@ fn commands(s: &Situation<'_>, host: &str, origin: &str, control: Option<&str>) 
     ));
     let nginx = format!(
         "# nginx.conf\n\
+         include /etc/nginx/modules-enabled/*.conf;\n\
          worker_processes auto;\n\
          events {{ worker_connections 4096; }}\n\
          stream {{\n    server {{\n        listen 8080;\n        proxy_pass {origin}:8080;\n        \

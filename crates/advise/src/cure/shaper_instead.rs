@@ -15,7 +15,7 @@ pub struct ShaperInstead;
 /// Packets that a shaper's queue holds at least and at most.
 const PACKETS: [u64; 2] = [50, 1000];
 /// A queue holds what comes in this time at least.
-const WAIT: Span = Span::from_millis(100);
+const WAIT: Span = Span::from_millis(120);
 
 /// What the queue of a shaper is.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -119,7 +119,9 @@ pub fn control_commands(host: &str, peer: &str, name: &str) -> Vec<CommandSet> {
         CommandSet::linux(
             host,
             &format!("{needs}; iproute2 4.0; for connections to {peer} alone"),
-            lines(&format!("ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl {kernel}")),
+            lines(&format!(
+                "ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl {kernel}"
+            )),
             lines("ip route replace $(ip -o route show to match $PEER | tail -n 1 | sed 's/ congctl .*//')"),
         )
         .towards(peer),
@@ -127,16 +129,13 @@ pub fn control_commands(host: &str, peer: &str, name: &str) -> Vec<CommandSet> {
             Platform::Application,
             host,
             needs,
-            lines(&format!(
-                "setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});",
-                kernel.len()
-            )),
+            lines(&format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len())),
             lines("leave the call out"),
         ),
         CommandSet::on(
             Platform::Networkd,
             host,
-            &format!("{needs}; systemd 21x for sysctl.d; containers that run already keep what they began with"),
+            &format!("{needs}; systemd-sysctl; containers that run already keep what they began with"),
             lines(&format!("# /etc/sysctl.d/90-longfat.conf\nnet.ipv4.tcp_congestion_control = {kernel}")),
             lines("rm /etc/sysctl.d/90-longfat.conf\nsysctl --system"),
         ),
@@ -212,7 +211,7 @@ pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> [Vec<String>; 2] {
     [
         lines(&format!(
             "tc qdisc replace dev $DEV root handle 1: htb default 10\n\
-             tc class replace dev $DEV parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst}\n\
+             tc class replace dev $DEV parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst} quantum 1514\n\
              tc qdisc replace dev $DEV parent 1:10 handle 10: {leaf}"
         )),
         lines("tc qdisc del dev $DEV root"),

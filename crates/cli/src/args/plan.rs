@@ -11,7 +11,8 @@ use units::{Goal, Span};
 #[command(after_help = "\
 Tries cures in the simulator, alone and together, ranks them and prints one sentence, what to do, a table, and the
 commands that make the change, with what they need and how to undo them. Rows marked = make no difference, rows
-marked - make it worse. Gains are measured with the same seeds with and without the cure.
+marked - make it worse, rows marked ~ were only screened, in shorter runs. Gains are measured with the same seeds
+with and without the cure.
 
   longfat plan sdwan-limiter
   longfat plan sdwan-limiter --only sender
@@ -42,7 +43,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "GOAL", value_parser = super::goal)]
     pub objective: Option<Goal>,
     /// How many cures run for the whole duration of the scenario.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub finalists: u32,
     /// Seeds of each of them.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -60,6 +61,9 @@ pub struct PlanArgs {
     /// Lets the scenario name files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
+    /// Writes goodput against delay of the finalists, and which of them no other beats in both.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Prints one JSON object instead of text (docs/plan.schema.json).
     #[arg(long)]
     pub json: bool,

@@ -1,0 +1,70 @@
+//! `longfat plan --prove` on the real kernel. Needs root, and says so aloud where it is not.
+
+use std::process::Command;
+
+const POLICED: &str = r#"
+name = "policed"
+duration = "5s"
+[links.wan]
+between = ["client", "server"]
+forward = [{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }, { kind = "delay", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.f]
+from = "client"
+to = "server"
+"#;
+
+/// A plan whose first cures were proved; `None`, said aloud, where this machine does not let us.
+fn proved(only: &str, count: &str) -> Option<advise::Plan> {
+    let path = std::env::temp_dir().join(format!("longfat-prove-{only}-{}.toml", std::process::id()));
+    std::fs::write(&path, POLICED).expect("a scenario");
+    let done = Command::new(env!("CARGO_BIN_EXE_longfat"))
+        .arg("plan")
+        .arg(&path)
+        .args(["--only", only, "--prove", count, "--json", "--repeat", "2"])
+        .output()
+        .expect("it runs");
+    std::fs::remove_file(&path).expect("the scenario is there");
+    let said = String::from_utf8_lossy(&done.stderr);
+    if said.contains("CAP_") {
+        eprintln!("SKIPPED, this needs root: {said}");
+        return None;
+    }
+    assert!(done.status.success(), "{said}");
+    Some(serde_json::from_slice(&done.stdout).expect("JSON"))
+}
+
+/// Commands that were printed were run, and the kernel came to what was predicted.
+#[test]
+fn a_shaper_in_front_by_tc_is_worth_what_was_predicted() {
+    let Some(plan) = proved("near-edge", "1") else { return };
+    let cure = &plan.cures[0];
+    let proof = cure.proof.as_ref().expect("it was proved");
+    assert!(proof.ran.iter().any(|l| l.starts_with("client# tc qdisc replace dev $DEV root")), "{proof:?}");
+    let printed: Vec<&String> = cure.steps.iter().flat_map(|s| &s.commands).flat_map(|c| &c.apply).collect();
+    for line in &proof.ran {
+        let typed = line.split_once("# ").expect("host and line").1;
+        assert!(printed.iter().any(|p| *p == typed), "{typed} was not printed");
+    }
+    if !proof.doubts.is_empty() {
+        eprintln!("not held against each other: {:?}", proof.doubts);
+        return;
+    }
+    assert!(proof.kernel_mbps > 2.0 * proof.kernel_now_mbps, "{proof:?}");
+    assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.15, "{proof:?}");
+}
+
+/// A control by sysctl: the sockets choose none and have it all the same.
+#[test]
+fn bbr_by_sysctl_is_worth_what_was_predicted() {
+    let Some(plan) = proved("sender", "12") else { return };
+    let bbr = plan.cures.iter().find(|c| c.name == "bbr").expect("bbr was tried");
+    let proof = bbr.proof.as_ref().expect("it was proved");
+    assert_eq!(proof.ran, ["client# sysctl -w net.ipv4.tcp_congestion_control=bbr"], "{proof:?}");
+    if proof.doubts.is_empty() {
+        assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.2, "{proof:?}");
+    }
+    let fq = plan.cures.iter().find(|c| c.name == "pace-fq").and_then(|c| c.proof.as_ref()).expect("proved");
+    // A kernel without fq: that is said.
+    assert!(!fq.ran.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
+}
