@@ -11,6 +11,7 @@ mod examples;
 mod expect;
 mod folder;
 mod identity;
+mod import;
 mod inventory;
 mod keep;
 #[cfg(not(target_os = "linux"))]
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Examples(args) => examples::examples(&args),
         Command::New(args) => new::new(&args),
+        Command::Import(args) => import::import(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Shell(args) => shell::shell(&args),
