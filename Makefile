@@ -17,7 +17,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
-	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src -name "*.rs")
+	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src crates/import/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
 	python3 tests/licenses.py --check
@@ -94,6 +94,8 @@ objects:
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.
 fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
+	for f in tc ios mahimahi containerlab ibox; do \
+	(cd fuzz && cargo +nightly fuzz run import_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run tracker -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0

@@ -75,7 +75,7 @@ def check(path, longfat, bless):
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
-        for name in ("scenarios", "Cargo.lock"):
+        for name in ("scenarios", "Cargo.lock", "docs"):
             (work / name).symlink_to(ROOT / name)
         (work / "bin").mkdir()
         (work / "bin" / "longfat").symlink_to(longfat)

@@ -8,10 +8,12 @@ use std::path::PathBuf;
 
 mod begin;
 mod check;
+mod import;
 mod plan;
 
 pub use begin::*;
 pub use check::*;
+pub use import::*;
 pub use plan::PlanArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
@@ -34,6 +36,8 @@ pub enum Command {
     Examples(ExamplesArgs),
     /// Writes a scenario from a few answers.
     New(NewArgs),
+    /// Makes a scenario of another program's configuration, and says what is wrong with it.
+    Import(ImportArgs),
     /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.

@@ -109,7 +109,7 @@ fn read_text(path: &Path) -> io::Result<String> {
 
 /// The text of a file that a scenario names. A scenario may come from anybody, and what it names could be anything that
 /// this user may read.
-fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
+pub fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let whole = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
     // Links are resolved before it is looked where they lead.

@@ -12,6 +12,7 @@ mod examples;
 mod expect;
 mod folder;
 mod identity;
+mod import;
 mod inventory;
 mod keep;
 #[cfg(not(target_os = "linux"))]
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Examples(args) => examples::examples(&args),
         Command::New(args) => new::new(&args),
+        Command::Import(args) => import::import(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Plan(args) => plan::plan(&args),

@@ -1,0 +1,153 @@
+//! `longfat import`: another program's configuration as a scenario, and what is wrong with it.
+
+use crate::args::ImportArgs;
+use crate::escape::{self, tell};
+use crate::load::read_beside;
+use crate::output::write_new;
+use crate::problem::CliProblem;
+use crate::regular;
+use congestion::Control;
+use import::{Assumed, Imported, NotUnderstood, Source};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Reads, tells and writes.
+pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
+    let (name, text) = read(&args.file)?;
+    let cc = Control::named(&args.cc).unwrap_or_default();
+    let assumed = Assumed { rtt: args.rtt, duration: args.duration, cc };
+    let folder = folder_of(args.output.as_deref().unwrap_or(Path::new("")));
+    let own_name = own_name(&args.file, &folder);
+    let source = Source {
+        name: &name,
+        text: &text,
+        own_name: own_name.as_deref(),
+        values: &args.define,
+        beside: &|file| read_beside(&folder, file, false),
+    };
+    let told = |e: import::ImportError| {
+        CliProblem::Usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))
+    };
+    let imported = import::import(&source, args.format, &assumed).map_err(told)?;
+    let written = match &args.output {
+        Some(path) if path != Path::new("-") => Some(write_new(path, &imported.toml, args.force)?),
+        _ => None,
+    };
+    let report = report(&name, &imported, written.as_deref());
+    match (args.json, &written) {
+        (true, _) => crate::print_json(&imported.to_json())?,
+        (false, Some(_)) => crate::print(&report)?,
+        (false, None) => {
+            tell!("{report}");
+            crate::print(&imported.toml)?;
+        }
+    }
+    Ok(ExitCode::from(u8::from(!imported.lint.is_empty())))
+}
+
+/// The text and what it is called.
+fn read(path: &Path) -> Result<(String, String), CliProblem> {
+    let most = import::MAX_BYTES as u64;
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        let read = io::stdin().take(most + 1).read_to_end(&mut bytes);
+        read.map_err(|e| CliProblem::Io("standard input".into(), e))?;
+        return Ok(("stdin".into(), String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    let name = path.display().to_string();
+    // A link to a configuration is as good as itself.
+    let whole = fs::canonicalize(path).and_then(|whole| regular::read_most(&whole, most));
+    let bytes = whole.map_err(|e| CliProblem::Io(name.clone(), e))?;
+    Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).to_path_buf()
+}
+
+/// What a scenario in `folder` may call the file: its name, where it lies there.
+fn own_name(file: &Path, folder: &Path) -> Option<String> {
+    let here = |folder: &Path| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        fs::canonicalize(folder).ok()
+    };
+    let same = here(&folder_of(file)).is_some_and(|a| Some(a) == here(folder));
+    let name = file.file_name()?.to_str()?;
+    (same && name != "-").then(|| name.to_string())
+}
+
+/// What was found, a line each, and what was written.
+fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
+    let name = escape::value(name);
+    let mut text = String::new();
+    for found in &imported.lint {
+        let _ = writeln!(text, "{name}:{}: {} [{}]", found.line, escape::value(&found.text), found.rule);
+    }
+    for (lines, note) in grouped(&imported.not_understood) {
+        let quoted = if lines.contains([',', '-']) { String::new() } else { format!("`{}`: ", note.text) };
+        let said = if note.why.contains(&note.text) { String::new() } else { quoted };
+        let said = escape::value(&said).into_owned();
+        let _ = writeln!(text, "{name}:{lines}: not understood: {said}{}", escape::value(&note.why));
+    }
+    let (lines, understood) = (imported.lines, imported.understood);
+    let _ = write!(text, "{}: {understood} of {lines} lines understood", imported.format.title());
+    match imported.lint.len() {
+        0 => text.push_str(", nothing found wrong\n"),
+        n => {
+            let _ = writeln!(text, ", {n} found wrong");
+        }
+    }
+    if let Some(path) = written {
+        let path = path.display().to_string();
+        let path = escape::value(&path);
+        let _ = write!(text, "wrote {path}\nnext: longfat run {path}\n");
+    }
+    text
+}
+
+/// Lines with the same reason together: `3-7,12`.
+fn grouped(all: &[NotUnderstood]) -> Vec<(String, &NotUnderstood)> {
+    let mut groups: Vec<(Vec<usize>, &NotUnderstood)> = Vec::new();
+    for note in all {
+        match groups.iter_mut().find(|(_, first)| first.why == note.why) {
+            Some((lines, _)) => lines.push(note.line),
+            None => groups.push((vec![note.line], note)),
+        }
+    }
+    groups.into_iter().map(|(lines, note)| (ranges(&lines), note)).collect()
+}
+
+fn ranges(lines: &[usize]) -> String {
+    let mut text = String::new();
+    let mut i = 0;
+    while i < lines.len() {
+        let first = lines[i];
+        let mut last = first;
+        while i + 1 < lines.len() && lines[i + 1] <= last + 1 {
+            i += 1;
+            last = lines[i];
+        }
+        let comma = if text.is_empty() { "" } else { "," };
+        let _ = if first == last {
+            write!(text, "{comma}{first}")
+        } else {
+            write!(text, "{comma}{first}-{last}")
+        };
+        i += 1;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_as_ranges() {
+        assert_eq!(ranges(&[3, 4, 5, 9, 11, 11, 12]), "3-5,9,11-12");
+        assert_eq!(ranges(&[7]), "7");
+    }
+}

@@ -1,0 +1,358 @@
+//! Random trees of HTB classes and TBFs, made with the real `tc`, beside what is imported of what `tc` prints of them.
+//!
+//!     sudo target/debug/examples/trees COUNT SEED [FILE.csv]
+//!
+//! For each tree: two network namespaces joined by a veth pair, the tree at the sender's end, a TCP sender (Reno) and a
+//! receiver for each class that is not idle, and what each class gets in 5 s after 2 s. Then `tc -s -d … show` is imported, the
+//! same flows are simulated, and the two goodputs are compared. Senders do without TSO: tokens are counted packet by
+//! packet. Three trees at a time. Leaves nothing behind but the CSV.
+
+use congestion::Control;
+use import::{Assumed, Format, Source};
+use scenario::{Flow, Scenario};
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use units::{Span, Stream};
+
+/// Seconds before, and in, the interval that counts.
+const WARM_UP: u64 = 2;
+const MEASURED: u64 = 5;
+/// The first class's port.
+const PORT: u16 = 5001;
+/// Trees at a time.
+const AT_A_TIME: usize = 3;
+
+/// A tree: its commands behind `tc`, its leaves as `major:minor`, and which of them send.
+struct DrawnTree {
+    commands: Vec<String>,
+    leaves: Vec<String>,
+    sends: Vec<bool>,
+}
+
+/// A class's two goodputs, Mbit/s of payload.
+struct ClassRow {
+    class: String,
+    kernel: f64,
+    simulated: f64,
+}
+
+fn run(command: &str) -> Result<String, String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let done = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+    let done = done.map_err(|e| format!("{command}: {e}"))?;
+    if !done.status.success() {
+        return Err(format!("{command}: {}", String::from_utf8_lossy(&done.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// Kbit/s between two bounds.
+fn kbit(stream: &mut Stream, least: u64, most: u64) -> u64 {
+    least + stream.below(most.saturating_sub(least).max(1))
+}
+
+fn draw(stream: &mut Stream) -> DrawnTree {
+    let total = kbit(stream, 8_000, 60_000);
+    let burst = [16, 32, 64][stream.below(3) as usize];
+    if stream.chance(0.2) {
+        let latency = kbit(stream, 20, 200);
+        let tbf = format!(
+            "qdisc add dev DEV root handle 1: tbf rate {total}kbit burst {burst}kb latency {latency}ms"
+        );
+        return DrawnTree { commands: vec![tbf], leaves: vec!["1:".into()], sends: vec![true] };
+    }
+    let leaves = 2 + stream.below(4) as usize;
+    let inner = stream.chance(0.5);
+    let mut commands = vec!["qdisc add dev DEV root handle 1: htb default 10".to_string()];
+    commands.push(format!(
+        "class add dev DEV parent 1: classid 1:1 htb rate {total}kbit burst {burst}kb cburst {burst}kb"
+    ));
+    if inner {
+        let rate = total / 2;
+        commands.push(format!(
+            "class add dev DEV parent 1:1 classid 1:2 htb rate {rate}kbit ceil {total}kbit burst {burst}kb cburst {burst}kb"
+        ));
+    }
+    let mut drawn = DrawnTree { commands, leaves: Vec::new(), sends: Vec::new() };
+    let below_inner = leaves.div_ceil(2);
+    for i in 0..leaves {
+        let parent = if inner && i < below_inner { "1:2" } else { "1:1" };
+        // Half of the parent's rate at most is promised to anybody.
+        let share = match (inner, i < below_inner) {
+            (true, true) => total / 2 / below_inner as u64,
+            (true, false) => total / 2 / (leaves - below_inner) as u64,
+            (false, _) => total / leaves as u64,
+        };
+        let rate = kbit(stream, share / 4, share).max(500);
+        let ceil = if stream.chance(0.7) { kbit(stream, rate, total) } else { total };
+        let prio = stream.below(3);
+        let id = format!("1:{}", 10 + i);
+        let quantum = if stream.chance(0.3) { " quantum 3028" } else { "" };
+        drawn.commands.push(format!(
+            "class add dev DEV parent {parent} classid {id} htb rate {rate}kbit ceil {ceil}kbit burst {burst}kb cburst {burst}kb prio \
+             {prio}{quantum}"
+        ));
+        if stream.chance(0.3) {
+            drawn
+                .commands
+                .push(format!("qdisc add dev DEV parent {id} pfifo limit {}", 50 + stream.below(200)));
+        }
+        let port = PORT + i as u16;
+        drawn.commands.push(format!(
+            "filter add dev DEV parent 1: protocol ip prio 1 u32 match ip dport {port} 0xffff flowid {id}"
+        ));
+        drawn.leaves.push(id);
+        drawn.sends.push(i == 0 || stream.chance(0.75));
+    }
+    drawn
+}
+
+/// Two namespaces and a veth pair; removed when dropped.
+struct Pair {
+    names: [String; 2],
+}
+
+impl Pair {
+    fn new(number: usize) -> Result<Pair, String> {
+        let pair = Pair { names: ["a", "b"].map(|end| format!("lftree{number}{end}")) };
+        let [a, b] = &pair.names;
+        for name in [a, b] {
+            run(&format!("ip netns add {name}"))?;
+        }
+        run(&format!("ip -n {a} link add v0 type veth peer name v0 netns {b}"))?;
+        for (i, name) in [a, b].into_iter().enumerate() {
+            run(&format!("ip -n {name} addr add 10.99.0.{}/24 dev v0", i + 1))?;
+            run(&format!("ip -n {name} link set v0 gso_max_segs 1 up"))?;
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv4.tcp_congestion_control=reno"))?;
+        }
+        Ok(pair)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// Goodput of each leaf on the kernel, Mbit/s; and what `tc` prints.
+fn on_kernel(tree: &DrawnTree, number: usize) -> Result<(Vec<f64>, String), String> {
+    let pair = Pair::new(number)?;
+    let [a, b] = &pair.names;
+    for command in &tree.commands {
+        run(&format!("tc -n {a} {}", command.replace("DEV", "v0")))?;
+    }
+    let me = std::env::current_exe().map_err(|e| e.to_string())?;
+    let count = tree.leaves.len();
+    let receiver = Command::new("ip")
+        .args(["netns", "exec", b])
+        .arg(&me)
+        .args(["receive", &count.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    thread::sleep(Duration::from_millis(300));
+    let sending = tree.sends.iter().enumerate().filter(|(_, sends)| **sends);
+    let ports: Vec<String> = sending.map(|(i, _)| (PORT + i as u16).to_string()).collect();
+    let mut sender = Command::new("ip")
+        .args(["netns", "exec", a])
+        .arg(&me)
+        .arg("send")
+        .args(&ports)
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let told = receiver.wait_with_output().map_err(|e| e.to_string())?;
+    let mut shown = String::new();
+    for what in ["qdisc", "class", "filter"] {
+        shown += &run(&format!("tc -n {a} -s -d {what} show dev v0"))?;
+    }
+    let _ = sender.kill();
+    let _ = sender.wait();
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let rates: Vec<f64> = told.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    if rates.len() == count { Ok((rates, shown)) } else { Err(format!("the receiver said: {told}")) }
+}
+
+/// Receives on so many ports and prints what came on each in the interval, Mbit/s.
+fn receive(count: usize) -> ExitCode {
+    let counters: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
+    let counters: &'static [AtomicU64] = counters.leak();
+    for (i, counter) in counters.iter().enumerate() {
+        let Ok(listener) = TcpListener::bind(("0.0.0.0", PORT + i as u16)) else { return ExitCode::from(2) };
+        thread::spawn(move || {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                counter.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        });
+    }
+    thread::sleep(Duration::from_millis(1000 * WARM_UP + 300));
+    let read = || counters.iter().map(|c| c.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let before = read();
+    thread::sleep(Duration::from_secs(MEASURED));
+    let mbps = |(after, before): (u64, &u64)| (after - before) as f64 * 8.0 / MEASURED as f64 / 1e6;
+    let rates: Vec<String> = read().into_iter().zip(&before).map(mbps).map(|r| format!("{r:.4}")).collect();
+    println!("{}", rates.join(" "));
+    ExitCode::SUCCESS
+}
+
+/// Sends to these ports until it is killed.
+fn send(ports: &[String]) -> ExitCode {
+    let senders: Vec<_> = (ports.iter().cloned())
+        .map(|port| {
+            thread::spawn(move || {
+                let Ok(mut stream) = TcpStream::connect(format!("10.99.0.2:{port}")) else { return };
+                let block = vec![7; 1 << 16];
+                while stream.write_all(&block).is_ok() {}
+            })
+        })
+        .collect();
+    senders.into_iter().for_each(|s| drop(s.join()));
+    ExitCode::SUCCESS
+}
+
+/// The goodput of each leaf in the simulator, Mbit/s; idle ones 0.
+fn simulated(tree: &DrawnTree, shown: &str) -> Result<Vec<f64>, String> {
+    let beside = |_: &str| Err("none".to_string());
+    let source = Source { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &beside };
+    let duration = Some(Span::from_secs(WARM_UP + MEASURED));
+    let cc = Control::named("reno").ok_or("reno is not there")?;
+    let assumed = Assumed { rtt: Span::from_millis(1), duration, cc };
+    let imported =
+        import::import(&source, Some(Format::Tc), &assumed).map_err(|e| format!("{e}\n{shown}"))?;
+    if let Some(n) = imported.not_understood.first() {
+        return Err(format!("line {} not understood: {}\n{shown}", n.line, n.why));
+    }
+    let whole = &imported.experiment.variants[0].scenario;
+    let place = |id: &String| {
+        let name = format!("-{}", id.trim_end_matches(':').replace(':', "-"));
+        let tbf = tree.leaves.len() == 1;
+        whole.flows.iter().position(|f| tbf || f.name.ends_with(&name))
+    };
+    let places: Vec<Option<usize>> = tree.leaves.iter().map(place).collect();
+    let mut kept: Vec<(usize, Flow)> = Vec::new();
+    for (i, at) in places.iter().enumerate() {
+        let at = at.ok_or_else(|| format!("class {} has no flow\n{shown}", tree.leaves[i]))?;
+        if tree.sends[i] {
+            kept.push((i, whole.flows[at].clone()));
+        }
+    }
+    let measure = Some([Span::from_secs(WARM_UP), Span::from_secs(WARM_UP + MEASURED)]);
+    let flows = kept.iter().map(|(_, f)| f.clone()).collect();
+    let mut hosts = whole.hosts.clone();
+    hosts.iter_mut().for_each(|h| h.stack.tso = Some(false));
+    let scenario = Scenario { flows, measure, hosts, ..whole.clone() };
+    let outcome = sim::run("tree", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
+    let mut rates = vec![0.0; tree.leaves.len()];
+    for ((i, _), flow) in kept.iter().zip(&outcome.variant.flows) {
+        rates[*i] = flow.goodput_mbps;
+    }
+    Ok(rates)
+}
+
+fn one(number: usize, seed: u64) -> Result<(DrawnTree, Vec<ClassRow>), String> {
+    let tree = draw(&mut Stream::new(seed, &format!("tree {number}")));
+    let (kernel, shown) = on_kernel(&tree, number)?;
+    let simulated = simulated(&tree, &shown)?;
+    let rows = (tree.leaves.iter().enumerate()).filter(|(i, _)| tree.sends[*i]);
+    let row = |(i, class): (usize, &String)| ClassRow {
+        class: class.clone(),
+        kernel: kernel[i],
+        simulated: simulated[i],
+    };
+    let rows = rows.map(row).collect();
+    Ok((tree, rows))
+}
+
+/// How far the simulator is from the kernel.
+fn apart(row: &ClassRow) -> f64 {
+    (row.simulated - row.kernel).abs() / row.kernel.max(0.01)
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["receive", count] => return receive(count.parse().unwrap_or(0)),
+        ["send", ..] => return send(&args[1..]),
+        _ => {}
+    }
+    let number = |i: usize| args.get(i).and_then(|a| a.parse::<u64>().ok());
+    let (Some(count), Some(seed)) = (number(0), number(1)) else {
+        eprintln!("trees COUNT SEED [FILE.csv]");
+        return ExitCode::from(2);
+    };
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i as u64 >= count {
+                        break;
+                    }
+                    let done = one(i, seed);
+                    if let Ok(mut all) = all.lock() {
+                        all.push((i, done));
+                    }
+                }
+            });
+        }
+    });
+    let mut all = all.into_inner().unwrap_or_default();
+    all.sort_by_key(|(i, _)| *i);
+    let mut csv = "tree,class,kernel_mbps,simulated_mbps,apart\n".to_string();
+    let (mut classes, mut near, mut failed) = (0, 0, 0);
+    for (i, done) in &all {
+        match done {
+            Ok((tree, rows)) => {
+                for row in rows {
+                    classes += 1;
+                    near += usize::from(apart(row) <= 0.1);
+                    let _ = writeln!(
+                        csv,
+                        "{i},{},{:.3},{:.3},{:.4}",
+                        row.class,
+                        row.kernel,
+                        row.simulated,
+                        apart(row)
+                    );
+                    if apart(row) > 0.1 {
+                        println!(
+                            "tree {i} class {}: kernel {:.3}, simulated {:.3}",
+                            row.class, row.kernel, row.simulated
+                        );
+                    }
+                }
+                if rows.iter().any(|r| apart(r) > 0.1) {
+                    tree.commands.iter().for_each(|c| println!("    {c}"));
+                    println!("    sends: {:?}", tree.sends);
+                }
+            }
+            Err(why) => {
+                failed += 1;
+                println!("tree {i}: {why}");
+            }
+        }
+    }
+    println!(
+        "{classes} classes of {} trees: {near} within 10 % of the kernel; {failed} trees failed",
+        all.len() - failed
+    );
+    if let Some(path) = args.get(2)
+        && let Err(e) = std::fs::write(path, csv)
+    {
+        eprintln!("{path}: {e}");
+        return ExitCode::from(2);
+    }
+    ExitCode::from(u8::from(failed > 0 || near * 10 < classes * 9))
+}

@@ -1,0 +1,154 @@
+//! From a text to a scenario.
+
+use crate::finding::{ImportError, LintFinding, NotUnderstood, Reading};
+use crate::{Assumed, Draft, Format, lint};
+use scenario::Experiment;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// The largest text that is read, bytes.
+pub const MAX_BYTES: usize = 16 << 20;
+
+/// A text that is imported.
+pub struct Source<'a> {
+    /// What its file is called.
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// What a scenario may call the file itself: a trace is not copied into it. `None`: it cannot name it.
+    pub own_name: Option<&'a str>,
+    /// Values of a script's variables, which hold against its own assignments.
+    pub values: &'a [(String, String)],
+    /// Reads a file that the text names.
+    pub beside: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+/// What came of a text.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// What it was read as.
+    pub format: Format,
+    /// The scenario.
+    pub experiment: Experiment,
+    /// The scenario as a file: commented TOML.
+    pub toml: String,
+    /// What did not become part of it, by line.
+    pub not_understood: Vec<NotUnderstood>,
+    /// What is wrong with the configuration, by line.
+    pub lint: Vec<LintFinding>,
+    /// What the scenario has that the configuration does not say.
+    pub assumed: Vec<String>,
+    /// Lines that say something.
+    pub lines: usize,
+    /// Those of them that were understood.
+    pub understood: usize,
+}
+
+/// Reads a configuration as `format`, or as what it looks like, and makes a scenario of it.
+///
+/// # Errors
+/// As [`ImportError`] has them. Whatever the text holds, nothing panics.
+pub fn import(source: &Source, format: Option<Format>, assumed: &Assumed) -> Result<Imported, ImportError> {
+    if source.text.len() > MAX_BYTES {
+        return Err(ImportError::TooLarge { bytes: source.text.len() });
+    }
+    let format = format.or_else(|| Format::of(source.text)).ok_or(ImportError::UnknownFormat)?;
+    let mut reading = Reading::default();
+    let draft = format.read(source, assumed, &mut reading)?;
+    lint::lint(&draft, &mut reading);
+    let stem = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    let description = format!("Imported from {} ({})", source.name.escape_debug(), format.title());
+    let experiment = draft.experiment(stem, description, assumed)?;
+    reading.sort();
+    let toml = head(source.name, format, &draft, &reading) + &experiment.to_toml();
+    let (lines, understood) = reading.counts();
+    let Reading { not_understood, lint, assumed, .. } = reading;
+    let imported = Imported { format, experiment, toml, not_understood, lint, assumed, lines, understood };
+    imported.check(source)?;
+    Ok(imported)
+}
+
+impl Imported {
+    /// What was written reads back to the same scenario.
+    fn check(&self, source: &Source) -> Result<(), ImportError> {
+        let own = |name: &str| match source.own_name {
+            Some(own) if own == name => Ok(source.text.to_string()),
+            _ => (source.beside)(name),
+        };
+        let mut files = own;
+        match Experiment::parse_with("the scenario", &self.toml, &[], &mut files) {
+            Ok(read) if read == self.experiment => Ok(()),
+            Ok(_) => Err(ImportError::NoScenario("what is written reads back differently".into())),
+            Err(e) => Err(ImportError::NoScenario(e.to_string())),
+        }
+    }
+
+    /// As JSON: `schema`, `format`, `scenario` (the TOML), `not_understood`, `lint`, `assumed`, `lines`, `understood`.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct ImportJson<'a> {
+            schema: &'static str,
+            format: &'static str,
+            scenario: &'a str,
+            not_understood: &'a [NotUnderstood],
+            lint: &'a [LintFinding],
+            assumed: &'a [String],
+            lines: usize,
+            understood: usize,
+        }
+        let json = ImportJson {
+            schema: "longfat-import/1",
+            format: self.format.name(),
+            scenario: &self.toml,
+            not_understood: &self.not_understood,
+            lint: &self.lint,
+            assumed: &self.assumed,
+            lines: self.lines,
+            understood: self.understood,
+        };
+        serde_json::to_string_pretty(&json).unwrap_or_default() + "\n"
+    }
+}
+
+/// The longest comment line.
+const WIDTH: usize = 110;
+
+/// A text as the rest of a comment line.
+fn comment(text: &str, out: &mut String) {
+    let clean: String = text.chars().map(|c| if units::is_unseen(c) { ' ' } else { c }).collect();
+    let mut line = String::from("#");
+    for word in clean.split_whitespace() {
+        if line.chars().count() > 4 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{line}");
+            line = "#  ".into();
+        }
+        line.push(' ');
+        line.extend(word.chars().take(WIDTH));
+    }
+    let _ = writeln!(out, "{line}");
+}
+
+/// Where everything came from, as comments at the head of the file.
+fn head(name: &str, format: Format, draft: &Draft, reading: &Reading) -> String {
+    /// Comments of one kind; the command's output has all of them.
+    const MOST: usize = 60;
+    let mut out = String::new();
+    comment(&format!("Imported from {name} ({}) by longfat import.", format.title()), &mut out);
+    let from =
+        draft.stages().map(|s| format!("line {}: {} -> {} `{}`", s.line, s.says, s.stage.kind(), s.name));
+    let flows = (draft.flows.iter()).filter(|f| !f.says.is_empty());
+    let flows = flows.map(|f| format!("flow {}: {}", f.name, f.says));
+    let assumed = reading.assumed.iter().map(|a| format!("Assumed: {a}"));
+    let unknown =
+        reading.not_understood.iter().map(|n| format!("Not understood, line {}: {}", n.line, n.why));
+    let all: [Vec<String>; 4] = [from.collect(), flows.collect(), assumed.collect(), unknown.collect()];
+    for of_a_kind in all {
+        of_a_kind.iter().take(MOST).for_each(|text| comment(text, &mut out));
+        if of_a_kind.len() > MOST {
+            comment(&format!("… and {} more", of_a_kind.len() - MOST), &mut out);
+        }
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,89 @@
+//! Configurations of other programs as scenarios: what shapes, polices, delays or loses packets there does the same
+//! here, and what is wrong with it is said ([`LintFinding`]).
+//!
+//! A format is one file with a reader that is a [`Foreign`], and one line in `formats!` below. Each reads in the same
+//! steps: the text line by line into the format's own small model, that model into a [`Draft`] of links whose stages
+//! remember their lines, and the draft into an [`Experiment`], which [`scenario`] checks as it checks any file.
+//! What a reader does not understand it says by line ([`NotUnderstood`]); nothing is dropped in silence.
+
+mod draft;
+mod finding;
+mod import;
+mod lint;
+mod number;
+mod shell;
+mod yaml;
+
+pub use draft::{Assumed, Draft, DraftFlow, DraftLink, DraftStage};
+pub use finding::{ImportError, LintFinding, NotUnderstood, Reading};
+pub use import::{Imported, MAX_BYTES, Source, import};
+
+/// What the registry asks of a format.
+pub(crate) trait Foreign {
+    /// What it is, for people.
+    const TITLE: &'static str;
+
+    /// How many lines look like it.
+    fn looks_like(text: &str) -> usize;
+
+    /// Reads it; what is not understood goes into `reading`.
+    fn read(source: &Source, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError>;
+}
+
+macro_rules! formats {
+    ($($name:literal => $module:ident::$type:ident,)*) => {
+        $(mod $module;)*
+
+        /// A format that can be imported.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $(#[doc = $name] $type,)*
+        }
+
+        impl Format {
+            /// Every format, with the name that `--as` takes.
+            pub const ALL: &[(&str, Format)] = &[$(($name, Format::$type)),*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self { $(Format::$type => $name,)* }
+            }
+
+            /// What it is, for people.
+            pub fn title(self) -> &'static str {
+                match self { $(Format::$type => <$module::$type as Foreign>::TITLE,)* }
+            }
+
+            /// The format that most lines of a text look like; `None` if no line does.
+            pub fn of(text: &str) -> Option<Format> {
+                let mut best = (0, None);
+                $(
+                    let lines = <$module::$type as Foreign>::looks_like(text);
+                    if lines > best.0 {
+                        best = (lines, Some(Format::$type));
+                    }
+                )*
+                best.1
+            }
+
+            fn read(
+                self,
+                source: &Source,
+                assumed: &Assumed,
+                reading: &mut Reading,
+            ) -> Result<Draft, ImportError> {
+                match self {
+                    $(Format::$type => <$module::$type as Foreign>::read(source, assumed, reading),)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    "tc" => tc::Tc,
+    "ios" => ios::Ios,
+    "mahimahi" => mahimahi::Mahimahi,
+    "containerlab" => containerlab::Containerlab,
+    "ibox" => ibox::Ibox,
+}

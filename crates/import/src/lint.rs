@@ -1,0 +1,23 @@
+//! What is wrong with a shaping configuration, in a sentence each.
+//!
+//! A rule looks at one stage and its line: it is one file in `lint/` and one line in `RULES`. What only a format knows
+//! (units, default classes, quanta) its reader finds itself.
+
+mod bucket;
+mod policer;
+mod queue;
+mod tree;
+
+use crate::{Draft, DraftStage, Reading};
+
+/// A rule.
+type Rule = fn(&DraftStage, &mut Reading);
+
+const RULES: &[Rule] = &[bucket::shaper, bucket::classes, policer::bucket, queue::limit, tree::shares];
+
+/// Holds every stage against every rule.
+pub(crate) fn lint(draft: &Draft, reading: &mut Reading) {
+    for stage in draft.stages() {
+        RULES.iter().for_each(|rule| rule(stage, reading));
+    }
+}

@@ -1,0 +1,55 @@
+//! A policer's bucket: what it drops of the bursts that every sender sends.
+
+use crate::number::{rate as rate_text, seconds, size, time};
+use crate::{DraftStage, Reading};
+use path::{Action, Meter, Stage};
+
+/// The first window of a connection: 10 full packets (RFC 6928).
+const FIRST_WINDOW: u64 = 10 * 1514;
+/// The largest TSO burst: 64 KiB.
+const LARGEST_TSO: u64 = 65_536;
+/// A bucket that holds this long lets so much through at once that what is behind it must queue.
+const LONG_S: f64 = 3.0;
+
+/// What a Linux sender sends at once: 1 ms at its pacing rate, twice the policed one in slow start (`tcp_tso_autosize`,
+/// `tcp_pacing_ss_ratio`), and the first window.
+pub(crate) fn burst_of_a_sender(bps: u64) -> u64 {
+    (bps / 8 / 1000).saturating_mul(2).clamp(FIRST_WINDOW, LARGEST_TSO)
+}
+
+/// The bucket in bytes against a packet, a burst and a second.
+pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
+    let Stage::Policer(p) = &stage.stage else { return };
+    if p.red != Action::Drop
+        || p.meter == Meter::Srtcm && p.yellow != Action::Drop && p.excess_burst.is_some()
+    {
+        return;
+    }
+    let Some(burst) = p.burst else { return };
+    let (rate, burst) = (p.rate, burst.get());
+    let (r, b) = (rate_text(rate.as_bps()), size(burst));
+    let wants = burst_of_a_sender(rate.as_bps());
+    if burst < 1514 {
+        let text = format!(
+            "{}: a bucket of {b} is below a full packet of 1514 bytes, which never passes",
+            stage.says
+        );
+        reading.fault(stage.line, "burst-below-packet", text);
+    } else if burst < wants {
+        let text = format!(
+            "{}: a bucket of {b} at {r} is below the {} that a sender sends at once (a TSO burst, the first ten packets): TCP \
+             loses part of each burst and stays far below the rate; {} is 250 ms of it",
+            stage.says,
+            size(wants),
+            size(rate.as_bps() / 32)
+        );
+        reading.fault(stage.line, "policer-burst", text);
+    } else if seconds(burst, rate) > LONG_S {
+        let text = format!(
+            "{}: a bucket of {b} at {r} holds {}: short transfers never meet the limit",
+            stage.says,
+            time(seconds(burst, rate))
+        );
+        reading.fault(stage.line, "policer-burst-large", text);
+    }
+}

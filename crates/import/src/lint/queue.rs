@@ -1,0 +1,58 @@
+//! Queues in front of a limit: below a packet, or so long that they are the delay.
+
+use crate::number::{rate as rate_text, size, time};
+use crate::{DraftStage, Reading};
+use path::{QueueConfig, Stage};
+use units::Rate;
+
+/// A packet with its Ethernet header.
+const PACKET: u64 = 1514;
+/// A queue of this long is felt as an outage.
+const LONG_S: f64 = 1.0;
+
+fn judge(line: usize, owner: &str, rate: Rate, queue: &QueueConfig, reading: &mut Reading) {
+    let limits = queue.limits();
+    let bytes = limits.bytes.min(limits.packets.saturating_mul(PACKET));
+    if bytes < PACKET {
+        let text = format!(
+            "{owner}: a queue of {} holds not one full packet of {PACKET} bytes: none passes",
+            size(bytes)
+        );
+        return reading.fault(line, "limit-below-packet", text);
+    }
+    let holds = bytes as f64 * 8.0 / rate.as_bps() as f64;
+    if holds > LONG_S && !queue.drops_early() {
+        let text = format!(
+            "{owner}: a full queue of {} at {} is {} of delay; 100 ms or a queue discipline that drops early (fq_codel) keeps \
+             it short",
+            size(bytes),
+            rate_text(rate.as_bps()),
+            time(holds)
+        );
+        reading.fault(line, "queue-long", text);
+    }
+}
+
+/// What waits before a limit.
+pub(crate) fn limit(stage: &DraftStage, reading: &mut Reading) {
+    let says = stage.says.as_str();
+    match &stage.stage {
+        Stage::Shaper(s) if s.queue.is_some() || s.latency.is_some() => {
+            judge(stage.line, says, s.rate, &s.queue(), reading);
+        }
+        Stage::Link(link) => {
+            if let Some(rate) = link.rate {
+                judge(stage.line, says, rate, &link.queue, reading);
+            }
+        }
+        Stage::Htb(htb) => {
+            for class in &htb.classes {
+                let Some(queue) = &class.queue else { continue };
+                let line = stage.parts.get(&class.name).copied().unwrap_or(stage.line);
+                let ceil = class.ceil.unwrap_or(class.rate);
+                judge(line, &format!("class {}", class.name), ceil, queue, reading);
+            }
+        }
+        _ => {}
+    }
+}

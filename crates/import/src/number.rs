@@ -1,0 +1,159 @@
+//! Numbers as `tc` and IOS write them.
+//!
+//! | of | without a unit | units |
+//! |---|---|---|
+//! | tc rate | bit/s | `kbit` `mbit` … are bits, `bps` `kbps` `mbps` … *bytes* a second; k = 1000, `kibit` = 1024 |
+//! | tc size | bytes | `k` `kb` = 1024, `kbit` = 128 |
+//! | tc time | microseconds | `s` `ms` `us` |
+//!
+//! Source: iproute2 `lib/utils.c`, `tc/tc_util.c` (`get_rate64`, `get_size`), `lib/utils_math.c`.
+
+use units::{Bytes, Rate, Span};
+
+/// A number and what stands behind it, in lower case. Neither infinite nor below zero, as no quantity here is.
+pub(crate) fn split(text: &str) -> Option<(f64, String)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then(|| (number, text[end..].to_ascii_lowercase()))
+}
+
+/// A whole number from a float within range.
+fn whole(value: f64) -> Option<u64> {
+    (value.is_finite() && (0.0..1e18).contains(&value)).then(|| value.round() as u64)
+}
+
+/// Powers of 1000 or 1024 by the letters before a unit.
+fn prefix(letters: &str) -> Option<f64> {
+    Some(match letters {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "t" => 1e12,
+        "ki" => 1024.0,
+        "mi" => 1024f64.powi(2),
+        "gi" => 1024f64.powi(3),
+        "ti" => 1024f64.powi(4),
+        _ => return None,
+    })
+}
+
+/// A rate as tc reads it.
+pub(crate) fn tc_rate(text: &str) -> Option<Rate> {
+    let (number, unit) = split(text)?;
+    let bits = match unit.as_str() {
+        "" => 1.0,
+        unit => match unit.strip_suffix("bit") {
+            Some(letters) => prefix(letters)?,
+            None => 8.0 * prefix(unit.strip_suffix("bps")?)?,
+        },
+    };
+    whole(number * bits).map(Rate::from_bps)
+}
+
+/// Whether a rate is written in bytes a second, which few mean.
+pub(crate) fn is_bytes_per_second(text: &str) -> bool {
+    text.to_ascii_lowercase().ends_with("bps")
+}
+
+/// A size as tc reads it; `15Kb/8`, as it prints buckets, is the size before the slash.
+pub(crate) fn tc_size(text: &str) -> Option<Bytes> {
+    let (number, unit) = split(text.split('/').next()?)?;
+    let bytes = match unit.as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024f64.powi(2),
+        "g" | "gb" => 1024f64.powi(3),
+        "kbit" => 128.0,
+        "mbit" => 1024f64.powi(2) / 8.0,
+        "gbit" => 1024f64.powi(3) / 8.0,
+        _ => return None,
+    };
+    whole(number * bytes).map(Bytes::new)
+}
+
+/// A time as tc reads it.
+pub(crate) fn tc_time(text: &str) -> Option<Span> {
+    let (number, unit) = split(text)?;
+    let nanos = match unit.as_str() {
+        "s" | "sec" | "secs" => 1e9,
+        "ms" | "msec" | "msecs" => 1e6,
+        "" | "us" | "usec" | "usecs" => 1e3,
+        "ns" | "nsec" | "nsecs" => 1.0,
+        _ => return None,
+    };
+    whole(number * nanos).map(Span::from_nanos)
+}
+
+/// A share in percent, with its sign or without, as 0 to 1.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let share = number / 100.0;
+    (matches!(unit.as_str(), "" | "%") && (0.0..=1.0).contains(&share)).then_some(share)
+}
+
+/// Bytes for people: exact below 10 kB.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// A rate for people.
+pub(crate) fn rate(bps: u64) -> String {
+    let scaled = |by: f64, unit: &str| {
+        let text = format!("{:.2}", bps as f64 / by);
+        format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match bps {
+        0..1_000_000 => scaled(1e3, "kbit/s"),
+        1_000_000..1_000_000_000 => scaled(1e6, "Mbit/s"),
+        _ => scaled(1e9, "Gbit/s"),
+    }
+}
+
+/// Seconds for people.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 0.01 => format!("{:.1} ms", s * 1e3),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s => format!("{s:.1} s"),
+    }
+}
+
+/// Seconds that `bytes` take at `rate`; infinite at no rate.
+pub(crate) fn seconds(bytes: u64, rate: Rate) -> f64 {
+    bytes as f64 * 8.0 / rate.as_bps() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_those_of_tc() {
+        let rate = |t| tc_rate(t).map(Rate::as_bps);
+        assert_eq!(rate("20mbit"), Some(20_000_000));
+        assert_eq!(rate("1.5Mbit"), Some(1_500_000));
+        assert_eq!(rate("20mbps"), Some(160_000_000));
+        assert_eq!(rate("1000"), Some(1000));
+        assert_eq!(rate("64kibit"), Some(65_536));
+        assert_eq!(rate("10furlong"), None);
+        assert_eq!(rate("-1mbit"), None);
+        let size = |t| tc_size(t).map(Bytes::get);
+        assert_eq!(
+            (size("15k"), size("15Kb/8"), size("1600b"), size("1540")),
+            (Some(15_360), Some(15_360), Some(1600), Some(1540))
+        );
+        assert_eq!((size("32kbit"), size("x")), (Some(4096), None));
+        let time = |t| tc_time(t).map(Span::as_nanos);
+        assert_eq!(
+            (time("50ms"), time("100"), time("1.5s")),
+            (Some(50_000_000), Some(100_000), Some(1_500_000_000))
+        );
+        assert_eq!((percent("0.5%"), percent("3"), percent("101%")), (Some(0.005), Some(0.03), None));
+    }
+}

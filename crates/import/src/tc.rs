@@ -1,0 +1,63 @@
+//! Linux `tc`: what `tc -s -d qdisc|class|filter show` prints, and scripts of `tc` commands.
+//!
+//! A device becomes a link from `here` to `beyond-DEVICE`: what is at its root meets packets on the way out, what is at
+//! its ingress (police filters, a redirect to an `ifb`) those on the way in. Classes are told by codepoint: a class
+//! whose filters do not match one themselves gets one of its own, and a flow that carries it.
+//!
+//! | `tc` | here | departs |
+//! |---|---|---|
+//! | `htb` | `htb` | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
+//! | `tbf` | `shaper` | the same |
+//! | `police` | `policer` | of each filter on a link of its own, unless it matches all |
+//! | `netem` | `loss`, `link`, `delay` or `jitter`, `reorder`, `duplicate` | no correlation; of tables of delays `normal` only |
+//! | `cake bandwidth` | `shaper` with FQ-CoDel | no tins, no isolation of hosts |
+//! | `sfq`, `fq` | `drr` | flows by number, not by hash; `fq`'s pacing is the flows' own |
+
+mod classes;
+mod convert;
+mod filter;
+mod model;
+mod netem;
+mod options;
+mod read;
+
+use crate::{Assumed, Draft, Foreign, ImportError, Reading, Source};
+
+pub(crate) use convert::egress_stages;
+pub(crate) use model::TcModel;
+pub(crate) use read::read_command;
+
+/// Linux traffic control.
+pub(crate) struct Tc;
+
+/// Objects of `tc`.
+const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];
+
+impl Foreign for Tc {
+    const TITLE: &'static str = "Linux tc";
+
+    fn looks_like(text: &str) -> usize {
+        let is_tc = |line: &&str| {
+            let mut words = line.split_whitespace();
+            let first = words.next().unwrap_or_default();
+            let ids = line.contains(':') || line.contains("dev") || line.contains("root");
+            if OBJECTS.contains(&first) {
+                return ids;
+            }
+            line.split_whitespace().take(12).zip(line.split_whitespace().skip(1)).any(|(tool, object)| {
+                let tool = tool.trim_matches(['"', '\'', '{', '}', '$']);
+                tool.rsplit('/').next().is_some_and(|t| t.eq_ignore_ascii_case("tc"))
+                    && OBJECTS.contains(&object)
+            })
+        };
+        text.lines().filter(is_tc).count()
+    }
+
+    fn read(source: &Source, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+        let model = read::read(source, reading);
+        Ok(convert::draft(&model, assumed, reading))
+    }
+}
+
+#[cfg(test)]
+mod tests;

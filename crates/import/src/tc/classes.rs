@@ -1,0 +1,231 @@
+//! An `htb` with its classes as the element of that name.
+
+use super::convert::queue_of;
+use super::model::{ClassId, TcClass, TcModel, TcQdisc};
+use crate::{DraftStage, Reading, number};
+use path::{Class, Htb};
+use std::collections::{BTreeMap, BTreeSet};
+use units::Rate;
+
+/// A leaf and how its packets are known.
+pub(crate) struct HtbLeaf {
+    pub id: ClassId,
+    /// The codepoint of its flow.
+    pub dscp: u8,
+    /// What its filters match.
+    pub says: String,
+}
+
+/// The most leaves: a codepoint each.
+const MOST_LEAVES: usize = 63;
+
+/// The tree of a device as a stage, and its leaves; `None` where there is no class.
+pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option<(DraftStage, Vec<HtbLeaf>)> {
+    let mine: Vec<&TcClass> =
+        model.classes.iter().filter(|c| c.device == q.device && c.id.major == q.handle).collect();
+    let places: BTreeMap<ClassId, usize> = mine.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
+    let mut parents = Vec::new();
+    for c in &mine {
+        let parent = c.parent.filter(|p| p.minor != 0);
+        let place = parent.and_then(|p| places.get(&p).copied());
+        if let (Some(p), None) = (parent, place) {
+            reading.unknown(
+                c.line,
+                p.to_string(),
+                format!("no class {p} is there: {} stands at the root", c.id),
+            );
+        }
+        parents.push(place);
+    }
+    let default = default_of(q, &mine, reading);
+    let inner: BTreeSet<usize> = parents.iter().flatten().copied().collect();
+    let (mut order, mut leaves) = (Vec::new(), Vec::new());
+    for (i, class) in mine.iter().enumerate().filter(|(i, _)| !inner.contains(i)) {
+        if leaves.len() == MOST_LEAVES {
+            let why = format!("more than {MOST_LEAVES} classes cannot be told apart by codepoint");
+            reading.unknown(class.line, class.id.to_string(), why);
+            continue;
+        }
+        // Ancestors first; a circle has no end and is left out.
+        let line: Vec<usize> = std::iter::successors(Some(i), |&c| parents[c]).take(10).collect();
+        if line.len() > 8 {
+            let why = "the tree is deeper than 8, or goes round in a circle".to_string();
+            reading.unknown(class.line, class.id.to_string(), why);
+            continue;
+        }
+        for c in line.into_iter().rev().filter(|c| *c != i) {
+            if !order.contains(&c) {
+                order.push(c);
+            }
+        }
+        leaves.push(i);
+    }
+    // What no other takes falls to the default: it comes last.
+    leaves.sort_by_key(|&i| Some(mine[i].id) == default);
+    let told = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
+    let mut classes = Vec::new();
+    let mut parts = BTreeMap::new();
+    let r2q = q.options.count("r2q", reading).unwrap_or(10).max(1);
+    for &i in order.iter().chain(&leaves) {
+        let leaf = told.iter().find(|l| l.id == mine[i].id && leaves.contains(&i));
+        let Some(class) = one(mine[i], parents[i].map(|p| mine[p].id), leaf, default, reading) else {
+            continue;
+        };
+        let class = Class { quantum: quantum(mine[i], class.rate, r2q, leaf.is_some(), reading), ..class };
+        let queue = leaf.and_then(|l| queue_of(model.under(&q.device, l.id)?, reading));
+        parts.insert(class.name.clone(), mine[i].line);
+        classes.push(Class { queue, ..class });
+    }
+    if classes.is_empty() {
+        return None;
+    }
+    keep_whole(&mut classes, reading, &parts);
+    let mut stage = DraftStage::new("htb", q.line, format!("htb of {}", q.device), Htb { classes });
+    stage.parts = parts;
+    Some((stage, told))
+}
+
+/// Drops classes whose parent was not understood.
+fn keep_whole(classes: &mut Vec<Class>, reading: &mut Reading, lines: &BTreeMap<String, usize>) {
+    let mut names: Vec<String> = Vec::new();
+    classes.retain(|class| {
+        let whole = class.parent.as_ref().is_none_or(|p| names.contains(p));
+        if whole {
+            names.push(class.name.clone());
+        } else if let Some(line) = lines.get(&class.name) {
+            reading.unknown(*line, class.name.clone(), "its parent was not understood");
+        }
+        whole
+    });
+}
+
+/// The class of what no filter matches.
+fn default_of(q: &TcQdisc, mine: &[&TcClass], reading: &mut Reading) -> Option<ClassId> {
+    let text = q.options.text("default").unwrap_or("0");
+    let minor = u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let id = ClassId { major: q.handle, minor: minor? };
+    if id.minor != 0 && mine.iter().any(|c| c.id == id) {
+        return Some(id);
+    }
+    if !mine.is_empty() {
+        let what = if id.minor == 0 {
+            "no default class".into()
+        } else {
+            format!("the default class {id} is not there")
+        };
+        let text = format!("{what}: what no filter matches is sent at once, past every limit");
+        reading.fault(q.line, "htb-default", text);
+    }
+    None
+}
+
+/// Leaves with a codepoint each: that of their filter, or one that is free; 0 for the default.
+fn told_apart(q: &TcQdisc, model: &TcModel, leaves: &[ClassId], default: Option<ClassId>) -> Vec<HtbLeaf> {
+    let filters = |id: ClassId| {
+        (model.filters.iter()).filter(move |f| {
+            f.device == q.device
+                && f.to.is_some_and(|to| to.minor == id.minor && [0, id.major].contains(&to.major))
+        })
+    };
+    let own: Vec<Option<u8>> =
+        leaves.iter().map(|&id| filters(id).find_map(|f| f.dscp).filter(|_| Some(id) != default)).collect();
+    let mut used: Vec<u8> = own.iter().flatten().copied().chain([0]).collect();
+    let mut all = Vec::new();
+    for (&id, own) in leaves.iter().zip(own) {
+        let dscp = if Some(id) == default {
+            0
+        } else {
+            let repeated = |d: &u8| all.iter().any(|l: &HtbLeaf| l.dscp == *d);
+            let free = (1..64).find(|d| !used.contains(d)).unwrap_or(63);
+            own.filter(|d| !repeated(d)).unwrap_or(free)
+        };
+        used.push(dscp);
+        let says: Vec<&str> =
+            filters(id).map(|f| f.says.as_str()).filter(|s| !s.is_empty()).take(4).collect();
+        let says = match (says.is_empty(), Some(id) == default) {
+            (_, true) => format!("class {id}, the default"),
+            (true, _) => format!("class {id}"),
+            _ => format!("class {id}: {}", says.join("; ")),
+        };
+        all.push(HtbLeaf { id, dscp, says });
+    }
+    all
+}
+
+fn one(
+    c: &TcClass,
+    parent: Option<ClassId>,
+    leaf: Option<&HtbLeaf>,
+    default: Option<ClassId>,
+    reading: &mut Reading,
+) -> Option<Class> {
+    let Some(rate) = c.options.rate("rate", reading) else {
+        if !c.options.has("rate") {
+            reading.unknown(c.line, c.id.to_string(), "a class without `rate`");
+        }
+        return None;
+    };
+    let mut ceil = c.options.rate("ceil", reading);
+    if let Some(low) = ceil.filter(|ceil| *ceil < rate) {
+        let (low, high) = (number::rate(low.as_bps()), number::rate(rate.as_bps()));
+        let text =
+            format!("class {}: ceil {low} is below its rate {high}; the kernel keeps to the rate", c.id);
+        reading.fault(c.line, "htb-ceil-below-rate", text);
+        ceil = None;
+    }
+    let prio = c.options.count("prio", reading).unwrap_or(0);
+    if prio > 7 {
+        reading.unknown(c.line, prio.to_string(), "priorities are 0 to 7: taken as 7");
+    }
+    let size = |key: &str, reading: &mut Reading| c.options.size(key, reading).filter(|b| b.get() > 0);
+    Some(Class {
+        name: c.id.to_string(),
+        parent: parent.map(|p| p.to_string()),
+        rate,
+        ceil,
+        burst: size("burst", reading),
+        cburst: size("cburst", reading),
+        prio: prio.min(7) as u8,
+        quantum: None,
+        flows: Vec::new(),
+        dscp: leaf.filter(|l| Some(l.id) != default).map(|l| vec![l.dscp]).unwrap_or_default(),
+        tunnel: None,
+        queue: None,
+    })
+}
+
+/// The quantum in force. Source: Linux `htb_change_class`, which warns of the same.
+fn quantum(c: &TcClass, rate: Rate, r2q: u64, leaf: bool, reading: &mut Reading) -> Option<u32> {
+    let given = c.options.size("quantum", reading).map(|q| q.get());
+    let derived = rate.as_bps() / 8 / r2q;
+    if !leaf {
+        return None;
+    }
+    match given {
+        Some(q) if q < 1514 => {
+            let text = format!("class {}: a quantum of {q} bytes is below a packet of 1514", c.id);
+            reading.fault(c.line, "htb-quantum", text);
+        }
+        None if derived < 1000 => {
+            let fit = (rate.as_bps() / 8 / 1514).max(1);
+            let text = format!(
+                "class {}: rate / r2q = {derived} bytes is too small a quantum: the kernel takes 1000 and warns, and classes \
+                 no longer share by their rates; `quantum 1514` or `r2q {fit}`",
+                c.id
+            );
+            reading.fault(c.line, "htb-quantum", text);
+        }
+        None if derived > 200_000 => {
+            let fit = rate.as_bps() / 8 / 60_000;
+            let text = format!(
+                "class {}: rate / r2q = {derived} bytes is too large a quantum: the kernel takes 200000 and warns, and a class \
+                 sends that much before another has its turn; `quantum 60000` or `r2q {fit}`",
+                c.id
+            );
+            reading.fault(c.line, "htb-quantum", text);
+        }
+        _ => {}
+    }
+    let q = given.unwrap_or(derived.clamp(1000, 200_000)).clamp(256, 1 << 30) as u32;
+    (given.is_some() || r2q != 10).then_some(q)
+}

@@ -1,0 +1,133 @@
+//! What a text says of queueing disciplines, classes and filters, each with its line.
+
+use super::options::Options;
+use std::fmt;
+use units::{Bytes, Rate};
+
+/// `major:minor`, both hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ClassId {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl ClassId {
+    /// `1:10`, `1:`, `1`, `:10` (then of major 0).
+    pub fn parse(text: &str) -> Option<ClassId> {
+        let (major, minor) = text.split_once(':').unwrap_or((text, ""));
+        let half = |text: &str| match text {
+            "" => Some(0),
+            text => u32::from_str_radix(text.trim_start_matches("0x"), 16).ok().filter(|n| *n <= 0xffff),
+        };
+        (!text.is_empty()).then_some(ClassId { major: half(major)?, minor: half(minor)? })
+    }
+}
+
+impl fmt::Display for ClassId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}:", self.major)?;
+        if self.minor > 0 { write!(f, "{:x}", self.minor) } else { Ok(()) }
+    }
+}
+
+/// Where something hangs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// At the device's way out.
+    Root,
+    /// At its way in.
+    Ingress,
+    /// Under a class, or under a discipline (minor 0).
+    Under(ClassId),
+}
+
+/// A queueing discipline.
+#[derive(Clone, Debug)]
+pub(crate) struct TcQdisc {
+    pub line: usize,
+    pub device: String,
+    pub handle: u32,
+    pub place: Place,
+    pub kind: String,
+    pub options: Options,
+}
+
+/// A class.
+#[derive(Clone, Debug)]
+pub(crate) struct TcClass {
+    pub line: usize,
+    pub device: String,
+    pub id: ClassId,
+    /// `None`: at the root.
+    pub parent: Option<ClassId>,
+    pub options: Options,
+}
+
+/// What a `police` does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TcPolice {
+    pub line: usize,
+    pub rate: Option<Rate>,
+    pub burst: Option<Bytes>,
+    pub peak_rate: Option<Rate>,
+    pub mtu: Option<Bytes>,
+    /// What becomes of a packet that exceeds: `drop`, `reclassify` …
+    pub exceed: Option<String>,
+}
+
+/// A filter.
+#[derive(Clone, Debug)]
+pub(crate) struct TcFilter {
+    pub line: usize,
+    pub device: String,
+    pub place: Place,
+    /// What it matches, as written.
+    pub says: String,
+    /// Whether it matches everything.
+    pub all: bool,
+    pub dscp: Option<u8>,
+    pub to: Option<ClassId>,
+    pub police: Option<TcPolice>,
+    /// The device packets are redirected to.
+    pub redirect: Option<String>,
+}
+
+/// All that a text says.
+#[derive(Default)]
+pub(crate) struct TcModel {
+    pub qdiscs: Vec<TcQdisc>,
+    pub classes: Vec<TcClass>,
+    pub filters: Vec<TcFilter>,
+}
+
+/// The most qdiscs, classes and filters each.
+pub(crate) const MOST_PARTS: usize = 4096;
+
+impl TcModel {
+    /// Devices in the order of mention.
+    pub fn devices(&self) -> Vec<&str> {
+        let mut all: Vec<(usize, &str)> = Vec::new();
+        let qdiscs = self.qdiscs.iter().map(|q| (q.line, q.device.as_str()));
+        let classes = self.classes.iter().map(|c| (c.line, c.device.as_str()));
+        let filters = self.filters.iter().map(|f| (f.line, f.device.as_str()));
+        for (line, device) in qdiscs.chain(classes).chain(filters) {
+            match all.iter().position(|(_, d)| *d == device) {
+                Some(at) => all[at].0 = line.min(all[at].0),
+                None if all.len() < 200 => all.push((line, device)),
+                None => {}
+            }
+        }
+        all.sort_by_key(|(line, _)| *line);
+        all.into_iter().map(|(_, device)| device).collect()
+    }
+
+    /// The discipline in force at a place of a device: the one set last.
+    pub fn at(&self, device: &str, place: Place) -> Option<&TcQdisc> {
+        self.qdiscs.iter().rev().find(|q| q.device == device && q.place == place)
+    }
+
+    /// The discipline under a class, or under a discipline of which only the handle is known.
+    pub fn under(&self, device: &str, id: ClassId) -> Option<&TcQdisc> {
+        self.at(device, Place::Under(id))
+    }
+}

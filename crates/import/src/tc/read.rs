@@ -1,0 +1,327 @@
+//! Lines of output and of scripts into the model.
+
+use super::OBJECTS;
+use super::filter;
+use super::model::{ClassId, MOST_PARTS, Place, TcClass, TcModel, TcQdisc};
+use super::netem;
+use super::options::{Options, spec};
+use crate::shell::{Shell, Statement, joined};
+use crate::{Reading, Source};
+
+/// What is being read.
+struct Reader<'r> {
+    model: TcModel,
+    reading: &'r mut Reading,
+    shell: Shell,
+    /// The device mentioned last.
+    device: String,
+    /// Whether the line before was a filter that more lines may follow.
+    in_filter: bool,
+}
+
+/// Statistics that `tc -s` prints: they say nothing of the configuration.
+const STATISTICS: [&str; 26] = [
+    "Sent ",
+    "backlog ",
+    "rate ",
+    "lended:",
+    "tokens:",
+    "period ",
+    "cwnd ",
+    "maxpacket ",
+    "new_flows_len",
+    "new_flow_count",
+    "old_flows_len",
+    "Dead",
+    "requeues ",
+    "marked ",
+    "mark ",
+    "early ",
+    "prob ",
+    "delay ",
+    "flows ",
+    "gc ",
+    "throttled",
+    "count ",
+    "ldelay ",
+    "pkts_in ",
+    "deficit ",
+    "Qdisc ",
+];
+
+/// The whole text.
+pub(crate) fn read(source: &Source, reading: &mut Reading) -> TcModel {
+    let device = "dev".to_string();
+    let shell = Shell::with(source.values);
+    let mut reader = Reader { model: TcModel::default(), reading, shell, device, in_filter: false };
+    for (number, line) in joined(source.text) {
+        let said = line.trim();
+        if said.is_empty() || said.starts_with('#') {
+            continue;
+        }
+        reader.reading.lines.insert(number);
+        reader.line(number, &line);
+    }
+    reader.model
+}
+
+/// One command of a script, added to a model; whether it is one of `tc`.
+pub(crate) fn read_command(line: usize, text: &str, model: &mut TcModel, reading: &mut Reading) -> bool {
+    let mut shell = Shell::default();
+    let (statements, _) = shell.statements(line, text);
+    let before = std::mem::take(model);
+    let mut reader = Reader { model: before, reading, shell, device: "dev".into(), in_filter: false };
+    let mut any = false;
+    for statement in &statements {
+        any |= reader.statement(statement);
+    }
+    *model = reader.model;
+    any
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| w.to_string()).collect()
+}
+
+impl Reader<'_> {
+    fn line(&mut self, number: usize, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let indented = line.starts_with([' ', '\t']);
+        let shown = OBJECTS.contains(&words[0]) && words.len() > 2 && !is_verb(words[1]);
+        if shown {
+            let words = owned(&words);
+            self.in_filter = false;
+            return self.object(number, &words[0], &words[1..], true);
+        }
+        if self.in_filter && indented && filter::more(number, &words, &mut self.model, self.reading) {
+            return;
+        }
+        if indented && STATISTICS.iter().any(|s| line.trim_start().starts_with(s)) {
+            return;
+        }
+        self.in_filter = false;
+        let (statements, only_assigned) = self.shell.statements(number, line);
+        if only_assigned {
+            return;
+        }
+        let mut any = false;
+        for statement in &statements {
+            any |= self.statement(statement);
+        }
+        if !any {
+            self.reading.unknown(number, line.trim(), "no tc command");
+        }
+    }
+
+    /// A command of a script; whether it is one of `tc`.
+    fn statement(&mut self, statement: &Statement) -> bool {
+        let words = &statement.words;
+        let batch = words.len() > 1 && object(&words[0]).is_some() && is_verb(&words[1]);
+        let is_tc = |word: &String| {
+            let bare = word.trim_matches(['$', '{', '}', '"']);
+            bare.rsplit('/').next().is_some_and(|t| t.eq_ignore_ascii_case("tc"))
+        };
+        let start = if batch {
+            0
+        } else {
+            match words.iter().take(16).position(is_tc) {
+                Some(at) => at + 1,
+                None => return false,
+            }
+        };
+        let mut words = &words[start..];
+        while words.first().is_some_and(|w| w.starts_with('-')) {
+            words = &words[1..];
+        }
+        let (Some(object), Some(verb)) = (words.first().and_then(|w| object(w)), words.get(1)) else {
+            return false;
+        };
+        match verb.as_str() {
+            "add" | "replace" | "change" | "link" => {
+                // Redirections of the shell.
+                let end = words.iter().position(|w| w.contains('>')).unwrap_or(words.len());
+                self.object(statement.line, object, &words[2..end.max(2)], false);
+            }
+            "del" | "delete" | "show" | "list" | "ls" | "get" => {}
+            other => {
+                let why = format!("`{other}` is not understood");
+                self.reading.unknown(statement.line, other, why);
+            }
+        }
+        true
+    }
+
+    fn object(&mut self, line: usize, object: &str, words: &[String], shown: bool) {
+        let parts = match object {
+            "qdisc" => self.model.qdiscs.len(),
+            "class" => self.model.classes.len(),
+            _ => self.model.filters.len(),
+        };
+        if parts >= MOST_PARTS {
+            return self.reading.unknown(
+                line,
+                object,
+                format!("more than {MOST_PARTS} of them are not read"),
+            );
+        }
+        match object {
+            "qdisc" => self.qdisc(line, words, shown),
+            "class" => self.class(line, words, shown),
+            _ => {
+                self.in_filter = true;
+                let device = self.device.clone();
+                let read = filter::read(line, words, &device, &self.model, self.reading);
+                self.device.clone_from(&read.device);
+                self.model.filters.push(read);
+            }
+        }
+    }
+
+    /// The device a word names; a variable that is not known keeps its own name.
+    fn set_device(&mut self, word: &str) {
+        self.device = word.trim_matches(['$', '{', '}', '"']).to_string();
+    }
+
+    fn qdisc(&mut self, line: usize, words: &[String], shown: bool) {
+        let (mut place, mut handle, mut kind) = (None, 0, None);
+        let mut i = 0;
+        if shown && words.len() > 1 {
+            // `qdisc htb 1: dev eth0 root …`
+            kind = Some(words[0].clone());
+            handle = ClassId::parse(&words[1]).map_or(0, |id| id.major);
+            i = 2;
+        }
+        while let Some(word) = words.get(i) {
+            let value = words.get(i + 1).map(String::as_str).unwrap_or_default();
+            match word.as_str() {
+                "dev" => self.set_device(value),
+                "root" => place = Some(Place::Root),
+                "ingress" | "clsact" if kind.is_none() || shown => {
+                    place = Some(Place::Ingress);
+                    handle = 0xffff;
+                    kind.get_or_insert_with(|| word.clone());
+                }
+                "parent" => match ClassId::parse(value) {
+                    Some(id) if id.major == 0xffff => place = Some(Place::Ingress),
+                    Some(id) => place = Some(Place::Under(id)),
+                    None => self.reading.unknown(line, value, format!("`{value}` is no parent")),
+                },
+                "handle" => match ClassId::parse(value) {
+                    Some(id) => handle = id.major,
+                    None => self.reading.unknown(line, value, format!("`{value}` is no handle")),
+                },
+                "refcnt" | "est" | "estimator" if kind.is_none() || shown => {}
+                _ if kind.is_none() => {
+                    kind = Some(word.clone());
+                    i += 1;
+                    break;
+                }
+                _ => break,
+            }
+            i += if matches!(word.as_str(), "root" | "ingress" | "clsact") { 1 } else { 2 };
+        }
+        let kind = kind.unwrap_or_default();
+        let rest = words.get(i..).unwrap_or_default();
+        let rest: Vec<String> = rest.iter().filter(|w| w.as_str() != "----------------").cloned().collect();
+        let options = self.options(line, &kind, &rest);
+        let place = place.unwrap_or(if handle == 0xffff { Place::Ingress } else { Place::Root });
+        let device = self.device.clone();
+        self.model.qdiscs.push(TcQdisc { line, device, handle, place, kind, options });
+    }
+
+    fn options(&mut self, line: usize, kind: &str, words: &[String]) -> Options {
+        if kind == "netem" {
+            return Options::read(
+                line,
+                &netem::flatten(line, words, self.reading),
+                netem::KEYS,
+                self.reading,
+            );
+        }
+        match spec(kind) {
+            Some(spec) => Options::read(line, words, spec, self.reading),
+            None => {
+                let why = format!("the discipline `{kind}` is not known");
+                self.reading.unknown(line, kind, why);
+                Options::none(line)
+            }
+        }
+    }
+
+    fn class(&mut self, line: usize, words: &[String], shown: bool) {
+        let (mut id, mut parent, mut kind) = (None, None, None);
+        let mut i = 0;
+        if shown && words.len() > 1 {
+            kind = Some(words[0].clone());
+            id = ClassId::parse(&words[1]);
+            i = 2;
+        }
+        let mut named = false;
+        while let Some(word) = words.get(i) {
+            let value = words.get(i + 1).map(String::as_str).unwrap_or_default();
+            match word.as_str() {
+                "dev" => {
+                    self.set_device(value);
+                    named = true;
+                }
+                "root" => parent = None,
+                "parent" => parent = ClassId::parse(value),
+                "classid" => id = ClassId::parse(value),
+                _ if kind.is_none() => {
+                    kind = Some(word.clone());
+                    i += 1;
+                    break;
+                }
+                _ => break,
+            }
+            i += if word == "root" { 1 } else { 2 };
+        }
+        let kind = kind.unwrap_or_default();
+        // Other disciplines show classes of their own, which say nothing of the configuration.
+        if shown && kind != "htb" && spec(&kind).is_some() {
+            return;
+        }
+        let Some(mut id) = id else {
+            return self.reading.unknown(line, "class", "a class without `classid`");
+        };
+        if id.major == 0 {
+            id.major = parent.map_or(0, |p| p.major);
+        }
+        if kind != "htb" {
+            let why = format!("classes of `{kind}` are not simulated");
+            return self.reading.unknown(line, kind, why);
+        }
+        if shown && !named {
+            let owner = self.model.qdiscs.iter().rev().find(|q| q.handle == id.major && q.kind == kind);
+            if let Some(owner) = owner {
+                self.device.clone_from(&owner.device);
+            }
+        }
+        let options = self.options(line, &kind, words.get(i..).unwrap_or_default());
+        let device = self.device.clone();
+        let class = TcClass { line, device, id, parent, options };
+        let known = |c: &&mut TcClass| c.id == id && c.device == class.device;
+        match self.model.classes.iter_mut().find(known) {
+            Some(known) => {
+                let why = format!("line {line} sets class {id} anew");
+                self.reading.unknown(known.line, id.to_string(), why);
+                *known = class;
+            }
+            None => self.model.classes.push(class),
+        }
+    }
+}
+
+/// An object by its name or as much of it as `tc` wants.
+fn object(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "qdisc" | "q" | "qd" | "qdis" => "qdisc",
+        "class" | "c" | "cl" | "clas" => "class",
+        "filter" | "f" | "fi" | "filt" => "filter",
+        _ => return None,
+    })
+}
+
+fn is_verb(word: &str) -> bool {
+    matches!(word, "add" | "del" | "delete" | "replace" | "change" | "show" | "list" | "ls" | "get" | "link")
+}

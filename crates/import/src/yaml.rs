@@ -1,0 +1,91 @@
+//! YAML as a tree whose parts know their lines. An alias stands for nothing: a file that repeats itself does not grow.
+
+use crate::ImportError;
+use saphyr_parser::{Event, Parser};
+
+/// A part of a document.
+#[derive(Clone, Debug)]
+pub(crate) struct Yaml {
+    /// The first line is 1.
+    pub line: usize,
+    pub value: YamlValue,
+}
+
+/// What a part is.
+#[derive(Clone, Debug)]
+pub(crate) enum YamlValue {
+    Text(String),
+    List(Vec<Yaml>),
+    Map(Vec<(Yaml, Yaml)>),
+    Alias,
+}
+
+/// Lists in lists in …
+const DEEPEST: usize = 64;
+
+impl Yaml {
+    /// The first document of a text.
+    ///
+    /// # Errors
+    /// [`ImportError::Syntax`] with the line at which the text is no YAML.
+    pub fn parse(text: &str) -> Result<Yaml, ImportError> {
+        let mut open: Vec<(Yaml, Option<Yaml>)> = Vec::new();
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|e| ImportError::Syntax {
+                line: e.marker().line(),
+                why: format!("not valid YAML: {}", e.info()),
+            })?;
+            let line = span.start.line();
+            let whole = match event {
+                Event::Scalar(text, ..) => Yaml { line, value: YamlValue::Text(text.into_owned()) },
+                Event::Alias(_) => Yaml { line, value: YamlValue::Alias },
+                Event::SequenceStart(..) | Event::MappingStart(..) => {
+                    if open.len() == DEEPEST {
+                        let why = format!("nested more than {DEEPEST} deep");
+                        return Err(ImportError::Syntax { line, why });
+                    }
+                    let value = match event {
+                        Event::SequenceStart(..) => YamlValue::List(Vec::new()),
+                        _ => YamlValue::Map(Vec::new()),
+                    };
+                    open.push((Yaml { line, value }, None));
+                    continue;
+                }
+                Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                    Some((whole, _)) => whole,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let Some((parent, key)) = open.last_mut() else { return Ok(whole) };
+            match (&mut parent.value, key.take()) {
+                (YamlValue::List(list), _) => list.push(whole),
+                (YamlValue::Map(map), Some(key)) => map.push((key, whole)),
+                (_, _) => *key = Some(whole),
+            }
+        }
+        Err(ImportError::Syntax { line: 1, why: "there is nothing in it".into() })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Yaml> {
+        self.map().find(|(k, _)| k.text() == Some(key)).map(|(_, value)| value)
+    }
+
+    /// Keys and values; none of anything but a map.
+    pub fn map(&self) -> impl Iterator<Item = &(Yaml, Yaml)> {
+        let map = if let YamlValue::Map(map) = &self.value { map.as_slice() } else { &[] };
+        map.iter()
+    }
+
+    /// Entries; none of anything but a list.
+    pub fn list(&self) -> impl Iterator<Item = &Yaml> {
+        let list = if let YamlValue::List(list) = &self.value { list.as_slice() } else { &[] };
+        list.iter()
+    }
+
+    /// A text.
+    pub fn text(&self) -> Option<&str> {
+        if let YamlValue::Text(text) = &self.value { Some(text) } else { None }
+    }
+}
