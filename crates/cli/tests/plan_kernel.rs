@@ -65,6 +65,9 @@ fn bbr_by_sysctl_is_worth_what_was_predicted() {
         assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.2, "{proof:?}");
     }
     let fq = plan.cures.iter().find(|c| c.name == "pace-fq").and_then(|c| c.proof.as_ref()).expect("proved");
+    // No command makes BBR v3 of this kernel's own.
+    let bbr3 = plan.cures.iter().filter(|c| c.name.starts_with("bbr3")).filter_map(|c| c.proof.as_ref());
+    assert!(bbr3.flat_map(|p| &p.ran).all(|line| !line.contains("congestion_control")));
     // A kernel without fq: that is said.
     assert!(!fq.ran.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
 }

@@ -1,5 +1,6 @@
-//! Pacing without `fq`: a socket keeps the pacing that the default congestion control of its network namespace asked for
-//! when it began, also when it then chooses another control (`sk_pacing_status` is never taken back).
+//! Pacing without `fq`: a connection keeps the pacing that the default congestion control of its network namespace asked
+//! for when it was set up, also when it then chooses another control (`sk_pacing_status` is never taken back). A program
+//! that chooses before it connects never had the default's: BBR asks for pacing in `tcp_init_transfer`, not before.
 
 use super::{Cure, CureOption, Lever, pace, tune};
 use crate::command::lines;
@@ -13,13 +14,13 @@ impl Cure for DefaultControlPacing {
         "pace-default"
     }
     fn about(&self) -> &'static str {
-        "BBR as the host's default while programs choose their own control: their sockets keep its pacing."
+        "BBR as the host's default while programs choose their own control on connections that stand: they keep its pacing."
     }
     fn applies(&self) -> &'static str {
         "where a Linux host sends TCP that is not paced yet"
     }
     fn hurts(&self) -> &'static str {
-        "Programs that choose no control get BBR itself."
+        "Programs that choose no control get BBR itself, and those that choose before they connect are not paced."
     }
     fn lever(&self) -> Lever {
         Lever::Pacing
@@ -33,7 +34,7 @@ impl Cure for DefaultControlPacing {
             let commands = hosts.iter().map(|&h| {
                 CommandSet::linux(
                     s.host(h),
-                    "Linux 4.13 with tcp_bbr; programs that set TCP_CONGESTION themselves",
+                    "Linux 4.13 with tcp_bbr; programs that set TCP_CONGESTION on a connection that stands",
                     lines("sysctl -w net.ipv4.tcp_congestion_control=bbr"),
                     lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
                 )
