@@ -99,8 +99,9 @@ impl Sender {
     }
 
     /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in flight,
-    /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer.
-    fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64) -> Limit {
+    /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer; `paced`: it may wait for its
+    /// pacing.
+    fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64, paced: bool) -> Limit {
         // Nagle keeps what is less than a segment for the next write.
         if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
             return Limit::Application;
@@ -110,7 +111,10 @@ impl Sender {
             (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
         });
         let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
-        let waits = self.pushed && info.is_some() && window.min(room) >= self.mss;
+        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing else with a third
+        // of the window free (`tcp_tso_should_defer`).
+        let asks = self.pushed || !paced && window.min(room) >= burst;
+        let waits = asks && info.is_some() && window.min(room) >= self.mss;
         match () {
             () if info.is_some_and(|i| i.2) => Limit::Congestion,
             () if waits && (self.nxt - self.una.min(self.nxt)) * 3 >= buffer => Limit::SendBuffer,
@@ -126,6 +130,8 @@ struct Connection<'a> {
     start: Time,
     /// Largest send buffer of the end that opens.
     buffer: u64,
+    /// That end paces.
+    paced: bool,
 }
 
 impl Connection<'_> {
@@ -240,11 +246,13 @@ pub fn seen(
         .iter()
         .flat_map(|flow| {
             let [from, to] = [flow.from, flow.to].map(|host| &scenario.hosts[host].stack);
-            let buffer = from.limits(to, MTU, None).send_buffer;
+            let limits = from.limits(to, MTU, flow.max_pacing_rate);
+            let (buffer, paced) = (limits.send_buffer, limits.pacing || flow.cc.paces());
             (0..flow.count).map(move |n| Connection {
                 flow,
                 start: Time::ZERO + flow.start + flow.stagger * n as u64,
                 buffer,
+                paced,
             })
         })
         .collect();
@@ -268,7 +276,7 @@ pub fn seen(
         let wrote = c.written(opens, sender.asked, at, &left);
         seen.way(n).moments.push(Moment {
             at,
-            limit: sender.limit(wrote, info, c.buffer),
+            limit: sender.limit(wrote, info, c.buffer, c.paced),
             // The end that answers does not tell; only what comes before its first loss counts as growth.
             slow_start: !opens || matches!(state, "slow start" | "STARTUP"),
             una: sender.una,
@@ -320,25 +328,38 @@ mod tests {
     #[test]
     fn the_window_without_room_limits() {
         let buffer = 4 << 20;
-        let limit = |s: &Sender, cwnd, inflight| s.limit(None, Some((cwnd, inflight, false)), buffer);
+        let limit = |s: &Sender, cwnd, inflight| s.limit(None, Some((cwnd, inflight, false)), buffer, true);
         let roomy = sender(10_000, 60_000, 110_000, false);
         assert_eq!(limit(&roomy, 50, 50), Limit::Congestion);
         // 500 B of receive window are no segment.
         let full = sender(10_000, 109_500, 110_000, false);
         assert_eq!(limit(&full, 200, 100), Limit::ReceiveWindow);
-        assert_eq!(full.limit(None, Some((200, 100, true)), buffer), Limit::Congestion, "it recovers");
-        assert_eq!(full.limit(None, None, buffer), Limit::ReceiveWindow, "no TCP_INFO is needed");
-        assert_eq!(roomy.limit(Some(60_000), Some((50, 50, false)), buffer), Limit::Application);
-        assert_eq!(roomy.limit(Some(60_999), Some((50, 50, false)), buffer), Limit::Application, "Nagle");
-        assert_eq!(roomy.limit(Some(61_000), Some((50, 50, false)), buffer), Limit::Congestion);
-        let drained = sender(10_000, 60_000, 110_000, true);
-        assert_eq!(drained.limit(None, Some((80, 50, false)), 100_000), Limit::SendBuffer);
+        assert_eq!(full.limit(None, Some((200, 100, true)), buffer, true), Limit::Congestion, "it recovers");
+        assert_eq!(full.limit(None, None, buffer, true), Limit::ReceiveWindow, "no TCP_INFO is needed");
+        assert_eq!(roomy.limit(Some(60_000), Some((50, 50, false)), buffer, true), Limit::Application);
         assert_eq!(
-            drained.limit(None, Some((80, 50, false)), buffer),
+            roomy.limit(Some(60_999), Some((50, 50, false)), buffer, true),
+            Limit::Application,
+            "Nagle"
+        );
+        assert_eq!(roomy.limit(Some(61_000), Some((50, 50, false)), buffer, true), Limit::Congestion);
+        let drained = sender(10_000, 60_000, 110_000, true);
+        assert_eq!(drained.limit(None, Some((80, 50, false)), 100_000, true), Limit::SendBuffer);
+        assert_eq!(
+            drained.limit(None, Some((80, 50, false)), buffer, true),
             Limit::Congestion,
             "the buffer holds more"
         );
-        assert_eq!(drained.limit(None, Some((50, 50, false)), 100_000), Limit::Congestion, "no room in cwnd");
+        assert_eq!(
+            drained.limit(None, Some((50, 50, false)), 100_000, true),
+            Limit::Congestion,
+            "no room in cwnd"
+        );
+        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but the buffer.
+        let unpushed = |paced| roomy.limit(None, Some((100, 50, false)), 100_000, paced);
+        assert_eq!((unpushed(true), unpushed(false)), (Limit::Congestion, Limit::SendBuffer));
+        let deferred = roomy.limit(None, Some((60, 50, false)), 100_000, false);
+        assert_eq!(deferred, Limit::Congestion, "less than a third is saved for a fuller burst");
     }
 
     #[test]
@@ -349,7 +370,8 @@ mod tests {
             );
             let file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
             let flow = &file.variants[0].scenario.flows[0];
-            let c = Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: 4 << 20 };
+            let c =
+                Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: 4 << 20, paced: false };
             c.written(opens, asked, Time::from_nanos((1000 + ms) * 1_000_000), &|t| t.as_nanos() / 1_000_000)
         };
         assert_eq!(wrote(r#"kind = "bulk", bytes = "5kB""#, true, 0, 3), Some(5000));
