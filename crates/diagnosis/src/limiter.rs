@@ -15,6 +15,7 @@ mod departures;
 mod drain_delay;
 pub(crate) mod loss_delay;
 pub(crate) mod loss_gaps;
+mod model;
 pub(crate) mod rate_search;
 mod refill_ticks;
 mod sender_line;
@@ -52,8 +53,6 @@ pub(crate) struct FoundLimiter {
     pub lost: f64,
     /// 0 to 1.
     pub confidence: f64,
-    /// Delays make a policer certain.
-    pub sure: bool,
     /// What the losses said.
     pub bucket: Option<TokenBucketFit>,
     /// What delays said at the rate.
@@ -92,8 +91,10 @@ const ACK_ENTRY: u32 = u32::MAX;
 const EXPLAINS_NEARLY_ALL: f64 = 0.85;
 /// Bytes that may pass beyond rate and bucket without saying that the limiter is none.
 const ALLOWED_BURST: f64 = 64e3;
-/// A policer behind a queue has at most this share of the queue's rate.
-const POLICER_BELOW_QUEUE: f64 = 0.85;
+/// What passes is known to this share.
+const PASSED: f64 = 0.85;
+/// Losses closer together than this, seconds, are of one episode, however short the round trip.
+const LEAST_WIDTH: f64 = 0.005;
 /// Share of the packets that is nearly all; and by which share rates may differ that are the same.
 const NEARLY_ALL_WAIT: f64 = 0.9;
 const SAME_RATE: f64 = 0.03;
@@ -270,6 +271,13 @@ fn limiter(
     let is_full = || clocked.as_ref().is_some_and(|c| losses_go_with_delay(c, path.rtt));
     let queue = queue.or_else(|| limiter_by_rate(arrivals, path, found).filter(|_| is_full()));
     let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
+    let is_second = |policer: &FoundLimiter| {
+        let delayed = clocked.as_deref().filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+        let width = (0.5 * path.rtt).max(LEAST_WIDTH);
+        policer
+            .bucket
+            .is_none_or(|b| model::is_second_limiter(arrivals, &b, delayed.unwrap_or(arrivals), width))
+    };
     match (queue, drops) {
         // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
         (Some(q), Some(p))
@@ -278,7 +286,7 @@ fn limiter(
             Some(FoundLimiter { kind: p.kind, burst: p.burst, ..q })
         }
         (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.delay_fit.is_some() => Some(q),
-        (Some(q), Some(p)) if queue_explains(&q, &p) || !p.sure && same_delay(&q, &p) => Some(q),
+        (Some(q), Some(p)) if queue_explains(&q, &p) || !is_second(&p) => Some(q),
         (_, Some(p)) => Some(p),
         (q, None) => q,
     }
@@ -289,7 +297,7 @@ fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let bucket = found.burst.unwrap_or(0.0) + found.queue + ALLOWED_BURST;
-    passed > 1.0 / POLICER_BELOW_QUEUE * found.rate * (last.at - first.at) + bucket
+    passed > 1.0 / PASSED * found.rate * (last.at - first.at) + bucket
 }
 
 /// Nearly all packets wait behind a bucket and leave at the policer's rate. Behind a policer nobody waits, so the queue
@@ -304,14 +312,6 @@ fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
 
 fn same_rate(a: &FoundLimiter, b: &FoundLimiter) -> bool {
     (a.rate / b.rate - 1.0).abs() < SAME_RATE
-}
-
-/// The queue has the policer's rate, and delays for the time in which the bucket drains: they are the same thing.
-fn same_delay(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
-    let alike =
-        policer.rate > POLICER_BELOW_QUEUE * queue.rate && policer.rate * POLICER_BELOW_QUEUE < queue.rate;
-    let drains = policer.burst.unwrap_or(0.0) / policer.rate;
-    alike && queue.delay_fit.is_some() && queue.delay > 0.6 * drains
 }
 
 /// The flow, and the place in its log, of each packet that the bucket dropped.

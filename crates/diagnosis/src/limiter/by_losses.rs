@@ -9,7 +9,7 @@
 use super::drain_delay::{self, WaitPattern, who_waits};
 use super::rate_search::fit;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
-use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
+use super::{CLOCK, FoundLimiter, LEAST_WIDTH, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
@@ -55,7 +55,7 @@ pub(super) fn limiter_by_losses<'a>(
     path: PathFacts,
     found: FoundLimiter,
 ) -> Option<FoundLimiter> {
-    let width = (path.rtt / 2.0).max(0.005);
+    let width = (path.rtt / 2.0).max(LEAST_WIDTH);
     let bucket = fit(arrivals, width, path.behind)?;
     let mut best = classify(bucket, arrivals, clocked, path, found);
     if !path.behind || bucket.gain < LEAST_GAIN {
@@ -86,7 +86,7 @@ fn classify<'a>(
     path: PathFacts,
     mut found: FoundLimiter,
 ) -> Option<FoundLimiter> {
-    let width = (path.rtt / 2.0).max(0.005);
+    let width = (path.rtt / 2.0).max(LEAST_WIDTH);
     found.bucket = Some(b);
     let b = Some(b).filter(|b| {
         b.gain > CHANCE && b.explained > LEAST_EXPLAINED && b.burst < LARGEST_BUCKET && is_sharp(b, arrivals)
@@ -136,12 +136,12 @@ fn classify<'a>(
         Some(WaitPattern::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
         Some(WaitPattern::Less(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
         Some(WaitPattern::BehindBucket(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
-        Some(WaitPattern::Nobody(_)) | None
+        Some(WaitPattern::Nobody) | None
             if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
         {
             return None;
         }
-        Some(WaitPattern::Nobody(sure)) => (found.kind, found.sure) = (LimiterKind::Policer, sure),
+        Some(WaitPattern::Nobody) => found.kind = LimiterKind::Policer,
         Some(WaitPattern::Unclear) => return None,
         // A bucket that drains within the RTT's noise may be a queue as well as a policer.
         None if path.behind => return None,
@@ -227,6 +227,6 @@ mod tests {
         let link = found(0.0, 210e3).unwrap_or_default();
         assert!(link.kind == LimiterKind::Bottleneck && link.burst.is_none(), "{link:?}");
         let policer = found(210e3, 0.0).unwrap_or_default();
-        assert!(policer.kind == LimiterKind::Policer && policer.sure, "{policer:?}");
+        assert!(policer.kind == LimiterKind::Policer, "{policer:?}");
     }
 }

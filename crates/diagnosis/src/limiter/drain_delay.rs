@@ -26,8 +26,8 @@ pub(crate) struct DelayNearLimit {
 /// Who waits when the virtual queue is nearly full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum WaitPattern {
-    /// Nobody: a policer. `true`: that is certain.
-    Nobody(bool),
+    /// Nobody: a policer.
+    Nobody,
     /// As long as all of the bucket takes to drain, seconds: a queue.
     DrainTime(f64),
     /// Less: a shaper's queue behind its bucket.
@@ -128,14 +128,14 @@ pub(crate) fn who_waits(
     Some(match () {
         // Packets wait for the drain time even when the virtual queue is less than half full: another queue hides this one.
         () if passes && d.low_p10 > HIDDEN * drains => WaitPattern::Unclear,
-        () if passes => WaitPattern::Nobody(half < SURE * drains),
+        () if passes => WaitPattern::Nobody,
         () if share > QUEUE.0 && share < QUEUE.1 && least > 0.2 * drains && alike => {
             WaitPattern::DrainTime(d.near_p50)
         }
         () if share < QUEUE.0 && queued => WaitPattern::Less(d.near_p50),
         () if least > QUEUE.0 * drains => WaitPattern::Longer,
         // Some waited for so much less that none waits there, and others elsewhere; the losses make the bucket certain.
-        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Nobody(false),
+        () if share < QUEUE.1 && !alike && bucket.gain > CERTAIN => WaitPattern::Nobody,
         () => WaitPattern::Unclear,
     })
 }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn who_waits_near_the_limit_tells_policer_queue_and_shaper_apart() {
-        assert_eq!(who(BUCKET, 0.0), Some(WaitPattern::Nobody(true)));
+        assert_eq!(who(BUCKET, 0.0), Some(WaitPattern::Nobody));
         let queue = who(0.0, BUCKET);
         assert!(matches!(queue, Some(WaitPattern::DrainTime(d)) if (d - 0.058).abs() < 0.004), "{queue:?}");
         let shaper = who(BUCKET - 20e3, 20e3);
@@ -186,7 +186,7 @@ mod tests {
             low_p10: d.low_p10 + s,
             ..d
         };
-        assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Nobody(true)));
+        assert_eq!(who_waits(&elsewhere(0.03), &all, 1500.0, 0.0002), Some(WaitPattern::Nobody));
         assert_eq!(who_waits(&elsewhere(0.05), &all, 1500.0, 0.0002), Some(WaitPattern::Unclear));
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets near the limit");
         assert_eq!(who_waits(&DelayNearLimit { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
         // Delays that are known to be steady say more.
-        assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Nobody(true)));
+        assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Nobody));
         // Not of a bucket of few packets.
         let few = TokenBucketFit { burst: 9e3, ..all };
         assert_eq!(who_waits(&d, &few, 1500.0, 0.04), None);
@@ -217,7 +217,7 @@ mod tests {
             move |gain| who_waits(&d, &bucket(gain), 1500.0, 0.0002)
         };
         assert_eq!(of(0.05, 0.055)(200.0), Some(WaitPattern::DrainTime(0.055)));
-        assert_eq!(of(0.025, 0.055)(200.0), Some(WaitPattern::Nobody(false)));
+        assert_eq!(of(0.025, 0.055)(200.0), Some(WaitPattern::Nobody));
         assert_eq!(of(0.025, 0.055)(20.0), Some(WaitPattern::Unclear));
     }
 }

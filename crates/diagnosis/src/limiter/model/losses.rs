@@ -1,0 +1,138 @@
+//! The likelihood of losses under a limiter: which packets it foretells to be lost, and which it foretells to pass.
+//!
+//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B. When packets came to it is known to some
+//! packets only, because other links space them and hosts send several at once. So the foretold probability of a loss is
+//!
+//! P(x) = p0 + (1 - p0 - e) / (1 + exp((B - x) / w)), where x = backlog + n,
+//!
+//! with the width w in packets, the share p0 that other places lose, and the share e that passes against the model. Held
+//! against it are losses that know of no limiter: each packet is lost with the same probability. The logarithm of the two
+//! likelihoods' ratio is the gain. Losses of one episode have one reason and count once together, and so does in
+//! proportion what passed.
+//!
+//! It asks for more than that losses come with a high backlog: beyond its limit a limiter lets nothing pass. A congestion
+//! window that is cut back at each loss falls and grows about a limit too, but passes it freely.
+
+use super::super::virtual_queue::{PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantile};
+
+/// Widths w tried, packets: from exact times to what other links' queues space.
+const WIDTHS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+/// The widest, as a share of the limit: what is less sharp than that is no limit.
+const SHARP: f64 = 0.125;
+/// Limits tried about the one proposed, in halves of the width.
+const SHIFTS: [f64; 7] = [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0];
+/// Bins of a quarter of a packet up to so many packets from the limit; beyond, so many up to the limit itself.
+const FINE: f64 = 0.25;
+const NEAR: f64 = 64.0;
+const BEYOND: f64 = 256.0;
+/// Share that passes against the model: of fifty packets one is seen out of its order or place.
+const PASSES: f64 = 0.02;
+
+/// Packets by how far beyond the limit they are: how many were lost, and passed.
+struct LossTable {
+    /// Distance from the limit in packets, lost, passed; those without packets are left out.
+    bins: Vec<(f64, f64, f64)>,
+    /// Packets in all, and lost.
+    all: f64,
+    lost: f64,
+    /// The limit in packets.
+    limit: f64,
+}
+
+impl LossTable {
+    fn new(arrivals: &[PacketArrival], bucket: &TokenBucketFit) -> LossTable {
+        let size = arrivals.iter().map(|a| a.size).fold(1.0, f32::max) as f64;
+        let limit = bucket.burst / size;
+        // Bins to either side, and packets of one of those that are far from the limit.
+        let (near, far) = (NEAR / FINE, (limit / BEYOND).max(FINE));
+        let most = near + BEYOND;
+        let mut bins = vec![(0.0, 0.0); 2 * most as usize + 1];
+        for (a, depth) in arrivals.iter().zip(depths_of(arrivals, bucket)) {
+            let beyond = depth as f64 / size - limit;
+            let off = (beyond.abs() / FINE).min(near) + (beyond.abs() - NEAR).max(0.0) / far;
+            let bin = &mut bins[(most + off.min(most).copysign(beyond) + 0.5) as usize];
+            match a.lost {
+                true => bin.0 += 1.0,
+                false => bin.1 += f64::from((a.bytes / a.size).max(1.0)),
+            }
+        }
+        let (lost, passed) = bins.iter().fold((0.0, 0.0), |s, b| (s.0 + b.0, s.1 + b.1));
+        let place = |i: usize| {
+            let off = i as f64 - most;
+            (off.abs().min(near) * FINE + (off.abs() - near).max(0.0) * far).copysign(off)
+        };
+        let bins = bins.iter().enumerate().filter(|(_, b)| b.0 + b.1 > 0.0);
+        let bins = bins.map(|(i, b)| (place(i), b.0, b.1)).collect();
+        LossTable { bins, all: lost + passed, lost, limit }
+    }
+
+    /// Log likelihood ratio against losses by chance, with the limit `shift` packets off and of this width.
+    fn ratio(&self, shift: f64, width: f64) -> f64 {
+        let below = self.bins.iter().take_while(|b| b.0 < shift - 3.0 * width).map(|b| b.1).sum::<f64>();
+        let elsewhere = ((below + 0.5) / self.all).min(0.5);
+        let mean = self.lost / self.all;
+        let of = |(beyond, lost, passed): &(f64, f64, f64)| {
+            let soft = 1.0 / (1.0 + ((shift - beyond) / width).exp());
+            let p = elsewhere + (1.0 - elsewhere - PASSES) * soft;
+            lost * (p / mean).ln() + passed * ((1.0 - p) / (1.0 - mean)).ln()
+        };
+        self.bins.iter().map(of).sum()
+    }
+}
+
+/// How much better the limiter foretells the losses than chance does: log likelihood ratio, an episode of `width` seconds
+/// counting once.
+pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
+    let arrivals = begin(arrivals);
+    let table = LossTable::new(arrivals, bucket);
+    if table.lost == 0.0 || table.lost == table.all {
+        return 0.0;
+    }
+    let sharp = |w: &&f64| **w <= (SHARP * table.limit).max(WIDTHS[1]);
+    let tried = WIDTHS.iter().filter(sharp).flat_map(|w| SHIFTS.iter().map(move |s| (s * w / 2.0, *w)));
+    let best = tried.map(|(shift, w)| table.ratio(shift, w)).fold(f64::NEG_INFINITY, f64::max);
+    best * episodes(arrivals, width) as f64 / table.lost
+}
+
+/// Shares of the losses with less delay than a threshold tried.
+const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
+
+/// The same of a queue whose delays are seen, be its rate what it may: losses come when packets wait longer than some
+/// threshold, with one probability beyond it and another below.
+pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
+    let mut last: Vec<f32> = Vec::new();
+    let mut seen: Vec<(f32, f64, bool)> = Vec::new();
+    for a in begin(arrivals) {
+        if last.len() <= a.flow as usize {
+            last.resize(a.flow as usize + 1, f32::NAN);
+        }
+        let now = &mut last[a.flow as usize];
+        if !a.lost && a.rtt.is_finite() {
+            *now = a.rtt;
+        }
+        if now.is_finite() {
+            let count = if a.lost { 1.0 } else { f64::from((a.bytes / a.size).max(1.0)) };
+            seen.push((*now, count, a.lost));
+        }
+    }
+    let mut losses: Vec<f32> = seen.iter().filter(|s| s.2).map(|s| s.0).collect();
+    let lost = losses.len() as f64;
+    let most = BELOW.map(|q| {
+        let least = quantile(&mut losses, q);
+        // Passed and lost, below and above.
+        let mut sums = [[0.0f64; 2]; 2];
+        seen.iter().for_each(|s| sums[usize::from(s.0 >= least)][usize::from(s.2)] += s.1);
+        let [below, above] = sums;
+        let all = [below[0] + above[0], below[1] + above[1]];
+        if above[1] * (all[0] + all[1]) <= all[1] * (above[0] + above[1]) {
+            return 0.0;
+        }
+        let of = |part: [f64; 2]| {
+            let each = |n: f64| if n > 0.0 { n * (n / (part[0] + part[1])).ln() } else { 0.0 };
+            each(part[0]) + each(part[1])
+        };
+        of(below) + of(above) - of(all)
+    });
+    let most = most.into_iter().fold(0.0, f64::max);
+    most * episodes(begin(arrivals), width) as f64 / lost.max(1.0)
+}

@@ -1,0 +1,124 @@
+//! The models against the path's own elements, which the simulator and the lab are made of.
+
+use super::super::rate_search::fit;
+use super::super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, depths_of};
+use super::{is_second_limiter, losses};
+use path::{Chain, Ecn, Outbox, Packet, Stage};
+use serde_json::json;
+use units::Time;
+
+/// Bytes a second of the limiters; bytes of a bucket and of a queue.
+const RATE: f64 = 1e6;
+const BUCKET: u64 = 30_000;
+const QUEUE: u64 = 45_000;
+
+/// Bursts of packets of many sizes through a stage: as they came, which were lost, and how long each that passed waited.
+fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
+    let stage: Stage = serde_json::from_value(stage).expect("a stage");
+    let mut chain: Chain<()> = Chain::build(1, [("limiter", &stage)]);
+    let mut arrivals: Vec<PacketArrival> = Vec::new();
+    let (mut state, mut now, mut out) = (7u64, 0u64, Outbox::default());
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut left: Vec<(u64, Time)> = Vec::new();
+    for id in 0..6000u64 {
+        now += if id % 80 == 0 { 30_000_000 + random(100_000_000) } else { 20_000 };
+        let size = 100 + random(1400) as u32;
+        let at = Time::from_nanos(now);
+        chain.handle_wake(at, &mut out);
+        let packet =
+            Packet { id, size, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () };
+        chain.handle_packet(at, packet, &mut out);
+        left.extend(out.sent.iter().map(|s| (s.1.id, s.0)));
+        out.clear();
+        arrivals.push(PacketArrival {
+            at: now as f64 * 1e-9,
+            bytes: size as f32,
+            size: size as f32,
+            lost: true,
+            rtt: f32::NAN,
+            flow: 0,
+            entry: id as u32,
+        });
+    }
+    chain.handle_wake(Time::from_nanos(now + 10_000_000_000), &mut out);
+    left.extend(out.sent.iter().map(|s| (s.1.id, s.0)));
+    for (id, at) in left {
+        let a = &mut arrivals[id as usize];
+        (a.lost, a.rtt) = (false, (at.as_nanos() as f64 * 1e-9 - a.at) as f32);
+    }
+    arrivals
+}
+
+fn bucket(burst: u64) -> TokenBucketFit {
+    TokenBucketFit { rate: RATE, burst: burst as f64, ..TokenBucketFit::default() }
+}
+
+#[test]
+fn the_virtual_queue_foretells_each_packet_that_a_policer_drops() {
+    let arrivals =
+        through(json!({ "kind": "policer", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B" }));
+    let b = bucket(BUCKET);
+    let lost = arrivals.iter().filter(|a| a.lost).count();
+    assert!(lost > 500 && lost < 5000, "{lost}");
+    for (a, depth) in arrivals.iter().zip(depths_of(&arrivals, &b)) {
+        // Tokens are counted exactly, the backlog in floating point.
+        let beyond = depth as f64 - b.burst;
+        assert!(beyond.abs() < 0.1 || a.lost == (beyond > 0.0), "{a:?} {depth}");
+    }
+    // Foretold to the packet: nothing that knows less foretells it as well.
+    let right = losses::gain(&arrivals, &b, 0.01);
+    let wrong = TokenBucketFit { rate: 1.1 * RATE, ..b };
+    assert!(right > 50.0 && right > losses::gain(&arrivals, &wrong, 0.01), "{right}");
+}
+
+#[test]
+fn the_backlog_beyond_the_bucket_is_what_a_shaper_lets_wait_and_a_link_has_no_bucket() {
+    let queue = json!({ "kind": "fifo", "packets": 1000 });
+    let shaper =
+        json!({ "kind": "shaper", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B", "queue": queue });
+    let link = json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue });
+    for (stage, burst) in [(shaper, BUCKET as f64), (link, 0.0)] {
+        let arrivals = through(stage);
+        assert!(arrivals.iter().all(|a| !a.lost));
+        for (a, depth) in arrivals.iter().zip(depths_of(&arrivals, &bucket(BUCKET))) {
+            let foretold = (depth as f64 - burst).max(0.0) / RATE;
+            assert!((a.rtt as f64 - foretold).abs() < 2e-6, "{a:?} {foretold}");
+        }
+    }
+}
+
+#[test]
+fn losses_of_a_full_queue_are_foretold_by_its_delay_and_those_of_a_policer_are_not() {
+    let queue = json!({ "kind": "fifo", "bytes": QUEUE.to_string() + "B" });
+    let link = through(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }));
+    assert!(losses::gain_by_delay(&link, 0.01) > 50.0);
+    let mut policed =
+        through(json!({ "kind": "policer", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B" }));
+    policed.iter_mut().enumerate().for_each(|(i, a)| a.rtt = (i * 37 % 50) as f32 * 1e-4);
+    assert!(losses::gain_by_delay(&policed, 0.01) < 20.0);
+    assert!(is_second_limiter(&policed, &bucket(BUCKET), &policed, 0.01));
+}
+
+/// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
+/// lost one.
+#[test]
+fn a_window_that_passes_the_limit_again_and_again_is_held_by_no_limiter() {
+    let (mut arrivals, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
+    for i in 0..90_000u32 {
+        at += 0.01 / window as f64;
+        let lost = window == 140 && lost_at.is_none();
+        lost_at = if lost { Some(i) } else { lost_at };
+        let (bytes, size, rtt) = (1500.0, 1500.0, f32::NAN);
+        arrivals.push(PacketArrival { at, bytes, size, lost, rtt, flow: 0, entry: i });
+        window += u32::from(i % window == 0 && window < 140);
+        if lost_at.is_some_and(|l| i == l + 140) {
+            (window, lost_at) = (70, None);
+        }
+    }
+    let b = fit(&arrivals, 0.005, true).unwrap_or_default();
+    assert!(b.gain > CHANCE && losses::gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
+    assert!(!is_second_limiter(&arrivals, &b, &arrivals, 0.005), "{b:?}");
+}
