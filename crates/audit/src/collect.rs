@@ -57,14 +57,15 @@ fn look(namespace: &FoundNamespace) -> Result<(NamespaceFacts, Vec<String>), Str
         let facts = inside(namespace, &mut missing);
         (facts, missing)
     };
-    match &namespace.file {
-        // The one that longfat is in needs no entering, and so no privileges.
-        None => Ok(look()),
-        Some(file) => sys::in_network(file, look).map_err(|e| match e.raw_os_error() {
-            Some(libc::EPERM) => "entering it needs root (CAP_SYS_ADMIN)".into(),
-            _ => e.to_string(),
-        }),
+    // The one that longfat is in needs no entering, and so no privileges.
+    if namespace.own {
+        return Ok(look());
     }
+    let entered = namespace.open().and_then(|file| sys::in_network(&file, look));
+    entered.map_err(|e| match e.raw_os_error() {
+        Some(libc::EPERM) => "entering it needs root (CAP_SYS_ADMIN)".into(),
+        _ => e.to_string(),
+    })
 }
 
 /// What the calling thread sees of its namespace.

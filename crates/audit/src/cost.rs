@@ -35,7 +35,7 @@ pub fn price<'a>(
             let outcome = |i: usize| results.get(i).and_then(Option::as_ref);
             let cost = at.and_then(|[a, b]| cost(&f, outcome(a)?, outcome(b)?));
             let least = f.proposal.as_ref().and_then(|p| p.least_gain);
-            let gain = cost.as_ref().map(|c| c.gain);
+            let gain = cost.as_ref().map(FindingCost::worth);
             if least.is_some_and(|least| gain.is_none_or(|gain| gain < least)) {
                 return None;
             }
@@ -47,12 +47,24 @@ pub fn price<'a>(
         })
         .collect();
     keep_best(&mut priced);
+    drop_repeated(&mut priced);
     priced
+}
+
+/// Of findings with the same commands the first is kept: rules overlap, and it is asked by the more telling first.
+fn drop_repeated(findings: &mut Vec<AuditFinding>) {
+    let mut told: Vec<Vec<String>> = Vec::new();
+    findings.retain(|f| {
+        let repeated =
+            !f.commands.is_empty() && told.iter().any(|t| f.commands.iter().all(|c| t.contains(c)));
+        told.push(f.commands.clone());
+        !repeated
+    });
 }
 
 /// Of alternatives for one namespace the best is kept.
 fn keep_best(findings: &mut Vec<AuditFinding>) {
-    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, |c| c.gain);
+    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, FindingCost::worth);
     let rivals = |f: &AuditFinding| f.proposal.as_ref().is_some_and(|p| p.alternatives);
     let all = findings.clone();
     let mut index = 0;
@@ -96,8 +108,7 @@ fn cost(finding: &AuditFinding, now: &VariantResult, then: &VariantResult) -> Op
         CostMeasure::Goodput => then / now,
         CostMeasure::Answer => now / then,
     };
-    // Nothing came through at all: there is no ratio, and JSON has no infinity.
-    let gain = if gain.is_finite() { gain } else { f64::from(u8::from(then > 0.0)) * 1000.0 };
+    let gain = Some(gain).filter(|g| g.is_finite());
     Some(FindingCost { measure, now, then, gain, simulated: trial.words() })
 }
 
@@ -131,7 +142,7 @@ mod tests {
         let priced = price(vec![finding], &path(), None);
         let cost = priced[0].cost.as_ref().unwrap();
         assert!((4.3..5.25).contains(&cost.now), "{cost:?}");
-        assert!(cost.gain > 2.0 && priced[0].level == FindingLevel::Problem, "{cost:?}");
+        assert!(cost.worth() > 2.0 && priced[0].level == FindingLevel::Problem, "{cost:?}");
     }
 
     #[test]
@@ -143,7 +154,8 @@ mod tests {
             AuditFinding::new(FindingLevel::Problem, &ns, control.into(), "").with_trial(trial)
         };
         let priced = price(vec![finding("cubic")], &path(), None);
-        assert_eq!((priced[0].level, priced[0].cost.as_ref().unwrap().gain), (FindingLevel::Note, 1.0));
+        let gain = priced[0].cost.as_ref().unwrap().gain;
+        assert_eq!((priced[0].level, gain), (FindingLevel::Note, Some(1.0)));
         let asks = |control: &str, least| {
             let mut f = finding(control);
             let p = f.proposal.take().unwrap();
@@ -151,9 +163,27 @@ mod tests {
             f
         };
         assert!(price(vec![asks("cubic", 1.1)], &path(), None).is_empty());
+        // Told once: the same command under two rules.
+        let typed =
+            |rule: &str| AuditFinding { rule: rule.into(), commands: vec!["x".into()], ..finding("reno") };
+        assert_eq!(price(vec![typed("one"), typed("another")], &path(), None).len(), 1);
         let two = price(vec![asks("cubic", 0.5), asks("reno", 0.1), asks("cubic", 0.5)], &path(), None);
         assert_eq!(two.len(), 1, "{two:?}");
-        let best = two[0].cost.as_ref().unwrap().gain;
+        let best = two[0].cost.as_ref().unwrap().worth();
         assert!(best >= 1.0, "{two:?}");
+    }
+
+    /// Full segments of 1500 bytes do not fit into 1400, and nobody says so: with the clamp the path is full.
+    #[test]
+    fn behind_a_black_hole_there_is_no_ratio() {
+        let ns = clean("router");
+        let mut trial = Trial::of(&ns, &path(), TrialLoad::Send, &[]);
+        trial.black_hole = Some(1400);
+        trial.then.there.mss = Some(1360);
+        let finding = AuditFinding::new(FindingLevel::Problem, &ns, "x".into(), "").with_trial(trial);
+        let priced = price(vec![finding], &path(), None);
+        let cost = priced[0].cost.as_ref().unwrap();
+        assert_eq!((cost.now, cost.gain, priced[0].level), (0.0, None, FindingLevel::Problem), "{cost:?}");
+        assert!(cost.then > 10.0 && cost.worth().is_infinite(), "{cost:?}");
     }
 }

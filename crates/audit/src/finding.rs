@@ -51,10 +51,18 @@ pub struct FindingCost {
     pub now: f64,
     /// With the commands given.
     pub then: f64,
-    /// How many times as good: above 1 is better.
-    pub gain: f64,
+    /// How many times as good: above 1 is better. Absent where nothing arrives as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
     /// What was simulated, in words.
     pub simulated: String,
+}
+
+impl FindingCost {
+    /// [`FindingCost::gain`] to be compared by: infinite where something arrives only with the commands.
+    pub fn worth(&self) -> f64 {
+        self.gain.unwrap_or(if self.then > 0.0 { f64::INFINITY } else { 1.0 })
+    }
 }
 
 /// What a cost is measured by.

@@ -1,7 +1,7 @@
 //! What is written as JSON.
 
 use crate::facts::{HostFacts, NamespaceFacts};
-use crate::finding::{AuditFinding, FindingLevel};
+use crate::finding::{AuditFinding, FindingCost, FindingLevel};
 use crate::pacing::{PacingState, control_paces, of_control, of_socket};
 use crate::path::CheckedPath;
 use schemars::JsonSchema;
@@ -106,7 +106,7 @@ pub struct DeviceReport {
 
 /// All of it, findings in order.
 pub fn report(host: &HostFacts, path: Option<CheckedPath>, mut findings: Vec<AuditFinding>) -> CheckReport {
-    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, |c| c.gain);
+    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, FindingCost::worth);
     findings.sort_by(|a, b| a.level.cmp(&b.level).then(gain(b).total_cmp(&gain(a))));
     CheckReport {
         schema: CHECK_SCHEMA.into(),

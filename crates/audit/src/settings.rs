@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 /// Those that are looked at, and the value that the kernel begins a namespace with, where that is the same on every Linux
-/// since 5.4 and worth comparing with.
+/// since 5.6 that has it, and worth comparing with.
 pub const LOOKED_AT: &[(&str, Option<&str>)] = &[
     ("net.ipv4.tcp_congestion_control", None),
     ("net.ipv4.tcp_available_congestion_control", None),

@@ -147,9 +147,10 @@ fn cost_words(c: &FindingCost) -> String {
         }
     };
     let ratio = match c.gain {
-        gain if (0.98..1.02).contains(&gain) => "no difference on this path".into(),
-        gain if gain < 1.0 => format!("worse: {} times", number(gain)),
-        gain => format!("{} times as good", number(gain)),
+        None => "nothing arrives now".into(),
+        Some(gain) if (0.98..1.02).contains(&gain) => "no difference on this path".into(),
+        Some(gain) if gain < 1.0 => format!("worse: {} times", number(gain)),
+        Some(gain) => format!("{} times as good", number(gain)),
     };
     format!("cost, simulated: {now} now, {then} then, {ratio} ({})", c.simulated)
 }

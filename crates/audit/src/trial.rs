@@ -1,7 +1,8 @@
 //! A finding as two scenarios: the path with the host as it is, and as it would be.
 //!
 //! The other end is taken as never limiting: Linux' defaults and buffers of eight bandwidth-delay products. Departures from
-//! the path as given are none; the host reaches it over a link of its own of 1 Gbit/s, or ten times the path's rate.
+//! the path as given are none; each end reaches it over a link of its own of 1 Gbit/s, or ten times the
+//! path's rate.
 
 use crate::facts::NamespaceFacts;
 use crate::finding::SettingChange;
@@ -170,7 +171,9 @@ impl Trial {
             "duration = \"{duration}ns\"\nsample = \"0s\"\n\
              [links.own]\nbetween = [\"here\", \"edge\"]\n\
              forward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
-             [links.path]\nbetween = [\"edge\", \"there\"]\nforward = {out}\nbackward = {back}\n\
+             [links.path]\nbetween = [\"edge\", \"far\"]\nforward = {out}\nbackward = {back}\n\
+             [links.far]\nbetween = [\"far\", \"there\"]\n\
+             forward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
              [flows.flow]\n{flow}\n"
         )
     }

@@ -1,7 +1,10 @@
 //! What is found on the real kernel: namespaces made here with `ip netns`, in a row. As root; elsewhere it is said that the
 //! tests were skipped. `make netns`.
 
-use audit::{HostFacts, NamespaceFacts, collect, judge};
+use audit::{CheckedPath, HostFacts, NamespaceFacts, SettingChange, Trial, TrialLoad, collect, judge};
+use experiment::{Hooks, Order};
+use result::Clock;
+use scenario::{Experiment, Variant};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -107,7 +110,7 @@ fn namespaces_made_before_and_after_a_change_of_the_default() {
     assert!(after.rules(&host).is_empty());
     let found = judge(&host, None).into_iter().find(|f| f.namespaces.contains(&before.0)).expect("a finding");
     let command = format!("ip netns exec {} sysctl -w net.ipv4.tcp_congestion_control={other}", before.0);
-    assert_eq!(found.commands, [command.clone()]);
+    assert_eq!(found.commands, std::slice::from_ref(&command));
     // What it says to type ends it, and what it says to undo brings it back.
     let typed = |line: &str| ip(line.strip_prefix("ip ").expect("an ip command"));
     typed(&command);
@@ -134,7 +137,7 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
     assert_eq!((veth.qdisc.as_str(), veth.tso), ("noqueue", Some(true)));
     assert!(devices.iter().any(|d| d.loopback && d.up));
     // What the container's limits cost on 100 Mbit/s and 100 ms: 1.25 MB under way.
-    let path = audit::CheckedPath::new(
+    let path = CheckedPath::new(
         "100Mbit/s".parse().expect("a rate"),
         "100ms".parse().expect("a time"),
         None,
@@ -156,6 +159,72 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
     }
     let problems = priced.iter().filter(|f| f.namespaces.contains(&clean.0) && f.rule.ends_with("-buffer"));
     assert_eq!(problems.count(), 0, "the host's buffers suffice");
+}
+
+/// What a trial carries as it is and changed, Mbit/s: simulated, then on this kernel.
+fn on_both_clocks(trial: &Trial, path: &CheckedPath) -> [[f64; 2]; 2] {
+    let scenarios = trial.scenarios(path).expect("the simulator knows the control");
+    let variants = ["now", "then"].iter().zip(scenarios);
+    let variants = variants.map(|(name, scenario)| Variant { name: name.to_string(), scenario }).collect();
+    let experiment = Experiment {
+        name: "c".into(),
+        description: String::new(),
+        goal: Vec::new(),
+        baseline: None,
+        variants,
+    };
+    let order = Order { clocks: vec![Clock::Sim, Clock::Kernel], ..Order::default() };
+    let outcomes = experiment::run(&experiment, &order, Hooks::default());
+    assert!(
+        outcomes.failed.is_empty(),
+        "{:?}",
+        outcomes.failed.iter().map(|f| f.failure.to_string()).collect::<Vec<_>>()
+    );
+    let run = outcomes.run();
+    let of = |clock, name: &str| {
+        let found = run.variants.iter().find(|v| v.clock == clock && v.name == name);
+        found.map_or(0.0, |v| v.total_goodput_mbps)
+    };
+    [Clock::Sim, Clock::Kernel].map(|clock| [of(clock, "now"), of(clock, "then")])
+}
+
+/// The two things that cost most, each simulated and on this kernel.
+#[test]
+fn costs_are_the_kernels_too() {
+    if !may() {
+        return;
+    }
+    let ns = MadeNamespace::new("cost");
+    ns.set("net.ipv4.tcp_congestion_control", "reno");
+    ns.set("net.ipv4.tcp_rmem", "4096 131072 262144");
+    let host = collect();
+    let facts = ns.facts(&host);
+    let path = |rate: &str, rtt: &str, burst: Option<&str>| {
+        let burst = burst.map(|b| b.parse().expect("a size"));
+        CheckedPath::new(rate.parse().expect("a rate"), rtt.parse().expect("a time"), burst, None, 0.0)
+            .expect("a path")
+    };
+    let long = path("50Mbit/s", "100ms", None);
+    let larger = [SettingChange::sysctl(facts, "net.ipv4.tcp_rmem", "4096 131072 33554432")];
+    let [sim, kernel] = on_both_clocks(&Trial::of(facts, &long, TrialLoad::Receive, &larger), &long);
+    println!(
+        "tcp_rmem 262144 and 33554432 at 50 Mbit/s, 100 ms: simulated {sim:.2?}, kernel {kernel:.2?} Mbit/s"
+    );
+    for (s, k) in sim.iter().zip(kernel) {
+        assert!((s / k - 1.0).abs() < 0.1, "{sim:?} {kernel:?}");
+    }
+    let policed = path("33.2Mbit/s", "137ms", Some("9600B"));
+    let paced = SettingChange::fq(facts);
+    let [sim, kernel] = on_both_clocks(&Trial::of(facts, &policed, TrialLoad::Send, &paced), &policed);
+    println!(
+        "reno unpaced and paced, 33.2 Mbit/s policed, 137 ms: simulated {sim:.2?}, kernel {kernel:.2?} Mbit/s"
+    );
+    for [now, then] in [sim, kernel] {
+        assert!(then > 2.0 * now, "{sim:?} {kernel:?}");
+    }
+    for (s, k) in sim.iter().zip(kernel) {
+        assert!((0.5..2.5).contains(&(s / k)), "{sim:?} {kernel:?}");
+    }
 }
 
 #[test]

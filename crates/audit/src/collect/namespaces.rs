@@ -4,11 +4,15 @@
 use super::container;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where engines and `ip netns` keep namespaces open by name.
 const NAMED: &[&str] = &["/run/netns", "/var/run/netns", "/run/docker/netns"];
+
+/// Processes whose file is tried: most live longer than a look takes.
+const MOST_WAYS: usize = 16;
 
 /// A namespace, not looked at yet.
 #[derive(Debug)]
@@ -19,8 +23,10 @@ pub struct FoundNamespace {
     pub processes: u32,
     /// What a command is prefixed with to run in it.
     pub enter: Option<String>,
-    /// Open, to be entered; `None` for the one that longfat is in.
-    pub file: Option<File>,
+    /// Whether longfat is in it.
+    pub own: bool,
+    /// Files that lead there, as long as what holds them is there.
+    ways: Vec<PathBuf>,
 }
 
 /// All that were found.
@@ -57,28 +63,19 @@ pub fn find() -> FoundNamespaces {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for inode in inodes {
         let inside = by_inode.get(&inode).map(Vec::as_slice).unwrap_or_default();
-        match one(inode, inode == own, inside, named.get(&inode)) {
-            Ok(mut namespace) => {
-                // Two containers of one name are told apart.
-                let count = names.entry(namespace.name.clone()).or_default();
-                *count += 1;
-                if *count > 1 {
-                    namespace.name = format!("{} ({count})", namespace.name);
-                }
-                all.namespaces.push(namespace);
-            }
-            Err(why) => all.not_seen.push(why),
+        let mut namespace = one(inode, inode == own, inside, named.get(&inode));
+        // Two containers of one name are told apart.
+        let count = names.entry(namespace.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            namespace.name = format!("{} ({count})", namespace.name);
         }
+        all.namespaces.push(namespace);
     }
     all
 }
 
-fn one(
-    inode: u64,
-    own: bool,
-    inside: &[SeenProcess],
-    named: Option<&PathBuf>,
-) -> Result<FoundNamespace, String> {
+fn one(inode: u64, own: bool, inside: &[SeenProcess], named: Option<&PathBuf>) -> FoundNamespace {
     let container = inside.iter().find_map(|p| p.container.clone());
     let first = inside.first();
     let file_name = named.and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
@@ -100,25 +97,27 @@ fn one(
         }
         _ => None,
     };
-    let file = match own {
-        true => None,
-        false => Some(open(inode, inside, named).map_err(|e| format!("namespace {name}: {e}"))?),
-    };
-    Ok(FoundNamespace { name, inode, container, processes: inside.len() as u32, enter, file })
+    let by_process = inside.iter().map(|p| PathBuf::from(format!("/proc/{}/ns/net", p.pid)));
+    let ways = named.cloned().into_iter().chain(by_process.take(MOST_WAYS)).collect();
+    FoundNamespace { name, inode, container, processes: inside.len() as u32, enter, own, ways }
 }
 
-/// Opens it by whatever still leads there: processes end.
-fn open(inode: u64, inside: &[SeenProcess], named: Option<&PathBuf>) -> std::io::Result<File> {
-    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    let by_process = inside.iter().map(|p| PathBuf::from(format!("/proc/{}/ns/net", p.pid)));
-    for path in named.cloned().into_iter().chain(by_process) {
-        match File::open(&path).and_then(|f| Ok((f.metadata()?.ino(), f))) {
-            Ok((at, file)) if at == inode => return Ok(file),
-            Ok(_) => {}
-            Err(e) => last = e,
+impl FoundNamespace {
+    /// Opens it by whatever still leads there: processes end, and their numbers are used again.
+    ///
+    /// # Errors
+    /// Nothing does.
+    pub fn open(&self) -> io::Result<File> {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for path in &self.ways {
+            match File::open(path).and_then(|f| Ok((f.metadata()?.ino(), f))) {
+                Ok((at, file)) if at == self.inode => return Ok(file),
+                Ok(_) => {}
+                Err(e) => last = e,
+            }
         }
+        Err(last)
     }
-    Err(last)
 }
 
 /// Processes by the inode of their namespace, and how many could not be looked at.
@@ -132,7 +131,7 @@ fn processes() -> (BTreeMap<u64, Vec<SeenProcess>>, u32) {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         match fs::metadata(folder.join("ns/net")) {
             Ok(m) => by_inode.entry(m.ino()).or_default().push(process(pid, &folder)),
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => hidden += 1,
             // It ended, or is a zombie.
             Err(_) => {}
         }
@@ -159,4 +158,41 @@ fn named() -> BTreeMap<u64, PathBuf> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, container: Option<&str>) -> SeenProcess {
+        SeenProcess { pid, name: "nginx".into(), container: container.map(str::to_string) }
+    }
+
+    #[test]
+    fn a_namespace_is_called_by_what_people_know_and_entered_by_what_is_there() {
+        let named = |path: &str| PathBuf::from(path);
+        let told = |inside: &[SeenProcess], path: Option<PathBuf>| {
+            let n = one(7, false, inside, path.as_ref());
+            (n.name, n.enter.unwrap_or_default())
+        };
+        let (web, docker) = (named("/run/netns/my web"), named("/run/docker/netns/0a1b"));
+        let inside = [process(41, None), process(42, Some("docker 0123456789ab"))];
+        assert_eq!(told(&inside, Some(web.clone())), ("my web".into(), "ip netns exec 'my web'".into()));
+        assert_eq!(
+            told(&inside, Some(docker.clone())),
+            ("docker 0123456789ab".into(), "nsenter -t 41 -n".into())
+        );
+        assert_eq!(told(&inside[..1], None), ("nginx (41)".into(), "nsenter -t 41 -n".into()));
+        assert_eq!(told(&[], Some(docker)), ("0a1b".into(), "nsenter --net=/run/docker/netns/0a1b".into()));
+        let own = one(7, true, &inside, Some(&web));
+        assert_eq!((own.name.as_str(), own.enter.as_deref(), own.processes), ("here", Some(""), 2));
+    }
+
+    #[test]
+    fn what_leads_elsewhere_by_now_is_not_entered() {
+        let own = find().namespaces.into_iter().find(|n| n.own).expect("longfat is in one");
+        assert_eq!(own.open().and_then(|f| f.metadata()).expect("opens").ino(), own.inode);
+        let other = FoundNamespace { inode: own.inode + 1, ..own };
+        assert!(other.open().is_err());
+    }
 }

@@ -25,8 +25,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let change = [SettingChange::sysctl(q.ns, NAME, &control)];
         let trial = Trial::of(q.ns, path, TrialLoad::Send, &change);
         trial.scenarios(path)?;
-        let policed = if path.burst_bytes.is_some() { "policed" } else { "given" };
-        let seen = format!("{own} is the default; {control} carries more on the path {policed}");
+        let seen = format!("{own} is the default; {control} carries more on this path");
         let why = match control_paces(&control) {
             Some(true) => "It paces, and takes a loss for less than a full queue. It resends more where it shares a queue with \
                            others, and takes more than its share of short ones.",
