@@ -4,4 +4,4 @@
 #[path = "../../crates/import/tests/common/mod.rs"]
 mod common;
 
-libfuzzer_sys::fuzz_target!(|data: &str| common::check(import::Format::Mahimahi, data));
+libfuzzer_sys::fuzz_target!(|data: &str| common::check(import::ImportFormat::MahimahiFiles, data));

@@ -4,7 +4,7 @@
     tests/import/public.py LONGFAT FOLDER [--bless]
 
 FOLDER holds the files of public.csv as OWNER/NAME/PATH, each at the commit that stands there; they are not part of
-longfat. Each is imported, and the scenario that comes of it is run for a second. Columns: `lines` that say something,
+longfat. Each is imported (`define`: with these values of variables), and the scenario that comes of it is run for a second. Columns: `lines` that say something,
 `understood` of them, `shaping` (lines that the format's own commands are in: for tc those with `tc qdisc`, `class` or
 `filter`) and `shaping_understood`, `lint` (how many faults were found), `runs`. `--bless` writes the table anew.
 """
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 TABLE = Path(__file__).resolve().parent / "public.csv"
-COLUMNS = ["repository", "path", "commit", "format", "lines", "understood", "shaping", "shaping_understood", "lint", "runs"]
+COLUMNS = ["repository", "path", "commit", "define", "format", "lines", "understood", "shaping", "shaping_understood", "lint", "runs"]
 # Lines that say what shapes, of each format.
 SHAPING = {
     "tc": re.compile(r"\btc\"?\}?\s+(-\w+\s+)*(qdisc|class|filter)\s+(add|replace|change)|^\s*(qdisc|class|filter) \S+ \S*:"),
@@ -29,8 +29,9 @@ SHAPING = {
 
 def judge(longfat, folder, row):
     file = folder / row["repository"] / row["path"]
-    done = subprocess.run([longfat, "import", file, "--json"], capture_output=True, text=True)
-    new = {key: row.get(key, "") for key in COLUMNS[:3]}
+    defined = [arg for pair in (row.get("define") or "").split() for arg in ("--define", pair)]
+    done = subprocess.run([longfat, "import", file, "--json", *defined], capture_output=True, text=True)
+    new = {key: row.get(key) or "" for key in COLUMNS[:4]}
     if done.returncode == 2:
         return new | {"format": "none", "runs": "no"}, done.stderr.strip()
     told = json.loads(done.stdout)

@@ -7,7 +7,7 @@ use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::regular;
 use congestion::Control;
-use import::{Assumed, Imported, NotUnderstood, Source};
+use import::{Assumed, ImportSource, Imported, NotUnderstood};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
     let assumed = Assumed { rtt: args.rtt, duration: args.duration, cc };
     let folder = folder_of(args.output.as_deref().unwrap_or(Path::new("")));
     let own_name = own_name(&args.file, &folder);
-    let source = Source {
+    let source = ImportSource {
         name: &name,
         text: &text,
         own_name: own_name.as_deref(),

@@ -2,13 +2,13 @@
 //!
 //!     sudo target/debug/examples/trees COUNT SEED [FILE.csv]
 //!
-//! For each tree: two network namespaces joined by a veth pair, the tree at the sender's end, a TCP sender (Reno) and a
-//! receiver for each class that is not idle, and what each class gets in 5 s after 2 s. Then `tc -s -d … show` is imported, the
+//! For each tree: three network namespaces in a row, the tree on the way out of the one in the middle, a TCP sender (Reno) and a
+//! receiver for each class that is not idle, and what each class gets in 6 s after 3 s. Then `tc -s -d … show` is imported, the
 //! same flows are simulated, and the two goodputs are compared. Senders do without TSO: tokens are counted packet by
 //! packet. Three trees at a time. Leaves nothing behind but the CSV.
 
 use congestion::Control;
-use import::{Assumed, Format, Source};
+use import::{Assumed, ImportFormat, ImportSource};
 use scenario::{Flow, Scenario};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -21,8 +21,8 @@ use std::time::Duration;
 use units::{Span, Stream};
 
 /// Seconds before, and in, the interval that counts.
-const WARM_UP: u64 = 2;
-const MEASURED: u64 = 5;
+const WARM_UP: u64 = 3;
+const MEASURED: u64 = 6;
 /// The first class's port.
 const PORT: u16 = 5001;
 /// Trees at a time.
@@ -113,29 +113,34 @@ fn draw(stream: &mut Stream) -> DrawnTree {
     drawn
 }
 
-/// Two namespaces and a veth pair; removed when dropped.
-struct Pair {
-    names: [String; 2],
+/// Three namespaces in a row: sender, router, receiver; removed when dropped. The tree is not at the sender, whose own
+/// queue the kernel keeps short (TCP small queues).
+struct NamespaceRow {
+    names: [String; 3],
 }
 
-impl Pair {
-    fn new(number: usize) -> Result<Pair, String> {
-        let pair = Pair { names: ["a", "b"].map(|end| format!("lftree{number}{end}")) };
-        let [a, b] = &pair.names;
-        for name in [a, b] {
+impl NamespaceRow {
+    fn new(number: usize) -> Result<NamespaceRow, String> {
+        let row = NamespaceRow { names: ["a", "m", "b"].map(|end| format!("lftree{number}{end}")) };
+        let [a, m, b] = &row.names;
+        for name in &row.names {
             run(&format!("ip netns add {name}"))?;
-        }
-        run(&format!("ip -n {a} link add v0 type veth peer name v0 netns {b}"))?;
-        for (i, name) in [a, b].into_iter().enumerate() {
-            run(&format!("ip -n {name} addr add 10.99.0.{}/24 dev v0", i + 1))?;
-            run(&format!("ip -n {name} link set v0 gso_max_segs 1 up"))?;
             run(&format!("ip netns exec {name} sysctl -qw net.ipv4.tcp_congestion_control=reno"))?;
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv4.ip_forward=1"))?;
         }
-        Ok(pair)
+        for (near, far, net) in [(a, m, 97), (b, m, 98)] {
+            run(&format!("ip -n {near} link add v0 type veth peer name v{net} netns {far}"))?;
+            run(&format!("ip -n {near} addr add 10.{net}.0.1/24 dev v0"))?;
+            run(&format!("ip -n {far} addr add 10.{net}.0.2/24 dev v{net}"))?;
+            run(&format!("ip -n {near} link set v0 gso_max_segs 1 up"))?;
+            run(&format!("ip -n {far} link set v{net} gso_max_segs 1 up"))?;
+            run(&format!("ip -n {near} route add default via 10.{net}.0.2"))?;
+        }
+        Ok(row)
     }
 }
 
-impl Drop for Pair {
+impl Drop for NamespaceRow {
     fn drop(&mut self) {
         for name in &self.names {
             let _ = run(&format!("ip netns del {name}"));
@@ -145,10 +150,10 @@ impl Drop for Pair {
 
 /// Goodput of each leaf on the kernel, Mbit/s; and what `tc` prints.
 fn on_kernel(tree: &DrawnTree, number: usize) -> Result<(Vec<f64>, String), String> {
-    let pair = Pair::new(number)?;
-    let [a, b] = &pair.names;
+    let row = NamespaceRow::new(number)?;
+    let [a, m, b] = &row.names;
     for command in &tree.commands {
-        run(&format!("tc -n {a} {}", command.replace("DEV", "v0")))?;
+        run(&format!("tc -n {m} {}", command.replace("DEV", "v98")))?;
     }
     let me = std::env::current_exe().map_err(|e| e.to_string())?;
     let count = tree.leaves.len();
@@ -172,7 +177,7 @@ fn on_kernel(tree: &DrawnTree, number: usize) -> Result<(Vec<f64>, String), Stri
     let told = receiver.wait_with_output().map_err(|e| e.to_string())?;
     let mut shown = String::new();
     for what in ["qdisc", "class", "filter"] {
-        shown += &run(&format!("tc -n {a} -s -d {what} show dev v0"))?;
+        shown += &run(&format!("tc -n {m} -s -d {what} show dev v98"))?;
     }
     let _ = sender.kill();
     let _ = sender.wait();
@@ -210,7 +215,7 @@ fn send(ports: &[String]) -> ExitCode {
     let senders: Vec<_> = (ports.iter().cloned())
         .map(|port| {
             thread::spawn(move || {
-                let Ok(mut stream) = TcpStream::connect(format!("10.99.0.2:{port}")) else { return };
+                let Ok(mut stream) = TcpStream::connect(format!("10.98.0.1:{port}")) else { return };
                 let block = vec![7; 1 << 16];
                 while stream.write_all(&block).is_ok() {}
             })
@@ -223,12 +228,12 @@ fn send(ports: &[String]) -> ExitCode {
 /// The goodput of each leaf in the simulator, Mbit/s; idle ones 0.
 fn simulated(tree: &DrawnTree, shown: &str) -> Result<Vec<f64>, String> {
     let beside = |_: &str| Err("none".to_string());
-    let source = Source { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &beside };
+    let source = ImportSource { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &beside };
     let duration = Some(Span::from_secs(WARM_UP + MEASURED));
     let cc = Control::named("reno").ok_or("reno is not there")?;
     let assumed = Assumed { rtt: Span::from_millis(1), duration, cc };
     let imported =
-        import::import(&source, Some(Format::Tc), &assumed).map_err(|e| format!("{e}\n{shown}"))?;
+        import::import(&source, Some(ImportFormat::Tc), &assumed).map_err(|e| format!("{e}\n{shown}"))?;
     if let Some(n) = imported.not_understood.first() {
         return Err(format!("line {} not understood: {}\n{shown}", n.line, n.why));
     }

@@ -13,7 +13,7 @@
 use crate::shell::Shell;
 use crate::tc::{self, TcModel};
 use crate::yaml::{Yaml, YamlValue};
-use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, Reading, Source};
+use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use std::collections::BTreeMap;
 
 /// A containerlab topology.
@@ -35,7 +35,7 @@ impl Foreign for Containerlab {
         keys.iter().map(hits).sum::<usize>() + 1000
     }
 
-    fn read(source: &Source, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let root = Yaml::parse(source.text)?;
         for (i, line) in source.text.lines().enumerate() {
             let said = line.trim();
@@ -247,7 +247,7 @@ fn own_key(own: &Yaml, reading: &mut Reading) -> Vec<DraftStage> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, Format, Source, import};
+    use crate::{Assumed, ImportFormat, ImportSource, import};
     use congestion::Control;
     use units::Span;
 
@@ -281,9 +281,10 @@ topology:
     #[test]
     fn impairments_are_found_where_people_put_them() {
         let beside = |_: &str| Err("none".to_string());
-        let source = Source { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &beside };
+        let source =
+            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &beside };
         let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
-        assert_eq!(Format::of(LAB), Some(Format::Containerlab));
+        assert_eq!(ImportFormat::of(LAB), Some(ImportFormat::Containerlab));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
         let links = &imported.experiment.variants[0].scenario.links;
         let kinds = |stages: &[scenario::NamedStage]| -> Vec<&str> {
@@ -301,9 +302,9 @@ topology:
     fn what_is_no_yaml_is_told_by_line() {
         let beside = |_: &str| Err("none".to_string());
         let text = "topology:\n  nodes: [a\n  links: }\n";
-        let source = Source { name: "x", text, own_name: None, values: &[], beside: &beside };
+        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &beside };
         let assumed = Assumed { rtt: Span::ZERO, duration: None, cc: Control::default() };
-        let e = import(&source, Some(Format::Containerlab), &assumed).unwrap_err();
+        let e = import(&source, Some(ImportFormat::Containerlab), &assumed).unwrap_err();
         assert!(e.to_string().contains("line "), "{e}");
     }
 }

@@ -53,7 +53,7 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ImportError::UnknownFormat => {
-                let names: Vec<&str> = crate::Format::ALL.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = crate::ImportFormat::ALL.iter().map(|(name, _)| *name).collect();
                 write!(
                     f,
                     "it looks like none of the known formats; --as {} says which it is",

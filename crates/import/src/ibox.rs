@@ -3,7 +3,7 @@
 //! Source: the repository's README. Bandwidth in kbit/s, delay in ms, cross traffic in kbit/s for each of 30 seconds,
 //! sent as datagrams, which here are a flow a second. Only the direction of the data was learnt from a measurement.
 
-use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, Reading, Source};
+use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use path::queue::Fifo;
 use path::{Link, QueueConfig};
 use serde_json::Value;
@@ -32,7 +32,7 @@ impl Foreign for Ibox {
         keys.iter().filter(|key| text.contains(*key)).count() * 1000
     }
 
-    fn read(source: &Source, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let root: Value = serde_json::from_str(source.text).map_err(|e| ImportError::Syntax {
             line: e.line().max(1),
             why: format!("not valid JSON: {e}"),
@@ -152,7 +152,7 @@ fn bottleneck(way: &Value, key: &str, n: usize, text: &str, reading: &mut Readin
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, Format, Source, import};
+    use crate::{Assumed, ImportFormat, ImportSource, import};
     use congestion::Control;
     use path::Stage;
     use units::{Bytes, Rate, Span};
@@ -169,9 +169,10 @@ mod tests {
     #[test]
     fn a_profile_is_a_link_with_cross_traffic() {
         let beside = |_: &str| Err("none".to_string());
-        let source = Source { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &beside };
+        let source =
+            ImportSource { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &beside };
         let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
-        assert_eq!(Format::of(PROFILE), Some(Format::Ibox));
+        assert_eq!(ImportFormat::of(PROFILE), Some(ImportFormat::Ibox));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
         let s = &imported.experiment.variants[0].scenario;
         let Stage::Link(down) = &s.links[0].backward[0].stage else { panic!() };

@@ -1,7 +1,7 @@
 //! From a text to a scenario.
 
 use crate::finding::{ImportError, LintFinding, NotUnderstood, Reading};
-use crate::{Assumed, Draft, Format, lint};
+use crate::{Assumed, Draft, ImportFormat, lint};
 use scenario::Experiment;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// A text that is imported.
-pub struct Source<'a> {
+pub struct ImportSource<'a> {
     /// What its file is called.
     pub name: &'a str,
     /// The text.
@@ -27,7 +27,7 @@ pub struct Source<'a> {
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// What it was read as.
-    pub format: Format,
+    pub format: ImportFormat,
     /// The scenario.
     pub experiment: Experiment,
     /// The scenario as a file: commented TOML.
@@ -48,11 +48,15 @@ pub struct Imported {
 ///
 /// # Errors
 /// As [`ImportError`] has them. Whatever the text holds, nothing panics.
-pub fn import(source: &Source, format: Option<Format>, assumed: &Assumed) -> Result<Imported, ImportError> {
+pub fn import(
+    source: &ImportSource,
+    format: Option<ImportFormat>,
+    assumed: &Assumed,
+) -> Result<Imported, ImportError> {
     if source.text.len() > MAX_BYTES {
         return Err(ImportError::TooLarge { bytes: source.text.len() });
     }
-    let format = format.or_else(|| Format::of(source.text)).ok_or(ImportError::UnknownFormat)?;
+    let format = format.or_else(|| ImportFormat::of(source.text)).ok_or(ImportError::UnknownFormat)?;
     let mut reading = Reading::default();
     let draft = format.read(source, assumed, &mut reading)?;
     lint::lint(&draft, &mut reading);
@@ -71,7 +75,7 @@ pub fn import(source: &Source, format: Option<Format>, assumed: &Assumed) -> Res
 
 impl Imported {
     /// What was written reads back to the same scenario.
-    fn check(&self, source: &Source) -> Result<(), ImportError> {
+    fn check(&self, source: &ImportSource) -> Result<(), ImportError> {
         let own = |name: &str| match source.own_name {
             Some(own) if own == name => Ok(source.text.to_string()),
             _ => (source.beside)(name),
@@ -130,7 +134,7 @@ fn comment(text: &str, out: &mut String) {
 }
 
 /// Where everything came from, as comments at the head of the file.
-fn head(name: &str, format: Format, draft: &Draft, reading: &Reading) -> String {
+fn head(name: &str, format: ImportFormat, draft: &Draft, reading: &Reading) -> String {
     /// Comments of one kind; the command's output has all of them.
     const MOST: usize = 60;
     let mut out = String::new();

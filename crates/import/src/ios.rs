@@ -18,7 +18,7 @@ mod convert;
 mod model;
 mod read;
 
-use crate::{Assumed, Draft, Foreign, ImportError, Reading, Source};
+use crate::{Assumed, Draft, Foreign, ImportError, ImportSource, Reading};
 
 /// Cisco IOS policies.
 pub(crate) struct Ios;
@@ -27,24 +27,30 @@ impl Foreign for Ios {
     const TITLE: &'static str = "Cisco IOS policy";
 
     fn looks_like(text: &str) -> usize {
-        const STARTS: [&str; 12] = [
+        const STARTS: [&str; 14] = [
             "policy-map ",
+            "policy map ",
             "class-map ",
+            "class-map: ",
             "service-policy",
             "class ",
             "police ",
             "police:",
             "shape ",
+            "average rate traffic shaping",
             "bandwidth ",
             "priority ",
             "queue-limit ",
-            "Class-map:",
-            "Service-policy",
+            "cir ",
         ];
-        text.lines().filter(|line| STARTS.iter().any(|start| line.trim_start().starts_with(start))).count()
+        let is_policy = |line: &&str| {
+            let line = line.trim_start().to_ascii_lowercase();
+            STARTS.iter().any(|start| line.starts_with(start))
+        };
+        text.lines().filter(is_policy).count()
     }
 
-    fn read(source: &Source, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let model = read::read(source.text, reading);
         Ok(convert::draft(&model, reading))
     }

@@ -16,7 +16,7 @@ mod yaml;
 
 pub use draft::{Assumed, Draft, DraftFlow, DraftLink, DraftStage};
 pub use finding::{ImportError, LintFinding, NotUnderstood, Reading};
-pub use import::{Imported, MAX_BYTES, Source, import};
+pub use import::{ImportSource, Imported, MAX_BYTES, import};
 
 /// What the registry asks of a format.
 pub(crate) trait Foreign {
@@ -27,7 +27,7 @@ pub(crate) trait Foreign {
     fn looks_like(text: &str) -> usize;
 
     /// Reads it; what is not understood goes into `reading`.
-    fn read(source: &Source, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError>;
+    fn read(source: &ImportSource, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError>;
 }
 
 macro_rules! formats {
@@ -36,31 +36,31 @@ macro_rules! formats {
 
         /// A format that can be imported.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Format {
+        pub enum ImportFormat {
             $(#[doc = $name] $type,)*
         }
 
-        impl Format {
+        impl ImportFormat {
             /// Every format, with the name that `--as` takes.
-            pub const ALL: &[(&str, Format)] = &[$(($name, Format::$type)),*];
+            pub const ALL: &[(&str, ImportFormat)] = &[$(($name, ImportFormat::$type)),*];
 
             /// Its name.
             pub fn name(self) -> &'static str {
-                match self { $(Format::$type => $name,)* }
+                match self { $(ImportFormat::$type => $name,)* }
             }
 
             /// What it is, for people.
             pub fn title(self) -> &'static str {
-                match self { $(Format::$type => <$module::$type as Foreign>::TITLE,)* }
+                match self { $(ImportFormat::$type => <$module::$type as Foreign>::TITLE,)* }
             }
 
             /// The format that most lines of a text look like; `None` if no line does.
-            pub fn of(text: &str) -> Option<Format> {
+            pub fn of(text: &str) -> Option<ImportFormat> {
                 let mut best = (0, None);
                 $(
                     let lines = <$module::$type as Foreign>::looks_like(text);
                     if lines > best.0 {
-                        best = (lines, Some(Format::$type));
+                        best = (lines, Some(ImportFormat::$type));
                     }
                 )*
                 best.1
@@ -68,12 +68,12 @@ macro_rules! formats {
 
             fn read(
                 self,
-                source: &Source,
+                source: &ImportSource,
                 assumed: &Assumed,
                 reading: &mut Reading,
             ) -> Result<Draft, ImportError> {
                 match self {
-                    $(Format::$type => <$module::$type as Foreign>::read(source, assumed, reading),)*
+                    $(ImportFormat::$type => <$module::$type as Foreign>::read(source, assumed, reading),)*
                 }
             }
         }
@@ -83,7 +83,7 @@ macro_rules! formats {
 formats! {
     "tc" => tc::Tc,
     "ios" => ios::Ios,
-    "mahimahi" => mahimahi::Mahimahi,
+    "mahimahi" => mahimahi::MahimahiFiles,
     "containerlab" => containerlab::Containerlab,
     "ibox" => ibox::Ibox,
 }

@@ -17,7 +17,10 @@ const RULES: &[Rule] = &[bucket::shaper, bucket::classes, policer::bucket, queue
 
 /// Holds every stage against every rule.
 pub(crate) fn lint(draft: &Draft, reading: &mut Reading) {
-    for stage in draft.stages() {
-        RULES.iter().for_each(|rule| rule(stage, reading));
-    }
+    draft.stages().for_each(|stage| judge(stage, reading));
+}
+
+/// Holds one stage against every rule.
+pub(crate) fn judge(stage: &DraftStage, reading: &mut Reading) {
+    RULES.iter().for_each(|rule| rule(stage, reading));
 }

@@ -11,20 +11,20 @@
 //! What a shell's child sends meets the innermost shell first. Source: mahimahi's manual, `src/frontend`.
 
 use crate::shell::{Shell, joined};
-use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, Reading, Source};
+use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use path::queue::{CoDel, Fifo, Pie};
 use path::{Delay, Loss, QueueConfig, RateTrace, Stage};
 use units::{Bytes, Span};
 
 /// mahimahi.
-pub(crate) struct Mahimahi;
+pub(crate) struct MahimahiFiles;
 
 /// An infinite queue: as many packets as 1 GB has.
 const INFINITE: u64 = 666_666;
 /// The most shells in one command line.
 const MOST: usize = 50;
 
-impl Foreign for Mahimahi {
+impl Foreign for MahimahiFiles {
     const TITLE: &'static str = "mahimahi";
 
     fn looks_like(text: &str) -> usize {
@@ -36,7 +36,7 @@ impl Foreign for Mahimahi {
             .count()
     }
 
-    fn read(source: &Source, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         if is_trace(source.text) {
             return trace(source, reading);
         }
@@ -99,7 +99,7 @@ fn both_ways(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, as
 }
 
 /// A trace alone limits what is sent upwards.
-fn trace(source: &Source, reading: &mut Reading) -> Result<Draft, ImportError> {
+fn trace(source: &ImportSource, reading: &mut Reading) -> Result<Draft, ImportError> {
     reading.lines.extend((1..=source.text.lines().count()).take(1 << 20));
     let name = source.own_name.unwrap_or(source.name);
     let queue = QueueConfig::Fifo(Fifo { packets: Some(INFINITE), bytes: None });
@@ -116,7 +116,7 @@ fn trace(source: &Source, reading: &mut Reading) -> Result<Draft, ImportError> {
 }
 
 /// A command line: shells from the outermost to the innermost, then the program.
-fn command(line: usize, words: &[String], source: &Source, draft: &mut Draft, reading: &mut Reading) {
+fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Draft, reading: &mut Reading) {
     let (mut up, mut down) = (Vec::new(), Vec::new());
     let mut i = 0;
     let mut shells = 0;
@@ -188,7 +188,7 @@ fn loss(
 fn link(
     line: usize,
     words: &[String],
-    source: &Source,
+    source: &ImportSource,
     up: &mut Vec<DraftStage>,
     down: &mut Vec<DraftStage>,
     reading: &mut Reading,
@@ -268,7 +268,7 @@ fn queue(line: usize, kind: &str, args: &str, reading: &mut Reading) -> QueueCon
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, Format, Imported, Source, import};
+    use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
     use congestion::Control;
     use path::{QueueConfig, Stage};
     use units::Span;
@@ -278,9 +278,9 @@ mod tests {
             "up.trace" => Ok("0\n1\n2\n4\n".to_string()),
             _ => Err("no such file".to_string()),
         };
-        let source = Source { name: "x.sh", text, own_name, values: &[], beside: &beside };
+        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &beside };
         let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
-        assert_eq!(Format::of(text), Some(Format::Mahimahi));
+        assert_eq!(ImportFormat::of(text), Some(ImportFormat::MahimahiFiles));
         import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))
     }
 

@@ -21,7 +21,7 @@ mod netem;
 mod options;
 mod read;
 
-use crate::{Assumed, Draft, Foreign, ImportError, Reading, Source};
+use crate::{Assumed, Draft, Foreign, ImportError, ImportSource, Reading};
 
 pub(crate) use convert::egress_stages;
 pub(crate) use model::TcModel;
@@ -53,7 +53,7 @@ impl Foreign for Tc {
         text.lines().filter(is_tc).count()
     }
 
-    fn read(source: &Source, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let model = read::read(source, reading);
         Ok(convert::draft(&model, assumed, reading))
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use import::Format;
+use import::ImportFormat;
 use units::Stream;
 
 const TC: &str = include_str!("../../../docs/import/wan.sh");
@@ -125,7 +125,7 @@ fn spoil(stream: &mut Stream, text: &str) -> String {
     chars.into_iter().collect()
 }
 
-fn play(format: Format, samples: &[&str]) {
+fn play(format: ImportFormat, samples: &[&str]) {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let mut stream = Stream::new(number("LONGFAT_SEED", 1), format.name());
@@ -140,25 +140,25 @@ fn play(format: Format, samples: &[&str]) {
 
 #[test]
 fn spoilt_tc() {
-    play(Format::Tc, &[TC, SHOWN]);
+    play(ImportFormat::Tc, &[TC, SHOWN]);
 }
 
 #[test]
 fn spoilt_ios() {
-    play(Format::Ios, &[IOS, SHOWN_IOS]);
+    play(ImportFormat::Ios, &[IOS, SHOWN_IOS]);
 }
 
 #[test]
 fn spoilt_mahimahi() {
-    play(Format::Mahimahi, &[MAHIMAHI, TRACE]);
+    play(ImportFormat::MahimahiFiles, &[MAHIMAHI, TRACE]);
 }
 
 #[test]
 fn spoilt_containerlab() {
-    play(Format::Containerlab, &[LAB]);
+    play(ImportFormat::Containerlab, &[LAB]);
 }
 
 #[test]
 fn spoilt_ibox() {
-    play(Format::Ibox, &[IBOX]);
+    play(ImportFormat::Ibox, &[IBOX]);
 }

@@ -1,10 +1,12 @@
 //! Hierarchical token bucket (Linux `sch_htb`): a tree of classes, each with a guaranteed `rate`
 //! and a `ceil` up to which it may borrow what its ancestors have to spare.
 //!
-//! A class with tokens of its own serves first (level 0), then those that borrow from the lowest
-//! ancestor that has tokens; within a level by `prio`, within that by deficit round robin with
-//! `quantum`. Tokens may fall below zero by one packet, as in Linux: a class may send while it has
-//! any. Packets leave at the exact nanosecond; behind them a link spaces them.
+//! A class with tokens of its own serves first (level 0), then those that borrow from the ancestor
+//! farthest from the root that has tokens; within a level by `prio`, within that by deficit round
+//! robin with `quantum`. Levels of lenders count from the root (Linux: a root is level 7, its inner
+//! children 6 …), so that leaves of unequal depth borrow from one ancestor as equals. Tokens may fall
+//! below zero by one packet, as in Linux: a class may send while it has any. Packets leave at the
+//! exact nanosecond; behind them a link spaces them.
 //!
 //! | where | here | Linux |
 //! |---|---|---|
@@ -315,25 +317,31 @@ impl<B> HtbElement<B> {
         waiting.fold(None, |soonest, i| earliest(soonest, self.chances(i).min()))
     }
 
-    /// The leaf to serve at `now` and the level it borrows from.
+    /// Linux `cl->level` of the lender that is `depth` above leaf `i`: 0 is the leaf itself.
+    fn level(&self, i: usize, depth: usize) -> usize {
+        if depth == 0 { 0 } else { DEPTH - (self.leaves[i].path.len() - depth) }
+    }
+
+    /// The leaf to serve at `now` and how far above it the lender is.
     fn choose(&self, now: Time) -> Option<(usize, usize)> {
         let n = self.leaves.len();
         let candidates = (0..n).filter(|&i| self.leaves[i].queue.load().packets > 0);
         let best = candidates.filter_map(|i| {
-            let level = self.chances(i).position(|t| t <= now)?;
+            let depth = self.chances(i).position(|t| t <= now)?;
+            let level = self.level(i, depth);
             let prio = self.leaves[i].config.prio as usize;
             let turn = self.turns[level * 8 + prio];
-            Some((level, prio, (i + n - turn) % n, i))
+            Some((level, prio, (i + n - turn) % n, i, depth))
         });
-        best.min().map(|(level, _, _, i)| (i, level))
+        best.min().map(|(_, _, _, i, depth)| (i, depth))
     }
 
     /// Linux `htb_charge_class`: ceilings all the way up, own tokens from the lender up.
-    fn charge(&mut self, leaf: usize, level: usize, now: Time, size: u32) {
+    fn charge(&mut self, leaf: usize, lender: usize, now: Time, size: u32) {
         for (depth, &class) in self.leaves[leaf].path.iter().enumerate() {
             let class = &mut self.classes[class];
             class.ceil.take(now, size);
-            if depth >= level {
+            if depth >= lender {
                 class.own.take(now, size);
             }
         }
@@ -354,14 +362,14 @@ impl<B> HtbElement<B> {
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(at) = self.wake.filter(|&at| at <= now) {
             self.clock = self.clock.max(at);
-            let Some((i, level)) = self.choose(self.clock) else {
+            let Some((i, lender)) = self.choose(self.clock) else {
                 self.wake = self.next_service();
                 break;
             };
             let next = self.leaves[i].queue.dequeue(self.clock, &mut self.account, out);
             if let Some((since, packet)) = next {
-                self.charge(i, level, self.clock, packet.size);
-                self.end_turn(i, level, packet.size);
+                self.charge(i, lender, self.clock, packet.size);
+                self.end_turn(i, self.level(i, lender), packet.size);
                 self.account.send(out, since, self.clock, packet);
             }
             self.wake = self.next_service();
@@ -407,5 +415,82 @@ impl<B: Send> Element<B> for HtbElement<B> {
             queue_bytes: self.leaves.iter().map(|leaf| leaf.queue.load().bytes).sum(),
             tokens_bytes: root,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+
+    fn class(name: &str, parent: Option<&str>, kbit: u64, ceil: u64, flows: &[u32]) -> Class {
+        Class {
+            name: name.into(),
+            parent: parent.map(Into::into),
+            rate: Rate::from_bps(kbit * 1000),
+            ceil: Some(Rate::from_bps(ceil * 1000)),
+            burst: None,
+            cburst: None,
+            prio: 0,
+            quantum: Some(1500),
+            flows: flows.to_vec(),
+            dscp: vec![],
+            tunnel: None,
+            queue: None,
+        }
+    }
+
+    /// Kilobits that each flow gets in a second, all of them backlogged.
+    fn served(classes: Vec<Class>, flows: u32) -> Vec<u64> {
+        let mut element = Htb { classes }.build::<()>(1, "htb");
+        let mut out = Outbox::default();
+        for i in 0..900 {
+            for flow in 0..flows {
+                let packet = Packet {
+                    id: u64::from(i * flows + flow),
+                    size: 1500,
+                    overhead: 0,
+                    flow,
+                    dscp: 0,
+                    ecn: Ecn::NotEct,
+                    fragment: None,
+                    body: (),
+                };
+                element.handle_packet(Time::ZERO, packet, &mut out);
+            }
+        }
+        element.handle_wake(Time::from_nanos(1_000_000_000), &mut out);
+        let of = |flow| out.sent.iter().filter(|(_, p)| p.flow == flow).count() as u64 * 12;
+        (0..flows).map(of).collect()
+    }
+
+    /// Of 9 Mbit/s each leaf is promised 1; the inner class lends its leaf 2 more, the root lends both 5 by turns.
+    #[test]
+    fn leaves_of_unequal_depth_borrow_from_the_root_as_equals() {
+        let got = served(
+            vec![
+                class("root", None, 9000, 9000, &[]),
+                class("inner", Some("root"), 3000, 9000, &[]),
+                class("deep", Some("inner"), 1000, 9000, &[0]),
+                class("flat", Some("root"), 1000, 9000, &[1]),
+            ],
+            2,
+        );
+        let near = |got: u64, want: u64| got.abs_diff(want) <= want / 20;
+        assert!(near(got[0], 5500) && near(got[1], 3500), "{got:?}");
+    }
+
+    #[test]
+    fn what_is_promised_is_kept_and_ceilings_hold() {
+        let got = served(
+            vec![
+                class("root", None, 6000, 6000, &[]),
+                class("a", Some("root"), 1000, 2000, &[0]),
+                class("b", Some("root"), 3000, 6000, &[1]),
+            ],
+            2,
+        );
+        let near = |got: u64, want: u64| got.abs_diff(want) <= want / 20;
+        assert!(near(got[0], 2000) && near(got[1], 4000), "{got:?}");
     }
 }

@@ -25,7 +25,7 @@ pub struct ImportArgs {
     pub output: Option<PathBuf>,
     /// What the file is; default: what its lines look like.
     #[arg(long = "as", value_name = "FORMAT", value_parser = format)]
-    pub format: Option<import::Format>,
+    pub format: Option<import::ImportFormat>,
     /// Round-trip time of the empty path, where the file does not say it.
     #[arg(long, value_name = "TIME", default_value = "20ms")]
     pub rtt: Span,
@@ -47,8 +47,8 @@ pub struct ImportArgs {
 }
 
 /// A format by its name.
-fn format(text: &str) -> Result<import::Format, String> {
-    let all = import::Format::ALL;
+fn format(text: &str) -> Result<import::ImportFormat, String> {
+    let all = import::ImportFormat::ALL;
     let found = all.iter().find(|(name, _)| *name == text).map(|(_, format)| *format);
     let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     found.ok_or_else(|| format!("no such format; there are {}", known.join(", ")))

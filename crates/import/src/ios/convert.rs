@@ -1,7 +1,7 @@
 //! Policies into links, classes into flows.
 
 use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosQueue, IosRate, IosShape, IosUse};
-use crate::{Draft, DraftFlow, DraftLink, DraftStage, Reading, number};
+use crate::{Draft, DraftFlow, DraftLink, DraftStage, Reading, lint, number};
 use path::queue::{Fifo, Red, Wfq};
 use path::{Action, Class, Htb, Meter, Policer, QueueConfig, Refill, Shaper};
 use std::collections::BTreeMap;
@@ -69,10 +69,7 @@ impl Applied<'_, '_> {
         if !shares {
             return self.apart(policy, speed, draft);
         }
-        let speed = speed.unwrap_or_else(|| {
-            self.reading.assume(format!("{} has 100 Mbit/s: nothing says it", self.used.interface));
-            100_000_000
-        });
+        let speed = speed.unwrap_or_else(|| self.assumed_speed());
         self.tree(policy, speed, None, policy.line, draft);
     }
 
@@ -97,6 +94,10 @@ impl Applied<'_, '_> {
                     "the shaper of line {} refills all the time, not every Tc, where classes share it",
                     shape.line
                 ));
+                // Its own faults are not those of the tree.
+                let says = format!("shape of class {}, {}", class.name, number::rate(cir));
+                let alone = Shaper { queue: None, ..shaper.clone() };
+                lint::judge(&DraftStage::new("shape", shape.line, says, alone), self.reading);
                 self.tree(&child, shaper.rate.as_bps(), Some(shaper.burst()), shape.line, draft);
             }
             child => {
@@ -302,10 +303,18 @@ impl Applied<'_, '_> {
         pairs.map(|(c, f)| f.unwrap_or_else(|| (left as f64 * own(c) / all.max(1e-9)) as u64)).collect()
     }
 
+    fn assumed_speed(&mut self) -> u64 {
+        self.reading.assume(format!("{} has 100 Mbit/s: nothing says it", self.used.interface));
+        100_000_000
+    }
+
     fn bits(&mut self, rate: IosRate, whole: Option<u64>, line: usize) -> Option<u64> {
         let bits = match (rate, whole) {
             (IosRate::Bits(bits), _) => Some(bits),
-            (IosRate::Percent(percent), Some(whole)) => Some((whole as f64 * percent / 100.0) as u64),
+            (IosRate::Percent(percent), whole) => {
+                let whole = whole.unwrap_or_else(|| self.assumed_speed());
+                Some((whole as f64 * percent / 100.0) as u64)
+            }
             _ => None,
         };
         let bits = bits.filter(|b| *b > 0);

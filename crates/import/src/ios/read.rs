@@ -17,7 +17,7 @@ enum Within {
     Interface(String),
 }
 
-struct Reader<'r> {
+struct IosReader<'r> {
     model: IosModel,
     reading: &'r mut Reading,
     within: Within,
@@ -30,7 +30,7 @@ struct Reader<'r> {
 
 /// The whole text.
 pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
-    let mut reader = Reader {
+    let mut reader = IosReader {
         model: IosModel::default(),
         reading,
         within: Within::Nothing,
@@ -86,7 +86,7 @@ fn percent(word: Option<&&str>) -> Option<f64> {
     (0.0..=100.0).contains(&number).then_some(number)
 }
 
-impl Reader<'_> {
+impl IosReader<'_> {
     fn line(&mut self, number: usize, indent: usize, said: &str) -> bool {
         let words: Vec<&str> = said.split_whitespace().collect();
         let lower = said.to_ascii_lowercase();

@@ -26,7 +26,8 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     let places: BTreeMap<ClassId, usize> = mine.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
     let mut parents = Vec::new();
     for c in &mine {
-        let parent = c.parent.filter(|p| p.minor != 0);
+        // A parent that is not there is none to the kernel either, and a class is not there when it is made.
+        let parent = c.parent.filter(|p| p.minor != 0 && *p != c.id);
         let place = parent.and_then(|p| places.get(&p).copied());
         if let (Some(p), None) = (parent, place) {
             reading.unknown(

@@ -1,7 +1,7 @@
 //! The model into a draft: a link for each device, a flow for each way to be limited.
 
 use super::classes::{HtbLeaf, htb};
-use super::model::{MOST_PARTS, Place, TcFilter, TcModel, TcPolice, TcQdisc};
+use super::model::{MOST_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
 use super::netem;
 use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Reading, number};
 use path::queue::{CoDel, Drr, Fifo, FqCoDel, Pie, Red};
@@ -58,20 +58,20 @@ pub(crate) fn egress_stages(device: &str, model: &TcModel, reading: &mut Reading
 }
 
 fn egress(device: &str, model: &TcModel, reading: &mut Reading) -> Chained {
-    let Some(root) = model.at(device, Place::Root) else {
+    let Some(root) = model.at(device, TcPlace::Root) else {
         return Chained::default();
     };
-    chained(root, model, &mut Walk { depth: 0, left: MOST_PARTS }, reading)
+    chained(root, model, &mut TcWalk { depth: 0, left: MOST_PARTS }, reading)
 }
 
 /// How deep a walk is, and how many more disciplines it may look at: they may stand in circles.
-struct Walk {
+struct TcWalk {
     depth: usize,
     left: usize,
 }
 
 /// A discipline and what is under it.
-fn chained(q: &TcQdisc, model: &TcModel, walk: &mut Walk, reading: &mut Reading) -> Chained {
+fn chained(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading) -> Chained {
     if walk.depth > DEEPEST || walk.left == 0 {
         reading.unknown(q.line, q.kind.clone(), "disciplines are nested too deep");
         return Chained::default();
@@ -83,10 +83,10 @@ fn chained(q: &TcQdisc, model: &TcModel, walk: &mut Walk, reading: &mut Reading)
     all
 }
 
-fn under(q: &TcQdisc, model: &TcModel, walk: &mut Walk, reading: &mut Reading) -> Chained {
+fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading) -> Chained {
     let children = || {
         let mine = |c: &&TcQdisc| match c.place {
-            Place::Under(id) => c.device == q.device && id.major == q.handle && c.handle != q.handle,
+            TcPlace::Under(id) => c.device == q.device && id.major == q.handle && c.handle != q.handle,
             _ => false,
         };
         model.qdiscs.iter().filter(mine)
@@ -150,7 +150,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut Walk, reading: &mut Reading) -
         }
         "noqueue" | "ingress" | "clsact" | "" => Chained::default(),
         _ => {
-            if q.place == Place::Root && queue_of(q, reading).is_some() {
+            if q.place == TcPlace::Root && queue_of(q, reading).is_some() {
                 reading.assume(format!("nothing waits in the `{}` of {}: it has no rate", q.kind, q.device));
             }
             Chained::default()
@@ -309,7 +309,7 @@ fn link(
         model.filters.iter().filter(|f| f.device == device && f.police.is_some()).collect();
     for f in policed {
         let ways = ["in", "out"];
-        let inward = f.place == Place::Ingress;
+        let inward = f.place == TcPlace::Ingress;
         let says = format!("police of {device}, {}: {}", ways[usize::from(!inward)], f.says);
         let Some(stage) = f.police.as_ref().and_then(|p| policer(p, says, reading)) else { continue };
         if f.all {

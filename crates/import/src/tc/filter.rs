@@ -1,6 +1,6 @@
 //! Filters: what they match, where they send it, and the policers in them.
 
-use super::model::{ClassId, Place, TcFilter, TcModel, TcPolice};
+use super::model::{ClassId, TcFilter, TcModel, TcPlace, TcPolice};
 use super::options::{KeySpec, Options};
 use crate::Reading;
 
@@ -43,7 +43,7 @@ pub(crate) fn read(
     let mut f = TcFilter {
         line,
         device: device.into(),
-        place: Place::Root,
+        place: TcPlace::Root,
         says: String::new(),
         all: true,
         dscp: None,
@@ -61,8 +61,8 @@ pub(crate) fn read(
                 named = true;
             }
             "parent" => match ClassId::parse(value) {
-                Some(id) if id.major == 0xffff => f.place = Place::Ingress,
-                Some(id) => f.place = Place::Under(id),
+                Some(id) if id.major == 0xffff => f.place = TcPlace::Ingress,
+                Some(id) => f.place = TcPlace::Under(id),
                 None => reading.unknown(line, value, format!("`{value}` is no parent")),
             },
             "root" | "egress" => {
@@ -70,7 +70,7 @@ pub(crate) fn read(
                 continue;
             }
             "ingress" => {
-                f.place = Place::Ingress;
+                f.place = TcPlace::Ingress;
                 i += 1;
                 continue;
             }
@@ -93,7 +93,7 @@ pub(crate) fn read(
         }
         i += 2;
     }
-    if !named && let Place::Under(id) = f.place {
+    if !named && let TcPlace::Under(id) = f.place {
         let owner = model.qdiscs.iter().rev().find(|q| q.handle == id.major);
         if let Some(owner) = owner {
             f.device.clone_from(&owner.device);

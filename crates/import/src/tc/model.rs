@@ -32,7 +32,7 @@ impl fmt::Display for ClassId {
 
 /// Where something hangs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum TcPlace {
     /// At the device's way out.
     Root,
     /// At its way in.
@@ -47,7 +47,7 @@ pub(crate) struct TcQdisc {
     pub line: usize,
     pub device: String,
     pub handle: u32,
-    pub place: Place,
+    pub place: TcPlace,
     pub kind: String,
     pub options: Options,
 }
@@ -80,7 +80,7 @@ pub(crate) struct TcPolice {
 pub(crate) struct TcFilter {
     pub line: usize,
     pub device: String,
-    pub place: Place,
+    pub place: TcPlace,
     /// What it matches, as written.
     pub says: String,
     /// Whether it matches everything.
@@ -122,12 +122,12 @@ impl TcModel {
     }
 
     /// The discipline in force at a place of a device: the one set last.
-    pub fn at(&self, device: &str, place: Place) -> Option<&TcQdisc> {
+    pub fn at(&self, device: &str, place: TcPlace) -> Option<&TcQdisc> {
         self.qdiscs.iter().rev().find(|q| q.device == device && q.place == place)
     }
 
     /// The discipline under a class, or under a discipline of which only the handle is known.
     pub fn under(&self, device: &str, id: ClassId) -> Option<&TcQdisc> {
-        self.at(device, Place::Under(id))
+        self.at(device, TcPlace::Under(id))
     }
 }

@@ -2,14 +2,14 @@
 
 use super::OBJECTS;
 use super::filter;
-use super::model::{ClassId, MOST_PARTS, Place, TcClass, TcModel, TcQdisc};
+use super::model::{ClassId, MOST_PARTS, TcClass, TcModel, TcPlace, TcQdisc};
 use super::netem;
 use super::options::{Options, spec};
 use crate::shell::{Shell, Statement, joined};
-use crate::{Reading, Source};
+use crate::{ImportSource, Reading};
 
 /// What is being read.
-struct Reader<'r> {
+struct TcReader<'r> {
     model: TcModel,
     reading: &'r mut Reading,
     shell: Shell,
@@ -50,10 +50,10 @@ const STATISTICS: [&str; 26] = [
 ];
 
 /// The whole text.
-pub(crate) fn read(source: &Source, reading: &mut Reading) -> TcModel {
+pub(crate) fn read(source: &ImportSource, reading: &mut Reading) -> TcModel {
     let device = "dev".to_string();
     let shell = Shell::with(source.values);
-    let mut reader = Reader { model: TcModel::default(), reading, shell, device, in_filter: false };
+    let mut reader = TcReader { model: TcModel::default(), reading, shell, device, in_filter: false };
     for (number, line) in joined(source.text) {
         let said = line.trim();
         if said.is_empty() || said.starts_with('#') {
@@ -70,7 +70,7 @@ pub(crate) fn read_command(line: usize, text: &str, model: &mut TcModel, reading
     let mut shell = Shell::default();
     let (statements, _) = shell.statements(line, text);
     let before = std::mem::take(model);
-    let mut reader = Reader { model: before, reading, shell, device: "dev".into(), in_filter: false };
+    let mut reader = TcReader { model: before, reading, shell, device: "dev".into(), in_filter: false };
     let mut any = false;
     for statement in &statements {
         any |= reader.statement(statement);
@@ -83,7 +83,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()
 }
 
-impl Reader<'_> {
+impl TcReader<'_> {
     fn line(&mut self, number: usize, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let indented = line.starts_with([' ', '\t']);
@@ -195,15 +195,15 @@ impl Reader<'_> {
             let value = words.get(i + 1).map(String::as_str).unwrap_or_default();
             match word.as_str() {
                 "dev" => self.set_device(value),
-                "root" => place = Some(Place::Root),
+                "root" => place = Some(TcPlace::Root),
                 "ingress" | "clsact" if kind.is_none() || shown => {
-                    place = Some(Place::Ingress);
+                    place = Some(TcPlace::Ingress);
                     handle = 0xffff;
                     kind.get_or_insert_with(|| word.clone());
                 }
                 "parent" => match ClassId::parse(value) {
-                    Some(id) if id.major == 0xffff => place = Some(Place::Ingress),
-                    Some(id) => place = Some(Place::Under(id)),
+                    Some(id) if id.major == 0xffff => place = Some(TcPlace::Ingress),
+                    Some(id) => place = Some(TcPlace::Under(id)),
                     None => self.reading.unknown(line, value, format!("`{value}` is no parent")),
                 },
                 "handle" => match ClassId::parse(value) {
@@ -224,7 +224,7 @@ impl Reader<'_> {
         let rest = words.get(i..).unwrap_or_default();
         let rest: Vec<String> = rest.iter().filter(|w| w.as_str() != "----------------").cloned().collect();
         let options = self.options(line, &kind, &rest);
-        let place = place.unwrap_or(if handle == 0xffff { Place::Ingress } else { Place::Root });
+        let place = place.unwrap_or(if handle == 0xffff { TcPlace::Ingress } else { TcPlace::Root });
         let device = self.device.clone();
         self.model.qdiscs.push(TcQdisc { line, device, handle, place, kind, options });
     }

@@ -1,4 +1,4 @@
-use crate::{Assumed, Format, Imported, Source, import};
+use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
 use congestion::Control;
 use path::{QueueConfig, Stage};
 use units::{Bytes, Rate, Span};
@@ -9,8 +9,8 @@ fn assumed() -> Assumed {
 
 fn tc(text: &str) -> Imported {
     let beside = |_: &str| Err("no such file".to_string());
-    let source = Source { name: "setup.sh", text, own_name: None, values: &[], beside: &beside };
-    assert_eq!(Format::of(text), Some(Format::Tc), "{text}");
+    let source = ImportSource { name: "setup.sh", text, own_name: None, values: &[], beside: &beside };
+    assert_eq!(ImportFormat::of(text), Some(ImportFormat::Tc), "{text}");
     import(&source, None, &assumed()).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 

@@ -1,17 +1,17 @@
 //! Any text, imported: an error in words, or a scenario that its own text reads back to, and findings whose lines are
 //! lines of the text. The text up to the first NUL is the file, what follows is the file that it may name.
 
-use import::{Assumed, Format, ImportError, Source, import};
+use import::{Assumed, ImportError, ImportFormat, ImportSource, import};
 use units::Span;
 
 /// Imports `data` as `format` and as what it looks like.
-pub fn check(format: Format, data: &str) {
+pub fn check(format: ImportFormat, data: &str) {
     let (text, other) = data.split_once('\0').unwrap_or((data, "0\n1\n5\n"));
     let beside = |name: &str| {
         if name.len() % 3 == 0 { Err("no such file".to_string()) } else { Ok(other.to_string()) }
     };
     let own_name = text.len().is_multiple_of(2).then_some("fuzz.txt");
-    let source = Source { name: "fuzz.txt", text, own_name, values: &[], beside: &beside };
+    let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], beside: &beside };
     let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Default::default() };
     for format in [Some(format), None] {
         match import(&source, format, &assumed) {
