@@ -115,8 +115,8 @@ impl Applied<'_, '_> {
     }
 
     fn shaper(&mut self, class: &IosClass, shape: &IosShape, cir: u64) -> Shaper {
-        // Without Bc, Tc is 4 ms on the platforms that have no other (IOS-XE).
-        let bc = shape.bc.map_or(cir / 250, |bc| bc).max(8) / 8;
+        // Without Bc, Tc is 4 ms on the platforms that have no other (IOS-XE), or a packet.
+        let bc = shape.bc.unwrap_or((cir / 250).max(8 * 1514)).max(8) / 8;
         let be = shape.be.map_or(bc, |be| be / 8);
         let bc = bc.max(1);
         let mut shaper = Shaper::new(Rate::from_bps(cir));
@@ -253,7 +253,7 @@ impl Applied<'_, '_> {
         let mut most = rate;
         if let Some(p) = &class.police
             && let Some(cir) = self.bits(p.cir, Some(rate), p.line)
-            && !p.actions[1].as_ref().is_some_and(|a| !a.starts_with("drop"))
+            && p.actions[1].as_ref().is_none_or(|a| a.starts_with("drop"))
         {
             most = most.min(cir);
         }

@@ -165,7 +165,7 @@ impl Options {
         let mut options = Options::none(line);
         let find = |word: &str| {
             let mut all = spec.iter().chain(SHOWN);
-            all.find_map(|(names, n)| names.iter().any(|name| *name == word).then_some((names[0], *n)))
+            all.find_map(|(names, n)| names.contains(&word).then_some((names[0], *n)))
         };
         let mut i = 0;
         while i < words.len() {
