@@ -6,7 +6,7 @@ use crate::model::{
     CureEffect, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
 };
 use crate::runner::{Runner, screen_time};
-use crate::search::{self, Screening, Trial};
+use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
 use crate::story;
 use crate::voice;
@@ -96,13 +96,13 @@ pub fn plan(
     check(wish, &situation)?;
     let mut runner = Runner::new(wish, watch);
     let screening = Screening { wish, time: screening_time(reference), seeds: SCREEN_SEEDS };
-    let mut now = Trial::none(scenarios);
+    let mut now = CureTrial::none(scenarios);
     screening.run(&mut runner, std::slice::from_mut(&mut now), &[])?;
     let screened = screening.search(&mut runner, &now)?;
     let count = screened.len();
     let (finalists, rest) = choose(screened, wish.finalists);
     let full = Screening { wish, time: reference.duration, seeds: wish.repeats.max(1) };
-    let mut run = vec![Trial::none(scenarios)];
+    let mut run = vec![CureTrial::none(scenarios)];
     run.extend(finalists);
     let (first, others) = run.split_at_mut(1);
     full.run(&mut runner, first, &[])?;
@@ -128,9 +128,9 @@ pub fn plan(
     let teller = Teller { wish, base: reference };
     let base = run.remove(0);
     let figures = PlanFigures { voice: voices[0], ..measure::figures(&base.runs) };
-    let mut made: Vec<(RankedCure, Trial)> = Vec::new();
+    let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
     let mut left_out = left_out(wish, &situation);
-    let beside = |t: Trial, finalist: bool, voice| (teller.ranked(&t, &base, finalist, voice), t);
+    let beside = |t: CureTrial, finalist: bool, voice| (teller.ranked(&t, &base, finalist, voice), t);
     let all = run.into_iter().zip(voices.into_iter().skip(1)).map(|(t, voice)| beside(t, true, voice));
     let screened = rest.into_iter().map(|t| (teller.ranked(&t, &now, false, None), t));
     for (cure, trial) in all.chain(screened) {
@@ -174,7 +174,7 @@ fn check(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
 
 /// Those that are run in full, and the rest: the best of each lever and of each who can move it, at most
 /// [`MOST_TOGETHER`] of several together, then the best of all.
-fn choose(screened: Vec<Trial>, most: usize) -> (Vec<Trial>, Vec<Trial>) {
+fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
     let mut chosen = vec![false; screened.len()];
     let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].broken.is_none()).collect();
     let together =
@@ -228,8 +228,8 @@ struct Teller<'s> {
 impl Teller<'_> {
     fn ranked(
         &self,
-        trial: &Trial,
-        now: &Trial,
+        trial: &CureTrial,
+        now: &CureTrial,
         finalist: bool,
         voice: Option<crate::model::VoiceCost>,
     ) -> RankedCure {
@@ -289,7 +289,7 @@ fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
 }
 
 /// Marks finalists that no other beats in goodput and delay both.
-fn pareto(made: &mut [(RankedCure, Trial)]) {
+fn pareto(made: &mut [(RankedCure, CureTrial)]) {
     let points: Vec<(f64, f64)> =
         made.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
     let finalists: Vec<bool> = made.iter().map(|(c, _)| c.finalist).collect();

@@ -13,7 +13,7 @@ use units::Span;
 
 /// One or several options, and the scenarios with them.
 #[derive(Clone)]
-pub struct Trial {
+pub struct CureTrial {
     /// In the order in which they are made; none for the situation as it is.
     pub steps: Vec<CureOption>,
     /// The given scenarios with all steps made, in their order.
@@ -33,10 +33,10 @@ const BEYOND: f64 = 0.02;
 /// A screened trial may exceed `--max-delay` by this factor and still be run in full.
 const SCREENED_EXCESS: f64 = 1.2;
 
-impl Trial {
+impl CureTrial {
     /// The situation as it is.
-    pub fn none(scenarios: &[Scenario]) -> Trial {
-        Trial {
+    pub fn none(scenarios: &[Scenario]) -> CureTrial {
+        CureTrial {
             steps: Vec::new(),
             scenarios: scenarios.to_vec(),
             runs: Vec::new(),
@@ -46,10 +46,10 @@ impl Trial {
     }
 
     /// With one more step.
-    fn and(&self, option: CureOption) -> Trial {
+    fn and(&self, option: CureOption) -> CureTrial {
         let scenarios = self.scenarios.iter().map(|s| option.applied(s)).collect();
         let steps = self.steps.iter().cloned().chain([option]).collect();
-        Trial { steps, scenarios, runs: Vec::new(), gain: PlanRange::default(), broken: None }
+        CureTrial { steps, scenarios, runs: Vec::new(), gain: PlanRange::default(), broken: None }
     }
 
     /// The names of its steps, joined by `+`.
@@ -65,7 +65,7 @@ impl Trial {
     }
 
     /// All options that may follow, as far as `wish` admits them.
-    fn next(&self, wish: &PlanWish) -> Vec<Trial> {
+    fn next(&self, wish: &PlanWish) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
         let options = CURES.iter().flat_map(|c| c.options(&situation));
         let fit = options.filter(|o| self.goes_with(o) && wish.refuses(o).is_none());
@@ -88,7 +88,7 @@ impl Screening<'_> {
     pub fn run(
         &self,
         runner: &mut Runner<'_, '_>,
-        trials: &mut [Trial],
+        trials: &mut [CureTrial],
         now: &[Vec<RunFigures>],
     ) -> Result<(), PlanError> {
         let sets: Vec<Vec<Scenario>> = trials.iter().map(|t| shortened(&t.scenarios, self.time)).collect();
@@ -105,25 +105,25 @@ impl Screening<'_> {
     }
 
     /// Each cure alone, then more of them together: all trials that were screened, the best first.
-    pub fn search(&self, runner: &mut Runner<'_, '_>, now: &Trial) -> Result<Vec<Trial>, PlanError> {
+    pub fn search(&self, runner: &mut Runner<'_, '_>, now: &CureTrial) -> Result<Vec<CureTrial>, PlanError> {
         let mut level = now.next(self.wish);
         self.run(runner, &mut level, &now.runs)?;
         let scale = judged(self.wish, now).abs();
-        let mut all: Vec<Trial> = Vec::new();
+        let mut all: Vec<CureTrial> = Vec::new();
         for beam in BEAM {
             level.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
             let parents = parents(&level, beam, BEYOND * scale);
             all.append(&mut level);
-            let mut next: Vec<Trial> = Vec::new();
+            let mut next: Vec<CureTrial> = Vec::new();
             for trial in parents.iter().flat_map(|p| p.next(self.wish)) {
-                let known = |t: &Trial| t.scenarios == trial.scenarios;
+                let known = |t: &CureTrial| t.scenarios == trial.scenarios;
                 if !all.iter().any(known) && !next.iter().any(known) {
                     next.push(trial);
                 }
             }
             self.run(runner, &mut next, &now.runs)?;
             // What together gains no more than a part alone is not worth the second change.
-            let part = |t: &Trial| {
+            let part = |t: &CureTrial| {
                 let parts =
                     all.iter().filter(|p| p.steps.iter().all(|s| t.steps.iter().any(|o| o.name == s.name)));
                 parts.map(|p| p.gain.mean).fold(0.0, f64::max)
@@ -138,11 +138,11 @@ impl Screening<'_> {
 }
 
 /// The best of those that gain more than `least`, each of other levers than those before it.
-fn parents(sorted: &[Trial], most: usize, least: f64) -> Vec<Trial> {
-    let levers = |t: &Trial| -> Vec<_> {
+fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
+    let levers = |t: &CureTrial| -> Vec<_> {
         t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
     };
-    let mut chosen: Vec<Trial> = Vec::new();
+    let mut chosen: Vec<CureTrial> = Vec::new();
     for trial in sorted.iter().filter(|t| t.broken.is_none() && t.gain.mean > least) {
         if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
             chosen.push(trial.clone());
@@ -152,7 +152,7 @@ fn parents(sorted: &[Trial], most: usize, least: f64) -> Vec<Trial> {
 }
 
 /// The objective as it is now, over all runs.
-pub fn judged(wish: &PlanWish, trial: &Trial) -> f64 {
+pub fn judged(wish: &PlanWish, trial: &CureTrial) -> f64 {
     let all: Vec<f64> = trial.runs.iter().flatten().filter_map(|r| r.judged(wish.objective)).collect();
     if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 }
 }

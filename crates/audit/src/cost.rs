@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::finding::{Proposal, SettingChange};
     use crate::made_up::clean;
-    use crate::trial::Trial;
+    use crate::trial::CostTrial;
     use units::{Bytes, Rate, Span};
 
     fn path() -> CheckedPath {
@@ -137,7 +137,7 @@ mod tests {
         let mut ns = clean("web");
         ns.settings.set("net.ipv4.tcp_window_scaling", "0");
         let change = [SettingChange::sysctl(&ns, "net.ipv4.tcp_window_scaling", 1)];
-        let trial = Trial::of(&ns, &path(), TrialLoad::Receive, &change);
+        let trial = CostTrial::of(&ns, &path(), TrialLoad::Receive, &change);
         let finding = AuditFinding::new(FindingLevel::Problem, &ns, "off".into(), "").with_trial(trial);
         let priced = price(vec![finding], &path(), None);
         let cost = priced[0].cost.as_ref().unwrap();
@@ -150,7 +150,7 @@ mod tests {
         let ns = clean("web");
         let finding = |control: &str| {
             let change = [SettingChange::sysctl(&ns, "net.ipv4.tcp_congestion_control", control)];
-            let trial = Trial::of(&ns, &path(), TrialLoad::Send, &change);
+            let trial = CostTrial::of(&ns, &path(), TrialLoad::Send, &change);
             AuditFinding::new(FindingLevel::Problem, &ns, control.into(), "").with_trial(trial)
         };
         let priced = price(vec![finding("cubic")], &path(), None);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn behind_a_black_hole_there_is_no_ratio() {
         let ns = clean("router");
-        let mut trial = Trial::of(&ns, &path(), TrialLoad::Send, &[]);
+        let mut trial = CostTrial::of(&ns, &path(), TrialLoad::Send, &[]);
         trial.black_hole = Some(1400);
         trial.then.there.mss = Some(1360);
         let finding = AuditFinding::new(FindingLevel::Problem, &ns, "x".into(), "").with_trial(trial);

@@ -1,7 +1,7 @@
 //! A finding: what is wrong, where, what it costs, what to do and how to undo it.
 
 use crate::facts::NamespaceFacts;
-use crate::trial::Trial;
+use crate::trial::CostTrial;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub enum CostMeasure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// As it is, and changed.
-    pub trial: Trial,
+    pub trial: CostTrial,
     /// It is a finding only if the change gains this much (1.1: a tenth) on the path; `None`: in any case.
     pub least_gain: Option<f64>,
     /// Of a rule's proposals for one namespace only the one that gains most is told.
@@ -209,13 +209,13 @@ impl AuditFinding {
     }
 
     /// With what to simulate; a problem or note in any case.
-    pub fn with_trial(self, trial: Trial) -> AuditFinding {
+    pub fn with_trial(self, trial: CostTrial) -> AuditFinding {
         let proposal = Proposal { trial, least_gain: None, alternatives: false };
         AuditFinding { proposal: Some(proposal), ..self }
     }
 
     /// With what to simulate; nothing if the change does not gain so much.
-    pub fn if_it_gains(self, least: f64, trial: Trial) -> AuditFinding {
+    pub fn if_it_gains(self, least: f64, trial: CostTrial) -> AuditFinding {
         let proposal = Proposal { trial, least_gain: Some(least), alternatives: false };
         AuditFinding { proposal: Some(proposal), ..self }
     }

@@ -36,4 +36,4 @@ pub use report::{CHECK_SCHEMA, CheckReport, ControlSockets, DeviceReport, Namesp
 pub use rule::{RULES, RuleEntry, judge};
 pub use settings::{LOOKED_AT, Settings};
 pub use text::text;
-pub use trial::{Trial, TrialEnds, TrialLoad};
+pub use trial::{CostTrial, TrialEnds, TrialLoad};

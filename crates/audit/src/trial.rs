@@ -42,7 +42,7 @@ pub struct TrialEnds {
 
 /// Both scenarios.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trial {
+pub struct CostTrial {
     /// The load.
     pub load: TrialLoad,
     /// As it is.
@@ -96,12 +96,22 @@ impl TrialEnds {
     }
 }
 
-impl Trial {
+impl CostTrial {
     /// The namespace as it is beside itself after these changes.
-    pub fn of(ns: &NamespaceFacts, path: &CheckedPath, load: TrialLoad, changes: &[SettingChange]) -> Trial {
+    pub fn of(
+        ns: &NamespaceFacts,
+        path: &CheckedPath,
+        load: TrialLoad,
+        changes: &[SettingChange],
+    ) -> CostTrial {
         let mut changed = ns.clone();
         changes.iter().for_each(|c| c.apply(&mut changed));
-        Trial { load, now: TrialEnds::of(ns, path), then: TrialEnds::of(&changed, path), black_hole: None }
+        CostTrial {
+            load,
+            now: TrialEnds::of(ns, path),
+            then: TrialEnds::of(&changed, path),
+            black_hole: None,
+        }
     }
 
     /// What is run of each; `None` where the simulator does not know a control.
@@ -250,7 +260,7 @@ mod tests {
                 for (bps, us) in [(64_000u64, 10u64), (100_000_000_000, 10_000_000), (20_000_000, 60_000)] {
                     let mut path = path(burst);
                     (path.rate_mbps, path.rtt_ms) = (bps as f64 / 1e6, us as f64 / 1e3);
-                    let mut trial = Trial::of(&ns, &path, load, &[]);
+                    let mut trial = CostTrial::of(&ns, &path, load, &[]);
                     trial.black_hole = Some(1400);
                     let text = trial.toml(&path);
                     if let Err(e) = Experiment::parse("t", &text, &[]) {
@@ -260,7 +270,7 @@ mod tests {
                 }
             }
         }
-        let mut unknown = Trial::of(&ns, &path(None), TrialLoad::Send, &[]);
+        let mut unknown = CostTrial::of(&ns, &path(None), TrialLoad::Send, &[]);
         unknown.now.control = "mystery".into();
         assert!(unknown.scenarios(&path(None)).is_none());
     }

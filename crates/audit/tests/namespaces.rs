@@ -1,7 +1,7 @@
 //! What is found on the real kernel: namespaces made here with `ip netns`, in a row. As root; elsewhere it is said that the
 //! tests were skipped. `make netns`.
 
-use audit::{CheckedPath, HostFacts, NamespaceFacts, SettingChange, Trial, TrialLoad, collect, judge};
+use audit::{CheckedPath, CostTrial, HostFacts, NamespaceFacts, SettingChange, TrialLoad, collect, judge};
 use experiment::{Hooks, Order};
 use result::Clock;
 use scenario::{Experiment, Variant};
@@ -162,7 +162,7 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
 }
 
 /// What a trial carries as it is and changed, Mbit/s: simulated, then on this kernel.
-fn on_both_clocks(trial: &Trial, path: &CheckedPath) -> [[f64; 2]; 2] {
+fn on_both_clocks(trial: &CostTrial, path: &CheckedPath) -> [[f64; 2]; 2] {
     let scenarios = trial.scenarios(path).expect("the simulator knows the control");
     let variants = ["now", "then"].iter().zip(scenarios);
     let variants = variants.map(|(name, scenario)| Variant { name: name.to_string(), scenario }).collect();
@@ -206,7 +206,7 @@ fn costs_are_the_kernels_too() {
     };
     let long = path("50Mbit/s", "100ms", None);
     let larger = [SettingChange::sysctl(facts, "net.ipv4.tcp_rmem", "4096 131072 33554432")];
-    let [sim, kernel] = on_both_clocks(&Trial::of(facts, &long, TrialLoad::Receive, &larger), &long);
+    let [sim, kernel] = on_both_clocks(&CostTrial::of(facts, &long, TrialLoad::Receive, &larger), &long);
     println!(
         "tcp_rmem 262144 and 33554432 at 50 Mbit/s, 100 ms: simulated {sim:.2?}, kernel {kernel:.2?} Mbit/s"
     );
@@ -215,7 +215,7 @@ fn costs_are_the_kernels_too() {
     }
     let policed = path("33.2Mbit/s", "137ms", Some("9600B"));
     let paced = SettingChange::fq(facts);
-    let [sim, kernel] = on_both_clocks(&Trial::of(facts, &policed, TrialLoad::Send, &paced), &policed);
+    let [sim, kernel] = on_both_clocks(&CostTrial::of(facts, &policed, TrialLoad::Send, &paced), &policed);
     println!(
         "reno unpaced and paced, 33.2 Mbit/s policed, 137 ms: simulated {sim:.2?}, kernel {kernel:.2?} Mbit/s"
     );

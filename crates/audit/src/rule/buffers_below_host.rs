@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
 use crate::path::size;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "buffers-below-host",
@@ -26,7 +26,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let change = [SettingChange::sysctl(q.ns, name, host.settings.text(name).unwrap_or_default())];
         let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
         found.push(match q.reachable() {
-            Some(path) => finding.with_trial(Trial::of(q.ns, path, load, &change)),
+            Some(path) => finding.with_trial(CostTrial::of(q.ns, path, load, &change)),
             None => finding,
         });
     }

@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, Proposal, SettingChange};
 use crate::pacing::control_paces;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 /// What a change of the default is worth the trouble for.
 const LEAST: f64 = 1.1;
@@ -23,7 +23,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let others = others.into_iter().filter(|c| c != own && control_paces(c).is_some());
     let propose = |control: String| {
         let change = [SettingChange::sysctl(q.ns, NAME, &control)];
-        let trial = Trial::of(q.ns, path, TrialLoad::Send, &change);
+        let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
         trial.scenarios(path)?;
         let seen = format!("{own} is the default; {control} carries more on this path");
         let why = match control_paces(&control) {

@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
 use crate::pacing::{PacingState, of_socket};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -27,7 +27,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &changes);
         match q.reachable() {
             Some(path) => {
-                let mut trial = Trial::of(q.ns, path, TrialLoad::Send, &changes);
+                let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
                 (trial.now.control, trial.then.control) = (control.into(), control.into());
                 finding.with_trial(trial)
             }

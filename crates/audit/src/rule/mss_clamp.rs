@@ -2,7 +2,7 @@
 
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, quoted};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "mss-clamp",
@@ -42,7 +42,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         finding.undo = vec![format!("{enter}nft delete table inet mss")];
     }
     let Some(path) = q.reachable() else { return vec![finding] };
-    let mut trial = Trial::of(q.ns, path, TrialLoad::Send, &[]);
+    let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &[]);
     trial.black_hole = Some(narrow.mtu);
     trial.then.there.mss = Some(narrow.mtu - 40);
     vec![finding.with_trial(trial)]

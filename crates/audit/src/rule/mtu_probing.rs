@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::facts::NamespaceFacts;
 use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_mtu_probing";
 /// Kinds of devices that put packets into others.
@@ -35,8 +35,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => {
-            let trial = Trial::of(q.ns, path, TrialLoad::Send, &change);
-            finding.with_trial(Trial { black_hole: Some(mtu), ..trial })
+            let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
+            finding.with_trial(CostTrial { black_hole: Some(mtu), ..trial })
         }
         None => finding,
     }]

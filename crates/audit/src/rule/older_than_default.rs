@@ -2,7 +2,7 @@
 
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_congestion_control";
 
@@ -25,7 +25,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let change = [SettingChange::sysctl(q.ns, NAME, wanted)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
     vec![match q.reachable() {
-        Some(path) => finding.with_trial(Trial::of(q.ns, path, TrialLoad::Send, &change)),
+        Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Send, &change)),
         None => finding,
     }]
 }

@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
 use crate::path::size;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_rmem";
 
@@ -24,7 +24,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "The window that a receiver offers is about half of its buffer, and no more than a window comes in each round trip.";
     let wanted = larger(q, NAME, path.bdp());
     let change = [SettingChange::sysctl(q.ns, NAME, wanted)];
-    let trial = Trial::of(q.ns, path, TrialLoad::Receive, &change);
+    let trial = CostTrial::of(q.ns, path, TrialLoad::Receive, &change);
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(1.05, trial)]
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_sack";
 
@@ -23,7 +23,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let change = [SettingChange::sysctl(q.ns, NAME, 1)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
     vec![match q.reachable() {
-        Some(path) => finding.with_trial(Trial::of(q.ns, path, TrialLoad::Send, &change)),
+        Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Send, &change)),
         None => finding,
     }]
 }

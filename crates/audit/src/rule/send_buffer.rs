@@ -4,7 +4,7 @@ use super::receive_buffer::larger;
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
 use crate::path::size;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_wmem";
 
@@ -24,6 +24,6 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("{NAME} ends at {}; the path holds {}", size(most), size(path.bdp()));
     let why = "What was sent stays in the buffer until it is acknowledged: no more than the buffer holds is under way.";
     let change = [SettingChange::sysctl(q.ns, NAME, larger(q, NAME, path.bdp()))];
-    let trial = Trial::of(q.ns, path, TrialLoad::Send, &change);
+    let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(1.05, trial)]
 }

@@ -2,7 +2,7 @@
 
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_slow_start_after_idle";
 
@@ -25,6 +25,6 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let change = [SettingChange::sysctl(q.ns, NAME, 0)];
     // What a few round trips of slow start send.
     let answer = path.bdp().clamp(60_000, 2_000_000);
-    let trial = Trial::of(q.ns, path, TrialLoad::Answer(answer), &change);
+    let trial = CostTrial::of(q.ns, path, TrialLoad::Answer(answer), &change);
     vec![AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(4.0 / 3.0, trial)]
 }

@@ -3,7 +3,7 @@
 use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
 use crate::path::size;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 use units::Bytes;
 
 const NAME: &str = "net.core.rmem_max";
@@ -27,7 +27,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
                not set it are not concerned.";
     let wanted = (2 * path.bdp()).next_multiple_of(1 << 20).min(1 << 30);
     let change = [SettingChange::sysctl(q.ns, NAME, wanted)];
-    let mut trial = Trial::of(q.ns, path, TrialLoad::Receive, &change);
+    let mut trial = CostTrial::of(q.ns, path, TrialLoad::Receive, &change);
     // The kernel doubles what is asked for, and offers half.
     let fixed = |asked: u64| Some(Bytes::new((2 * asked).clamp(1, (1 << 30) - 1)));
     for (ends, asked) in [(&mut trial.now, cap), (&mut trial.then, wanted)] {

@@ -4,7 +4,7 @@ use super::{Question, RuleEntry};
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
 use crate::pacing::{PacingState, of_control};
 use crate::path::size;
-use crate::trial::{Trial, TrialLoad};
+use crate::trial::{CostTrial, TrialLoad};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "unpaced-at-policer",
@@ -23,6 +23,6 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "What leaves in a burst meets the bucket in a burst. With fq on the link the kernel spreads each window over its \
                round trip.";
     let changes = SettingChange::fq(q.ns);
-    let trial = Trial::of(q.ns, path, TrialLoad::Send, &changes);
+    let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
 }
