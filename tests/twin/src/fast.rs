@@ -136,13 +136,14 @@ fn summary(rows: &[FastRow], gbps: u64) {
     if of.is_empty() {
         return;
     }
+    let repeated = of.iter().all(|r| r.runs.len() > 1);
+    let steady = [near(&|r| r.simulated.clone()), near(&FastRow::measured)];
+    let steady = if repeated { format!("{} and {}", steady[0], steady[1]) } else { "–".into() };
     println!(
-        "| {gbps} Gbit/s | {} | {:.1} %, {:.1} % | {} and {} | {} of {} | {} of {} |",
+        "| {gbps} Gbit/s | {} | {:.1} %, {:.1} % | {steady} | {} of {} | {} of {} |",
         of.len(),
         quantile(&off, 0.5) * 100.0,
         quantile(&off, 0.9) * 100.0,
-        near(&|r| r.simulated.clone()),
-        near(&FastRow::measured),
         sum(&FastRow::reliable),
         sum(&|r| r.runs.len()),
         sum(&FastRow::expected),
