@@ -59,6 +59,20 @@ pub struct DraftLink {
     pub of_assumed_length: bool,
 }
 
+impl DraftLink {
+    /// From `here` to what lies beyond an interface, with stages on the way out, or in where it is `inward`.
+    pub fn beyond(
+        name: String,
+        [here, beyond]: [&str; 2],
+        inward: bool,
+        stages: Vec<DraftStage>,
+    ) -> DraftLink {
+        let (forward, backward) = if inward { (vec![], stages) } else { (stages, vec![]) };
+        let between = [here.into(), beyond.into()];
+        DraftLink { name, between, forward, backward, of_assumed_length: true }
+    }
+}
+
 /// A flow in the making.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftFlow {

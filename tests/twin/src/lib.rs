@@ -16,3 +16,14 @@ pub mod sample;
 
 pub use cell::{COLUMNS, Cell};
 pub use outcome::{Outcome, error, quantile, share_within};
+
+/// Says on stderr what went wrong: exit code 2.
+pub fn exit(done: Result<(), String>) -> std::process::ExitCode {
+    match done {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

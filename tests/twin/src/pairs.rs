@@ -26,13 +26,7 @@ fn main() -> ExitCode {
         },
         Some(_) => Err("pairs [kernel [K/N]]".into()),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    twin::exit(done)
 }
 
 fn shard(text: Option<&String>) -> Option<(usize, usize)> {

@@ -21,13 +21,7 @@ fn main() -> ExitCode {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).and_then(|t| compare(&t))
         }
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+    twin::exit(done)
 }
 
 fn learn(on_kernel: bool, rounds: u64) -> Result<(), String> {

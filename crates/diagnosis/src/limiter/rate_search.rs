@@ -8,7 +8,7 @@
 use super::candidate_rates::candidates;
 use super::corrected::fit_corrected;
 use super::virtual_queue::{
-    CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
+    BELOW, CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
     gain_without_times, quantile, quantiles,
 };
 
@@ -39,8 +39,6 @@ const ROUNDS: i32 = 8;
 const TRIED: usize = 41;
 /// Rates tried at once: their sums do not wait for each other.
 const LANES: usize = 8;
-/// Shares of the losses below a threshold.
-const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /// What a search over many rates asks of the same packets each time.
 struct RateSearch<'a> {

@@ -118,6 +118,9 @@ pub(super) fn corrected_depths(
     }
 }
 
+/// Shares of the losses below a threshold that is tried.
+pub(crate) const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
+
 /// The `q`-quantile of values, which are reordered.
 pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     if values.is_empty() {

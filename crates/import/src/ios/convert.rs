@@ -352,15 +352,7 @@ impl Applied<'_, '_> {
         let dash = if class.is_empty() { "" } else { "-" };
         let name = format!("{}-{way}{dash}{class}", self.used.interface);
         let beyond = format!("beyond-{name}");
-        let (forward, backward) = if self.used.inward { (vec![], stages) } else { (stages, vec![]) };
-        let between = [HERE.to_string(), beyond.clone()];
-        draft.links.push(DraftLink {
-            name: name.clone(),
-            between,
-            forward,
-            backward,
-            of_assumed_length: true,
-        });
+        draft.links.push(DraftLink::beyond(name.clone(), [HERE, &beyond], self.used.inward, stages));
         for (flow, dscp, says) in flows {
             let (from, to) = if self.used.inward { (beyond.as_str(), HERE) } else { (HERE, beyond.as_str()) };
             let name = format!("{}-{way}-{flow}", self.used.interface);

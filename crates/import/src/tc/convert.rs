@@ -321,16 +321,8 @@ fn link(
             continue;
         }
         let far = format!("{beyond}-{}", f.line);
-        let (forward, backward) = if inward { (vec![], vec![stage]) } else { (vec![stage], vec![]) };
         let name = format!("{device}-police-{}", f.line);
-        let between = [HERE.into(), far.clone()];
-        draft.links.push(DraftLink {
-            name: name.clone(),
-            between,
-            forward,
-            backward,
-            of_assumed_length: true,
-        });
+        draft.links.push(DraftLink::beyond(name.clone(), [HERE, &far], inward, vec![stage]));
         let (from, to) = if inward { (far.as_str(), HERE) } else { (HERE, far.as_str()) };
         draft.flows.push(DraftFlow::bulk(name, from, to, 0, f.says.clone()));
     }

@@ -13,7 +13,9 @@
 //! It asks for more than that losses come with a high backlog: beyond its limit a limiter lets nothing pass. A congestion
 //! window that is cut back at each loss falls and grows about a limit too, but passes it freely.
 
-use super::super::virtual_queue::{PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantile};
+use super::super::virtual_queue::{
+    BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
+};
 
 /// Widths w tried, packets: from exact times to what other links' queues space.
 const WIDTHS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -94,9 +96,6 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
     best * episodes(arrivals, width) as f64 / table.lost
 }
 
-/// Shares of the losses with less delay than a threshold tried.
-const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
-
 /// The same of a queue whose delays are seen, be its rate what it may: losses come when packets wait longer than some
 /// threshold, with one probability beyond it and another below.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
@@ -117,8 +116,7 @@ pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     }
     let mut losses: Vec<f32> = seen.iter().filter(|s| s.2).map(|s| s.0).collect();
     let lost = losses.len() as f64;
-    let most = BELOW.map(|q| {
-        let least = quantile(&mut losses, q);
+    let most = quantiles(&mut losses, BELOW).map(|least| {
         // Passed and lost, below and above.
         let mut sums = [[0.0f64; 2]; 2];
         seen.iter().for_each(|s| sums[usize::from(s.0 >= least)][usize::from(s.2)] += s.1);
