@@ -9,7 +9,7 @@ use super::candidate_rates::candidates;
 use super::corrected::fit_corrected;
 use super::virtual_queue::{
     BELOW, CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
-    gain_without_times, quantile, quantiles,
+    gain_without_times, quantile, quantiles, ranked,
 };
 
 /// Peaks of the gain looked at closely.
@@ -142,7 +142,7 @@ impl RateSearch<'_> {
         for lane in 0..LANES {
             column.clear();
             column.extend(self.lost.iter().map(|i| self.depths[*i][lane]));
-            for (row, depth) in at.iter_mut().zip(quantiles(&mut column, BELOW)) {
+            for (row, depth) in at.iter_mut().zip(quantiles(&column, BELOW)) {
                 row[lane] = depth * 0.999;
             }
         }
@@ -236,11 +236,11 @@ impl RateSearch<'_> {
 
     /// Judges one rate closely.
     fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
-        let mut lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
+        let lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
         let passed = || self.arrivals.iter().zip(&self.depths).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
         let around = b.burst;
         let near = passed().filter(|n| *n as f64 > 0.7 * around);
-        (b.misclassified, b.burst) = divide(&mut lost, near, around);
+        (b.misclassified, b.burst) = divide(&lost, near, around);
         let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
         b.spread = quantile(&mut distance, 0.5) as f64;
         b.emptied = passed().any(|n| (n as f64) < 0.25 * b.burst);
@@ -325,13 +325,12 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
 
 /// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
 /// on either side together, and the depth.
-fn divide(lost: &mut [f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
+fn divide(lost: &[f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
     if lost.is_empty() {
         return (1.0, around);
     }
-    lost.sort_unstable_by(f32::total_cmp);
     let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
-    let thresholds = places.map(|place| lost[place]);
+    let thresholds = ranked(lost, places);
     // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
     // would be most of the whole search.
     let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);

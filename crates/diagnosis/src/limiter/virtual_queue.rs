@@ -130,19 +130,41 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     *values.select_nth_unstable_by(at, f32::total_cmp).1
 }
 
-/// Some quantiles of values, which are reordered. The largest comes first: each leaves less to look through for the next.
-pub(crate) fn quantiles<const N: usize>(values: &mut [f32], rising: [f64; N]) -> [f32; N] {
+/// A number whose order among integers, which one instruction compares, is that of [`f32::total_cmp`].
+#[inline(always)]
+fn key(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
+}
+
+/// The value that has this key: the sign stays, so the same step undoes it.
+#[inline(always)]
+fn value_of(key: i32) -> f32 {
+    f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
+}
+
+/// Some quantiles of values. The largest comes first: each leaves less to look through for the next.
+pub(crate) fn quantiles<const N: usize>(values: &[f32], rising: [f64; N]) -> [f32; N] {
     let last = values.len().saturating_sub(1) as f64;
-    let (mut out, mut left) = ([f32::NAN; N], values.len());
+    let mut keys: Vec<i32> = values.iter().copied().map(key).collect();
+    let (mut out, mut left) = ([f32::NAN; N], keys.len());
     for (out, q) in out.iter_mut().zip(rising).rev() {
         let at = (last * q).round() as usize;
-        if let Some((_, value, _)) =
-            (at < left).then(|| values[..left].select_nth_unstable_by(at, f32::total_cmp))
-        {
-            (*out, left) = (*value, at + 1);
+        if let Some((_, key, _)) = (at < left).then(|| keys[..left].select_nth_unstable(at)) {
+            (*out, left) = (value_of(*key), at + 1);
         }
     }
     out
+}
+
+/// Those of `values` that stand at `places`, which rise and lie within, when they are in order.
+pub(super) fn ranked<const N: usize>(values: &[f32], places: [usize; N]) -> [f32; N] {
+    let mut keys: Vec<i32> = values.iter().copied().map(key).collect();
+    if let Some(last) = places.last().filter(|last| **last < keys.len()) {
+        keys.select_nth_unstable(*last);
+        keys[..*last].sort_unstable();
+    }
+    places.map(|place| value_of(keys[place]))
 }
 
 /// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
@@ -256,8 +278,24 @@ mod tests {
         let of = |n: usize| (0..n).map(|i| ((i * 7919) % 101) as f32).collect::<Vec<f32>>();
         for n in [1, 2, 5, 100, 1000] {
             let rising = [0.0, 0.01, 0.3, 0.3, 0.65, 1.0];
-            assert_eq!(quantiles(&mut of(n), rising), rising.map(|q| quantile(&mut of(n), q)), "{n}");
+            assert_eq!(quantiles(&of(n), rising), rising.map(|q| quantile(&mut of(n), q)), "{n}");
         }
-        assert!(quantiles(&mut [], [0.5])[0].is_nan());
+        assert!(quantiles(&[], [0.5])[0].is_nan());
+    }
+
+    #[test]
+    fn places_are_those_of_the_order_that_floats_have() {
+        let mut random = 1u32;
+        let mut values: Vec<f32> = (0..999)
+            .map(|_| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                f32::from_bits(random)
+            })
+            .collect();
+        values.extend([0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.5, 1.5]);
+        let places = [0, 1, 2, 7, 7, 300, 640];
+        let found = ranked(&values, places).map(f32::to_bits);
+        values.sort_by(f32::total_cmp);
+        assert_eq!(found, places.map(|place| values[place].to_bits()));
     }
 }

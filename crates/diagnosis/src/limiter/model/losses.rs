@@ -114,9 +114,9 @@ pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
             seen.push((*now, count, a.lost));
         }
     }
-    let mut losses: Vec<f32> = seen.iter().filter(|s| s.2).map(|s| s.0).collect();
+    let losses: Vec<f32> = seen.iter().filter(|s| s.2).map(|s| s.0).collect();
     let lost = losses.len() as f64;
-    let most = quantiles(&mut losses, BELOW).map(|least| {
+    let most = quantiles(&losses, BELOW).map(|least| {
         // Passed and lost, below and above.
         let mut sums = [[0.0f64; 2]; 2];
         seen.iter().for_each(|s| sums[usize::from(s.0 >= least)][usize::from(s.2)] += s.1);
