@@ -8,11 +8,13 @@ use std::path::PathBuf;
 
 mod begin;
 mod check;
+mod fit;
 mod import;
 mod plan;
 
 pub use begin::*;
 pub use check::*;
+pub use fit::FitArgs;
 pub use import::*;
 pub use plan::PlanArgs;
 
@@ -42,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
     Diagnose(DiagnoseArgs),
+    /// Makes a scenario that behaves as a captured path did, and says how well it fits.
+    Fit(FitArgs),
     /// Tries what would make a scenario's flows faster, ranks it, and prints the commands.
     Plan(PlanArgs),
     /// Runs a program inside a scenario, on the real kernel.
@@ -52,7 +56,7 @@ pub enum Command {
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, plans or checks.
+    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, fits, plans or checks.
     Schema(SchemaArgs),
     /// Prints completions for a shell.
     Completions(CompletionsArgs),
@@ -100,6 +104,8 @@ pub enum Described {
     Result,
     /// `diagnosis.json`, as `diagnose --json` prints it.
     Diagnosis,
+    /// What `fit --json` prints.
+    Fit,
     /// What `plan --json` prints.
     Plan,
     /// What `check --json` prints.

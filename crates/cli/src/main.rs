@@ -10,6 +10,7 @@ mod draw;
 mod escape;
 mod examples;
 mod expect;
+mod fit;
 mod folder;
 mod identity;
 mod import;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Import(args) => import::import(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
+        Command::Fit(args) => fit::fit(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Check(args) => check::check(&args),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
                 Described::Scenario => scenario::schema(),
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
+                Described::Fit => ::fit::schema(),
                 Described::Plan => advise::schema(),
                 Described::Check => audit::schema(),
             };

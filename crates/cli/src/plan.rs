@@ -8,17 +8,27 @@ use crate::load::load;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
+use ::fit::FitError;
 use advise::{CureEffect, Plan, PlanError, PlanWish};
+use capture::{CaptureReader, PacketFilter};
 use experiment::Progress;
-use scenario::{Experiment, Variant};
+use scenario::{Experiment, Scenario, Variant};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
+use units::Goal;
 
 /// Tries cures on the scenario, and prints what helps and how it is done.
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
-    let experiment = load(&args.scenario, &args.set, args.allow_files)?.experiment;
+    let planned = match opened_capture(&args.scenario) {
+        Some(reader) => match of_capture(args, reader)? {
+            Ok(planned) => planned,
+            Err(e) => return crate::fit::no_fit(&args.scenario, &e),
+        },
+        None => of_scenario(args)?,
+    };
     let wish = PlanWish {
-        objective: args.objective.unwrap_or(experiment.goals()[0]),
+        objective: args.objective.unwrap_or(planned.goal),
         only: args.only.clone(),
         keep: args.keep.clone(),
         max_delay: args.max_delay,
@@ -27,14 +37,13 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         repeats: args.repeat,
         threads: args.jobs,
     };
-    let Variant { name, scenario } = variant(experiment, args.variant.as_deref())?;
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| {
         bar.show(p);
         if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let made = advise::plan(&name, std::slice::from_ref(&scenario), &wish, Some(&mut progress));
+    let made = advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut progress));
     bar.clear();
     let mut made = match made {
         Ok(made) => made,
@@ -45,7 +54,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         Err(e) => return Err(CliProblem::Usage(e.to_string())),
     };
     if let Some(count) = args.prove {
-        prove(&scenario, &mut made, count as usize)?;
+        prove(&planned.scenarios[0], &mut made, count as usize)?;
     }
     let plan = made.plan;
     let told = commands(args, &plan)?;
@@ -68,6 +77,44 @@ use crate::prove::prove;
 #[cfg(not(target_os = "linux"))]
 fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(), CliProblem> {
     Err(CliProblem::Lab(Box::new(lab::LabError)))
+}
+
+/// What is planned for.
+struct Planned {
+    /// The variant's name.
+    name: String,
+    /// Equally likely; the first is the reference.
+    scenarios: Vec<Scenario>,
+    /// What it is judged by unless told.
+    goal: Goal,
+}
+
+/// A scenario file's variant.
+fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
+    let experiment = load(&args.scenario, &args.set, args.allow_files)?.experiment;
+    let goal = experiment.goals()[0];
+    let Variant { name, scenario } = variant(experiment, args.variant.as_deref())?;
+    Ok(Planned { name, scenarios: vec![scenario], goal })
+}
+
+/// The capture that the argument names; `None`: it is a scenario, or nothing.
+fn opened_capture(path: &Path) -> Option<CaptureReader> {
+    let may = path != Path::new("-") && path.extension().is_none_or(|e| e != "toml") && path.is_file();
+    may.then(|| CaptureReader::open(path).ok()).flatten()
+}
+
+/// What was fitted to a capture, and what fits nearly as well.
+fn of_capture(args: &PlanArgs, reader: CaptureReader) -> Result<Result<Planned, FitError>, CliProblem> {
+    if args.variant.is_some() || !args.set.is_empty() {
+        let why = "--variant and --set are for scenarios; of a capture, `longfat fit` writes one";
+        return Err(CliProblem::Usage(why.into()));
+    }
+    let made = crate::fit::made(reader, PacketFilter::default(), args.jobs, !args.no_progress);
+    Ok(made.map(|made| {
+        tell!("{}\n", made.fit.headline);
+        let scenarios = std::iter::once(made.scenario).chain(made.alternatives).collect();
+        Planned { name: "fit".into(), scenarios, goal: Goal::Goodput }
+    }))
 }
 
 /// The variant that is meant.

@@ -9,6 +9,7 @@ use crate::{Case, PcapSink, Truth, play};
 use capture::{Batch, CaptureReader, FileInfo, Frame, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
 use result::Diagnosis;
+use result::diagnosis::CaptureInfo;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Cursor};
 use std::path::{Path, PathBuf};
@@ -54,14 +55,22 @@ pub fn packets(reader: &mut CaptureReader, mut each: impl FnMut(&TcpPacket)) {
 }
 
 /// What this build says of an opened capture.
-pub fn read(mut reader: CaptureReader) -> Diagnosis {
+pub fn read(reader: CaptureReader) -> Diagnosis {
+    let (tracks, info) = read_tracks(reader);
+    diagnose_tracks(tracks, info)
+}
+
+/// Tracks of an opened capture, and what it says of itself.
+pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
     let mut tracker = Tracker::new(TrackerOptions::default());
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {
         tracker.batch(&batch);
         batch.clear();
     }
-    said(tracker, reader.info())
+    let mut tracks: Vec<Track> = Vec::new();
+    let totals = tracker.finish(&mut tracks);
+    (tracks, capture_info(reader.info(), &totals))
 }
 
 impl Judge {

@@ -3,6 +3,7 @@
 
 pub mod controls;
 pub mod draw;
+pub mod fit;
 pub mod judge;
 pub mod kernel;
 pub mod lab;

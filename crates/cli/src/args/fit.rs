@@ -1,0 +1,54 @@
+//! `longfat fit`.
+
+use capture::{FilterTime, HostPrefix};
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// `longfat fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of a capture the path that carried most is fitted: base RTT, the limiter's kind, rate and bucket, queue, random loss and
+jitter; and its flows: congestion control, windows, what their applications did. What the diagnosis knows is where it
+begins; the rest is searched by simulation until goodput, round trips and retransmissions are those of the capture.
+
+  longfat fit trace.pcap -o path.toml
+  longfat fit trace.pcap.xz --port 443 --from 60 --to 90 -o path.toml
+  longfat fit trace.pcap -o path.toml && longfat run path.toml --set flows.f1.cc=bbr
+
+Exit codes: 0 there is a fit; 1 there is none, as the capture does not tell of a path; 2 bad input; 130 ended by Ctrl-C.")]
+pub struct FitArgs {
+    /// The capture; `-` reads standard input. Or what `iperf3 -J` printed (FILE.json), or the result folder of a run, which tell
+    /// less.
+    pub capture: PathBuf,
+    /// The scenario; default: standard output, and the fit on standard error.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only packets from or to this address, or one that begins like it; may be given several times.
+    #[arg(long, value_name = "ADDR[/BITS]")]
+    pub host: Vec<HostPrefix>,
+    /// Only packets from or to this port; may be given several times.
+    #[arg(long, value_name = "N")]
+    pub port: Vec<u16>,
+    /// Only packets from this time on: seconds after the first one, or as 2026-05-01T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
+    pub from: Option<FilterTime>,
+    /// Only packets up to this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
+    pub to: Option<FilterTime>,
+    /// Of a result folder: the variant; default: the first.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Replaces a file that is there.
+    #[arg(long)]
+    pub force: bool,
+    /// Prints one JSON object instead of text, the scenario in it (docs/fit.schema.json).
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How many runs at a time; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}

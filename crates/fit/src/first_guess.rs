@@ -1,0 +1,184 @@
+//! From the diagnosis to paths that may be the true one.
+
+use crate::observed::ObservedPath;
+use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue};
+use result::Cause;
+use result::diagnosis::{Limiter, LimiterKind};
+
+/// How sure a diagnosis must be of its limiter that no other kind is tried.
+const SURE: f64 = 0.97;
+/// Share of the time from which on a cause is played.
+const PLAYED: f64 = 0.1;
+
+/// Paths that may be the true one, the likeliest first.
+pub fn guesses(seen: &ObservedPath) -> Vec<FittedPath> {
+    let base = base(seen);
+    if seen.summary {
+        return of_summary(seen, &base);
+    }
+    let Some(limiter) = &seen.limiter else { return open(seen, &base) };
+    let mut all = vec![of_kind(seen, &base, limiter, limiter.kind)];
+    if limiter.kind != LimiterKind::Policer {
+        let plain = of_kind(seen, &base, limiter, LimiterKind::Bottleneck);
+        for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
+            let free = plain.free.iter().copied().filter(|(p, _)| *p != FitParameter::Queue).collect();
+            all.push(FittedPath { queue_kind, free, handicap: 2.0, ..plain.clone() });
+        }
+    }
+    if limiter.confidence < SURE {
+        let sure = limiter.confidence.clamp(0.5, 0.999);
+        let handicap = 2.0 * (sure / (1.0 - sure)).ln();
+        for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
+            if kind != limiter.kind {
+                let other = of_kind(seen, &base, limiter, kind);
+                all.push(FittedPath { handicap: handicap + other.handicap, ..other });
+            }
+        }
+    }
+    all
+}
+
+/// What all guesses have in common: round trip, losses, windows.
+fn base(seen: &ObservedPath) -> FittedPath {
+    let rate = seen.limiter.as_ref().map(|l| l.rate_mbps * 1e6).filter(|r| *r > 0.0);
+    let delivery: f64 =
+        seen.flows.iter().map(|f| f.flow.measures.max_delivery_mbps * 1e6).fold(0.0, f64::max);
+    let rate = rate.unwrap_or(delivery.max(1e4) * 1.3);
+    let mut path = FittedPath {
+        limiter: FittedLimiter::Link,
+        queue_kind: FittedQueue::Fifo,
+        rate,
+        bucket: 2.0 * FULL_PACKET,
+        queue: 0.0,
+        access: rate * 8.0,
+        rtt: base_rtt(seen, rate),
+        loss: 0.0,
+        loss_run: 1.0,
+        jitter: 0.0,
+        send_buffer: None,
+        window: None,
+        free: vec![(FitParameter::Rtt, 0.01)],
+        handicap: 0.0,
+    };
+    path.queue = path.bdp().max(30.0 * FULL_PACKET);
+    losses(seen, &mut path);
+    windows(seen, &mut path);
+    path
+}
+
+/// The least round trip that the empty path has, seconds.
+fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
+    let full = FULL_PACKET * 8.0 / rate;
+    let of = |f: &crate::ObservedFlow| {
+        let m = &f.flow.measures;
+        let data = (m.rtt_ms.min / 1e3 - full).max(m.rtt_ms.min / 2e3);
+        m.handshake_rtt_ms.filter(|h| *h > 0.0).map_or(data, |h| data.min(h / 1e3))
+    };
+    seen.flows.iter().map(of).fold(f64::INFINITY, f64::min).max(1e-5)
+}
+
+/// Losses that no limiter explains.
+fn losses(seen: &ObservedPath, path: &mut FittedPath) {
+    if seen.share(Cause::RandomLoss) < PLAYED {
+        return;
+    }
+    let forward = seen.flows.iter().filter(|f| !f.backward);
+    let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
+    for f in forward {
+        let m = &f.flow.measures;
+        let n = (m.lost_up + m.lost_down) as f64;
+        lost += n;
+        runs += n / f.facts.loss_run.max(1.0);
+        packets += m.data_packets as f64;
+    }
+    if lost < 1.0 || packets < 1.0 {
+        return;
+    }
+    path.loss = lost / packets;
+    path.loss_run = (lost / runs.max(1e-9)).max(1.0);
+    path.free.push((FitParameter::Loss, (1.0 / lost).sqrt().clamp(0.05, 0.5)));
+    if lost > 10.0 {
+        path.free.push((FitParameter::LossRun, 0.3));
+    }
+}
+
+/// Windows that limit.
+fn windows(seen: &ObservedPath, path: &mut FittedPath) {
+    let Some(first) = seen.flows.first() else { return };
+    let m = &first.flow.measures;
+    if seen.share(Cause::SendBuffer) >= PLAYED {
+        // Half of it is the kernel's own bookkeeping.
+        path.send_buffer = Some(2.0 * m.max_inflight_bytes as f64);
+        path.free.push((FitParameter::SendBuffer, 0.5));
+    }
+    if seen.share(Cause::ReceiveWindow) >= PLAYED {
+        let window = m.max_window_bytes.unwrap_or(m.max_inflight_bytes);
+        path.window = Some(window as f64);
+        path.free.push((FitParameter::Window, 0.05));
+    }
+}
+
+/// A path with this limiter, as a kind.
+fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKind) -> FittedPath {
+    let mut path = base.clone();
+    let same = kind == l.kind;
+    let wide = l.rate_range_mbps.map(|[low, high]| ((high / low).ln() / 2.0).max(0.01));
+    path.free.push((FitParameter::Rate, wide.unwrap_or(if same { 0.005 } else { 0.03 })));
+    let bucket = l.burst_bytes.filter(|b| *b > 0.0);
+    let bucket_sure = if same && bucket.is_some() { 0.1 } else { 1.0 };
+    let queue = l.queue_bytes.filter(|q| *q > 0.0);
+    match kind {
+        LimiterKind::Policer => {
+            path.limiter = FittedLimiter::Policer;
+            path.bucket = bucket.unwrap_or(path.rate / 32.0);
+            path.free.push((FitParameter::Bucket, bucket_sure));
+            path.free.push((FitParameter::Access, 1.0));
+        }
+        LimiterKind::Shaper => {
+            path.limiter = FittedLimiter::Shaper;
+            path.bucket = bucket.unwrap_or(10.0 * FULL_PACKET);
+            path.free.push((FitParameter::Bucket, bucket_sure));
+        }
+        LimiterKind::Bottleneck => path.limiter = FittedLimiter::Link,
+    }
+    if kind != LimiterKind::Policer {
+        // A queue that overflowed is known; one that did not is as long as it was seen at least.
+        let full = l.lost_share > 0.0 || seen.share(Cause::Congestion) > 0.02;
+        path.queue =
+            queue.map_or(path.queue, |q| if full { q } else { q.max(path.bdp()) }).max(2.0 * FULL_PACKET);
+        path.free.push((FitParameter::Queue, if full { 0.2 } else { 1.0 }));
+    }
+    path
+}
+
+/// Paths of which only summaries are known: each kind.
+fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
+    let sum: f64 = seen.flows.iter().filter(|f| !f.backward).map(|f| f.flow.measures.goodput_mbps).sum();
+    let payload = seen.flows.first().map_or(1448.0, |f| f64::from(f.flow.measures.mss_bytes.max(100)));
+    let most = base.rate.max(sum * 1e6) * (payload + 52.0) / payload;
+    let limiter = Limiter { rate_mbps: most / 1e6, lost_share: 0.01, ..Limiter::default() };
+    let rtt = seen.flows.first().map(|f| f.flow.measures.rtt_ms).unwrap_or_default();
+    let queue = ((rtt.max - rtt.min) / 1e3 * most / 8.0).max(10.0 * FULL_PACKET);
+    let base = FittedPath { rate: most, access: 8.0 * most, queue, ..base.clone() };
+    let kinds = [LimiterKind::Bottleneck, LimiterKind::Policer, LimiterKind::Shaper];
+    kinds
+        .into_iter()
+        .map(|kind| {
+            let mut path = of_kind(seen, &base, &limiter, kind);
+            for (parameter, sure) in &mut path.free {
+                *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(0.4) };
+            }
+            path
+        })
+        .collect()
+}
+
+/// Paths without a limiter that shows.
+fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
+    let mut path = base.clone();
+    path.free.push((FitParameter::Rate, 1.0));
+    if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= PLAYED {
+        path.free.push((FitParameter::Queue, 1.0));
+    }
+    vec![path]
+}

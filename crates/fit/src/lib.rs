@@ -1,0 +1,42 @@
+//! A scenario that behaves as a captured path did: found from what the diagnosis knows, the rest searched by simulation.
+//!
+//! 1. [`facts`] and a diagnosis make an [`ObservedPath`]: the flows that share a path, and what was measured of them.
+//! 2. `first_guess.rs` turns it into [`FittedPath`]s that compete, and [`FittedFlow`]s.
+//! 3. `search.rs` simulates them and moves what is not known until goodput, round trips and retransmissions are those of the
+//!    capture (`misfit.rs`).
+//! 4. [`fit`] tells how well that went ([`Fit`]), and gives the scenario, its commented text, and others that fit nearly as
+//!    well.
+//!
+//! Pure: no clock and no file; what runs is [`experiment`]'s.
+
+mod first_guess;
+mod flows;
+mod made;
+mod misfit;
+mod model;
+mod observed;
+mod path_model;
+mod search;
+mod summary;
+mod text;
+mod trial;
+mod write;
+
+pub use flows::FittedFlow;
+pub use made::{FitError, FitWish, MadeFit, fit};
+pub use model::{FIT_SCHEMA, Fit, FitComparison, FitFigures, FitRuns, FitValue};
+pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, facts};
+pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
+pub use summary::{of_iperf3, of_result};
+pub use text::text;
+
+/// The fit as one JSON object, ended by a newline.
+pub fn to_json(fit: &Fit) -> String {
+    // Plain data without maps: it cannot fail.
+    serde_json::to_string_pretty(fit).unwrap_or_default() + "\n"
+}
+
+/// The JSON Schema (draft 7) of fits, as indented JSON; it is what `docs/fit.schema.json` holds.
+pub fn schema() -> String {
+    format!("{:#}\n", result::schema_of::<Fit>())
+}

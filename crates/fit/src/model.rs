@@ -1,0 +1,84 @@
+//! A fit as data, as `longfat fit --json` prints it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The schema's name and version, first key of every fit.
+pub const FIT_SCHEMA: &str = "longfat-fit/1";
+
+/// A scenario that behaves as a captured path did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fit {
+    /// What this is, and its version.
+    #[schemars(extend("const" = FIT_SCHEMA))]
+    pub schema: String,
+    /// One sentence: what the path is, and how well it fits.
+    pub headline: String,
+    /// What limits the path: `policer`, `shaper`, `link`; `none` where nothing that was captured reached a limit.
+    pub limiter: String,
+    /// How much more likely that kind is than all others that were tried, 0 to 1.
+    pub confidence: f64,
+    /// The capture beside the scenario: all flows in the direction of the data together.
+    pub compared: FitComparison,
+    /// How far the two are apart: the root mean square of the differences, each in units of what chance and measuring make of
+    /// it; about 1 is as good as it gets.
+    pub misfit: f64,
+    /// Each number that was fitted, and what else fits nearly as well.
+    pub values: Vec<FitValue>,
+    /// What the capture could not tell, a sentence each.
+    pub not_told: Vec<String>,
+    /// What was simulated.
+    pub simulated: FitRuns,
+    /// The scenario, as TOML.
+    pub scenario: String,
+}
+
+/// The same figures of capture and scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FitComparison {
+    /// Of the capture.
+    pub captured: FitFigures,
+    /// Of the scenario: means over seeds.
+    pub fitted: FitFigures,
+    /// Standard deviation of the scenario's figures from seed to seed.
+    pub spread: FitFigures,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FitFigures {
+    /// Payload of all flows, each over its own time, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Least round trip, ms.
+    pub rtt_min_ms: f64,
+    /// Median, ms; of several flows the geometric mean, weighted by packets.
+    pub rtt_p50_ms: f64,
+    /// 95th percentile, ms; likewise.
+    pub rtt_p95_ms: f64,
+    /// Data packets that were sent again, share, 0 to 1.
+    pub resent: f64,
+}
+
+/// A number of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FitValue {
+    /// What it is: `rate`, `bucket`, `queue`, `base RTT` ….
+    pub name: String,
+    /// In `unit`.
+    pub value: f64,
+    /// `Mbit/s`, `kB`, `ms`, `%`, `packets`.
+    pub unit: String,
+    /// Least and greatest value that fit nearly as well, the others held.
+    pub range: [f64; 2],
+}
+
+/// What was simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FitRuns {
+    /// Runs.
+    pub runs: u64,
+    /// Seconds of the path's time that each took.
+    pub seconds: f64,
+    /// Data packets in all of them.
+    pub packets: u64,
+}

@@ -1,0 +1,192 @@
+//! What a capture says of the flows and of their path, as far as a fit needs it.
+
+use crate::FitError;
+use result::diagnosis::Limiter;
+use result::{Cause, Diagnosis, FlowDiagnosis};
+use track::{PacketFate, Track};
+
+/// What a diagnosis does not keep of a direction of a connection, and its track does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CapturedFacts {
+    /// As [`FlowDiagnosis::id`].
+    pub id: u32,
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Both ends agreed on SACK.
+    pub sack: bool,
+    /// SYNs were seen: the two above are known.
+    pub handshake: bool,
+    /// The sender ended its stream, or reset it.
+    pub ended: bool,
+    /// Packets of a run of losses, mean; 1 where there was none.
+    pub loss_run: f64,
+    /// This flow's sender opened the connection.
+    pub opened: bool,
+    /// Bursts of the application between pauses of it: how many.
+    pub app_bursts: u32,
+}
+
+/// What to keep of tracks before they are diagnosed.
+pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
+    let of = |t: &Track| CapturedFacts {
+        id: FlowDiagnosis::number(t.connection, t.opened),
+        timestamps: t.handshake.timestamps,
+        sack: t.handshake.sack,
+        handshake: t.handshake.syn && t.handshake.syn_ack,
+        ended: t.counts.fin || t.counts.resets > 0,
+        loss_run: loss_run(t),
+        opened: t.opened,
+        app_bursts: app_bursts(t),
+    };
+    tracks.iter().map(of).collect()
+}
+
+/// Mean length of runs of lost packets in the log; retransmissions between them do not end a run.
+fn loss_run(t: &Track) -> f64 {
+    let (mut runs, mut lost, mut inside) = (0u64, 0u64, false);
+    for p in t.log.iter().filter(|p| !p.again) {
+        let is = p.fate != PacketFate::Passed;
+        if is {
+            lost += u64::from(p.segments);
+            runs += u64::from(!inside);
+        }
+        inside = is;
+    }
+    if runs == 0 { 1.0 } else { lost as f64 / runs as f64 }
+}
+
+/// How often the application began anew after a pause of its own that took a bin or more.
+fn app_bursts(t: &Track) -> u32 {
+    let width = t.bin;
+    let (mut bursts, mut last, mut idle) = (0, None, true);
+    for b in &t.bins {
+        let gap = last.is_some_and(|i: u32| b.index > i + 1);
+        let paused = b.paused(track::PauseKind::AppLimited) >= width / 2
+            || b.paused(track::PauseKind::Idle) >= width / 2;
+        if b.sent > 0 && (idle || gap) {
+            bursts += 1;
+        }
+        idle = b.sent == 0 || paused && idle;
+        last = Some(b.index);
+    }
+    bursts
+}
+
+/// A flow that the fit plays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedFlow {
+    /// As the capture told of it.
+    pub flow: FlowDiagnosis,
+    /// What its track said beside that.
+    pub facts: CapturedFacts,
+    /// It goes the other way than the flow with most bytes.
+    pub backward: bool,
+}
+
+impl ObservedFlow {
+    /// Share of the data packets that were sent again, 0 to 1.
+    pub fn resent(&self) -> f64 {
+        let m = &self.flow.measures;
+        if m.data_packets == 0 { 0.0 } else { m.retransmitted_packets as f64 / m.data_packets as f64 }
+    }
+
+    /// End of the flow, seconds since the capture began.
+    pub fn end_s(&self) -> f64 {
+        self.flow.start_s + self.flow.duration_s
+    }
+}
+
+/// What a fit is held against.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedPath {
+    /// Flows on the path, the one with most bytes first.
+    pub flows: Vec<ObservedFlow>,
+    /// The rate limit of the path, where one shows.
+    pub limiter: Option<Limiter>,
+    /// First start of a flow, seconds since the capture began.
+    pub start_s: f64,
+    /// From there to the last end of a flow, seconds.
+    pub span_s: f64,
+    /// Flows of the capture that are not on this path, or too short to tell of.
+    pub left_out: usize,
+    /// Only summaries were seen, no packets: nothing is known of a limiter.
+    pub summary: bool,
+}
+
+/// The most flows that are played.
+const MOST_FLOWS: usize = 32;
+/// Data packets without which a flow tells nothing.
+const LEAST_PACKETS: u64 = 30;
+
+impl ObservedPath {
+    /// The path that carries most of what was captured. `facts` are of the same capture.
+    ///
+    /// # Errors
+    /// The capture has no flow that tells of a path.
+    pub fn of(d: &Diagnosis, facts: &[CapturedFacts]) -> Result<ObservedPath, FitError> {
+        let Some(first) = d.flows.iter().max_by_key(|f| f.measures.bytes) else {
+            return Err(FitError::NoFlow);
+        };
+        check(first)?;
+        let limiter = first.limiter.and_then(|i| d.limiters.get(i)).cloned();
+        let hosts = |f: &FlowDiagnosis| (host(&f.from).to_string(), host(&f.to).to_string());
+        let (from, to) = hosts(first);
+        let mut flows: Vec<ObservedFlow> = Vec::new();
+        let mut left_out = 0;
+        for f in &d.flows {
+            let shares = limiter.is_some() && f.limiter == first.limiter;
+            let (a, b) = hosts(f);
+            let backward = a == to && b == from;
+            let tells = f.measures.data_packets >= LEAST_PACKETS && f.duration_s > 0.0;
+            if !tells || !(shares || backward || a == from && b == to) || flows.len() >= MOST_FLOWS {
+                left_out += 1;
+                continue;
+            }
+            let own = facts.iter().find(|x| x.id == f.id).copied().unwrap_or_default();
+            flows.push(ObservedFlow { flow: f.clone(), facts: own, backward: backward && !shares });
+        }
+        flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
+        let start_s = flows.iter().map(|f| f.flow.start_s).fold(f64::INFINITY, f64::min);
+        let end = flows.iter().map(ObservedFlow::end_s).fold(0.0, f64::max);
+        Ok(ObservedPath {
+            flows,
+            limiter,
+            start_s,
+            span_s: (end - start_s).max(0.01),
+            left_out,
+            summary: false,
+        })
+    }
+
+    /// Share of the time of all forward flows that a cause took, by bytes, 0 to 1.
+    pub fn share(&self, cause: Cause) -> f64 {
+        let of = self.flows.iter().filter(|f| !f.backward);
+        let (mut sum, mut all) = (0.0, 0.0);
+        for f in of {
+            let weight = f.flow.measures.bytes as f64;
+            sum += weight * f.flow.share(cause);
+            all += weight;
+        }
+        if all > 0.0 { sum / all } else { 0.0 }
+    }
+}
+
+/// Whether a flow says enough of its path.
+fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
+    let has = |note: &str| f.notes.iter().any(|n| n == note);
+    if f.measures.data_packets < LEAST_PACKETS {
+        return Err(FitError::TooFew(f.measures.data_packets, LEAST_PACKETS));
+    }
+    if has("one-way") || f.measures.acks == 0 {
+        return Err(FitError::OneWay);
+    }
+    if f.measures.rtt_ms.p50 <= 0.0 {
+        return Err(FitError::NoRtt);
+    }
+    Ok(())
+}
+
+/// The address of `address:port`.
+fn host(end: &str) -> &str {
+    end.rsplit_once(':').map_or(end, |(host, _)| host)
+}

@@ -1,0 +1,59 @@
+//! A fit in words, for a terminal.
+
+use crate::model::{Fit, FitFigures};
+use crate::write::short;
+use std::fmt::Write as _;
+
+/// One figure of the comparison: what it is called, and where it stands.
+type Row = (&'static str, fn(&FitFigures) -> f64);
+
+/// Headline, comparison, numbers, what was not told.
+pub fn text(fit: &Fit, width: usize) -> String {
+    let mut out = wrapped(&fit.headline, "", width);
+    let c = &fit.compared;
+    let _ = writeln!(out, "\n{:<24}{:>10}{:>10}{:>10}", "", "capture", "scenario", "spread");
+    let rows: [Row; 5] = [
+        ("goodput, Mbit/s", |f| f.goodput_mbps),
+        ("RTT, least, ms", |f| f.rtt_min_ms),
+        ("RTT, median, ms", |f| f.rtt_p50_ms),
+        ("RTT, 95 %, ms", |f| f.rtt_p95_ms),
+        ("sent again, %", |f| 100.0 * f.resent),
+    ];
+    for (name, of) in rows {
+        let cells = [of(&c.captured), of(&c.fitted), of(&c.spread)].map(short);
+        let _ = writeln!(out, "{name:<24}{:>10}{:>10}{:>10}", cells[0], cells[1], cells[2]);
+    }
+    let _ = writeln!(out, "\n{:<24}{:>10} {:<8} fits nearly as well", "", "", "");
+    for v in &fit.values {
+        let [low, high] = v.range.map(short);
+        let _ = writeln!(out, "{:<24}{:>10} {:<8} {low} to {high}", v.name, short(v.value), v.unit);
+    }
+    if !fit.not_told.is_empty() {
+        out.push_str("\nNot told by the capture:\n");
+        fit.not_told.iter().for_each(|line| out += &wrapped(line, "  ", width));
+    }
+    let s = &fit.simulated;
+    let _ = writeln!(out, "\nSimulated: {} runs of {} s.", s.runs, short(s.seconds));
+    out
+}
+
+/// Words in lines of `width`, the first with a dash where there is an indent.
+fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut line = if indent.is_empty() { String::new() } else { format!("{indent}- ") };
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width.max(40) {
+            out += &line;
+            out.push('\n');
+            line = if indent.is_empty() { String::new() } else { format!("{indent}  ") };
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line += word;
+        empty = false;
+    }
+    out + &line + "\n"
+}

@@ -1,0 +1,259 @@
+//! A path and flows as a scenario, and what its runs yield.
+
+use crate::FitError;
+use crate::flows::{FittedApp, FittedFlow};
+use crate::observed::ObservedPath;
+use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath, FittedQueue};
+use experiment::{Hooks, Order, Watcher};
+use result::VariantResult;
+use scenario::{Experiment, Scenario, Unrest, Variant};
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+
+/// The data's hosts in the scenario.
+pub const HOSTS: [&str; 2] = ["sender", "receiver"];
+
+/// What all trials of a capture have in common.
+#[derive(Clone, Debug)]
+pub struct TrialFrame {
+    /// Seconds that are simulated.
+    pub seconds: f64,
+    /// Payload of a full segment with the options off, bytes.
+    pub mss: u32,
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Both ends agreed on SACK.
+    pub sack: bool,
+}
+
+impl TrialFrame {
+    /// Of what was captured; at most `most` seconds.
+    pub fn of(seen: &ObservedPath, most: f64) -> TrialFrame {
+        let first = seen.flows.first().cloned().unwrap_or_default();
+        let mss = first.flow.measures.mss_bytes;
+        // Without a handshake the size of full segments tells: 12 bytes of each are timestamps.
+        let timestamps = if first.facts.handshake { first.facts.timestamps } else { mss != 1460 };
+        let mss = mss + if timestamps { 12 } else { 0 };
+        TrialFrame {
+            seconds: seen.span_s.min(most),
+            mss: mss.clamp(88, 1460),
+            timestamps,
+            sack: first.facts.sack || !first.facts.handshake,
+        }
+    }
+}
+
+/// Whole bytes, bits per second or microseconds.
+fn whole(value: f64) -> u64 {
+    value.round().max(1.0) as u64
+}
+
+fn time(seconds: f64) -> String {
+    format!("\"{}us\"", (seconds * 1e6).round().max(0.0) as u64)
+}
+
+/// The stages from sender to receiver.
+fn forward(p: &FittedPath) -> Vec<String> {
+    let mut stages = Vec::new();
+    let queue = match p.queue_kind {
+        FittedQueue::Fifo => format!("{{ kind = \"fifo\", bytes = \"{}B\" }}", whole(p.queue)),
+        FittedQueue::CoDel => "{ kind = \"codel\" }".into(),
+        FittedQueue::FqCoDel => "{ kind = \"fq-codel\" }".into(),
+    };
+    let rate = whole(p.rate);
+    let before = |stages: &mut Vec<String>| {
+        let queue = (p.access * p.rtt / 8.0).max(100.0 * FULL_PACKET);
+        stages.push(format!(
+            "{{ kind = \"link\", name = \"line\", rate = \"{}bit/s\", queue = {{ kind = \"fifo\", bytes = \"{}B\" }} }}",
+            whole(p.access),
+            whole(queue)
+        ));
+    };
+    match p.limiter {
+        FittedLimiter::Policer => {
+            before(&mut stages);
+            stages.push(format!(
+                "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\" }}",
+                whole(p.bucket)
+            ));
+        }
+        FittedLimiter::Shaper => {
+            before(&mut stages);
+            stages.push(format!(
+                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\", queue = {queue} }}",
+                whole(p.bucket)
+            ));
+        }
+        FittedLimiter::Link => stages.push(format!(
+            "{{ kind = \"link\", name = \"limiter\", rate = \"{rate}bit/s\", queue = {queue} }}"
+        )),
+    }
+    if p.loss > 0.0 {
+        stages.push(match p.loss_run > 1.15 {
+            false => format!("{{ kind = \"loss\", name = \"loss\", probability = {:.7} }}", p.loss),
+            true => {
+                let r = 1.0 / p.loss_run;
+                let enter = (p.loss * r / (1.0 - p.loss)).min(1.0);
+                format!(
+                    "{{ kind = \"loss\", name = \"loss\", model = \"gilbert-elliott\", p = {enter:.7}, r = {r:.4} }}"
+                )
+            }
+        });
+    }
+    stages.push(match p.jitter > 0.0 {
+        true => format!(
+            "{{ kind = \"jitter\", name = \"way\", delay = {}, jitter = {} }}",
+            time(p.rtt / 2.0),
+            time(p.jitter.min(p.rtt / 2.0))
+        ),
+        false => format!("{{ kind = \"delay\", name = \"way\", delay = {} }}", time(p.rtt / 2.0)),
+    });
+    stages
+}
+
+/// Stacks of sender and receiver.
+fn stacks(p: &FittedPath, frame: &TrialFrame) -> [String; 2] {
+    let mut both = String::new();
+    if frame.mss != 1460 {
+        let _ = write!(both, ", mss = {}", frame.mss);
+    }
+    if !frame.timestamps {
+        both += ", timestamps = false";
+    }
+    if !frame.sack {
+        both += ", sack = false";
+    }
+    let roomy = 4.0 * (p.bdp() + p.queue.max(p.bucket)) + 8e6;
+    let send = p.send_buffer.unwrap_or(roomy).min(2e9);
+    let receive = match p.window {
+        Some(w) => format!("receive_window = \"{}B\"", whole(w)),
+        None => format!("receive_buffer = \"{}B\"", whole((2.0 * roomy).min(4e9))),
+    };
+    [
+        format!("{{ profile = \"linux\"{both}, send_buffer = \"{}B\" }}", whole(send)),
+        format!("{{ profile = \"linux\"{both}, {receive} }}"),
+    ]
+}
+
+fn app(app: &FittedApp) -> String {
+    match app {
+        FittedApp::Bulk => "{ kind = \"bulk\" }".into(),
+        FittedApp::Bytes(n) => format!("{{ kind = \"bulk\", bytes = \"{}B\" }}", (*n).max(1)),
+        FittedApp::OnOff(on, off, rate) => {
+            let rate = rate.map_or(String::new(), |r| format!(", rate = \"{}bit/s\"", whole(r)));
+            format!(
+                "{{ kind = \"onoff\", on = {}, off = {}{rate} }}",
+                time(on.max(1e-3)),
+                time(off.max(1e-3))
+            )
+        }
+        FittedApp::Request(bytes, think) => format!(
+            "{{ kind = \"request\", request = \"400B\", response = \"{}B\", think = {} }}",
+            whole(*bytes),
+            time(*think)
+        ),
+    }
+}
+
+/// The scenario's text; `head` are lines of comment for the file's begin, `notes` those before a part.
+pub fn scenario_text(
+    p: &FittedPath,
+    flows: &[FittedFlow],
+    frame: &TrialFrame,
+    notes: &dyn Fn(&str) -> String,
+) -> String {
+    let [sender, receiver] = stacks(p, frame);
+    let stages: Vec<String> = forward(p).iter().map(|s| format!("    {s},\n")).collect();
+    let ends = flows.iter().any(|f| matches!(f.app, FittedApp::Bytes(_)));
+    let seconds = frame.seconds * if ends { 1.5 } else { 1.0 };
+    let last = flows.iter().map(|f| f.start_s + f.stagger_s * f64::from(f.count - 1)).fold(0.0, f64::max);
+    let mut text = format!(
+        "{}name = \"fit\"\nduration = {}\n\n{}[hosts.{}]\nstack = {sender}\n\n[hosts.{}]\nstack = {receiver}\n\n\
+         {}[links.path]\nbetween = [\"{}\", \"{}\"]\nforward = [\n{}]\nbackward = [{{ kind = \"delay\", name = \"way\", delay = {} }}]\n",
+        notes("head"),
+        time(seconds.max(last + 1e-3)),
+        notes("hosts"),
+        HOSTS[0],
+        HOSTS[1],
+        notes("path"),
+        HOSTS[0],
+        HOSTS[1],
+        stages.concat(),
+        time(p.rtt / 2.0),
+    );
+    for f in flows {
+        // Who asks is at the other end of the data.
+        let turned = f.backward != matches!(f.app, FittedApp::Request(..));
+        let [from, to] = if turned { [HOSTS[1], HOSTS[0]] } else { HOSTS };
+        let _ = write!(
+            text,
+            "\n{}[flows.{}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"\ncount = {}\nstart = {}\nstagger = {}\napp = {}\n",
+            notes(&f.name),
+            f.name,
+            f.cc,
+            f.count,
+            time(f.start_s),
+            time(f.stagger_s),
+            app(&f.app)
+        );
+    }
+    text
+}
+
+/// The scenario as it is run.
+pub fn scenario(p: &FittedPath, flows: &[FittedFlow], frame: &TrialFrame) -> Result<Scenario, FitError> {
+    let text = scenario_text(p, flows, frame, &|_| String::new());
+    let parsed = Experiment::parse("fit.toml", &text, &["sample=0s".into()]);
+    let variant = parsed.map_err(|e| FitError::Failed(e.to_string()))?.variants.into_iter().next();
+    let mut scenario = variant.ok_or(FitError::NoFlow)?.scenario;
+    scenario.unrest = Unrest::Always;
+    Ok(scenario)
+}
+
+/// Runs scenarios.
+pub struct TrialRunner<'a, 'w> {
+    /// How many runs at a time; `None`: one for each core.
+    pub threads: Option<NonZeroUsize>,
+    /// Is told how far each batch is.
+    pub watch: Option<&'a mut Watcher<'w>>,
+    /// Runs so far.
+    pub runs: usize,
+    /// Data packets simulated so far.
+    pub packets: u64,
+}
+
+impl TrialRunner<'_, '_> {
+    /// Runs each of these with so many seeds: by scenario, in it by seed.
+    pub fn run(&mut self, scenarios: Vec<Scenario>, seeds: u32) -> Result<Vec<Vec<VariantResult>>, FitError> {
+        let named = |(i, scenario)| Variant { name: format!("v{i}"), scenario };
+        let experiment = Experiment {
+            name: "fit".into(),
+            description: String::new(),
+            goal: Vec::new(),
+            baseline: None,
+            variants: scenarios.into_iter().enumerate().map(named).collect(),
+        };
+        if experiment.variants.is_empty() {
+            return Ok(Vec::new());
+        }
+        let order = Order { repeats: seeds, threads: self.threads, ..Order::default() };
+        self.runs += order.jobs(&experiment).len();
+        let hooks = match &mut self.watch {
+            Some(watch) => Hooks { progress: Some(&mut **watch), ..Hooks::default() },
+            None => Hooks::default(),
+        };
+        let outcomes = experiment::run(&experiment, &order, hooks);
+        if let Some(failed) = outcomes.failed.first() {
+            return Err(FitError::Failed(failed.to_string()));
+        }
+        if !outcomes.is_complete() {
+            return Err(FitError::Stopped);
+        }
+        let of =
+            |v: experiment::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect::<Vec<_>>();
+        let all: Vec<Vec<VariantResult>> = outcomes.variants.into_iter().map(of).collect();
+        let sent = |v: &VariantResult| v.flows.iter().map(|f| f.sent_packets).sum::<u64>();
+        self.packets += all.iter().flatten().map(sent).sum::<u64>();
+        Ok(all)
+    }
+}

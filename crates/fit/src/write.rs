@@ -1,0 +1,112 @@
+//! The scenario as a commented file, and the sentences of a fit.
+
+use crate::flows::FittedFlow;
+use crate::model::{Fit, FitValue};
+use crate::observed::ObservedPath;
+use crate::search::TriedPath;
+use crate::trial::{TrialFrame, scenario_text};
+use std::fmt::Write as _;
+
+/// A number with three digits that matter.
+pub fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+/// What the path is, and how well it fits.
+pub fn headline(fit: &Fit) -> String {
+    let value = |name: &str| fit.values.iter().find(|v| v.name == name);
+    let told = |name: &str| value(name).map(|v| format!("{} {}", short(v.value), v.unit));
+    let rate = told("rate").unwrap_or_default();
+    let what = match fit.limiter.as_str() {
+        "policer" => format!("a policer of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
+        "shaper" => format!("a shaper of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
+        "link" => format!("a line of {rate}"),
+        _ => "a path without a limit that shows".into(),
+    };
+    let (a, b) = (&fit.compared.captured, &fit.compared.fitted);
+    let off = |a: f64, b: f64| 100.0 * (b / a.max(1e-9) - 1.0);
+    let (goodput, p95) = (off(a.goodput_mbps, b.goodput_mbps), off(a.rtt_p95_ms, b.rtt_p95_ms));
+    format!(
+        "The path is {what}, base RTT {}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
+         percentile of RTTs by {p95:+.1} %.",
+        told("base RTT").unwrap_or_default()
+    )
+}
+
+/// What the capture could not tell.
+pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> Vec<String> {
+    let mut all = Vec::new();
+    if seen.limiter.is_none() {
+        all.push(
+            "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well".into(),
+        );
+    }
+    for v in values.iter().filter(|v| v.range[1] > 1.22 * v.range[0]) {
+        all.push(format!(
+            "{}: anything from {} to {} {} fits nearly as well",
+            v.name,
+            short(v.range[0]),
+            short(v.range[1]),
+            v.unit
+        ));
+    }
+    for f in best.flows.iter().filter(|f| f.cc_confidence < 0.5) {
+        all.push(format!("the congestion control of {}: {} is assumed", named(f), f.cc));
+    }
+    if seen.left_out > 0 {
+        all.push(format!(
+            "{} other flows of the capture are left out: on another path, or too short",
+            seen.left_out
+        ));
+    }
+    all
+}
+
+/// A flow, or how many.
+fn named(f: &FittedFlow) -> String {
+    if f.count > 1 { format!("{} ({} connections)", f.name, f.count) } else { f.name.clone() }
+}
+
+/// The scenario's text, with what is known of its numbers as comments.
+pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
+    let notes = |part: &str| {
+        let mut text = String::new();
+        match part {
+            "head" => {
+                let _ = writeln!(text, "# Fitted to a capture. {}", fit.headline);
+                for line in &fit.not_told {
+                    let _ = writeln!(text, "# Not told by the capture: {line}.");
+                }
+            }
+            "path" => {
+                for v in &fit.values {
+                    let [low, high] = v.range.map(short);
+                    let _ = writeln!(text, "# {}: {} {} ({low} to {high})", v.name, short(v.value), v.unit);
+                }
+            }
+            "hosts" => {}
+            name => {
+                if let Some(f) = best.flows.iter().find(|f| f.name == name) {
+                    let ids: Vec<String> = f.ids.iter().map(u32::to_string).collect();
+                    let sure = match f.cc_confidence >= 0.5 {
+                        true => format!("{} as its window shows ({:.0} %)", f.cc, 100.0 * f.cc_confidence),
+                        false => format!("{} is assumed", f.cc),
+                    };
+                    let _ = writeln!(
+                        text,
+                        "# Flows {} of the diagnosis; congestion control: {sure}.",
+                        ids.join(", ")
+                    );
+                }
+            }
+        }
+        text
+    };
+    scenario_text(&best.path, &best.flows, frame, &notes)
+}

@@ -1,0 +1,81 @@
+//! What is fitted, and what is refused.
+
+use fit::{CapturedFacts, FitError, ObservedPath};
+use result::diagnosis::{CauseShare, Limiter, LimiterKind, Measures};
+use result::{Cause, Diagnosis, FlowDiagnosis, RttSummary};
+
+fn flow(id: u32, from: &str, to: &str, packets: u64) -> FlowDiagnosis {
+    let rtt_ms = RttSummary { min: 20.0, mean: 25.0, p50: 24.0, p95: 40.0, p99: 42.0, max: 50.0 };
+    let measures = Measures {
+        goodput_mbps: 5.0,
+        bytes: packets * 1448,
+        data_packets: packets,
+        acks: packets / 2,
+        mss_bytes: 1448,
+        max_delivery_mbps: 6.0,
+        rtt_ms,
+        ..Measures::default()
+    };
+    let causes = vec![CauseShare { cause: Cause::Bottleneck, share: 1.0, seconds: 10.0 }];
+    FlowDiagnosis {
+        id,
+        from: from.into(),
+        to: to.into(),
+        start_s: 1.0,
+        duration_s: 10.0,
+        causes,
+        measures,
+        ..FlowDiagnosis::default()
+    }
+}
+
+fn capture(flows: Vec<FlowDiagnosis>) -> Diagnosis {
+    Diagnosis { flows, ..Diagnosis::default() }
+}
+
+#[test]
+fn what_tells_of_no_path_is_refused_and_says_why() {
+    let refused = |d: &Diagnosis| ObservedPath::of(d, &[]).unwrap_err();
+    assert_eq!(refused(&capture(vec![])), FitError::NoFlow);
+    let few = capture(vec![flow(0, "a:1", "b:2", 12)]);
+    assert_eq!(refused(&few), FitError::TooFew(12, 30));
+    assert!(refused(&few).to_string().contains("12 data packets"));
+    let mut one_way = flow(0, "a:1", "b:2", 900);
+    one_way.notes = vec!["one-way".into()];
+    assert_eq!(refused(&capture(vec![one_way])), FitError::OneWay);
+    let mut no_rtt = flow(0, "a:1", "b:2", 900);
+    no_rtt.measures.rtt_ms = RttSummary::default();
+    assert_eq!(refused(&capture(vec![no_rtt])), FitError::NoRtt);
+}
+
+#[test]
+fn flows_of_the_same_path_count_and_others_are_left_out() {
+    let mut other = flow(4, "c:1", "d:2", 500);
+    other.limiter = None;
+    let d = capture(vec![
+        flow(0, "a:1", "b:2", 2000),
+        flow(1, "b:2", "a:1", 400),
+        flow(2, "a:7", "b:2", 1000),
+        other,
+        flow(6, "a:8", "b:2", 5),
+    ]);
+    let seen =
+        ObservedPath::of(&d, &[CapturedFacts { id: 2, sack: true, ..CapturedFacts::default() }]).unwrap();
+    let ids: Vec<_> = seen.flows.iter().map(|f| (f.flow.id, f.backward)).collect();
+    assert_eq!(ids, [(0, false), (2, false), (1, true)]);
+    assert_eq!(seen.left_out, 2);
+    assert!(seen.flows[1].facts.sack && !seen.flows[0].facts.sack);
+    assert_eq!((seen.start_s, seen.span_s), (1.0, 10.0));
+}
+
+#[test]
+fn hosts_that_share_a_limiter_share_the_path() {
+    let limiter =
+        Limiter { kind: LimiterKind::Policer, rate_mbps: 10.0, flows: vec![0, 2], ..Limiter::default() };
+    let [mut a, mut b] = [flow(0, "a:1", "b:2", 2000), flow(2, "c:1", "b:2", 900)];
+    (a.limiter, b.limiter) = (Some(0), Some(0));
+    let d = Diagnosis { limiters: vec![limiter], ..capture(vec![a, b]) };
+    let seen = ObservedPath::of(&d, &[]).unwrap();
+    assert_eq!(seen.flows.len(), 2);
+    assert_eq!(seen.limiter.map(|l| l.kind), Some(LimiterKind::Policer));
+}
