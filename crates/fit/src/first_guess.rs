@@ -7,6 +7,10 @@ use result::diagnosis::{Limiter, LimiterKind};
 
 /// How sure a diagnosis must be of its limiter that no other kind is tried.
 const SURE: f64 = 0.97;
+/// How often a kind that the diagnosis names is right, at least (docs/diagnosis-accuracy.md): its confidence is that of the rate, too.
+const KIND_RIGHT: f64 = 0.95;
+/// How well the spacing of a burst tells a line's rate.
+const LINE_KNOWN: f64 = 0.02;
 /// Share of the time from which on a cause is played.
 const PLAYED: f64 = 0.1;
 
@@ -26,7 +30,7 @@ pub fn guesses(seen: &ObservedPath) -> Vec<FittedPath> {
         }
     }
     if limiter.confidence < SURE {
-        let sure = limiter.confidence.clamp(0.5, 0.999);
+        let sure = limiter.confidence.clamp(KIND_RIGHT, 0.999);
         let handicap = 2.0 * (sure / (1.0 - sure)).ln();
         for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
             if kind != limiter.kind {
@@ -173,12 +177,28 @@ fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
         .collect()
 }
 
-/// Paths without a limiter that shows.
+/// Paths without a limiter that shows: a line that is never full for long, whose losses are its short queue's or none of its own.
 fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
+    let line = seen.flows.iter().filter(|f| !f.backward).filter_map(|f| f.facts.line_rate);
+    // Packets of others are between those of one of several flows.
+    let line = line.reduce(f64::max);
     let mut path = base.clone();
-    path.free.push((FitParameter::Rate, 1.0));
-    if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= PLAYED {
-        path.free.push((FitParameter::Queue, 1.0));
+    path.rate = line.unwrap_or(path.rate);
+    path.access = 8.0 * path.rate;
+    path.free.push((FitParameter::Rate, if line.is_some() { LINE_KNOWN } else { 1.0 }));
+    if line.is_none() {
+        if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= PLAYED {
+            path.free.push((FitParameter::Queue, 1.0));
+        }
+        return vec![path];
     }
-    vec![path]
+    path.queue = path.bdp().max(30.0 * FULL_PACKET);
+    let longest = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.max / 1e3).fold(0.0, f64::max);
+    let queue = ((longest - path.rtt).max(0.0) * path.rate / 8.0).clamp(2.0 * FULL_PACKET, path.queue);
+    let free = path.free.iter().copied();
+    let mut free: Vec<_> =
+        free.filter(|(p, _)| !matches!(p, FitParameter::Loss | FitParameter::LossRun)).collect();
+    free.push((FitParameter::Queue, 1.0));
+    let short = FittedPath { queue, loss: 0.0, loss_run: 1.0, free, ..path.clone() };
+    if path.loss > 0.0 { vec![path, short] } else { vec![short] }
 }

@@ -17,6 +17,7 @@ mod model;
 mod observed;
 mod path_model;
 mod search;
+mod spacing;
 mod summary;
 mod text;
 mod trial;

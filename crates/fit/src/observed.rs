@@ -1,6 +1,6 @@
 //! What a capture says of the flows and of their path, as far as a fit needs it.
 
-use crate::FitError;
+use crate::{FitError, spacing};
 use result::diagnosis::Limiter;
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use track::{PacketFate, Track};
@@ -24,6 +24,8 @@ pub struct CapturedFacts {
     pub opened: bool,
     /// Bursts of the application between pauses of it: how many.
     pub app_bursts: u32,
+    /// Rate of IP bytes at which packets of a burst follow each other, bit/s, where it shows.
+    pub line_rate: Option<f64>,
 }
 
 /// What to keep of tracks before they are diagnosed.
@@ -37,6 +39,7 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         loss_run: loss_run(t),
         opened: t.opened,
         app_bursts: app_bursts(t),
+        line_rate: spacing::line_rate(t),
     };
     tracks.iter().map(of).collect()
 }

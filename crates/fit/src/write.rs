@@ -43,9 +43,14 @@ pub fn headline(fit: &Fit) -> String {
 pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> Vec<String> {
     let mut all = Vec::new();
     if seen.limiter.is_none() {
-        all.push(
-            "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well".into(),
-        );
+        let known = seen.flows.iter().any(|f| f.facts.line_rate.is_some());
+        all.push(if known {
+            "the line was never full for long: its rate is that at which packets of a burst follow each other, and how long its \
+             queue can be is not known"
+                .into()
+        } else {
+            "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well".into()
+        });
     }
     for v in values.iter().filter(|v| v.range[1] > 1.22 * v.range[0]) {
         all.push(format!(

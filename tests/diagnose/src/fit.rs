@@ -6,13 +6,14 @@ use crate::{Case, PcapSink, draw, play};
 use ::fit::{FitWish, MadeFit, ObservedPath};
 use capture::CaptureReader;
 use congestion::Control;
+use path::Stage;
 use result::Cause;
 use result::VariantResult;
 use scenario::{Scenario, Variant};
 use std::fmt::Write as _;
 use std::io::Cursor;
 use std::time::Instant;
-use units::Span;
+use units::{Bytes, Span};
 
 /// Causes whose cases tell of their path: something on it limits.
 pub const PATHS: [Cause; 5] =
@@ -94,10 +95,17 @@ pub fn case(set: u64, number: u64) -> Option<Case> {
     PATHS.contains(&case.meant).then_some(case)
 }
 
-/// Kind of the stage called `limiter`.
+/// A shaper's bucket below this is as good as none: ten packets, which a host sends at once anyway (RFC 6928).
+const LEAST_BUCKET: Bytes = Bytes::new(15_000);
+
+/// Kind of the stage called `limiter`. A shaper without a bucket to speak of is a line.
 fn kind(scenario: &Scenario) -> String {
     let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
-    stages.filter(|s| s.name == "limiter").map(|s| s.stage.kind().to_string()).next().unwrap_or_default()
+    let of = |stage: &Stage| match stage {
+        Stage::Shaper(shaper) if shaper.burst() < LEAST_BUCKET => "link".to_string(),
+        stage => stage.kind().to_string(),
+    };
+    stages.filter(|s| s.name == "limiter").map(|s| of(&s.stage)).next().unwrap_or_default()
 }
 
 /// What is predicted: the first flow of a scenario with this congestion control and so many connections.
