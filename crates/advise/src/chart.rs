@@ -12,6 +12,13 @@ const TOP: f64 = 46.0;
 const BOTTOM: f64 = 400.0;
 /// Room beyond the largest values.
 const ROOM: f64 = 1.08;
+/// Height of a number, and the square that a point takes, pixels.
+const LABEL_HEIGHT: f64 = 12.0;
+const DOT: [f64; 2] = [10.0, 10.0];
+/// A number farther than this from its point has a line to it, pixels.
+const NEAR: f64 = 14.0;
+/// How far a number may stand beyond the plot's right end, pixels.
+const ROOM_RIGHT: f64 = 12.0;
 /// Lines of the grid, at most.
 const TICKS: f64 = 5.0;
 
@@ -74,17 +81,76 @@ pub fn pareto_svg(plan: &Plan) -> String {
         "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"6\" fill=\"none\" stroke=\"#555\" stroke-width=\"2\"/>"
     );
     legend(&mut svg, 0, "○", "as it is", false);
-    for (i, cure) in finalists.iter().enumerate() {
-        let [px, py] = at(cure.figures.p95_delay_ms.mean, cure.figures.goodput_mbps.mean);
+    let points: Vec<[f64; 2]> =
+        finalists.iter().map(|c| at(c.figures.p95_delay_ms.mean, c.figures.goodput_mbps.mean)).collect();
+    let places = placed(&points, [px, py]);
+    for (i, (cure, &[px, py])) in finalists.iter().zip(&points).enumerate() {
         let color = if cure.pareto { "#0b62c4" } else { "#999" };
         let _ = writeln!(svg, "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4\" fill=\"{color}\"/>");
-        // Numbers of neighbours stand on four sides.
-        let side = [[7.0, 4.0], [-7.0, -5.0], [7.0, -7.0], [-7.0, 13.0]][i % 4];
-        let anchor = if side[0] > 0.0 { "start" } else { "end" };
-        text(&mut svg, [px + side[0], py + side[1]], anchor, &(i + 1).to_string());
+        let [x, y] = places[i];
+        if (x - px).hypot(y - py) > NEAR {
+            let _ = writeln!(svg, "<path d=\"M{px:.1} {py:.1}L{x:.1} {y:.1}\" stroke=\"#bbb\"/>");
+        }
         legend(&mut svg, i + 1, &(i + 1).to_string(), &cure.name, cure.pareto);
     }
+    for (i, [x, y]) in places.into_iter().enumerate() {
+        // White behind it, so that no line runs through a number.
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{LABEL_HEIGHT}\" fill=\"white\" fill-opacity=\"0.8\"/>",
+            x - label_width(i) / 2.0,
+            y - LABEL_HEIGHT / 2.0,
+            label_width(i)
+        );
+        text(&mut svg, [x, y + 4.0], "middle", &(i + 1).to_string());
+    }
     svg + "</svg>\n"
+}
+
+/// How wide the number of point `i` is: a digit of 12 pixels takes 7.
+fn label_width(i: usize) -> f64 {
+    7.0 * (i + 1).to_string().len() as f64 + 1.0
+}
+
+/// Whether two boxes, each given by its middle and its size, overlap.
+fn overlap(a: [f64; 2], a_size: [f64; 2], b: [f64; 2], b_size: [f64; 2]) -> bool {
+    (0..2).all(|k| (a[k] - b[k]).abs() < (a_size[k] + b_size[k]) / 2.0)
+}
+
+/// Where the middle of each point's number stands: as near to it as it covers no point, no other number and not `ring`, and
+/// stays within the axes.
+fn placed(points: &[[f64; 2]], ring: [f64; 2]) -> Vec<[f64; 2]> {
+    /// Directions and distances that are tried, pixels.
+    const DIRECTIONS: u32 = 16;
+    const DISTANCES: u32 = 40;
+    let mut places: Vec<[f64; 2]> = Vec::new();
+    for (i, point) in points.iter().enumerate() {
+        let size = [label_width(i), LABEL_HEIGHT];
+        let free = |place: &[f64; 2]| {
+            let [x, y] = *place;
+            let inside = (LEFT..=RIGHT).contains(&(x - size[0] / 2.0))
+                && x + size[0] / 2.0 <= RIGHT + ROOM_RIGHT
+                && (TOP - LABEL_HEIGHT..=BOTTOM - size[1] / 2.0).contains(&y);
+            let mut dots = points.iter().chain([&ring]);
+            inside
+                && !dots.any(|d| overlap(*place, size, *d, DOT))
+                && !places
+                    .iter()
+                    .enumerate()
+                    .any(|(j, p)| overlap(*place, size, *p, [label_width(j), LABEL_HEIGHT]))
+        };
+        let mut around = (0..DISTANCES).flat_map(|far| {
+            let distance = NEAR - 2.0 + 3.0 * f64::from(far);
+            (0..DIRECTIONS).map(move |k| {
+                let angle = f64::from(k) / f64::from(DIRECTIONS) * std::f64::consts::TAU;
+                [point[0] + distance * angle.cos(), point[1] - distance * angle.sin()]
+            })
+        });
+        // Where no place is free the number stands on its point.
+        let place = around.find(free).unwrap_or(*point);
+        places.push(place);
+    }
+    places
 }
 
 /// The line of those that no other beats.
@@ -124,7 +190,7 @@ fn tick_label(value: f64) -> String {
     if value == value.trunc() { format!("{value:.0}") } else { number(value) }
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -141,5 +207,24 @@ mod tests {
             let digits = axis.step / 10f64.powf(axis.step.log10().floor());
             assert!([1.0, 2.0, 5.0].iter().any(|d| (digits - d).abs() < 1e-9), "{most}: {}", axis.step);
         }
+    }
+
+    #[test]
+    fn numbers_of_points_that_fall_together_stand_apart() {
+        let ring = [300.0, 200.0];
+        for step in [0.0, 0.5, 3.0, 20.0] {
+            let points: Vec<[f64; 2]> = (0..16).map(|i| [300.0 + step * f64::from(i % 4), 200.0]).collect();
+            let places = placed(&points, ring);
+            let size = |i| [label_width(i), LABEL_HEIGHT];
+            for (i, place) in places.iter().enumerate() {
+                assert!(
+                    points.iter().chain([&ring]).all(|p| !overlap(*place, size(i), *p, DOT)),
+                    "{step}: {i}"
+                );
+                let mut others = places.iter().enumerate().filter(|(j, _)| *j != i);
+                assert!(others.all(|(j, p)| !overlap(*place, size(i), *p, size(j))), "{step}: {i}");
+            }
+        }
+        assert!((placed(&[[300.0, 300.0]], ring)[0][0] - 300.0) <= NEAR, "alone it is near");
     }
 }

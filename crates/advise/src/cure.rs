@@ -155,7 +155,6 @@ cures! {
     bbr3::Bbr3Control,
     cubic::CubicControl,
     pace::FqPacing,
-    default_control::DefaultControlPacing,
     max_pacing_rate::MaxPacingRate,
     shaper_instead::ShaperInstead,
     shaper_front::ShaperInFront,

@@ -14,6 +14,7 @@ mod command;
 mod cure;
 mod measure;
 mod model;
+mod page;
 mod plan;
 mod runner;
 mod search;
@@ -31,6 +32,7 @@ pub use model::{
     CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
     SimulatedRuns, VoiceCost,
 };
+pub use page::page;
 pub use plan::{MadePlan, PlanError, plan, screening_time};
 pub use situation::{DataWay, Situation, StagePlace};
 pub use story::advised;

@@ -173,13 +173,19 @@ fn check(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
 }
 
 /// Those that are run in full, and the rest: the best of each lever and of each who can move it, at most
-/// [`MOST_TOGETHER`] of several together, then the best of all.
+/// [`MOST_TOGETHER`] of several together, no two of which share a cure, then the best of all.
 fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
     let mut chosen = vec![false; screened.len()];
     let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].broken.is_none()).collect();
-    let together =
-        fit.iter().copied().filter(|&i| screened[i].steps.len() > 1).take(MOST_TOGETHER.min(most / 2));
-    together.for_each(|i| chosen[i] = true);
+    let several = fit.iter().copied().filter(|&i| screened[i].steps.len() > 1);
+    for i in several {
+        let share =
+            |&j: &usize| screened[j].steps.iter().any(|a| screened[i].steps.iter().any(|b| a.cure == b.cure));
+        let joined: Vec<usize> = (0..i).filter(|&j| chosen[j]).collect();
+        if joined.len() < MOST_TOGETHER.min(most / 2) && !joined.iter().any(share) {
+            chosen[i] = true;
+        }
+    }
     let mut taken = chosen.iter().filter(|c| **c).count();
     let mut seen = Vec::new();
     for &i in &fit {

@@ -97,5 +97,5 @@ fn a_shell_reads_what_is_printed_for_it() {
             }
         }
     }
-    assert!(seen > 20, "{seen}");
+    assert!(seen >= 20, "{seen}");
 }

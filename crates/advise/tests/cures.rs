@@ -1,6 +1,6 @@
 //! Each cure changes what it says, and offers nothing where it would make no sense.
 
-use advise::{Actor, CURES, CureOption, Situation, named};
+use advise::{Actor, CURES, CureOption, Platform, Situation, named};
 use scenario::{Experiment, Scenario};
 use std::collections::BTreeSet;
 
@@ -110,12 +110,18 @@ fn cubic_where_it_is_not() {
 fn pacing_where_nothing_paces() {
     let changed = "hosts.client.stack={ pacing = true }";
     offers("pace-fq", &policed(), &[("pace-fq", changed)]);
-    offers("pace-default", &policed(), &[("pace-default", changed)]);
+    // Without fq it takes a program's own call: a default of BBR paces none that chooses its control before it connects.
+    let in_program = |c: &&advise::CommandSet| c.platform == Platform::Application;
+    let option = options("pace-fq", &policed()).remove(0);
+    let told: Vec<&str> = option.commands.iter().filter(in_program).map(|c| c.apply[0].as_str()).collect();
+    assert!(
+        told.len() == 2 && told[0].contains("1ULL << 40") && told[1].contains("after connect()"),
+        "{told:?}"
+    );
     for paced in
         ["cc = \"bbr\"", "max_pacing_rate = \"1Mbit/s\"", "[hosts.client]\nstack = { pacing = true }"]
     {
         offers_nothing("pace-fq", &path(POLICER, &flow(paced)));
-        offers_nothing("pace-default", &path(POLICER, &flow(paced)));
     }
 }
 

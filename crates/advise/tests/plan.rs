@@ -45,6 +45,14 @@ fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act(
     let shaped = all.cures.iter().find(|c| c.name == "shaper-front-fifo").expect("it was tried");
     assert!(shaped.figures.goodput_mbps.mean > 8.5 && shaped.effect == CureEffect::Gains, "{shaped:?}");
     assert!(best.figures.goodput_mbps.mean > 8.5 && all.now.goodput_mbps.mean < 5.0, "{}", all.advice);
+    // Finalists of several cures are of several kinds.
+    let joined: Vec<_> = all.cures.iter().filter(|c| c.finalist && c.steps.len() > 1).collect();
+    assert!(!joined.is_empty(), "some cures together are worth it");
+    let mut cures: Vec<&str> = joined.iter().flat_map(|c| &c.steps).map(|s| s.cure.as_str()).collect();
+    let all_of_them = cures.len();
+    cures.sort_unstable();
+    cures.dedup();
+    assert_eq!(cures.len(), all_of_them, "{cures:?}");
     assert!(all.advice.contains(&best.title) && all.advice.starts_with("Do this ("), "{}", all.advice);
 
     let only = PlanWish { only: vec![Actor::Sender], ..small() };
@@ -77,6 +85,14 @@ fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
     let told = advise::commands(&all, None).unwrap();
     assert!(told.contains("undo:") && told.contains("--set '"), "{told}");
     assert_eq!(advise::commands(&all, Some("none-such")), None);
+    // The page holds the same, and no name of a scenario becomes a tag.
+    let named = advise::Plan { scenario: "<b>&".into(), ..all.clone() };
+    let page = advise::page(&named);
+    assert!(page.contains("&lt;b&gt;&amp;") && !page.contains("<b>"), "{page}");
+    assert!(page.contains("<svg") && page.contains("undo:") && page.contains("as it is"), "{page}");
+    for cure in &finalists {
+        assert!(page.contains(&format!(">{}</td>", cure.name)), "{}", cure.name);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod container;
 mod devices;
 mod filter;
+mod htb;
 mod namespaces;
 mod netlink;
 mod procfs;

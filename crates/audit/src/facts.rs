@@ -113,8 +113,36 @@ pub struct DeviceFacts {
     pub gro: Option<bool>,
     /// Largest burst handed to it in one piece, bytes.
     pub gso_max_bytes: Option<u32>,
+    /// Most segments handed to it in one piece.
+    pub gso_max_segs: Option<u32>,
     /// The local shaper at its root, where there is one.
     pub shaper: Option<ShaperFacts>,
+    /// The classes of an HTB at its root.
+    pub classes: Vec<HtbClassFacts>,
+}
+
+impl DeviceFacts {
+    /// Whether it is handed segments one by one.
+    pub fn sends_singly(&self) -> bool {
+        self.gso_max_segs == Some(1) || (self.tso, self.gso) == (Some(false), Some(false))
+    }
+}
+
+/// A class of HTB (tc-htb(8)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HtbClassFacts {
+    /// `1:10`.
+    pub name: String,
+    /// The class above it; `root` where there is none.
+    pub parent: String,
+    /// What it is guaranteed, bytes a second.
+    pub bytes_per_second: u64,
+    /// What it may have, bytes a second.
+    pub ceil_bytes_per_second: u64,
+    /// Bucket of its rate, bytes.
+    pub burst_bytes: u64,
+    /// Bucket of its ceiling, bytes.
+    pub cburst_bytes: u64,
 }
 
 /// A token bucket filter at a device's root (tc-tbf(8)).

@@ -1,6 +1,6 @@
 //! A finding: what is wrong, where, what it costs, what to do and how to undo it.
 
-use crate::facts::NamespaceFacts;
+use crate::facts::{HtbClassFacts, NamespaceFacts};
 use crate::trial::CostTrial;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -108,6 +108,24 @@ pub enum SettingChange {
         /// The one it should have.
         to: String,
     },
+    /// How many segments a device is handed in one piece.
+    Segments {
+        /// The device.
+        device: String,
+        /// How many at most now; `None` where it is not known.
+        from: Option<u32>,
+        /// How many it should be.
+        to: u32,
+    },
+    /// The bucket of an HTB class.
+    ClassBurst {
+        /// The device.
+        device: String,
+        /// The class as it is.
+        class: HtbClassFacts,
+        /// Bytes that both its buckets should hold.
+        to: u64,
+    },
 }
 
 impl SettingChange {
@@ -138,6 +156,14 @@ impl SettingChange {
             SettingChange::Qdisc { device, to, .. } => {
                 ns.devices.iter_mut().filter(|d| d.name == *device).for_each(|d| d.qdisc.clone_from(to));
             }
+            SettingChange::Segments { device, to, .. } => {
+                ns.devices.iter_mut().filter(|d| d.name == *device).for_each(|d| d.gso_max_segs = Some(*to));
+            }
+            SettingChange::ClassBurst { device, class, to } => {
+                let of = ns.devices.iter_mut().filter(|d| d.name == *device).flat_map(|d| &mut d.classes);
+                of.filter(|c| c.name == class.name)
+                    .for_each(|c| (c.burst_bytes, c.cburst_bytes) = (*to, *to));
+            }
         }
     }
 
@@ -148,6 +174,8 @@ impl SettingChange {
             SettingChange::Qdisc { device, to, .. } => {
                 format!("tc qdisc replace dev {} root {to}", quoted(device))
             }
+            SettingChange::Segments { device, to, .. } => gso_max_segs(device, *to),
+            SettingChange::ClassBurst { device, class, to } => class_burst(device, class, [*to, *to]),
         }
     }
 
@@ -157,8 +185,32 @@ impl SettingChange {
             SettingChange::Sysctl { name, from, .. } => from.as_ref().map(|from| sysctl(name, from)),
             // The default comes back by itself.
             SettingChange::Qdisc { device, .. } => Some(format!("tc qdisc del dev {} root", quoted(device))),
+            SettingChange::Segments { device, from, .. } => from.map(|from| gso_max_segs(device, from)),
+            SettingChange::ClassBurst { device, class, .. } => {
+                Some(class_burst(device, class, [class.burst_bytes, class.cburst_bytes]))
+            }
         }
     }
+}
+
+fn gso_max_segs(device: &str, most: u32) -> String {
+    format!("ip link set dev {} gso_max_segs {most}", quoted(device))
+}
+
+/// `tc class change` takes the rates again; without them it refuses.
+fn class_burst(device: &str, class: &HtbClassFacts, [burst, cburst]: [u64; 2]) -> String {
+    let HtbClassFacts { name, parent, bytes_per_second, ceil_bytes_per_second, .. } = class;
+    let parent = if parent == "root" {
+        name.split(':').next().unwrap_or_default().to_string() + ":"
+    } else {
+        parent.clone()
+    };
+    format!(
+        "tc class change dev {} parent {parent} classid {name} htb rate {}bit ceil {}bit burst {burst} cburst {cburst}",
+        quoted(device),
+        bytes_per_second.saturating_mul(8),
+        ceil_bytes_per_second.saturating_mul(8)
+    )
 }
 
 fn sysctl(name: &str, value: &str) -> String {

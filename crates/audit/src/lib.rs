@@ -29,7 +29,7 @@ mod trial;
 #[cfg(target_os = "linux")]
 pub use collect::collect;
 pub use cost::price;
-pub use facts::{DeviceFacts, HostFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
+pub use facts::{DeviceFacts, HostFacts, HtbClassFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
 pub use finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel, Proposal, SettingChange};
 pub use path::{CheckedPath, PathProblem};
 pub use report::{CHECK_SCHEMA, CheckReport, ControlSockets, DeviceReport, NamespaceReport, report, schema};

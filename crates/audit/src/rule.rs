@@ -42,6 +42,8 @@ rules! {
     mtu_probing,
     mss_clamp,
     local_shaper,
+    htb_burst,
+    burst_at_policer,
     offloads,
     accept_queue,
     backlog,

@@ -4,7 +4,7 @@
 //! the path as given are none; each end reaches it over a link of its own of 1 Gbit/s, or ten times the
 //! path's rate.
 
-use crate::facts::NamespaceFacts;
+use crate::facts::{DeviceFacts, NamespaceFacts};
 use crate::finding::SettingChange;
 use crate::pacing;
 use crate::path::CheckedPath;
@@ -38,6 +38,8 @@ pub struct TrialEnds {
     pub here: Stack,
     /// The other end's.
     pub there: Stack,
+    /// A shaper of this host's, before the path: its rate, bytes a second, and its bucket, bytes.
+    pub shaper: Option<[u64; 2]>,
 }
 
 /// Both scenarios.
@@ -76,6 +78,7 @@ impl TrialEnds {
                 .filter(|us| *us > 0)
                 .map(|us| Span::from_micros(us as u64)),
             pacing: ns.links_pace().then_some(true),
+            tso: (ns.is_connected() && ns.links().all(DeviceFacts::sends_singly)).then_some(false),
             tlp: on("net.ipv4.tcp_early_retrans"),
             idle_restart: on("net.ipv4.tcp_slow_start_after_idle"),
             mtu_probing: s.number("net.ipv4.tcp_mtu_probing").map(|n| match n {
@@ -92,7 +95,7 @@ impl TrialEnds {
             here.receive_window = Some(bytes(own));
             there.receive_window = Some(bytes(65_535));
         }
-        TrialEnds { control: ns.default_control().unwrap_or("cubic").into(), here, there }
+        TrialEnds { control: ns.default_control().unwrap_or("cubic").into(), here, there, shaper: None }
     }
 }
 
@@ -120,7 +123,7 @@ impl CostTrial {
     }
 
     fn scenario(&self, path: &CheckedPath, ends: &TrialEnds) -> Option<Scenario> {
-        let mut experiment = Experiment::parse("check", &self.toml(path), &[]).ok()?;
+        let mut experiment = Experiment::parse("check", &self.toml(path, ends.shaper), &[]).ok()?;
         let mut scenario = experiment.variants.pop()?.scenario;
         for host in &mut scenario.hosts {
             match host.name.as_str() {
@@ -140,7 +143,7 @@ impl CostTrial {
         known.is_some().then_some(scenario)
     }
 
-    fn toml(&self, path: &CheckedPath) -> String {
+    fn toml(&self, path: &CheckedPath, shaper: Option<[u64; 2]>) -> String {
         let (rate, rtt) = (path.rate().as_bps(), path.rtt().as_nanos());
         let queue = path.queue_bytes.unwrap_or_else(|| path.bdp()).max(15_000);
         let half = rtt / 2;
@@ -177,10 +180,17 @@ impl CostTrial {
         };
         let own = rate.saturating_mul(10).max(1_000_000_000);
         let duration = self.duration(path).as_nanos();
+        let shaped = shaper.map_or(String::new(), |[bytes_per_second, burst]| {
+            format!(
+                "{{ kind = \"shaper\", rate = \"{}bit/s\", burst = \"{burst}B\", \
+                 queue = {{ kind = \"fifo\", packets = 1000 }} }}, ",
+                bytes_per_second.saturating_mul(8)
+            )
+        });
         format!(
             "duration = \"{duration}ns\"\nsample = \"0s\"\n\
              [links.own]\nbetween = [\"here\", \"edge\"]\n\
-             forward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
+             forward = [{shaped}{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
              [links.path]\nbetween = [\"edge\", \"far\"]\nforward = {out}\nbackward = {back}\n\
              [links.far]\nbetween = [\"far\", \"there\"]\n\
              forward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"{own}bit/s\" }}]\n\
@@ -262,7 +272,8 @@ mod tests {
                     (path.rate_mbps, path.rtt_ms) = (bps as f64 / 1e6, us as f64 / 1e3);
                     let mut trial = CostTrial::of(&ns, &path, load, &[]);
                     trial.black_hole = Some(1400);
-                    let text = trial.toml(&path);
+                    let shaper = burst.map(|b| [path.rate().as_bps() / 8, b]);
+                    let text = trial.toml(&path, shaper);
                     if let Err(e) = Experiment::parse("t", &text, &[]) {
                         panic!("{}\n{text}", e.render());
                     }

@@ -227,6 +227,91 @@ fn costs_are_the_kernels_too() {
     }
 }
 
+/// Whether `tc` can do so here; what this kernel has not is said.
+fn tc(ns: &MadeNamespace, line: &str) -> bool {
+    let all: Vec<&str> = ["netns", "exec", &ns.0, "tc"].into_iter().chain(line.split(' ')).collect();
+    let out = Command::new("ip").args(all).output().expect("runs");
+    if !out.status.success() {
+        eprintln!("SKIPPED: tc {line}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    out.status.success()
+}
+
+/// Types what a finding says, and what undoes it.
+fn typed(lines: &[String]) {
+    for line in lines {
+        let out = Command::new("sh").args(["-c", line]).output().expect("runs");
+        assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+}
+
+#[test]
+fn buckets_of_htb_classes_as_tc_makes_them() {
+    if !may() {
+        return;
+    }
+    let ns = MadeNamespace::new("htb");
+    if !tc(&ns, "qdisc add dev v0 root handle 1: htb default 10") {
+        return;
+    }
+    assert!(tc(
+        &ns,
+        "class add dev v0 parent 1: classid 1:10 htb rate 100mbit ceil 200mbit burst 100k cburst 200k"
+    ));
+    let host = collect();
+    let classes = &ns.facts(&host).devices.iter().find(|d| d.name == "v0").expect("v0").classes;
+    let [class] = &classes[..] else { panic!("{classes:?}") };
+    assert_eq!((class.name.as_str(), class.parent.as_str()), ("1:10", "root"));
+    assert_eq!((class.bytes_per_second, class.ceil_bytes_per_second), (12_500_000, 25_000_000));
+    // tc and the kernel round to ticks of 64 ns.
+    assert!(
+        class.burst_bytes.abs_diff(102_400) < 100 && class.cburst_bytes.abs_diff(204_800) < 100,
+        "{class:?}"
+    );
+    assert!(ns.rules(&host).is_empty());
+
+    for (burst, seen) in [("burst 1600 cburst 1600", "1.6 kB"), ("burst 100k cburst 30m", "31")] {
+        assert!(tc(
+            &ns,
+            &format!("class change dev v0 parent 1: classid 1:10 htb rate 100mbit ceil 200mbit {burst}")
+        ));
+        let host = collect();
+        let before = ns.facts(&host).devices.clone();
+        let found = judge(&host, None).into_iter().find(|f| f.namespaces.contains(&ns.0)).expect("a finding");
+        assert!(found.rule == "htb-burst" && found.seen.contains(seen), "{found:?}");
+        typed(&found.commands);
+        assert!(ns.rules(&collect()).is_empty(), "{:?}", ns.facts(&collect()).devices);
+        typed(&found.undo);
+        let after = collect();
+        let classes =
+            |all: &[audit::DeviceFacts]| -> Vec<_> { all.iter().flat_map(|d| d.classes.clone()).collect() };
+        let (before, after) = (classes(&before), classes(&ns.facts(&after).devices));
+        assert!(before[0].cburst_bytes.abs_diff(after[0].cburst_bytes) < 2000, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn bursts_before_a_policer_end_with_the_command_that_is_told() {
+    if !may() {
+        return;
+    }
+    let ns = MadeNamespace::new("gso");
+    let rate = units::Rate::from_bps(100_000_000);
+    let path = CheckedPath::new(rate, units::Span::from_millis(40), Some(units::Bytes::new(9600)), None, 0.0);
+    let path = path.expect("a path");
+    let found = || {
+        let host = collect();
+        judge(&host, Some(&path))
+            .into_iter()
+            .find(|f| f.rule == "burst-at-policer" && f.namespaces.contains(&ns.0))
+    };
+    let first = found().expect("a finding");
+    typed(&first.commands);
+    assert_eq!(found(), None);
+    typed(&first.undo);
+    assert_eq!(found().expect("it is back").commands, first.commands);
+}
+
 #[test]
 fn live_sockets_are_told_by_control_and_a_cap() {
     if !may() {

@@ -62,6 +62,10 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         let file = write_file(file, advise::pareto_svg(&plan).as_bytes())?;
         tell!("{}\n", file.display());
     }
+    if let Some(file) = &args.html {
+        let file = write_file(file, advise::page(&plan).as_bytes())?;
+        tell!("{}\n", file.display());
+    }
     if args.json {
         crate::print_json(&advise::to_json(&plan))?;
     } else {

@@ -31,8 +31,7 @@ struct Made {
 }
 
 /// Cures whose commands do not make all of it here, and why they are set as the scenario has them.
-const BY_SCENARIO: [(&str, &str); 4] = [
-    ("pace-default", "longfat's own flows choose their control before they connect"),
+const BY_SCENARIO: [(&str, &str); 3] = [
     ("proxy", "longfat's own relay stands for the proxy"),
     ("proxy-bbr", "longfat's own relay stands for the proxy"),
     ("bbr3", "a kernel's BBR is version 1 unless it was built otherwise"),

@@ -3,10 +3,11 @@
 //! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
 //! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`;
 //! [`pair`] and `--bin pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `--bin unrest` ask
-//! how much repeats differ, and how late hosts are.
+//! how much repeats differ, and how late hosts are. [`limited`] and `--bin plans` run plans of random paths on the kernel.
 
 mod cell;
 pub mod grid;
+pub mod limited;
 mod outcome;
 pub mod pair;
 pub mod reaction;

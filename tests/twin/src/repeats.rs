@@ -31,7 +31,7 @@ pub fn cells() -> Vec<Cell> {
 }
 
 /// A number between the two, each factor as likely as another, to two digits.
-fn between(draws: &mut Stream, low: f64, high: f64) -> f64 {
+pub(crate) fn between(draws: &mut Stream, low: f64, high: f64) -> f64 {
     let value = low * libm::pow(high / low, draws.unit());
     let digit = libm::pow(10.0, libm::floor(libm::log10(value)) - 1.0);
     (value / digit).round() * digit

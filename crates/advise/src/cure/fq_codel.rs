@@ -35,7 +35,7 @@ impl Cure for FqCoDelQueueing {
                     CommandSet::on(
                         Platform::Networkd,
                         at.at,
-                        "systemd 245; Linux 4.19 with sch_cake",
+                        "systemd 246; Linux 4.19 with sch_cake",
                         lines(&format!(
                             "# the .network file of the interface\n[CAKE]\nParent=root\nBandwidth={rate}"
                         )),

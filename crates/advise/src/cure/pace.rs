@@ -1,4 +1,8 @@
-//! Pacing by the `fq` queue discipline: segments leave spread over the round trip instead of in bursts.
+//! Pacing by the `fq` queue discipline: segments leave spread over the round trip instead of in bursts. Without `fq` TCP paces
+//! itself (Linux 4.13) once a socket asks for it. `SO_MAX_PACING_RATE` asks, whatever rate it has (`sk_setsockopt` sets
+//! `sk_pacing_status`); BBR asks when a connection begins (`bbr_init`, from `tcp_init_transfer`), and the connection keeps it
+//! under the control that is chosen after that. A default of BBR alone does nothing for a program that chooses its control
+//! before it connects, and one that chooses none gets BBR itself: that is cure `bbr`.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::command::lines;
@@ -51,7 +55,8 @@ impl Cure for FqPacing {
             let title = format!("pacing by fq {}", tune::at(s, &hosts));
             let option = CureOption::new(self, title, &[Actor::Sender], pace(&hosts));
             let towards = |h: usize| next_of(s, h);
-            let commands = hosts.iter().flat_map(|&h| fq_commands(s.host(h), towards(h)));
+            let commands =
+                hosts.iter().flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
             tune::alone(option, s, &hosts, count).with(commands.collect::<Vec<_>>())
         };
         sets.into_iter().map(option).collect()
@@ -79,10 +84,31 @@ fn fq_commands(host: &str, towards: &str) -> Vec<CommandSet> {
         CommandSet::on(
             Platform::Networkd,
             host,
-            "systemd 244; Linux 3.12 with sch_fq",
+            "systemd 245; Linux 3.12 with sch_fq",
             lines("# the .network file of the interface\n[FairQueueing]\nParent=root"),
             lines("remove the section\nnetworkctl reload"),
         )
         .towards(towards),
+    ]
+}
+
+/// What a program does to be paced without `fq`.
+fn own_pacing(host: &str) -> [CommandSet; 2] {
+    let program = |needs, apply: &str, undo| {
+        CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
+    };
+    [
+        program(
+            "Linux 4.20 on a 64-bit machine",
+            "unsigned long rate = 1ULL << 40;  /* bytes a second: TCP paces at its own rate below that */\n\
+             setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
+            "leave the call out",
+        ),
+        program(
+            "Linux 4.13 with tcp_bbr as the default (sysctl net.ipv4.tcp_congestion_control=bbr)",
+            "/* after connect() or accept(), not before */\n\
+             setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"cubic\", 5);",
+            "make the call before connect(), or leave the default",
+        ),
     ]
 }

@@ -66,7 +66,7 @@ impl Matched {
             let rate = networkd_rate(self.rate);
             format!("[TokenBucketFilter]\nParent=root\nRate={rate}\nBurstBytes={burst}\nLimitBytes={limit}")
         };
-        let systemd = if fair { "systemd 245; Linux 4.19 with sch_cake" } else { "systemd 244" };
+        let systemd = if fair { "systemd 246; Linux 4.19 with sch_cake" } else { "systemd 246" };
         let mut all = vec![
             CommandSet::linux(at, needs, lines(&apply), lines("tc qdisc del dev $DEV root")).towards(towards),
             CommandSet::on(

@@ -135,7 +135,7 @@ fn commands(
             CommandSet::on(
                 Platform::Networkd,
                 at,
-                "systemd 245; Linux 4.19 with sch_cake, which is shaper and fair queues in one",
+                "systemd 246; Linux 4.19 with sch_cake, which is shaper and fair queues in one",
                 lines(&format!(
                     "# the .network file of the interface\n[CAKE]\nParent=root\nBandwidth={}",
                     networkd_rate(rate)

@@ -1,5 +1,6 @@
 //! Network devices of the calling thread's namespace: rtnetlink(7) for links and queueing disciplines, ethtool for offloads.
 
+use super::htb;
 use super::netlink::{attribute, dump, number, number64, text, u32_at};
 use super::sys::ethtool_value;
 use crate::facts::{DeviceFacts, ShaperFacts};
@@ -15,6 +16,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_GSO_MAX_SIZE: u16 = 41;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
@@ -38,11 +40,14 @@ pub fn devices() -> io::Result<Vec<DeviceFacts>> {
     dump(libc::NETLINK_ROUTE, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
     let device = |(index, mut d): (u32, DeviceFacts)| {
         (d.qdisc, d.shaper) = queues.of(index);
+        if d.qdisc == "htb" {
+            d.classes = htb::classes(index)?;
+        }
         let on = |command| ethtool_value(&d.name, command).map(|n| n != 0);
         (d.tso, d.gso, d.gro) = (on(ETHTOOL_GTSO), on(ETHTOOL_GGSO), on(ETHTOOL_GGRO));
-        d
+        Ok(d)
     };
-    Ok(links.into_iter().map(device).collect())
+    links.into_iter().map(device).collect()
 }
 
 /// `ifinfomsg` and its attributes: the index and the device.
@@ -57,6 +62,7 @@ fn link(message: &[u8]) -> Option<(u32, DeviceFacts)> {
         up: flags & libc::IFF_UP as u32 != 0 && flags & libc::IFF_RUNNING as u32 != 0,
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
         gso_max_bytes: attribute(rest, IFLA_GSO_MAX_SIZE).and_then(number),
+        gso_max_segs: attribute(rest, IFLA_GSO_MAX_SEGS).and_then(number),
         ..DeviceFacts::default()
     };
     Some((index, device))

@@ -1,7 +1,7 @@
 //! Each rule on a namespace where it must speak, and on clean ones where none may.
 
 use super::*;
-use crate::facts::{NamespaceFacts, ShaperFacts, TcpMemory};
+use crate::facts::{HtbClassFacts, NamespaceFacts, ShaperFacts, TcpMemory};
 use crate::finding::FindingLevel::{self, Note, Problem};
 use crate::made_up::{clean, device, host, socket};
 use units::{Bytes, Rate, Span};
@@ -228,4 +228,55 @@ fn other_controls_and_pauses_are_asked_of_the_simulator() {
             .all(|f| f.proposal.as_ref().is_some_and(|p| p.alternatives && p.least_gain == Some(1.1)))
     );
     assert_eq!(found.iter().filter(|f| f.rule == "slow-start-after-idle").count(), 1);
+}
+
+/// A class of 100 Mbit/s.
+fn class(burst_bytes: u64, cburst_bytes: u64) -> HtbClassFacts {
+    HtbClassFacts {
+        name: "1:10".into(),
+        parent: "1:1".into(),
+        bytes_per_second: 12_500_000,
+        ceil_bytes_per_second: 12_500_000,
+        burst_bytes,
+        cburst_bytes,
+    }
+}
+
+#[test]
+fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
+    let has =
+        |burst, cburst| move |ns: &mut NamespaceFacts| ns.devices[1].classes = vec![class(burst, cburst)];
+    // tc's own choice with a timer of high resolution: a packet.
+    assert_eq!(spoken(None, has(1600, 1600)), says("htb-burst", Note));
+    assert_eq!(spoken(None, has(65_536, 65_536)), []);
+    assert_eq!(spoken(None, has(65_536, 12_500_000)), says("htb-burst", Note));
+    let cable = path(100, 20, None);
+    let on_path = |burst, cburst| {
+        let all = spoken(Some(&cable), has(burst, cburst)).into_iter();
+        all.filter(|(rule, _)| *rule == "htb-burst").collect::<Vec<_>>()
+    };
+    assert_eq!(on_path(65_536, 12_500_000), says("htb-burst", Problem));
+    assert_eq!(on_path(65_536, 65_536), []);
+    // Half a second of a slow class is less than a burst of TSO.
+    let slow = |ns: &mut NamespaceFacts| {
+        let rates =
+            HtbClassFacts { bytes_per_second: 10_000, ceil_bytes_per_second: 10_000, ..class(9000, 9000) };
+        ns.devices[1].classes = vec![rates];
+    };
+    assert_eq!(spoken(None, slow), []);
+}
+
+#[test]
+fn bursts_that_a_policer_does_not_hold() {
+    let rule = "burst-at-policer";
+    let speaks = |path: &CheckedPath, change: fn(&mut NamespaceFacts)| {
+        spoken(Some(path), change).iter().any(|(r, _)| r == rule)
+    };
+    // 2 * 100 Mbit/s for 1/1024 s: 24.4 kB.
+    assert!(speaks(&path(100, 40, Some(20_000)), |_| {}));
+    assert!(!speaks(&path(100, 40, Some(30_000)), |_| {}));
+    assert!(!speaks(&path(100, 40, None), |_| {}));
+    assert!(!speaks(&path(100, 40, Some(20_000)), |ns| ns.devices[1].gso_max_segs = Some(1)));
+    assert!(!speaks(&path(100, 40, Some(20_000)), |ns| (ns.devices[1].tso, ns.devices[1].gso) =
+        (Some(false), Some(false))));
 }

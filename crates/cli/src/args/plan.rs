@@ -65,6 +65,9 @@ pub struct PlanArgs {
     /// Writes goodput against delay of the finalists, and which of them no other beats in both.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Writes the plan as a page: the sentence, that plot, the table, what to type.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Prints one JSON object instead of text (docs/plan.schema.json).
     #[arg(long)]
     pub json: bool,

@@ -1,0 +1,88 @@
+//! Classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
+
+use super::netlink::{attribute, dump, number, number64, text, u32_at};
+use crate::facts::HtbClassFacts;
+use std::io;
+
+const RTM_GETTCLASS: u16 = 42;
+/// `tcmsg` without attributes.
+const TCMSG: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_HTB_PARMS: u16 = 1;
+const TCA_HTB_RATE64: u16 = 6;
+const TCA_HTB_CEIL64: u16 = 7;
+const TC_H_ROOT: u32 = u32::MAX;
+/// A tick of the scheduler, ns (PSCHED_SHIFT).
+const TICK: u128 = 64;
+
+/// All of a device.
+///
+/// # Errors
+/// What the kernel says.
+pub fn classes(index: u32) -> io::Result<Vec<HtbClassFacts>> {
+    let mut asked = [0; TCMSG];
+    asked[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut all = Vec::new();
+    dump(libc::NETLINK_ROUTE, RTM_GETTCLASS, &asked, &mut |m| all.extend(class(m)))?;
+    Ok(all)
+}
+
+/// `1:10`, as `tc` writes it.
+fn handle(n: u32) -> String {
+    if n == TC_H_ROOT { "root".into() } else { format!("{:x}:{:x}", n >> 16, n & 0xffff) }
+}
+
+/// `tcmsg`, then a `tc_htb_opt`: two `tc_ratespec` of 12 bytes whose last four are the rate (all ones: see the 64-bit
+/// attribute), then both buckets as ticks at their rates.
+fn class(message: &[u8]) -> Option<HtbClassFacts> {
+    let (fixed, rest) = message.split_at_checked(TCMSG)?;
+    let options = attribute(rest, TCA_OPTIONS)
+        .filter(|_| attribute(rest, TCA_KIND).map(text).as_deref() == Some("htb"))?;
+    let parameters = attribute(options, TCA_HTB_PARMS)?;
+    let at = |offset: usize| number(parameters.get(offset..)?).map(u64::from);
+    let wide = |kind| attribute(options, kind).and_then(number64);
+    let (rate, ceil) = (wide(TCA_HTB_RATE64).or(at(8))?, wide(TCA_HTB_CEIL64).or(at(20))?);
+    let bytes = |ticks: u64, rate: u64| (u128::from(ticks) * TICK * u128::from(rate) / 1_000_000_000) as u64;
+    Some(HtbClassFacts {
+        name: handle(u32_at(fixed, 8)),
+        parent: handle(u32_at(fixed, 12)),
+        bytes_per_second: rate,
+        ceil_bytes_per_second: ceil,
+        burst_bytes: bytes(at(24)?, rate),
+        cburst_bytes: bytes(at(28)?, ceil),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink::tests::written;
+    use super::*;
+
+    #[test]
+    fn a_class_is_read_whole_or_not_at_all() {
+        let mut m = vec![0; TCMSG];
+        m[8..12].copy_from_slice(&0x0001_0010u32.to_ne_bytes());
+        m[12..16].copy_from_slice(&TC_H_ROOT.to_ne_bytes());
+        m.extend(written(TCA_KIND, b"htb\0"));
+        let mut p = vec![0; 44];
+        p[8..12].copy_from_slice(&1_000_000u32.to_ne_bytes());
+        p[20..24].copy_from_slice(&2_000_000u32.to_ne_bytes());
+        // 10 ms at 1 MB/s, 1 ms at 2 MB/s.
+        p[24..28].copy_from_slice(&156_250u32.to_ne_bytes());
+        p[28..32].copy_from_slice(&15_625u32.to_ne_bytes());
+        m.extend(written(TCA_OPTIONS, &written(TCA_HTB_PARMS, &p)));
+        let expected = HtbClassFacts {
+            name: "1:10".into(),
+            parent: "root".into(),
+            bytes_per_second: 1_000_000,
+            ceil_bytes_per_second: 2_000_000,
+            burst_bytes: 10_000,
+            cburst_bytes: 2_000,
+        };
+        assert_eq!(class(&m), Some(expected));
+        for n in 0..m.len() {
+            assert_eq!(class(&m[..n]), None, "{n}");
+        }
+    }
+}

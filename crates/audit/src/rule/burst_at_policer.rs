@@ -1,0 +1,42 @@
+//! A sender hands its segments over in bursts, and a policer drops what its bucket does not hold of one.
+
+use super::{Question, RuleEntry};
+use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::path::{CheckedPath, size};
+use crate::trial::{CostTrial, TrialLoad};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    name: "burst-at-policer",
+    looks_for: "segmentation offload whose bursts a policer's bucket does not hold",
+    source: "tcp_tso_autosize, net/ipv4/tcp_output.c; ip-sysctl: tcp_min_tso_segs; ip-link(8): gso_max_segs",
+    find,
+};
+
+/// Largest burst of segments while the pacing rate is twice the path's (slow start): that rate for 1/1024 s, two segments at
+/// least, what the device takes at most.
+fn largest_burst(path: &CheckedPath, most: u64) -> u64 {
+    (2 * path.rate().as_bps() / 8 / 1024).max(2 * 1500).min(most)
+}
+
+fn find(q: &Question) -> Vec<AuditFinding> {
+    let Some(path) = q.reachable() else { return Vec::new() };
+    let Some(bucket) = path.burst_bytes else { return Vec::new() };
+    let links: Vec<_> = q.ns.links().filter(|d| !d.sends_singly()).collect();
+    let most = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
+    let burst = largest_burst(path, most);
+    if links.is_empty() || bucket >= burst {
+        return Vec::new();
+    }
+    let seen =
+        format!("bursts of up to {} leave at once; the policer's bucket holds {}", size(burst), size(bucket));
+    let why = "TCP hands over a millisecond of its rate in one piece, and in slow start its rate is twice what passes: the \
+               tail of each such burst is dropped. One segment at a time costs processor time at high rates.";
+    let change = |d: &&crate::DeviceFacts| SettingChange::Segments {
+        device: d.name.clone(),
+        from: d.gso_max_segs,
+        to: 1,
+    };
+    let changes: Vec<SettingChange> = links.iter().map(change).collect();
+    let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
+}

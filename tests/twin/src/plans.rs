@@ -1,0 +1,246 @@
+//! Plans on this machine's kernel. `plans kernel SEED FROM COUNT [CURES]` draws paths that are limited by something, plans each
+//! for more goodput, runs it as it is and with the plan's first cures (its choice among them) in real time, as root, and
+//! prints a line for each; `plans show SEED NUMBER` prints a path as a scenario; `plans FILE` says how good the
+//! predictions were.
+
+use advise::{MadePlan, PlanWish};
+use scenario::{Experiment, Scenario};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Instant;
+use twin::limited::LimitedPath;
+use twin::quantile;
+
+/// How long each run takes, on either clock, seconds.
+const SECONDS: u64 = 8;
+/// Cures of a path that are measured.
+const CURES: usize = 6;
+/// What other work on this machine disturbed is measured again, up to this often.
+const TRIES: usize = 2;
+/// A gain of less than this share of what there was is none worth telling.
+const GAIN: f64 = 0.1;
+/// What is wanted: of the best, and how near a predicted gain is.
+const OF_BEST: f64 = 0.9;
+const NEAR: f64 = 0.15;
+/// Columns behind those of the path.
+const COLUMNS: &str = "plan_s,rank,cure,chosen,predicted_mbps,kernel_mbps,doubts";
+
+fn parsed(path: &LimitedPath) -> Result<Scenario, String> {
+    let text = path.scenario(SECONDS);
+    let experiment = Experiment::parse("limited.toml", &text, &[]).map_err(|e| format!("{e}\n{text}"))?;
+    experiment.variants.into_iter().next().map(|v| v.scenario).ok_or_else(|| "no variant".into())
+}
+
+/// Plans the paths and measures what comes of it.
+fn measure(seed: u64, from: u64, count: u64, cures: usize) -> Result<(), String> {
+    println!("{},{COLUMNS}", LimitedPath::COLUMNS);
+    for number in from..from + count {
+        let path = LimitedPath::draw(seed, number);
+        let scenario = parsed(&path)?;
+        let began = Instant::now();
+        let made = advise::plan("default", std::slice::from_ref(&scenario), &PlanWish::default(), None);
+        let made = made.map_err(|e| format!("{}: {e}", path.line()))?;
+        let row = PathRow { line: path.line(), plan_s: began.elapsed().as_secs_f64() };
+        row.print(0, "as-it-is", false, made.plan.now.goodput_mbps.mean, &scenario);
+        row.measure_cures(&made, cures);
+    }
+    Ok(())
+}
+
+/// What the lines of one path share.
+struct PathRow {
+    line: String,
+    plan_s: f64,
+}
+
+impl PathRow {
+    fn measure_cures(&self, made: &MadePlan, count: usize) {
+        let chosen = advise::advised(&made.plan).map(|c| c.name.as_str());
+        let finalists: Vec<_> = made.plan.cures.iter().filter(|c| c.finalist).zip(&made.cured).collect();
+        let mut left = count;
+        for (i, (cure, scenario)) in finalists.into_iter().enumerate() {
+            let is_chosen = chosen == Some(cure.name.as_str());
+            if left == 0 && !is_chosen {
+                continue;
+            }
+            left = left.saturating_sub(1);
+            self.print(i + 1, &cure.name, is_chosen, cure.figures.goodput_mbps.mean, scenario);
+        }
+    }
+
+    /// Runs it on the kernel and prints the line; what this kernel cannot run has no goodput.
+    fn print(&self, rank: usize, cure: &str, chosen: bool, predicted: f64, scenario: &Scenario) {
+        let options = || lab::LabOptions { seed: scenario.seed, ..lab::LabOptions::default() };
+        let (mbps, doubts) = match lab::trusted(TRIES, || lab::run("kernel", scenario, options())) {
+            Ok(outcome) => {
+                let reasons = outcome.variant.trust.iter().flat_map(|t| &t.reasons);
+                let doubts: Vec<String> = reasons.map(|r| kind(r.kind)).collect();
+                let flows = outcome.variant.compared_flows();
+                (format!("{:.3}", flows.map(|f| f.goodput_mbps).sum::<f64>()), doubts.join(" "))
+            }
+            Err(e) => {
+                eprintln!("{}: {cure}: {e}", self.line);
+                (String::new(), "cannot".into())
+            }
+        };
+        let PathRow { line, plan_s } = self;
+        println!("{line},{plan_s:.1},{rank},{cure},{},{predicted:.3},{mbps},{doubts}", u8::from(chosen));
+    }
+}
+
+fn kind(kind: result::TrustKind) -> String {
+    serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(String::from)).unwrap_or_default()
+}
+
+/// A line as it was printed.
+struct PlanRow {
+    path: String,
+    limit: String,
+    plan_s: f64,
+    rank: usize,
+    cure: String,
+    chosen: bool,
+    predicted: f64,
+    measured: f64,
+    reliable: bool,
+}
+
+impl PlanRow {
+    /// `None` of the heading; what the kernel could not run has no number and is not reliable.
+    fn parse(line: &str) -> Option<PlanRow> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [number, limit, .., plan_s, rank, cure, chosen, predicted, measured, doubts] = fields[..] else {
+            return None;
+        };
+        Some(PlanRow {
+            path: number.into(),
+            limit: limit.into(),
+            plan_s: plan_s.parse().ok()?,
+            rank: rank.parse().ok()?,
+            cure: cure.into(),
+            chosen: chosen == "1",
+            predicted: predicted.parse().ok()?,
+            measured: measured.parse().unwrap_or(f64::NAN),
+            reliable: doubts.is_empty(),
+        })
+    }
+}
+
+/// A path's rows: as it is, and with each cure.
+struct JudgedPath<'a> {
+    now: &'a PlanRow,
+    cures: Vec<&'a PlanRow>,
+}
+
+impl JudgedPath<'_> {
+    /// Goodput of what was chosen (nothing: as it is) over the best that was measured.
+    fn of_best(&self) -> f64 {
+        let chosen = self.cures.iter().find(|c| c.chosen).unwrap_or(&self.now);
+        let best = self.cures.iter().map(|c| c.measured).fold(self.now.measured, f64::max);
+        chosen.measured / best
+    }
+
+    /// How far each predicted gain is from the measured one, as a share of it; of those that gain or were to.
+    fn gains(&self) -> Vec<(f64, &PlanRow)> {
+        let worth = |gain: f64| gain.abs() >= GAIN * self.now.measured;
+        let off = |c: &&PlanRow| {
+            let [said, was] = [c.predicted - self.now.predicted, c.measured - self.now.measured];
+            (worth(said) || worth(was)).then(|| (said / was - 1.0).abs())
+        };
+        self.cures.iter().filter_map(|c| Some((off(c)?, *c))).collect()
+    }
+
+    /// How far each predicted goodput is from the measured one.
+    fn goodputs(&self) -> impl Iterator<Item = (f64, &PlanRow)> {
+        let off = |c: &PlanRow| (c.predicted / c.measured - 1.0).abs();
+        self.cures.iter().map(move |c| (off(c), *c))
+    }
+}
+
+fn judged(rows: &[PlanRow]) -> Vec<JudgedPath<'_>> {
+    let mut paths: BTreeMap<u64, Vec<&PlanRow>> = BTreeMap::new();
+    for row in rows.iter().filter(|r| r.reliable) {
+        paths.entry(row.path.parse().unwrap_or(u64::MAX)).or_default().push(row);
+    }
+    // Where the choice itself was disturbed nothing can be said of it.
+    let lost: Vec<&str> = rows.iter().filter(|r| r.chosen && !r.reliable).map(|r| r.path.as_str()).collect();
+    let all =
+        paths.into_values().filter(|rows| !lost.contains(&rows[0].path.as_str())).filter_map(|mut rows| {
+            let now = rows.iter().position(|r| r.rank == 0).map(|i| rows.remove(i))?;
+            Some(JudgedPath { now, cures: rows })
+        });
+    all.filter(|p| !p.cures.is_empty()).collect()
+}
+
+fn share(part: usize, of: usize) -> String {
+    format!("{part} of {of} ({:.0} %)", 100.0 * part as f64 / of.max(1) as f64)
+}
+
+fn near(off: &[(f64, &PlanRow)]) -> String {
+    share(off.iter().filter(|(o, _)| *o <= NEAR).count(), off.len())
+}
+
+fn compare(measured: &str) {
+    let rows: Vec<PlanRow> = measured.lines().filter_map(PlanRow::parse).collect();
+    let paths = judged(&rows);
+    let times: Vec<f64> = rows.iter().filter(|r| r.rank == 0).map(|r| r.plan_s).collect();
+    println!(
+        "| limited by | paths | the choice reaches 90 % of the best | gains within 15 % | goodputs within 15 % |"
+    );
+    println!("|---|---:|---:|---:|---:|");
+    for limit in twin::limited::LIMITS.into_iter().chain(["all"]) {
+        let of: Vec<&JudgedPath<'_>> =
+            paths.iter().filter(|p| limit == "all" || p.now.limit == limit).collect();
+        let reached = of.iter().filter(|p| p.of_best() >= OF_BEST).count();
+        let gains: Vec<_> = of.iter().flat_map(|p| p.gains()).collect();
+        let goodputs: Vec<_> = of.iter().flat_map(|p| p.goodputs()).collect();
+        println!(
+            "| {limit} | {} | {} | {} | {} |",
+            of.len(),
+            share(reached, of.len()),
+            near(&gains),
+            near(&goodputs)
+        );
+    }
+    println!(
+        "\nA plan took {:.1} s in the median, {:.1} s at most; {} of {} runs were disturbed or not possible on this kernel and do not count.",
+        quantile(&times, 0.5),
+        times.iter().copied().fold(0.0, f64::max),
+        rows.iter().filter(|r| !r.reliable).count(),
+        rows.len()
+    );
+    let missed = paths.iter().filter(|p| p.of_best() < OF_BEST);
+    missed.for_each(|p| {
+        println!("path {}: the choice reaches {:.0} % of the best", p.now.path, 100.0 * p.of_best())
+    });
+    let now = |row: &PlanRow| rows.iter().find(|r| r.path == row.path && r.rank == 0);
+    for (_, row) in paths.iter().flat_map(|p| p.gains()).filter(|(off, _)| *off > NEAR) {
+        let before = now(row).map_or((0.0, 0.0), |n| (n.predicted, n.measured));
+        println!(
+            "path {} ({}): {}: predicted {:.2} -> {:.2}, kernel {:.2} -> {:.2}",
+            row.path, row.limit, row.cure, before.0, row.predicted, before.1, row.measured
+        );
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    const USAGE: &str = "plans kernel SEED FROM COUNT [CURES] | show SEED NUMBER | FILE";
+    let number = |i: usize| -> Result<u64, String> {
+        let text = args.get(i).ok_or(USAGE)?;
+        text.parse().map_err(|e| format!("{text}: {e}"))
+    };
+    let done = match args.first().map(String::as_str) {
+        Some("kernel") => number(1).and_then(|seed| {
+            let cures = if args.len() > 4 { number(4)? as usize } else { CURES };
+            measure(seed, number(2)?, number(3)?, cures)
+        }),
+        Some("show") => number(1).and_then(|seed| {
+            print!("{}", LimitedPath::draw(seed, number(2)?).scenario(SECONDS));
+            Ok(())
+        }),
+        None => Err(USAGE.into()),
+        Some(file) => std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).map(|t| compare(&t)),
+    };
+    twin::exit(done)
+}
