@@ -11,7 +11,7 @@ use crate::situation::Situation;
 use crate::story;
 use crate::voice;
 use crate::wish::PlanWish;
-use experiment::Watcher;
+use experiment::{Unfinished, Watcher};
 use path::Stage;
 use scenario::Scenario;
 use std::cmp::Ordering;
@@ -32,6 +32,15 @@ pub enum PlanError {
     Stopped,
     /// A run failed.
     Failed(String),
+}
+
+impl From<Unfinished> for PlanError {
+    fn from(why: Unfinished) -> PlanError {
+        match why {
+            Unfinished::Stopped => PlanError::Stopped,
+            Unfinished::Failed(how) => PlanError::Failed(how),
+        }
+    }
 }
 
 impl fmt::Display for PlanError {
@@ -123,7 +132,7 @@ pub fn plan(
         finalists: run.len() - 1,
         final_s: reference.duration.as_secs_f64(),
         final_seeds: full.seeds,
-        runs: runner.runs,
+        runs: runner.runs(),
     };
     let teller = Teller { wish, base: reference };
     let base = run.remove(0);

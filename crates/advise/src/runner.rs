@@ -2,11 +2,10 @@
 
 use crate::plan::PlanError;
 use crate::wish::PlanWish;
-use experiment::{Hooks, Order, Watcher};
+use experiment::{BatchRunner, Watcher};
 use path::Stage;
 use result::VariantResult;
-use scenario::{Experiment, Scenario, Unrest, Variant};
-use std::num::NonZeroUsize;
+use scenario::{Scenario, Unrest};
 use units::{Rate, Span};
 
 /// Of one option: by scenario, in it by seed.
@@ -14,57 +13,35 @@ pub type Measured = Vec<Vec<VariantResult>>;
 
 /// What runs.
 pub struct Runner<'a, 'w> {
-    threads: Option<NonZeroUsize>,
-    watch: Option<&'a mut Watcher<'w>>,
-    /// Runs so far.
-    pub runs: usize,
+    batches: BatchRunner<'a, 'w>,
 }
 
 impl<'a, 'w> Runner<'a, 'w> {
     /// With the threads of `wish`; `watch` is told how far each batch is and may end it.
     pub fn new(wish: &PlanWish, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
-        Runner { threads: wish.threads, watch, runs: 0 }
+        Runner { batches: BatchRunner::new(wish.threads, watch) }
+    }
+
+    /// Runs so far.
+    pub fn runs(&self) -> usize {
+        self.batches.runs
     }
 
     /// Runs each of these sets of scenarios with so many seeds.
     pub fn run(&mut self, sets: &[Vec<Scenario>], seeds: u32) -> Result<Vec<Measured>, PlanError> {
-        let mut variants: Vec<Variant> = Vec::new();
+        let mut scenarios: Vec<Scenario> = Vec::new();
         // Two cures may come to the same scenario.
         let mut index = |s: &Scenario| {
-            variants.iter().position(|v| v.scenario == *s).unwrap_or_else(|| {
-                variants.push(Variant { name: format!("v{}", variants.len()), scenario: s.clone() });
-                variants.len() - 1
+            scenarios.iter().position(|known| known == s).unwrap_or_else(|| {
+                scenarios.push(s.clone());
+                scenarios.len() - 1
             })
         };
         let places: Vec<Vec<usize>> = sets.iter().map(|set| set.iter().map(&mut index).collect()).collect();
-        if variants.is_empty() {
+        if scenarios.is_empty() {
             return Ok(Vec::new());
         }
-        let experiment = Experiment {
-            name: "plan".into(),
-            description: String::new(),
-            goal: Vec::new(),
-            baseline: None,
-            variants,
-        };
-        let order = Order { repeats: seeds, threads: self.threads, ..Order::default() };
-        self.runs += order.jobs(&experiment).len();
-        let hooks = match &mut self.watch {
-            Some(watch) => Hooks { progress: Some(&mut **watch), ..Hooks::default() },
-            None => Hooks::default(),
-        };
-        let outcomes = experiment::run(&experiment, &order, hooks);
-        if let Some(failed) = outcomes.failed.first() {
-            return Err(PlanError::Failed(failed.to_string()));
-        }
-        if !outcomes.is_complete() {
-            return Err(PlanError::Stopped);
-        }
-        let measured: Vec<Vec<VariantResult>> = outcomes
-            .variants
-            .into_iter()
-            .map(|v| v.outcomes.into_iter().map(|o| o.variant).collect())
-            .collect();
+        let measured = self.batches.run(scenarios, seeds)?;
         Ok(places.iter().map(|set| set.iter().map(|&i| measured[i].clone()).collect()).collect())
     }
 }

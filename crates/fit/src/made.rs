@@ -9,7 +9,7 @@ use crate::path_model::FittedPath;
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{TrialFrame, TrialRunner, scenario};
 use crate::write;
-use experiment::Watcher;
+use experiment::{BatchRunner, Unfinished, Watcher};
 use scenario::Scenario;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,6 +30,15 @@ pub enum FitError {
     Stopped,
     /// A run failed.
     Failed(String),
+}
+
+impl From<Unfinished> for FitError {
+    fn from(why: Unfinished) -> FitError {
+        match why {
+            Unfinished::Stopped => FitError::Stopped,
+            Unfinished::Failed(how) => FitError::Failed(how),
+        }
+    }
 }
 
 impl fmt::Display for FitError {
@@ -106,7 +115,7 @@ pub fn fit(
     let trial = (wish.packets / LEAST_TRIALS).max(1000) as f64;
     let most = wish.seconds.min(seen.span_s * trial / packets.max(1) as f64);
     let frame = TrialFrame::of(seen, most.max(seen.span_s.min(3.0)));
-    let mut runner = TrialRunner { threads: wish.threads, watch, runs: 0, packets: 0 };
+    let mut runner = TrialRunner { batches: BatchRunner::new(wish.threads, watch), packets: 0 };
     let captured = misfit::captured(seen);
     let mut search = PathSearch { runner: &mut runner, frame: &frame, captured, budget: wish.packets };
     let mut tried = search.run(begin(seen))?;
@@ -123,7 +132,7 @@ pub fn fit(
     let alternatives = alternatives(&best, &frame)?;
     let comparison = FitComparison { captured, fitted: misfit::figures(&best.mean), spread: spread(&best) };
     let values = values(&best);
-    let runs = FitRuns { runs: runner.runs as u64, seconds: frame.seconds, packets: runner.packets };
+    let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
     let cost = misfit::misfit(&misfit::logs(&captured), &best.mean, &best.spread);
     let mut fit = Fit {
         schema: FIT_SCHEMA.into(),

@@ -4,11 +4,10 @@ use crate::FitError;
 use crate::flows::{FittedApp, FittedFlow};
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath, FittedQueue};
-use experiment::{Hooks, Order, Watcher};
+use experiment::BatchRunner;
 use result::VariantResult;
-use scenario::{Experiment, Scenario, Unrest, Variant};
+use scenario::{Experiment, Scenario, Unrest};
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 
 /// The data's hosts in the scenario.
 pub const HOSTS: [&str; 2] = ["sender", "receiver"];
@@ -212,12 +211,8 @@ pub fn scenario(p: &FittedPath, flows: &[FittedFlow], frame: &TrialFrame) -> Res
 
 /// Runs scenarios.
 pub struct TrialRunner<'a, 'w> {
-    /// How many runs at a time; `None`: one for each core.
-    pub threads: Option<NonZeroUsize>,
-    /// Is told how far each batch is.
-    pub watch: Option<&'a mut Watcher<'w>>,
-    /// Runs so far.
-    pub runs: usize,
+    /// What runs them.
+    pub batches: BatchRunner<'a, 'w>,
     /// Data packets simulated so far.
     pub packets: u64,
 }
@@ -225,33 +220,7 @@ pub struct TrialRunner<'a, 'w> {
 impl TrialRunner<'_, '_> {
     /// Runs each of these with so many seeds: by scenario, in it by seed.
     pub fn run(&mut self, scenarios: Vec<Scenario>, seeds: u32) -> Result<Vec<Vec<VariantResult>>, FitError> {
-        let named = |(i, scenario)| Variant { name: format!("v{i}"), scenario };
-        let experiment = Experiment {
-            name: "fit".into(),
-            description: String::new(),
-            goal: Vec::new(),
-            baseline: None,
-            variants: scenarios.into_iter().enumerate().map(named).collect(),
-        };
-        if experiment.variants.is_empty() {
-            return Ok(Vec::new());
-        }
-        let order = Order { repeats: seeds, threads: self.threads, ..Order::default() };
-        self.runs += order.jobs(&experiment).len();
-        let hooks = match &mut self.watch {
-            Some(watch) => Hooks { progress: Some(&mut **watch), ..Hooks::default() },
-            None => Hooks::default(),
-        };
-        let outcomes = experiment::run(&experiment, &order, hooks);
-        if let Some(failed) = outcomes.failed.first() {
-            return Err(FitError::Failed(failed.to_string()));
-        }
-        if !outcomes.is_complete() {
-            return Err(FitError::Stopped);
-        }
-        let of =
-            |v: experiment::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect::<Vec<_>>();
-        let all: Vec<Vec<VariantResult>> = outcomes.variants.into_iter().map(of).collect();
+        let all = self.batches.run(scenarios, seeds)?;
         let sent = |v: &VariantResult| v.flows.iter().map(|f| f.sent_packets).sum::<u64>();
         self.packets += all.iter().flatten().map(sent).sum::<u64>();
         Ok(all)
