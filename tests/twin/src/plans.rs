@@ -1,6 +1,6 @@
 //! Plans on this machine's kernel. `plans kernel SEED FROM COUNT [CURES]` draws paths that are limited by something, plans each
 //! for more goodput, runs it as it is and with the plan's first cures (its choice among them) in real time, as root, and
-//! prints a line for each; `plans show SEED NUMBER` prints a path as a scenario; `plans FILE` says how good the
+//! prints a line for each; `plans show SEED NUMBER` prints a path as a scenario; `plans [FILE]` says how good the
 //! predictions were.
 
 use advise::{MadePlan, PlanWish};
@@ -11,10 +11,11 @@ use std::time::Instant;
 use twin::limited::LimitedPath;
 use twin::quantile;
 
+const RECORDED: &str = include_str!("../plan-6.18.csv");
 /// How long each run takes, on either clock, seconds.
 const SECONDS: u64 = 8;
 /// Cures of a path that are measured.
-const CURES: usize = 6;
+const CURES: usize = 4;
 /// What other work on this machine disturbed is measured again, up to this often.
 const TRIES: usize = 2;
 /// A gain of less than this share of what there was is none worth telling.
@@ -173,59 +174,64 @@ fn judged(rows: &[PlanRow]) -> Vec<JudgedPath<'_>> {
 }
 
 fn share(part: usize, of: usize) -> String {
-    format!("{part} of {of} ({:.0} %)", 100.0 * part as f64 / of.max(1) as f64)
+    if of == 0 { "none".into() } else { format!("{part} of {of}") }
 }
 
 fn near(off: &[(f64, &PlanRow)]) -> String {
     share(off.iter().filter(|(o, _)| *o <= NEAR).count(), off.len())
 }
 
-fn compare(measured: &str) {
-    let rows: Vec<PlanRow> = measured.lines().filter_map(PlanRow::parse).collect();
-    let paths = judged(&rows);
-    let times: Vec<f64> = rows.iter().filter(|r| r.rank == 0).map(|r| r.plan_s).collect();
-    println!(
-        "| limited by | paths | the choice reaches 90 % of the best | gains within 15 % | goodputs within 15 % |"
+/// A row for each limit, and one for all.
+fn table(paths: &[JudgedPath<'_>]) -> String {
+    let mut table = String::from(
+        "| limited by | paths | the choice reaches 90 % of the best | gains within 15 % | goodputs within 15 % |\n\
+         |---|---:|---:|---:|---:|\n",
     );
-    println!("|---|---:|---:|---:|---:|");
     for limit in twin::limited::LIMITS.into_iter().chain(["all"]) {
         let of: Vec<&JudgedPath<'_>> =
             paths.iter().filter(|p| limit == "all" || p.now.limit == limit).collect();
         let reached = of.iter().filter(|p| p.of_best() >= OF_BEST).count();
         let gains: Vec<_> = of.iter().flat_map(|p| p.gains()).collect();
         let goodputs: Vec<_> = of.iter().flat_map(|p| p.goodputs()).collect();
-        println!(
-            "| {limit} | {} | {} | {} | {} |",
-            of.len(),
-            share(reached, of.len()),
-            near(&gains),
-            near(&goodputs)
-        );
+        let cells = [share(reached, of.len()), near(&gains), near(&goodputs)].join(" | ");
+        table += &format!("| {limit} | {} | {cells} |\n", of.len());
     }
-    println!(
-        "\nA plan took {:.1} s in the median, {:.1} s at most; {} of {} runs were disturbed or not possible on this kernel and do not count.",
+    table
+}
+
+/// How long plans took, and how much could not be measured.
+fn costs(rows: &[PlanRow]) -> String {
+    let times: Vec<f64> = rows.iter().filter(|r| r.rank == 0).map(|r| r.plan_s).collect();
+    format!(
+        "A plan took {:.1} s in the median, {:.1} s at most; {} of {} runs were disturbed or not possible on this kernel.",
         quantile(&times, 0.5),
         times.iter().copied().fold(0.0, f64::max),
         rows.iter().filter(|r| !r.reliable).count(),
         rows.len()
-    );
-    let missed = paths.iter().filter(|p| p.of_best() < OF_BEST);
-    missed.for_each(|p| {
-        println!("path {}: the choice reaches {:.0} % of the best", p.now.path, 100.0 * p.of_best())
-    });
-    let now = |row: &PlanRow| rows.iter().find(|r| r.path == row.path && r.rank == 0);
-    for (_, row) in paths.iter().flat_map(|p| p.gains()).filter(|(off, _)| *off > NEAR) {
-        let before = now(row).map_or((0.0, 0.0), |n| (n.predicted, n.measured));
-        println!(
-            "path {} ({}): {}: predicted {:.2} -> {:.2}, kernel {:.2} -> {:.2}",
-            row.path, row.limit, row.cure, before.0, row.predicted, before.1, row.measured
-        );
+    )
+}
+
+fn compare(measured: &str) {
+    let rows: Vec<PlanRow> = measured.lines().filter_map(PlanRow::parse).collect();
+    let paths = judged(&rows);
+    println!("{}\n{}", table(&paths), costs(&rows));
+    for path in paths.iter().filter(|p| p.of_best() < OF_BEST) {
+        println!("path {}: the choice reaches {:.0} % of the best", path.now.path, 100.0 * path.of_best());
+    }
+    for path in &paths {
+        for (_, row) in path.gains().into_iter().filter(|(off, _)| *off > NEAR) {
+            let PlanRow { path: number, limit, predicted, measured, .. } = path.now;
+            println!(
+                "path {number} ({limit}): {}: predicted {predicted:.2} -> {:.2}, kernel {measured:.2} -> {:.2}",
+                row.cure, row.predicted, row.measured
+            );
+        }
     }
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    const USAGE: &str = "plans kernel SEED FROM COUNT [CURES] | show SEED NUMBER | FILE";
+    const USAGE: &str = "plans [kernel SEED FROM COUNT [CURES] | show SEED NUMBER | FILE]";
     let number = |i: usize| -> Result<u64, String> {
         let text = args.get(i).ok_or(USAGE)?;
         text.parse().map_err(|e| format!("{text}: {e}"))
@@ -239,8 +245,28 @@ fn main() -> ExitCode {
             print!("{}", LimitedPath::draw(seed, number(2)?).scenario(SECONDS));
             Ok(())
         }),
-        None => Err(USAGE.into()),
+        None => {
+            compare(RECORDED);
+            Ok(())
+        }
         Some(file) => std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).map(|t| compare(&t)),
     };
     twin::exit(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_says_what_was_recorded_of_paths_that_are_still_drawn_so() {
+        let rows: Vec<PlanRow> = RECORDED.lines().filter_map(PlanRow::parse).collect();
+        let page = include_str!("../../../docs/plan.md");
+        let told = table(&judged(&rows)) + "\n" + &costs(&rows);
+        assert!(page.contains(&told), "docs/plan.md lacks\n{told}");
+        for line in RECORDED.lines().skip(1) {
+            let number = line.split(',').next().and_then(|n| n.parse().ok()).expect("a number");
+            assert!(line.starts_with(&LimitedPath::draw(1, number).line()), "{line}");
+        }
+    }
 }
