@@ -99,6 +99,28 @@ const LEAST_TRIALS: u64 = 60;
 /// Congestion controls that are tried where the capture does not tell.
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
+/// Seconds of path time that a trial has at least, if they can be afforded; and those of the run that says so.
+const LEAST_SECONDS: f64 = 3.0;
+const PROBE_SECONDS: f64 = 0.5;
+/// How many times as many packets as a trial may have are too many.
+const TOO_MANY: f64 = 2.0;
+
+/// How many seconds a trial may have. A guess may send far more packets than the captured flows did, as one that plays without pauses
+/// what paused, on a path of a tenth of a millisecond: a short run of the first tells.
+fn affordable(
+    seen: &ObservedPath,
+    seconds: f64,
+    packets: f64,
+    runner: &mut TrialRunner<'_, '_>,
+) -> Result<f64, FitError> {
+    let short = seen.within(seconds.min(PROBE_SECONDS));
+    let Some((path, flows)) = begin(&short).into_iter().next() else { return Ok(seconds) };
+    let probe = TrialFrame::of(&short, PROBE_SECONDS);
+    runner.run(vec![scenario(&path, &flows, &probe)?], 1)?;
+    let a_second = runner.packets as f64 / probe.seconds;
+    Ok(if a_second * seconds > TOO_MANY * packets { TOO_MANY * packets / a_second } else { seconds })
+}
+
 /// Finds a scenario that behaves as the observed path did.
 ///
 /// # Errors
@@ -114,8 +136,15 @@ pub fn fit(
     let packets: u64 = seen.flows.iter().map(|f| f.flow.measures.data_packets).sum();
     let trial = (wish.packets / LEAST_TRIALS).max(1000) as f64;
     let most = wish.seconds.min(seen.span_s * trial / packets.max(1) as f64);
-    let frame = TrialFrame::of(seen, most.max(seen.span_s.min(3.0)));
+    let most = most.max(seen.span_s.min(LEAST_SECONDS));
+    let mut seen = seen.within(most);
     let mut runner = TrialRunner { batches: BatchRunner::new(wish.threads, watch), packets: 0 };
+    let seconds = affordable(&seen, most, trial, &mut runner)?;
+    if seconds < most {
+        seen = seen.within(seconds);
+    }
+    let seen = &seen;
+    let frame = TrialFrame::of(seen, seconds);
     let captured = misfit::captured(seen);
     let mut search = PathSearch { runner: &mut runner, frame: &frame, captured, budget: wish.packets };
     let mut tried = search.run(begin(seen))?;

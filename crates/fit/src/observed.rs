@@ -161,6 +161,28 @@ impl ObservedPath {
         })
     }
 
+    /// The flows that run in the first `seconds`, where all others start later; or, where the one with most bytes is among these, from its
+    /// start on. Their figures stay those of all of their time.
+    #[must_use]
+    pub fn within(&self, seconds: f64) -> ObservedPath {
+        let late = |f: &ObservedFlow| f.flow.start_s - self.start_s >= seconds;
+        if !self.flows.iter().any(late) {
+            return self.clone();
+        }
+        let Some(first) = self.flows.first() else { return self.clone() };
+        let from = if late(first) { first.flow.start_s } else { self.start_s };
+        let runs = |f: &&ObservedFlow| f.flow.start_s < from + seconds && f.end_s() > from;
+        let mut flows: Vec<ObservedFlow> = self.flows.iter().filter(runs).cloned().collect();
+        for f in &mut flows {
+            let end = f.end_s();
+            f.flow.start_s = f.flow.start_s.max(from);
+            f.flow.duration_s = end - f.flow.start_s;
+        }
+        let left_out = self.left_out + self.flows.len() - flows.len();
+        let span_s = flows.iter().map(ObservedFlow::end_s).fold(from, f64::max) - from;
+        ObservedPath { left_out, start_s: from, span_s: span_s.max(0.01), flows, ..self.clone() }
+    }
+
     /// Share of the time of all forward flows that a cause took, by bytes, 0 to 1.
     pub fn share(&self, cause: Cause) -> f64 {
         let of = self.flows.iter().filter(|f| !f.backward);

@@ -79,3 +79,19 @@ fn hosts_that_share_a_limiter_share_the_path() {
     assert_eq!(seen.flows.len(), 2);
     assert_eq!(seen.limiter.map(|l| l.kind), Some(LimiterKind::Policer));
 }
+
+#[test]
+fn flows_that_start_after_what_is_simulated_are_left_out() {
+    let mut early = flow(0, "a:1", "b:2", 300);
+    early.duration_s = 4.0;
+    let mut largest = flow(2, "a:2", "b:2", 5000);
+    largest.start_s = 100.0;
+    let mut after = flow(4, "a:3", "b:2", 900);
+    after.start_s = 130.0;
+    let all = ObservedPath::of(&capture(vec![early, largest, after]), &[]).unwrap();
+    let seen = all.within(20.0);
+    let ids: Vec<_> = seen.flows.iter().map(|f| f.flow.id).collect();
+    assert_eq!((ids, seen.left_out, seen.start_s, seen.span_s), (vec![2], 2, 100.0, 10.0));
+    // Of what fits nothing is left out.
+    assert_eq!(all.within(200.0), all);
+}
