@@ -9,6 +9,8 @@ use result::VariantResult;
 use scenario::{Experiment, Scenario, Unrest};
 use std::fmt::Write as _;
 
+/// The largest buffer or window that a scenario may have, bytes: below 1 GiB (RFC 7323 section 2.3).
+const MOST_BUFFER: f64 = 1e9;
 /// The data's hosts in the scenario.
 pub const HOSTS: [&str; 2] = ["sender", "receiver"];
 
@@ -123,10 +125,10 @@ fn stacks(p: &FittedPath, frame: &TrialFrame) -> [String; 2] {
         both += ", sack = false";
     }
     let roomy = 4.0 * (p.bdp() + p.queue.max(p.bucket)) + 8e6;
-    let send = p.send_buffer.unwrap_or(roomy).min(2e9);
+    let send = p.send_buffer.unwrap_or(roomy).min(MOST_BUFFER);
     let receive = match p.window {
-        Some(w) => format!("receive_window = \"{}B\"", whole(w)),
-        None => format!("receive_buffer = \"{}B\"", whole((2.0 * roomy).min(4e9))),
+        Some(w) => format!("receive_window = \"{}B\"", whole(w.min(MOST_BUFFER))),
+        None => format!("receive_buffer = \"{}B\"", whole((2.0 * roomy).min(MOST_BUFFER))),
     };
     [
         format!("{{ profile = \"linux\"{both}, send_buffer = \"{}B\" }}", whole(send)),

@@ -18,6 +18,10 @@ pub fn short(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// Percent by which goodput may differ in a fit to be trusted: what calibrated emulators are off by on average (Yan et al. 2018,
+/// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).
+const BADLY: f64 = 17.0;
+
 /// What the path is, and how well it fits.
 pub fn headline(fit: &Fit) -> String {
     let value = |name: &str| fit.values.iter().find(|v| v.name == name);
@@ -32,9 +36,13 @@ pub fn headline(fit: &Fit) -> String {
     let (a, b) = (&fit.compared.captured, &fit.compared.fitted);
     let off = |a: f64, b: f64| 100.0 * (b / a.max(1e-9) - 1.0);
     let (goodput, p95) = (off(a.goodput_mbps, b.goodput_mbps), off(a.rtt_p95_ms, b.rtt_p95_ms));
+    let badly = match goodput.abs() > BADLY {
+        true => " It fits badly: no more than a beginning, not to be trusted.",
+        false => "",
+    };
     format!(
         "The path is {what}, base RTT {}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
-         percentile of RTTs by {p95:+.1} %.",
+         percentile of RTTs by {p95:+.1} %.{badly}",
         told("base RTT").unwrap_or_default()
     )
 }
