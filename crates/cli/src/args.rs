@@ -1,6 +1,5 @@
 //! The command line.
 
-use capture::{FilterTime, HostPrefix};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -8,12 +7,14 @@ use std::path::PathBuf;
 
 mod begin;
 mod check;
+mod filter;
 mod fit;
 mod import;
 mod plan;
 
 pub use begin::*;
 pub use check::*;
+pub use filter::FilterArgs;
 pub use fit::FitArgs;
 pub use import::*;
 pub use plan::PlanArgs;
@@ -332,18 +333,8 @@ pub struct DiagnoseArgs {
     /// With --both-ends: the capture that was taken at the same time at the other end.
     #[arg(value_name = "OTHER", requires = "both_ends")]
     pub other: Option<PathBuf>,
-    /// Only packets from or to this address, or one that begins like it; may be given several times.
-    #[arg(long, value_name = "ADDR[/BITS]")]
-    pub host: Vec<HostPrefix>,
-    /// Only packets from or to this port; may be given several times.
-    #[arg(long, value_name = "N")]
-    pub port: Vec<u16>,
-    /// Only packets from this time on: seconds after the first one, or as 2026-05-01T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
-    pub from: Option<FilterTime>,
-    /// Only packets up to this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
-    pub to: Option<FilterTime>,
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// Reads a folder's captures as one, the earliest first: files that a capture program began one after the other.
     #[arg(long)]
     pub joined: bool,

@@ -106,13 +106,13 @@ fn study(
     let options = TrackerOptions::default();
     let (mut tracks, info, (udp, forgotten)) = match source {
         CaptureSource::One(mut reader) => {
-            reader.keep(filter::asked(args));
+            reader.keep(args.filter.asked());
             let all = track::track_datagrams_too(*reader, options, recorder, progress);
             (all.tracks, diagnosis::capture_info(all.file, &all.totals), (all.udp, all.forgotten_udp))
         }
         CaptureSource::BothEnds(paths) => {
             both_ends::are_files(paths)?;
-            let both = track_both_ends(paths, &filter::asked(args), options, recorder, progress);
+            let both = track_both_ends(paths, &args.filter.asked(), options, recorder, progress);
             both_ends::told(both.map_err(|e| CliProblem::Usage(e.to_string()))?)
         }
     };

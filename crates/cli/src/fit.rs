@@ -9,10 +9,8 @@ use crate::problem::CliProblem;
 use crate::progress::{Bar, RunsBar, terminal};
 use crate::regular;
 use capture::{CaptureReader, PacketFilter};
-use experiment::Progress;
 use fit::{FitError, FitWish, MadeFit, ObservedPath};
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use track::TrackerOptions;
@@ -22,13 +20,11 @@ const MOST_JSON: u64 = 64 << 20;
 
 /// Fits a capture, tells how well, and writes the scenario.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
-    let keep =
-        PacketFilter { hosts: args.host.clone(), ports: args.port.clone(), from: args.from, to: args.to };
     let made = match summary(args)? {
         Some(seen) => seen.and_then(|seen| searched(&seen, args.jobs, !args.no_progress)),
         None => {
             let reader = CaptureReader::open(&args.capture).map_err(|e| CliProblem::Usage(e.to_string()))?;
-            made(reader, keep, args.jobs, !args.no_progress)
+            made(reader, args.filter.asked(), args.jobs, !args.no_progress)
         }
     };
     let made = match made {
@@ -105,11 +101,7 @@ fn summary(args: &FitArgs) -> Result<Option<Result<ObservedPath, FitError>>, Cli
 fn searched(seen: &ObservedPath, threads: Option<NonZeroUsize>, bars: bool) -> Result<MadeFit, FitError> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(bars);
-    let mut progress = |p: &Progress| {
-        bar.show(p);
-        if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let made = fit::fit(seen, &FitWish { threads, ..FitWish::default() }, Some(&mut progress));
+    let made = fit::fit(seen, &FitWish { threads, ..FitWish::default() }, Some(&mut |p| bar.watch(p)));
     bar.clear();
     made
 }

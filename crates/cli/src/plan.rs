@@ -13,7 +13,6 @@ use advise::{CureEffect, Plan, PlanError, PlanWish};
 use capture::{CaptureReader, PacketFilter};
 use experiment::Progress;
 use scenario::{Experiment, Scenario, Variant};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use units::Goal;
@@ -39,10 +38,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     };
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
-    let mut progress = |p: &Progress| {
-        bar.show(p);
-        if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let mut progress = |p: &Progress| bar.watch(p);
     let made = advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut progress));
     bar.clear();
     let mut made = match made {

@@ -1,10 +1,13 @@
 //! How far the work is: a bar on the terminal once it takes more than a second; and what the terminal is like.
 
+#[cfg(not(target_os = "linux"))]
+use crate::lab;
 use experiment::Progress;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Style;
 use result::Clock;
 use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -100,6 +103,12 @@ impl RunsBar {
         }
         self.clock = Some(progress.clock);
         self.bar.runs(progress);
+    }
+
+    /// The same, and whether to go on: Ctrl-C ends the runs.
+    pub fn watch(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.show(progress);
+        if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Takes the bar away.

@@ -12,7 +12,6 @@ use crate::settings::{FolderState, RunSettings, state};
 use crate::tap::Folders;
 use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
 use scenario::Experiment;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 /// What is to be run, and where its results go.
@@ -95,10 +94,7 @@ impl<'a> Work<'a> {
         let folders = self.args.pcap.as_ref().map(|folder| Folders::new(folder, self.args.pcap_stages));
         lab::catch_interrupts();
         let mut bar = RunsBar::new(!self.args.no_progress);
-        let mut progress = |p: &Progress| {
-            bar.show(p);
-            if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let mut progress = |p: &Progress| bar.watch(p);
         let keep = |job: &_, outcome: &_| self.kept.keep(job, outcome);
         let hooks = Hooks {
             user: self.args.user.as_deref(),

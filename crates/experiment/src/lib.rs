@@ -11,9 +11,9 @@
 //!    tables, reports and JSON are made of, and [`Outcomes::variants`] for the time series of each repeat.
 //!
 //! What was finished is kept when another run fails or the caller ends it. A run is known by its [`RunJob`];
-//! [`simulate`] is one run alone, in virtual time, [`BatchRunner`] many of which only the results are wanted. On the kernel runs follow each other, since two in real time
-//! would disturb each other; in virtual time as many run at once as there are threads, and the results are the same
-//! however many those are.
+//! [`simulate`] is one run alone, in virtual time, [`BatchRunner`] many of which only the results are wanted. On the
+//! kernel runs follow each other, since two in real time would disturb each other; in virtual time as many run at once
+//! as there are threads, and the results are the same however many those are.
 //!
 //! Builds for wasm32: there the runs follow each other on the caller's thread, and there is no kernel.
 

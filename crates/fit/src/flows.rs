@@ -40,6 +40,13 @@ pub struct FittedFlow {
     pub ids: Vec<u32>,
 }
 
+impl FittedFlow {
+    /// Whether the capture tells the congestion control; else it is assumed.
+    pub fn cc_is_told(&self) -> bool {
+        self.cc_confidence >= CC_TOLD
+    }
+}
+
 /// Share of the time from which on the application is played as what limits.
 const APP_LIMITS: f64 = 0.25;
 /// Below this a guess of the congestion control is no opinion.
@@ -122,10 +129,8 @@ fn app(f: &ObservedFlow, end: f64) -> FittedApp {
     }
     let rtt = m.rtt_ms.p50 / 1e3;
     let early = f.end_s() + (4.0 * rtt).max(0.02 * f.flow.duration_s) < end;
-    if f.facts.ended && (early || f.flow.duration_s < 100.0 * rtt) {
-        return FittedApp::Bytes(m.bytes);
-    }
-    if early { FittedApp::Bytes(m.bytes) } else { FittedApp::Bulk }
+    let short = f.facts.ended && f.flow.duration_s < 100.0 * rtt;
+    if early || short { FittedApp::Bytes(m.bytes) } else { FittedApp::Bulk }
 }
 
 fn on_off(f: &ObservedFlow, waits: f64) -> FittedApp {

@@ -183,7 +183,7 @@ pub fn fit(
 /// Paths and flows to begin with: where the congestion control is not told, each that may be.
 fn begin(seen: &ObservedPath) -> Vec<(FittedPath, Vec<FittedFlow>)> {
     let flows = flows(seen);
-    let told = flows.iter().all(|f| f.cc_confidence >= 0.5);
+    let told = flows.iter().all(FittedFlow::cc_is_told);
     let mut all = Vec::new();
     for path in guesses(seen) {
         all.push((path.clone(), flows.clone()));
@@ -192,7 +192,7 @@ fn begin(seen: &ObservedPath) -> Vec<(FittedPath, Vec<FittedFlow>)> {
         }
         for cc in CONTROLS.iter().skip(1) {
             let mut other = flows.clone();
-            other.iter_mut().filter(|f| f.cc_confidence < 0.5).for_each(|f| f.cc = (*cc).into());
+            other.iter_mut().filter(|f| !f.cc_is_told()).for_each(|f| f.cc = (*cc).into());
             all.push((FittedPath { handicap: path.handicap + 2.0, ..path.clone() }, other));
         }
     }

@@ -69,12 +69,12 @@ pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> V
             v.unit
         ));
     }
-    for f in best.flows.iter().filter(|f| f.cc_confidence < 0.5) {
+    for f in best.flows.iter().filter(|f| !f.cc_is_told()) {
         all.push(format!("the congestion control of {}: {} is assumed", named(f), f.cc));
     }
     if seen.left_out > 0 {
         all.push(format!(
-            "{} other flows of the capture are left out: on another path, or too short",
+            "{} other flows of the capture are left out: on another path, too short, or not in what was simulated",
             seen.left_out
         ));
     }
@@ -107,7 +107,7 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
             name => {
                 if let Some(f) = best.flows.iter().find(|f| f.name == name) {
                     let ids: Vec<String> = f.ids.iter().map(u32::to_string).collect();
-                    let sure = match f.cc_confidence >= 0.5 {
+                    let sure = match f.cc_is_told() {
                         true => format!("{} as its window shows ({:.0} %)", f.cc, 100.0 * f.cc_confidence),
                         false => format!("{} is assumed", f.cc),
                     };

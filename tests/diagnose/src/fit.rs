@@ -83,6 +83,22 @@ impl FitRow {
         (pair[1] / pair[0].max(1e-9) - 1.0).abs()
     }
 
+    /// What the fit predicts of the case's question, beside what the true path yields.
+    fn predict(
+        &mut self,
+        case: &Case,
+        scenario: &Scenario,
+        made: &MadeFit,
+        truth: impl FnOnce(&Scenario) -> Result<[f64; 2], String>,
+    ) -> Result<(), String> {
+        let (cc, count) = question(case, &scenario.flows[0]);
+        let asked = |path: &Scenario| other(path, cc, count, scenario.duration);
+        let (truth, guess) = (truth(&asked(scenario))?, predicted(&asked(&made.scenario)));
+        (self.goodput, self.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
+        (self.found, self.misfit) = (made.fit.limiter.clone(), made.fit.misfit);
+        Ok(())
+    }
+
     /// Whether the kind is that of the path; one that was not reached cannot be told from a line.
     pub fn kind_right(&self) -> bool {
         self.kind == self.found || self.kind == "link" && self.found == "none"
@@ -184,12 +200,7 @@ pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, Stri
     let mut row = begun(case, &scenario, seconds);
     match made {
         Ok(made) => {
-            let (cc, count) = question(case, &scenario.flows[0]);
-            row.goodput[0] = 0.0;
-            let truth = predicted(&other(&scenario, cc, count, scenario.duration));
-            let guess = predicted(&other(&made.scenario, cc, count, scenario.duration));
-            (row.goodput, row.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
-            (row.found, row.misfit) = (made.fit.limiter.clone(), made.fit.misfit);
+            row.predict(case, &scenario, &made, |asked| Ok(predicted(asked)))?;
             if let Some(folder) = keep {
                 let text = format!("{}\n{}", ::fit::text(&made.fit, 100), made.fit.scenario);
                 std::fs::write(folder.join(format!("{}.fit", case.number)), text)
@@ -287,16 +298,11 @@ pub fn judge_on_kernel(case: &Case, folder: &std::path::Path) -> Result<FitRow, 
     let made = fitted(reader);
     let mut row = begun(case, &scenario, began.elapsed().as_secs_f64());
     match made {
-        Ok(made) => {
-            let (cc, count) = question(case, &scenario.flows[0]);
-            let asked = other(&scenario, cc, count, scenario.duration);
+        Ok(made) => row.predict(case, &scenario, &made, |asked| {
             let options = lab::LabOptions { seed: case.seed + 1, ..Default::default() };
-            let truth = lab::run("kernel", &asked, options).map_err(|e| e.to_string())?;
-            let truth = figures(&truth.variant);
-            let guess = predicted(&other(&made.scenario, cc, count, scenario.duration));
-            (row.goodput, row.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
-            (row.found, row.misfit) = (made.fit.limiter.clone(), made.fit.misfit);
-        }
+            let truth = lab::run("kernel", asked, options).map_err(|e| e.to_string())?;
+            Ok(figures(&truth.variant))
+        })?,
         Err(why) => row.why = why,
     }
     Ok(row)

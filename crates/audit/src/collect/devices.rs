@@ -1,7 +1,9 @@
 //! Network devices of the calling thread's namespace: rtnetlink(7) for links and queueing disciplines, ethtool for offloads.
 
 use super::htb;
-use super::netlink::{attribute, dump, number, number64, text, u32_at};
+use super::netlink::{
+    TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, attribute, dump, number, number64, text, u32_at,
+};
 use super::sys::ethtool_value;
 use crate::facts::{DeviceFacts, ShaperFacts};
 use std::collections::BTreeMap;
@@ -9,21 +11,17 @@ use std::io;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
-/// `ifinfomsg` and `tcmsg` without attributes.
+/// `ifinfomsg` without attributes.
 const IFINFO: usize = 16;
-const TCMSG: usize = 20;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_GSO_MAX_SIZE: u16 = 41;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
-const TC_H_ROOT: u32 = u32::MAX;
 /// linux/ethtool.h.
 const ETHTOOL_GTSO: u32 = 0x1e;
 const ETHTOOL_GGSO: u32 = 0x23;

@@ -1,18 +1,15 @@
 //! Classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
 
-use super::netlink::{attribute, dump, number, number64, text, u32_at};
+use super::netlink::{
+    TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, attribute, dump, number, number64, text, u32_at,
+};
 use crate::facts::HtbClassFacts;
 use std::io;
 
 const RTM_GETTCLASS: u16 = 42;
-/// `tcmsg` without attributes.
-const TCMSG: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-const TC_H_ROOT: u32 = u32::MAX;
 /// A tick of the scheduler, ns (PSCHED_SHIFT).
 const TICK: u128 = 64;
 

@@ -7,6 +7,11 @@ const NLM_F_REQUEST: u16 = 1;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
+/// `tcmsg` without attributes, and what queueing disciplines and classes have in common: linux/rtnetlink.h, linux/pkt_sched.h.
+pub const TCMSG: usize = 20;
+pub const TCA_KIND: u16 = 1;
+pub const TCA_OPTIONS: u16 = 2;
+pub const TC_H_ROOT: u32 = u32::MAX;
 const HEADER: usize = 16;
 /// Flags in an attribute's type: nested, in network order.
 const KIND: u16 = 0x3fff;

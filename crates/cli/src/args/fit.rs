@@ -1,6 +1,6 @@
 //! `longfat fit`.
 
-use capture::{FilterTime, HostPrefix};
+use super::FilterArgs;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -24,18 +24,8 @@ pub struct FitArgs {
     /// The scenario; default: standard output, and the fit on standard error.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only packets from or to this address, or one that begins like it; may be given several times.
-    #[arg(long, value_name = "ADDR[/BITS]")]
-    pub host: Vec<HostPrefix>,
-    /// Only packets from or to this port; may be given several times.
-    #[arg(long, value_name = "N")]
-    pub port: Vec<u16>,
-    /// Only packets from this time on: seconds after the first one, or as 2026-05-01T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
-    pub from: Option<FilterTime>,
-    /// Only packets up to this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
-    pub to: Option<FilterTime>,
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// Of a result folder: the variant; default: the first.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,

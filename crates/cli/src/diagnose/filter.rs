@@ -2,15 +2,9 @@
 
 use crate::args::DiagnoseArgs;
 use crate::problem::CliProblem;
-use capture::{FilterTime, LEFT_OUT, PacketFilter};
+use capture::{FilterTime, LEFT_OUT};
 use result::Diagnosis;
 use units::{Span, Time};
-
-/// What the options ask for.
-pub fn asked(args: &DiagnoseArgs) -> PacketFilter {
-    let DiagnoseArgs { host, port, from, to, .. } = args;
-    PacketFilter { hosts: host.clone(), ports: port.clone(), from: *from, to: *to }
-}
 
 /// A time as an option has it: seconds after the first packet, or RFC 3339.
 pub fn time(text: &str) -> Result<FilterTime, String> {
@@ -30,7 +24,7 @@ pub fn time(text: &str) -> Result<FilterTime, String> {
 pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
     let left = d.capture.other.iter().find(|c| c.name == LEFT_OUT).map_or(0, |c| c.count);
     let none = d.capture.tcp_packets == 0 && d.udp_flows.is_empty();
-    (!asked(args).is_empty() && none && left > 0).then_some(left)
+    (!args.filter.asked().is_empty() && none && left > 0).then_some(left)
 }
 
 /// What is wrong where a filter matches none of `left` packets.

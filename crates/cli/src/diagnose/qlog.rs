@@ -90,10 +90,10 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
 pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     for (given, option) in [
         (args.report.is_some(), "--report"),
-        (!args.host.is_empty(), "--host"),
-        (!args.port.is_empty(), "--port"),
-        (args.from.is_some(), "--from"),
-        (args.to.is_some(), "--to"),
+        (!args.filter.host.is_empty(), "--host"),
+        (!args.filter.port.is_empty(), "--port"),
+        (args.filter.from.is_some(), "--from"),
+        (args.filter.to.is_some(), "--to"),
     ] {
         if given {
             return Err(CliProblem::Usage(format!("{option} is about a capture; --qlog alone has none")));
