@@ -60,7 +60,7 @@ impl Config for Link {
                 limits: self.queue.limits(),
                 queued: QueueLoad::default(),
                 ring: VecDeque::new(),
-                begun: 0,
+                waiting: VecDeque::new(),
                 next_begins: Time::ZERO,
                 free: Time::ZERO,
                 account: Account::default(),
@@ -111,9 +111,10 @@ struct FifoLink<B> {
     queued: QueueLoad,
     /// Everything held, in order.
     ring: VecDeque<LinkSlot<B>>,
-    /// How many of the ring have begun transmission.
-    begun: usize,
-    /// When `ring[begun]` begins, if there is one.
+    /// Of those that have not begun transmission, the last of the ring: when each is due, and its size. Beside the ring, so
+    /// that catching up with a long queue reads no packets.
+    waiting: VecDeque<(Time, u32)>,
+    /// When the first of `waiting` begins, if there is one.
     next_begins: Time,
     /// When the transmitter has ended all it was given.
     free: Time,
@@ -133,16 +134,16 @@ impl<B> FifoLink<B> {
     /// Whether there is anything to catch up; most packets find nothing.
     #[inline]
     fn is_behind(&self, now: Time) -> bool {
-        self.begun < self.ring.len() && self.next_begins <= now
+        !self.waiting.is_empty() && self.next_begins <= now
             || self.ring.front().is_some_and(|slot| slot.sent.0 <= now)
     }
 
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
-        while self.begun < self.ring.len() && self.next_begins <= now {
-            let (due, packet) = &self.ring[self.begun].sent;
-            self.queued.remove(packet.size);
-            self.next_begins = *due - self.delay;
-            self.begun += 1;
+        while self.next_begins <= now
+            && let Some((due, size)) = self.waiting.pop_front()
+        {
+            self.queued.remove(size);
+            self.next_begins = due - self.delay;
         }
         while !self.ring.is_empty() {
             let due = self.ring[0].sent.0;
@@ -150,7 +151,6 @@ impl<B> FifoLink<B> {
                 break;
             }
             if let Some(slot) = self.ring.pop_front() {
-                self.begun -= 1;
                 self.account.pass(due.since(slot.since));
                 out.sent.push(slot.sent);
             }
@@ -172,19 +172,16 @@ impl<B: Send> Element<B> for FifoLink<B> {
         if self.queued.packets >= self.limits.packets || bytes > self.limits.bytes {
             return self.account.lose(out, now, packet, DropCause::Overflow);
         }
-        if begins > now {
-            if self.begun == self.ring.len() {
-                self.next_begins = begins;
-            }
-            self.queued.add(packet.size);
-            self.account.max_queue = self.account.max_queue.max(self.queued.packets);
-        } else {
-            self.begun += 1;
-        }
         self.free = begins + self.time_for(packet.size);
         let due = self.free + self.delay;
-        if due <= now {
-            self.begun -= 1;
+        if begins > now {
+            if self.waiting.is_empty() {
+                self.next_begins = begins;
+            }
+            self.waiting.push_back((due, packet.size));
+            self.queued.add(packet.size);
+            self.account.max_queue = self.account.max_queue.max(self.queued.packets);
+        } else if due <= now {
             return self.account.send(out, now, due, packet);
         }
         self.ring.push_back(LinkSlot { since: now, sent: (due, packet) });

@@ -10,7 +10,9 @@ const SUB: u64 = 128;
 /// A log-linear histogram of spans.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
+    /// From bucket `first` on: a flow's round trips lie within an octave or two, far from zero.
     counts: Vec<u32>,
+    first: usize,
     samples: u64,
     sum: u128,
     min: u64,
@@ -42,15 +44,41 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, sample: Span) {
         let ns = sample.as_nanos();
-        let b = bucket(ns);
-        if b >= self.counts.len() {
-            self.counts.resize(b + 1, 0);
-        }
-        self.counts[b] += 1;
+        *self.count(bucket(ns)) += 1;
         self.min = if self.samples == 0 { ns } else { self.min.min(ns) };
         self.max = self.max.max(ns);
         self.samples += 1;
         self.sum += ns as u128;
+    }
+
+    /// The count of a bucket, made where there was none.
+    #[inline]
+    fn count(&mut self, bucket: usize) -> &mut u32 {
+        let place = bucket.wrapping_sub(self.first);
+        if place >= self.counts.len() {
+            return self.make_room(bucket);
+        }
+        &mut self.counts[place]
+    }
+
+    /// Widens what is counted to the whole power of two around a bucket.
+    #[cold]
+    fn make_room(&mut self, bucket: usize) -> &mut u32 {
+        let octave = bucket - bucket % SUB as usize;
+        if self.counts.is_empty() {
+            self.first = octave;
+        }
+        if octave < self.first {
+            let more = self.first - octave;
+            self.counts.splice(..0, std::iter::repeat_n(0, more));
+            self.first = octave;
+        }
+        let place = bucket - self.first;
+        if place >= self.counts.len() {
+            self.counts.reserve_exact(octave + SUB as usize - self.first - self.counts.len());
+            self.counts.resize(octave + SUB as usize - self.first, 0);
+        }
+        &mut self.counts[place]
     }
 
     /// Adds the same sample so many times.
@@ -60,7 +88,7 @@ impl Histogram {
         }
         self.record(sample);
         let more = times - 1;
-        self.counts[bucket(sample.as_nanos())] += more;
+        *self.count(bucket(sample.as_nanos())) += more;
         self.samples += u64::from(more);
         self.sum += u128::from(sample.as_nanos()) * u128::from(more);
     }
@@ -77,8 +105,8 @@ impl Histogram {
 
     /// How many were above this, by half a bucket.
     pub fn beyond(&self, least: Span) -> u64 {
-        let first = bucket(least.as_nanos()) + 1;
-        self.counts.iter().skip(first).map(|&n| n as u64).sum()
+        let above = (bucket(least.as_nanos()) + 1).saturating_sub(self.first);
+        self.counts.iter().skip(above).map(|&n| n as u64).sum()
     }
 
     /// The `q`-quantile (0 to 1), nanoseconds; zero without samples.
@@ -89,8 +117,8 @@ impl Histogram {
         let rank = ((q * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut seen = 0;
         // Nothing is counted below the least.
-        let first = bucket(self.min);
-        for (&n, i) in self.counts[first..].iter().zip(first..) {
+        let least = bucket(self.min);
+        for (&n, i) in self.counts[least - self.first..].iter().zip(least..) {
             seen += n as u64;
             if seen >= rank {
                 return middle(i).clamp(self.min as f64, self.max as f64);
@@ -139,6 +167,20 @@ mod tests {
         (1..=1000u64).for_each(|us| h.record(Span::from_micros(us)));
         assert!(h.beyond(Span::from_micros(900)).abs_diff(100) <= 4);
         assert_eq!((h.beyond(Span::from_millis(2)), Histogram::default().beyond(Span::ZERO)), (0, 0));
+    }
+
+    #[test]
+    fn smaller_samples_after_larger_ones_keep_their_counts() {
+        let (mut up, mut down) = (Histogram::default(), Histogram::default());
+        let samples = || (0..30).map(|power| Span::from_nanos((1 << power) + 1));
+        samples().for_each(|s| up.record(s));
+        samples().rev().for_each(|s| down.record(s));
+        assert_eq!(up.summary(), down.summary());
+        for power in 0..30 {
+            let least = Span::from_nanos((1 << power) + 2);
+            assert_eq!((up.beyond(least), up.samples()), (down.beyond(least), down.samples()));
+            assert_eq!(up.quantile(power as f64 / 30.0), down.quantile(power as f64 / 30.0));
+        }
     }
 
     #[test]

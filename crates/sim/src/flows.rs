@@ -47,7 +47,7 @@ impl TcpFlow {
 /// What a flow is made of.
 pub enum FlowKind {
     Tcp(TcpFlow),
-    Udp(UdpFlow),
+    Udp(Box<UdpFlow>),
 }
 
 /// One flow of the result.
@@ -147,7 +147,7 @@ impl Builder<'_> {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
                 self.udp.push((index as u32, f.to as u32));
                 let source = UdpSource::new(&pattern, start, stream);
-                FlowKind::Udp(UdpFlow::new(&f.app, source, pattern.answered, start))
+                FlowKind::Udp(Box::new(UdpFlow::new(&f.app, source, pattern.answered, start)))
             }
             None => {
                 let first = self.out.owner.len() as u32;

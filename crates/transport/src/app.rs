@@ -34,7 +34,7 @@ pub struct Application {
     phase_end: Time,
     /// Who asks, if exchanges are what it does, and who answers.
     pub asker: Option<Box<Asker>>,
-    answerer: Option<Answerer>,
+    answerer: Option<Box<Answerer>>,
     /// Requests to be written.
     asks: VecDeque<Ask>,
     /// Bytes the stream has in all, once nothing more will be written; or written in this burst.
@@ -53,7 +53,7 @@ impl Application {
             on: false,
             phase_end: Time::ZERO,
             asker: asking.map(|asking| Box::new(Asker::new(asking))),
-            answerer: asking.map(Answerer::new),
+            answerer: asking.map(|asking| Box::new(Answerer::new(asking))),
             asks: VecDeque::new(),
             total: None,
             finished: None,

@@ -262,6 +262,12 @@ impl Sender {
         self.update_pacing_rate();
     }
 
+    /// Whether ECN was agreed on.
+    #[inline]
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.rules.ecn
+    }
+
     /// Packets in flight (`tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {

@@ -36,7 +36,7 @@ enum State {
 
 /// One end of a connection.
 pub struct Tcp {
-    limits: Limits,
+    limits: Box<Limits>,
     /// What the host's clock says when the run begins. Inside all times are that clock's, outside the run's.
     clock: Span,
     state: State,
@@ -59,7 +59,7 @@ impl Tcp {
             state: State::Closed,
             tx: Sender::new(&limits, cc),
             rx: Receiver::new(&limits),
-            limits,
+            limits: Box::new(limits),
             clock: Span::ZERO,
             syn_sent: Time::ZERO,
             syn_tries: 0,
@@ -208,7 +208,7 @@ impl Tcp {
             if o.fin {
                 flags = flags.with(Flags::FIN);
             }
-            self.append(now, o.seq, o.len, flags, self.limits.ecn && o.new, out);
+            self.append(now, o.seq, o.len, flags, self.tx.uses_ecn() && o.new, out);
         }
         self.scratch = scratch;
     }
@@ -232,7 +232,7 @@ impl Tcp {
         self.rx.note_timestamp(seg);
         self.tx.handle_ack(now, seg, &mut self.scratch);
         self.flush(now, out);
-        if self.limits.ecn {
+        if self.tx.uses_ecn() {
             self.rx.handle_marks(seg);
         }
         if seg.room() > 0 {
