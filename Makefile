@@ -82,7 +82,7 @@ bench: setup
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
 KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
-LIVE = kernel namespaces shell tools controls scripts cc_kernel plan_kernel live times faults
+LIVE = kernel namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
 

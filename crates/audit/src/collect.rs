@@ -5,6 +5,7 @@
 //! netlink is its own namespace. Nothing else of the process moves.
 
 mod container;
+mod container_name;
 mod devices;
 mod filter;
 mod htb;

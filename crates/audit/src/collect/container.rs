@@ -8,15 +8,33 @@
 //! | CRI-O | `…/crio-ID.scope` | |
 //! | Kubernetes | any of these below `kubepods` | `/kubepods/…/ID` |
 
+use std::fmt;
+
 /// Digits of an id that are shown, as `docker ps` does.
 const SHOWN: usize = 12;
 
-/// `docker 0123456789ab`; `None` for a process in no container that is known.
-pub fn of_cgroup(text: &str) -> Option<String> {
+/// A container, as its processes' control group tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerGroup {
+    /// `docker`, `podman`, `containerd`, `cri-o`, `lxc`, `kubernetes`.
+    pub engine: &'static str,
+    /// Its id, 64 hexadecimal digits.
+    pub id: String,
+}
+
+impl fmt::Display for ContainerGroup {
+    /// `docker 0123456789ab`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.engine, &self.id[..SHOWN])
+    }
+}
+
+/// The container of a process with this `/proc/PID/cgroup`; `None`: in none that is known.
+pub fn of_cgroup(text: &str) -> Option<ContainerGroup> {
     text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(of_path)
 }
 
-fn of_path(path: &str) -> Option<String> {
+fn of_path(path: &str) -> Option<ContainerGroup> {
     // The innermost wins: engines run in each other.
     let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
     for (i, part) in parts.iter().enumerate().rev() {
@@ -30,7 +48,7 @@ fn of_path(path: &str) -> Option<String> {
             ("lxc-", "lxc"),
         ] {
             if let Some(id) = name.strip_prefix(prefix).and_then(id) {
-                return Some(format!("{engine} {id}"));
+                return Some(ContainerGroup { engine, id });
             }
         }
         let Some(id) = id(name.rsplit(':').next().unwrap_or(name)) else { continue };
@@ -41,15 +59,15 @@ fn of_path(path: &str) -> Option<String> {
             () if above.contains("libpod") => "podman",
             () => "containerd",
         };
-        return Some(format!("{engine} {id}"));
+        return Some(ContainerGroup { engine, id });
     }
     None
 }
 
-/// The begin of an id of 64 hexadecimal digits.
-fn id(name: &str) -> Option<&str> {
+/// An id of 64 hexadecimal digits.
+fn id(name: &str) -> Option<String> {
     let hex = name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
-    hex.then(|| &name[..SHOWN])
+    hex.then(|| name.to_string())
 }
 
 #[cfg(test)]
@@ -81,7 +99,8 @@ mod tests {
             ),
             (format!("0::/default/{id}"), "containerd"),
         ] {
-            assert_eq!(of_cgroup(&path), Some(format!("{engine} 0123456789ab")), "{path}");
+            let found = of_cgroup(&path).map(|c| c.to_string());
+            assert_eq!(found, Some(format!("{engine} 0123456789ab")), "{path}");
         }
     }
 

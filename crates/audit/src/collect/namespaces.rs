@@ -1,7 +1,8 @@
 //! Which network namespaces there are: those that processes are in (/proc/PID/ns/net), and those with a name under /run/netns
 //! (ip-netns(8)) or Docker's /run/docker/netns.
 
-use super::container;
+use super::container::{self, ContainerGroup};
+use super::container_name;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -19,6 +20,7 @@ const MOST_WAYS: usize = 16;
 pub struct FoundNamespace {
     pub name: String,
     pub inode: u64,
+    /// Engine and id.
     pub container: Option<String>,
     pub processes: u32,
     /// What a command is prefixed with to run in it.
@@ -41,7 +43,7 @@ pub struct FoundNamespaces {
 struct SeenProcess {
     pid: u32,
     name: String,
-    container: Option<String>,
+    container: Option<ContainerGroup>,
 }
 
 /// Finds them, in the order: longfat's own, those of processes by the least process, named ones by name.
@@ -63,7 +65,11 @@ pub fn find() -> FoundNamespaces {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for inode in inodes {
         let inside = by_inode.get(&inode).map(Vec::as_slice).unwrap_or_default();
-        let mut namespace = one(inode, inode == own, inside, named.get(&inode));
+        let called = inside.iter().find_map(|p| {
+            let mounts = || fs::read_to_string(format!("/proc/{}/mountinfo", p.pid)).unwrap_or_default();
+            p.container.as_ref().and_then(|c| container_name::of(c, &mounts()))
+        });
+        let mut namespace = one(inode, inode == own, (inside, called), named.get(&inode));
         // Two containers of one name are told apart.
         let count = names.entry(namespace.name.clone()).or_default();
         *count += 1;
@@ -75,15 +81,21 @@ pub fn find() -> FoundNamespaces {
     all
 }
 
-fn one(inode: u64, own: bool, inside: &[SeenProcess], named: Option<&PathBuf>) -> FoundNamespace {
-    let container = inside.iter().find_map(|p| p.container.clone());
+/// A namespace by the processes in it, what its container is called, and its name in the file system.
+fn one(
+    inode: u64,
+    own: bool,
+    (inside, called): (&[SeenProcess], Option<String>),
+    named: Option<&PathBuf>,
+) -> FoundNamespace {
+    let container = inside.iter().find_map(|p| p.container.as_ref()).map(ContainerGroup::to_string);
     let first = inside.first();
     let file_name = named.and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
     let by_ip = named.filter(|p| !p.starts_with("/run/docker")).and(file_name.clone());
     let name = match (own, by_ip.clone(), &container, first, file_name) {
         (true, _, _, _, _) => "here".into(),
         (_, Some(name), _, _, _) => name,
-        (_, _, Some(container), _, _) => container.clone(),
+        (_, _, Some(container), _, _) => called.unwrap_or_else(|| container.clone()),
         (_, _, _, Some(p), _) => format!("{} ({})", p.name, p.pid),
         (_, _, _, _, Some(name)) => name,
         (_, _, _, None, None) => format!("net:[{inode}]"),
@@ -164,27 +176,37 @@ fn named() -> BTreeMap<u64, PathBuf> {
 mod tests {
     use super::*;
 
-    fn process(pid: u32, container: Option<&str>) -> SeenProcess {
-        SeenProcess { pid, name: "nginx".into(), container: container.map(str::to_string) }
+    fn process(pid: u32, container: bool) -> SeenProcess {
+        let id = "0123456789abcdef".repeat(4);
+        let container = container.then_some(ContainerGroup { engine: "docker", id });
+        SeenProcess { pid, name: "nginx".into(), container }
     }
 
     #[test]
     fn a_namespace_is_called_by_what_people_know_and_entered_by_what_is_there() {
         let named = |path: &str| PathBuf::from(path);
         let told = |inside: &[SeenProcess], path: Option<PathBuf>| {
-            let n = one(7, false, inside, path.as_ref());
+            let n = one(7, false, (inside, None), path.as_ref());
             (n.name, n.enter.unwrap_or_default())
         };
         let (web, docker) = (named("/run/netns/my web"), named("/run/docker/netns/0a1b"));
-        let inside = [process(41, None), process(42, Some("docker 0123456789ab"))];
+        let inside = [process(41, false), process(42, true)];
         assert_eq!(told(&inside, Some(web.clone())), ("my web".into(), "ip netns exec 'my web'".into()));
         assert_eq!(
             told(&inside, Some(docker.clone())),
             ("docker 0123456789ab".into(), "nsenter -t 41 -n".into())
         );
         assert_eq!(told(&inside[..1], None), ("nginx (41)".into(), "nsenter -t 41 -n".into()));
-        assert_eq!(told(&[], Some(docker)), ("0a1b".into(), "nsenter --net=/run/docker/netns/0a1b".into()));
-        let own = one(7, true, &inside, Some(&web));
+        assert_eq!(
+            told(&[], Some(docker.clone())),
+            ("0a1b".into(), "nsenter --net=/run/docker/netns/0a1b".into())
+        );
+        let called = one(7, false, (&inside, Some("docker web".into())), Some(&docker));
+        assert_eq!(
+            (called.name.as_str(), called.container.as_deref()),
+            ("docker web", Some("docker 0123456789ab"))
+        );
+        let own = one(7, true, (&inside, None), Some(&web));
         assert_eq!((own.name.as_str(), own.enter.as_deref(), own.processes), ("here", Some(""), 2));
     }
 
