@@ -13,7 +13,7 @@ const page = join(here, "../crates/report/assets/page.html");
 /** Types of the page's data, made of the JSON Schemas. */
 const generated = join(here, "src/types.ts");
 /** Without data; a page that grows beyond it needs a reason. */
-const MOST_BYTES = 190_000;
+const MOST_BYTES = 195_000;
 
 /** Of the shared tables only what the page shows. */
 export const strings = {

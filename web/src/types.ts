@@ -50,8 +50,8 @@ export interface BothEndsInfo {
   clock_drift_error_ppm: number;
   /** How much faster the second clock runs, millionths. */
   clock_drift_ppm: number;
-  /** The offset is right to plus or minus this, ms: half of the least time from one capture to the other and back. If that takes as long there as back, it is exact. Neither losses nor `late_ms` hang on it. */
-  clock_offset_error_ms: number;
+  /** The offset is right to plus or minus this, ms: half of the least time from one capture to the other and back. If that takes as long there as back, it is exact. Neither losses nor `late_ms` hang on it. Absent where packets of one direction only are in both: the offset cannot be known, and is told as if the least way took no time. */
+  clock_offset_error_ms?: number;
   /** How far the second capture's clock was ahead of the first's at the first packet in both, ms. */
   clock_offset_ms: number;
   /** Packets that arrived at the second capture and that the first should have, and has not. */
@@ -60,14 +60,22 @@ export interface BothEndsInfo {
   missed_second: number;
   /** Connections that only the first has; they are told as by one capture. */
   only_first: number;
+  /** Directions of UDP flows that only the first has; they are told as by one capture. */
+  only_first_udp: number;
   /** Connections that only the second has; they are not told. */
   only_second: number;
+  /** That only the second has; they are not told. */
+  only_second_udp: number;
   /** The second capture's name as given. */
   other_file: string;
   /** Connections that both captures have. */
   paired_connections: number;
+  /** Directions of UDP flows that both captures have. */
+  paired_udp_flows: number;
   /** Of these, those with other addresses or ports in the second (NAT): paired by the sequence numbers of both SYNs. */
   translated_connections: number;
+  /** Of these, those with other addresses or ports in the second (NAT): paired by their payload. */
+  translated_udp_flows: number;
 }
 
 /** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
@@ -102,6 +110,8 @@ export interface CaptureFlow {
   packets: Packets | null;
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
+  /** Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing. */
+  qlog?: QlogAccount;
   /** What would help, the most likely first. */
   remedies?: Remedy[];
   /** How the connection was reset, where it was. */
@@ -192,14 +202,64 @@ export interface CapturePage {
   longfat: string;
   /** Flows that are not here. */
   more: number;
+  /** Flows of UDP that are not here. */
+  more_udp: number;
   /** What should be known of the capture. */
   notes: { en: string[]; zh: string[]; };
   /** What is said of groups of flows. */
   told: { en: PageTold[]; zh: PageTold[]; };
+  /** Flows of UDP, most bytes first. */
+  udp: CaptureUdpFlow[];
 }
 
 /** Where the capture was taken. */
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
+
+/** A flow of UDP: what the diagnosis says of it, and how the terminal's table says it. */
+export interface CaptureUdpFlow {
+  /** What was lost and late between two captures of the path; absent where there is one. */
+  between_ends?: UdpBetweenEnds;
+  /** From the first to the last datagram, seconds. */
+  duration_s: number;
+  /** Sender, `address:port`. */
+  from: string;
+  /** Number within the UDP flows, as with TCP: even of who sent first, odd of the other. */
+  id: number;
+  /** IP bytes. */
+  ip_bytes: number;
+  /** The rate limit that it went through, where one shows. */
+  limiter?: Limiter;
+  /** Whether losses are known, and by what. */
+  loss: UdpLoss;
+  /** Share of its packets that were lost, where that is known. */
+  lost?: number;
+  /** Packets lost, where that is known. */
+  lost_packets?: number;
+  /** The greatest rate over half a second, Mbit/s; absent of shorter flows. */
+  max_rate_mbps?: number;
+  /** The rate over time. */
+  over_time: UdpRate[];
+  /** Datagrams. */
+  packets: number;
+  /** Payload, bytes. */
+  payload_bytes: number;
+  /** `quic`, `rtp` or `udp`: what shows in the packets. */
+  protocol: string;
+  /** What it is, in both languages. */
+  protocol_text: { en: string; zh: string; };
+  /** What QUIC's handshake shows. */
+  quic?: QuicFacts;
+  /** IP bytes over the duration, Mbit/s. */
+  rate_mbps: number;
+  /** What RTP's numbers and timestamps show. */
+  rtp?: RtpFacts;
+  /** RTTs by the spin bit, what the ends wait among them (RFC 9312 section 3.8.2); absent where it does not spin. */
+  spin_rtt_ms?: RttSummary;
+  /** First datagram, seconds since the capture began. */
+  start_s: number;
+  /** Receiver. */
+  to: string;
+}
 
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
@@ -496,6 +556,8 @@ export interface FlowDiagnosis {
   notes?: string[];
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
+  /** Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing. */
+  qlog?: QlogAccount;
   /** What would help, the most likely first. */
   remedies?: Remedy[];
   /** How the connection was reset, where it was. */
@@ -955,6 +1017,50 @@ export interface PathStage {
 /** What packets have to do with what they show. */
 export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
 
+/** An endpoint's own account of its congestion control. */
+export interface QlogAccount {
+  /** How often the congestion window was cut by a tenth or more at once (Reno halves it, CUBIC takes three tenths: RFC 9002 section 7.3.2, RFC 9438 section 4.6). */
+  cuts: number;
+  /** The largest. */
+  max_cwnd_bytes: number;
+  /** The most bytes in flight that it told; absent where it told none. */
+  max_inflight_bytes?: number;
+  /** Congestion window and bytes in flight over time; of more than two thousand the least and the greatest window of each part. */
+  metrics: QlogPoint[];
+  /** The least congestion window that it told, bytes. */
+  min_cwnd_bytes: number;
+  /** The median over time. */
+  p50_cwnd_bytes: number;
+  /** How often its state became one of recovery. */
+  recoveries: number;
+  /** The states of its congestion control, from when on; the first thousand. */
+  states: QlogStateSpan[];
+  /** Share of the time in which bytes in flight were nine tenths of the congestion window or more; absent where one is not told. */
+  window_full_share?: number;
+}
+
+/** A moment of it. */
+export interface QlogPoint {
+  /** Seconds since the capture, or the first qlog, began. */
+  at_s: number;
+  /** Congestion window, bytes. */
+  cwnd_bytes: number;
+  /** Bytes in flight. */
+  inflight_bytes?: number;
+  /** Smoothed RTT, ms. */
+  srtt_ms?: number;
+  /** Slow start threshold, bytes; absent before there is one. */
+  ssthresh_bytes?: number;
+}
+
+/** A state that held from a moment on. */
+export interface QlogStateSpan {
+  /** Seconds since the capture, or the first qlog, began. */
+  at_s: number;
+  /** As the implementation calls it. */
+  name: string;
+}
+
 /** What QUIC shows without its keys. */
 export interface QuicFacts {
   /** Connection ID that the client's first Initial is for, hexadecimal. */
@@ -1341,8 +1447,40 @@ export interface TrustReason {
   measured: number;
 }
 
+/** What both captures say of one direction of a UDP flow, between them. `least_ms` and `late_ms` as of TCP. */
+export interface UdpBetweenEnds {
+  /** Datagrams that arrived. */
+  arrived_packets: number;
+  /** That came more than once. */
+  duplicated_packets: number;
+  /** By how much the delays of two datagrams differ that arrived one after the other, in the mean, ms (RFC 3550's D); absent where fewer than two arrived. */
+  jitter_ms?: number;
+  /** Segmentation offload joined datagrams in one of the captures: losses are not told. */
+  joined_by_offload: boolean;
+  /** How much longer than that datagrams took, ms (RFC 5481: packet delay variation). */
+  late_ms: LateSummary;
+  /** What the way took at least, ms, right to `clock_offset_error_ms`; absent where that is not known, or nothing arrived. */
+  least_ms?: number;
+  /** The most lost one after the other. */
+  longest_loss_packets: number;
+  /** When those lost passed the capture on the sender's side, seconds since the first capture began; the first thousand. */
+  lost_at_s: number[];
+  /** That were lost between the captures. */
+  lost_packets: number;
+  /** The most that RFC 3550's interarrival jitter was, ms. */
+  max_jitter_ms?: number;
+  /** All of it over time; parts in which nothing was sent are left out. */
+  over_time: LatePart[];
+  /** Datagrams that came after one that was sent later (RFC 4737). */
+  reordered_packets: number;
+  /** Of which it is not known: the other capture had not begun or had ended, or segmentation offload joined them in one of the captures. */
+  unknown_packets: number;
+}
+
 /** What went one way between two UDP ports. */
 export interface UdpFlowDiagnosis {
+  /** What was lost and late between two captures of the path; absent where there is one. */
+  between_ends?: UdpBetweenEnds;
   /** From the first to the last datagram, seconds. */
   duration_s: number;
   /** Sender, `address:port`. */
@@ -1382,12 +1520,14 @@ export interface UdpFlowDiagnosis {
 }
 
 /** Whether losses of a UDP flow are known. */
-export type UdpLoss = "not-visible" | "before-capture" | "qlog";
+export type UdpLoss = "not-visible" | "before-capture" | "qlog" | "both-ends";
 
 /** A part of the time. */
 export interface UdpRate {
   /** Where it begins, seconds since the capture began. */
   from_s: number;
+  /** Packets lost in it, where that is known for each. */
+  lost_packets?: number;
   /** IP bytes in it, Mbit/s. */
   mbps: number;
   /** How long it is, seconds. */

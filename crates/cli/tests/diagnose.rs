@@ -216,6 +216,12 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
             None => {}
         }
     }
+    // Its own account: 60 kB, halved when it notices the first loss.
+    for (ms, cwnd) in [(40, 60_000), (300, 30_000)] {
+        log += &format!(
+            "\u{1e}{{\"time\":{ms},\"name\":\"recovery:metrics_updated\",\"data\":{{\"congestion_window\":{cwnd},\"bytes_in_flight\":6000}}}}\n"
+        );
+    }
     place.file("quic.pcap", file.finish().unwrap()).file("client.sqlog", &log);
     let d = done(&place.longfat(&["diagnose", "quic.pcap", "--json"]));
     let up = |d: &Value| {
@@ -240,7 +246,12 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
             (&10.into(), &200.into(), &serde_json::json!(["qlog"]))
         );
         assert!((m["rtt_ms"]["p50"].as_f64().unwrap() - 51.0).abs() < 1.0, "{m}");
+        let q = &flow["qlog"];
+        let told = (&q["max_cwnd_bytes"], &q["p50_cwnd_bytes"], &q["max_inflight_bytes"], &q["cuts"]);
+        assert_eq!(told, (&60_000.into(), &30_000.into(), &6_000.into(), &1.into()));
     }
+    done(&place.longfat(&["diagnose", "--qlog", "client.sqlog", "--report", "qlog.html", "--json"]));
+    assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/1"));
     place.file("bad.qlog", "{}");
     for (args, said) in [
         (&["--qlog", "bad.qlog"][..], "no qlog"),

@@ -2,9 +2,11 @@
 
 pub mod confidence;
 mod limiter;
+mod qlog;
 mod udp;
 mod verdict;
 
+pub use qlog::qlog_account;
 pub use udp::diagnose_udp;
 pub use verdict::{both_ends_info, capture_info, diagnose_tracks};
 

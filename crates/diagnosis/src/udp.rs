@@ -1,17 +1,19 @@
 //! UDP flows: their rates, what QUIC and RTP show of the path, and a limiter where the same models as of TCP find one.
 //!
-//! A policer is told only where losses are known; a queue where round trips are: without either nothing is said of a limiter. RTP's
-//! losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
+//! A policer is told only where losses are known; a queue where round trips are: without either nothing is said of a limiter. Two
+//! captures of one path know both of each packet, as of TCP. RTP's losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
 //! round trip, not one a packet, so a full link is also told by what it is: while packets wait, they come at one rate.
 
 use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
-use crate::verdict::least_queue;
+use crate::verdict::{self, least_queue};
 use result::RttSummary;
 use result::diagnosis::{
-    CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate,
+    CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpBetweenEnds, UdpFlowDiagnosis,
+    UdpLoss, UdpRate,
 };
+use track::both_ends::DatagramsBetween;
 use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
-use track::{LoggedPacket, Track};
+use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 
 /// Flows told of.
@@ -27,6 +29,8 @@ const FULL_SHARE: f64 = 0.95;
 /// A link shows in so many windows with a queue, that are this share of all (by_delays: `drain.busy` from 0.25 on where all agree).
 const FEWEST_WINDOWS: usize = 12;
 const BUSY: f64 = 0.25;
+/// A path whose empty round trip is not known is taken for one of this: the models look at what is above it.
+const LEAST_ROUND_TRIP: Span = Span::from_millis(1);
 /// How sure a link is behind which packets always wait: as likely as not.
 const ALWAYS_WAITS: f64 = 0.5;
 
@@ -50,9 +54,13 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
         (None, Some(_)) => "rtp",
         (None, None) => "udp",
     };
-    let loss =
-        if way.rtp.is_some() && t.quic.is_none() { UdpLoss::BeforeCapture } else { UdpLoss::NotVisible };
     let rtp = way.rtp.filter(|_| t.quic.is_none());
+    let between = way.between.as_deref().filter(|b| !b.cut);
+    let (loss, lost_packets) = match (between, &rtp) {
+        (Some(between), _) => (UdpLoss::BothEnds, Some(between.lost_packets)),
+        (None, Some(rtp)) => (UdpLoss::BeforeCapture, Some(rtp.lost)),
+        (None, None) => (UdpLoss::NotVisible, None),
+    };
     let ms = |span: Span| span.as_millis_f64();
     Some(UdpFlowDiagnosis {
         id: t.number.wrapping_mul(2).wrapping_add(side as u32),
@@ -66,9 +74,9 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
         ip_bytes: way.ip_bytes,
         rate_mbps: mbps(way.ip_bytes, duration),
         max_rate_mbps: fastest(way).filter(|_| duration >= FASTEST_OVER),
-        over_time: over_time(way, limiter::seconds(t.first) - start_s),
+        over_time: over_time(way, limiter::seconds(way.origin) - start_s, loss),
         loss,
-        lost_packets: rtp.map(|r| r.lost),
+        lost_packets,
         spin_rtt_ms: (way.spin.samples() > 0).then(|| spin_summary(way)),
         quic: t.quic.as_ref().map(|q| quic(q, side)),
         rtp: rtp.map(|r| RtpFacts {
@@ -83,6 +91,7 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
             max_jitter_ms: r.jitter.map(|j| ms(j.1)),
         }),
         limiter: find(t, side),
+        between_ends: way.between.as_deref().map(|between| between_ends(between, start_s)),
     })
 }
 
@@ -139,9 +148,14 @@ fn fastest(way: &UdpWay) -> Option<f64> {
     Some(most as f64 * 8e-6 / (f64::from(parts) * width)).filter(|_| most > 0)
 }
 
-/// The rate over time; `start_s`: when the flow began.
-fn over_time(way: &UdpWay, start_s: f64) -> Vec<UdpRate> {
+/// The rate over time, and what was lost; `start_s`: when `bins` begin.
+fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
     let (Some(first), Some(last)) = (way.bins.first(), way.bins.last()) else { return Vec::new() };
+    let fate = match loss {
+        UdpLoss::NotVisible | UdpLoss::Qlog => None,
+        UdpLoss::BeforeCapture => Some(PacketFate::LostUp),
+        UdpLoss::BothEnds => Some(PacketFate::LostDown),
+    };
     let join = (last.0 - first.0) as usize / PARTS + 1;
     let width_s = way.bin.as_secs_f64() * join as f64;
     let mut out: Vec<UdpRate> = Vec::new();
@@ -150,7 +164,15 @@ fn over_time(way: &UdpWay, start_s: f64) -> Vec<UdpRate> {
         let mbps = *bytes as f64 * 8e-6 / width_s;
         match out.last_mut() {
             Some(last) if last.from_s == from_s => last.mbps += mbps,
-            _ => out.push(UdpRate { from_s, width_s, mbps }),
+            _ => out.push(UdpRate { from_s, width_s, mbps, lost_packets: fate.map(|_| 0) }),
+        }
+    }
+    let origin = limiter::seconds(way.origin) - start_s;
+    for p in way.log.iter().filter(|p| Some(p.fate) == fate) {
+        let at = limiter::seconds(p.time) - origin;
+        let part = out.partition_point(|part| part.from_s <= at).checked_sub(1);
+        if let Some(lost) = part.and_then(|part| out[part].lost_packets.as_mut()) {
+            *lost += u64::from(p.segments);
         }
     }
     out
@@ -159,6 +181,12 @@ fn over_time(way: &UdpWay, start_s: f64) -> Vec<UdpRate> {
 /// The limiter, by losses where they are known, and by round trips where the spin bit tells them.
 fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
     let way = &t.ways[side];
+    if let Some(between) = way.between.as_deref().filter(|b| !b.cut) {
+        let found = by_both_ends(way, between)?;
+        // Of a policer without a loss nothing is known.
+        let queued = found.kind != LimiterKind::Policer;
+        return (queued || between.lost_packets > 0).then(|| told(&found));
+    }
     let losses = way.rtp.is_some_and(|r| r.lost > 0) && t.quic.is_none();
     let base = t.quic.as_ref().and_then(handshake).into_iter().chain(way.spin.min()).min();
     let found = match base {
@@ -177,8 +205,12 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
         _ => return None,
     };
     // Of a queue before the capture without a round trip, or of a policer without a loss, nothing is known.
+    (losses || found.kind != LimiterKind::Policer).then(|| told(&found))
+}
+
+fn told(found: &FoundLimiter) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
-    (queued || losses).then(|| Limiter {
+    Limiter {
         kind: found.kind,
         rate_mbps: found.rate * 8e-6,
         rate_range_mbps: found.rate_range_mbps(),
@@ -190,7 +222,40 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
         confidence: found.confidence,
         takers: Vec::new(),
         flows: Vec::new(),
-    })
+    }
+}
+
+/// What the models make of each packet's fate and delay: as of TCP, a round trip is the queueing and an empty way there and back.
+fn by_both_ends(way: &UdpWay, between: &DatagramsBetween) -> Option<FoundLimiter> {
+    let least = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
+    let base = least.map_or(LEAST_ROUND_TRIP, |least| (least * 2).max(LEAST_ROUND_TRIP));
+    let log = way.log.iter().map(|p| LoggedPacket { rtt: p.rtt.get().map(|late| base + late).into(), ..*p });
+    let mut spread = SpanHistogram::default();
+    between.late.quantile(0.0).into_iter().for_each(|late| spread.record(base + late));
+    between.late.mean().into_iter().for_each(|late| spread.record(base + late));
+    let way = UdpWay { log: log.collect(), spin: spread, ..way.clone() };
+    by_models(&way, Some(base), true)
+}
+
+/// What both captures say together; `start_s`: when the first began.
+fn between_ends(between: &DatagramsBetween, start_s: f64) -> UdpBetweenEnds {
+    let ms = |span: Option<Span>| span.map(|s| s.as_millis_f64());
+    let since = |time: Time| limiter::seconds(time) - start_s;
+    UdpBetweenEnds {
+        arrived_packets: between.arrived_packets,
+        lost_packets: between.lost_packets,
+        unknown_packets: between.unknown_packets,
+        longest_loss_packets: between.longest_run,
+        reordered_packets: between.reordered,
+        duplicated_packets: between.doubled,
+        joined_by_offload: between.cut,
+        least_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
+        late_ms: verdict::late_summary(&between.late),
+        jitter_ms: ms(between.jitter),
+        max_jitter_ms: ms(between.max_jitter),
+        over_time: verdict::late_parts(&between.over_time, start_s),
+        lost_at_s: between.lost.iter().map(|time| since(*time)).collect(),
+    }
 }
 
 /// Which end the capture is nearer to; 2 where that is not known.

@@ -24,6 +24,7 @@ mod too_big;
 use crate::confidence::confidence;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
 pub use between::both_ends_info;
+pub(crate) use between::{late_parts, late_summary};
 use evidence::FlowFacts;
 pub(crate) use evidence::least_queue;
 pub use file::capture_info;
@@ -559,6 +560,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         proofs,
         notes: measures::notes(t),
         between_ends: between::between_ends(t, info.start_s),
+        qlog: None,
         measures,
         causes,
     };

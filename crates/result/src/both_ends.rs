@@ -11,8 +11,10 @@ pub struct BothEndsInfo {
     /// How far the second capture's clock was ahead of the first's at the first packet in both, ms.
     pub clock_offset_ms: f64,
     /// The offset is right to plus or minus this, ms: half of the least time from one capture to the other and back. If that takes
-    /// as long there as back, it is exact. Neither losses nor `late_ms` hang on it.
-    pub clock_offset_error_ms: f64,
+    /// as long there as back, it is exact. Neither losses nor `late_ms` hang on it. Absent where packets of one direction only are in
+    /// both: the offset cannot be known, and is told as if the least way took no time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clock_offset_error_ms: Option<f64>,
     /// How much faster the second clock runs, millionths.
     pub clock_drift_ppm: f64,
     /// The drift is right to plus or minus this, millionths.
@@ -25,6 +27,18 @@ pub struct BothEndsInfo {
     pub only_first: u64,
     /// Connections that only the second has; they are not told.
     pub only_second: u64,
+    /// Directions of UDP flows that both captures have.
+    #[serde(default)]
+    pub paired_udp_flows: u64,
+    /// Of these, those with other addresses or ports in the second (NAT): paired by their payload.
+    #[serde(default)]
+    pub translated_udp_flows: u64,
+    /// Directions of UDP flows that only the first has; they are told as by one capture.
+    #[serde(default)]
+    pub only_first_udp: u64,
+    /// That only the second has; they are not told.
+    #[serde(default)]
+    pub only_second_udp: u64,
     /// Packets that arrived at the second capture and that the first should have, and has not.
     pub missed_first: u64,
     /// The other way round.
@@ -54,6 +68,43 @@ pub struct BetweenEnds {
     pub over_time: Vec<LatePart>,
     /// The lost packets; the first thousand where there are more.
     pub lost: Vec<LostBetween>,
+}
+
+/// What both captures say of one direction of a UDP flow, between them. `least_ms` and `late_ms` as of TCP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UdpBetweenEnds {
+    /// Datagrams that arrived.
+    pub arrived_packets: u64,
+    /// That were lost between the captures.
+    pub lost_packets: u64,
+    /// Of which it is not known: the other capture had not begun or had ended, or segmentation offload joined them in one of the
+    /// captures.
+    pub unknown_packets: u64,
+    /// The most lost one after the other.
+    pub longest_loss_packets: u64,
+    /// Datagrams that came after one that was sent later (RFC 4737).
+    pub reordered_packets: u64,
+    /// That came more than once.
+    pub duplicated_packets: u64,
+    /// Segmentation offload joined datagrams in one of the captures: losses are not told.
+    pub joined_by_offload: bool,
+    /// What the way took at least, ms, right to `clock_offset_error_ms`; absent where that is not known, or nothing arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub least_ms: Option<f64>,
+    /// How much longer than that datagrams took, ms (RFC 5481: packet delay variation).
+    pub late_ms: LateSummary,
+    /// By how much the delays of two datagrams differ that arrived one after the other, in the mean, ms (RFC 3550's D); absent where
+    /// fewer than two arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_ms: Option<f64>,
+    /// The most that RFC 3550's interarrival jitter was, ms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_jitter_ms: Option<f64>,
+    /// All of it over time; parts in which nothing was sent are left out.
+    pub over_time: Vec<LatePart>,
+    /// When those lost passed the capture on the sender's side, seconds since the first capture began; the first thousand.
+    pub lost_at_s: Vec<f64>,
 }
 
 /// How much longer than at least packets took, ms; zeros where none arrived.

@@ -1,8 +1,9 @@
 //! What a capture says about its flows: causes with shares, limiters, measures.
 
 use crate::RttSummary;
-pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
+pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween, UdpBetweenEnds};
 pub use crate::cause::Cause;
+pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
 use crate::remedy::Remedy;
 pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
@@ -297,6 +298,9 @@ pub struct FlowDiagnosis {
     /// What a second capture at the other end says; absent where there was none, or it does not have this connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between_ends: Option<BetweenEnds>,
+    /// Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub qlog: Option<QlogAccount>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and

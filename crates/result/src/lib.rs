@@ -15,6 +15,7 @@ mod model;
 mod packed;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod qlog;
 pub mod remedy;
 #[cfg(feature = "schema")]
 mod schema;

@@ -1,6 +1,7 @@
 //! What a capture says of UDP flows.
 
 use crate::RttSummary;
+use crate::both_ends::UdpBetweenEnds;
 use crate::diagnosis::{Limiter, LimiterKind};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,9 @@ pub struct UdpFlowDiagnosis {
     /// The rate limit that it went through, where one shows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<Limiter>,
+    /// What was lost and late between two captures of the path; absent where there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub between_ends: Option<UdpBetweenEnds>,
 }
 
 impl UdpFlowDiagnosis {
@@ -69,6 +73,9 @@ pub struct UdpRate {
     pub width_s: f64,
     /// IP bytes in it, Mbit/s.
     pub mbps: f64,
+    /// Packets lost in it, where that is known for each.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_packets: Option<u64>,
 }
 
 /// Whether losses of a UDP flow are known.
@@ -83,6 +90,8 @@ pub enum UdpLoss {
     BeforeCapture,
     /// The sender's own qlog tells.
     Qlog,
+    /// Two captures, one at each end, tell what was lost between them.
+    BothEnds,
 }
 
 /// What QUIC shows without its keys.

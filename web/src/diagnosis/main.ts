@@ -4,7 +4,9 @@
 // #flows                       the table; tr.variant[data-flow=number][data-side=a|b], td[data-col=rate|rtt|lost|cause|share|limiter|…]
 //                              th[data-by][aria-sort] button.sort; select#cause-filter
 // #why                         article[data-side][data-flow]: .stripe [data-state], [data-measure] dd
-// figure.plot[data-kind=causes|sequence|flight|rtt|throughput]; series are columns' names
+// figure.plot[data-kind=causes|cwnd|sequence|flight|rtt|throughput]; series are columns' names
+// #udp-flows                   the table of UDP flows; tr[data-udp=number][data-side=a|b], td[data-col=rate|lost|rtt|jitter|late|limiter|…]
+// #udp-plots                   figure.plot[data-kind=udp-rate|udp-lost|udp-late]; series rate, lost, mean_ms, max_ms
 
 import { Data } from "../data";
 import { learnCause, t } from "../i18n";
@@ -16,6 +18,7 @@ import type { View } from "../main";
 import { table } from "./flows";
 import type { DiagnosisPage, FlowEntry } from "./model";
 import { flows } from "./plots";
+import { udp, udpState } from "./udp";
 import { footer, header, story, why } from "./view";
 
 export const FORMAT = "longfat-diagnosis/1";
@@ -30,6 +33,11 @@ function entries(page: DiagnosisPage): FlowEntry[] {
   });
 }
 
+/** Plots of one page, as one. */
+function together(all: (ReturnType<View["make"]>["plots"] | undefined)[]): ReturnType<View["make"]>["plots"] {
+  return { retheme: (printing) => all.forEach((p) => p?.retheme(printing)), destroy: () => all.forEach((p) => p?.destroy()) };
+}
+
 export function diagnosis(page: DiagnosisPage): View {
   for (const { name, label, light, dark } of page.causes) {
     learnCause(name, label);
@@ -40,15 +48,18 @@ export function diagnosis(page: DiagnosisPage): View {
   const first = page.told.en[0]?.flows[0];
   const a = all.find((e) => e.flow.id === first) ?? all[0];
   const state = new State<FlowEntry>(all, a, null);
+  const udps = udpState(page);
   return {
     lang: page.lang,
     make(controls) {
       state.silence();
       const top = [header(page, controls), story(page)];
-      if (!all.length) return { parts: [...top, footer(page)], plots: null };
+      const datagrams = udps && udp(udps, page);
+      const below = [...(datagrams?.parts ?? []), footer(page)];
+      if (!all.length) return { parts: [...top, ...below], plots: datagrams?.plots ?? null };
       const plots = new Plots(state, flows(page));
       const head = h("h2", { class: "hidden" }, t("diag.page.evidence"));
-      return { parts: [...top, table(state, page), head, why(state), plots.root, footer(page)], plots };
+      return { parts: [...top, table(state, page), head, why(state), plots.root, ...below], plots: together([plots, datagrams?.plots]) };
     },
   };
 }

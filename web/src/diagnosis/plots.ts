@@ -13,7 +13,7 @@ import type { CsvColumn, Marks, Plot, Ribbon, Sampled, Samples } from "../plot/t
 import { faint, flowColor, palette, stateColor } from "../theme";
 import type { DiagnosisPage, FlowEntry, Packets } from "./model";
 
-export const KINDS = ["causes", "sequence", "flight", "rtt", "throughput"] as const;
+export const KINDS = ["causes", "cwnd", "sequence", "flight", "rtt", "throughput"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** A flow's own colour: there is one flow in a plot. */
@@ -110,6 +110,31 @@ function flight(data: Data<Packets>, { flow }: FlowEntry): Plot {
   return plot;
 }
 
+/** What a QUIC endpoint's qlog says of its congestion window, and the states of its congestion control. */
+function cwnd({ flow, span }: FlowEntry): Plot {
+  const { metrics, states } = flow.qlog!;
+  const plot = empty(t("diag.page.axis.kb"), () => csv);
+  const csv: CsvColumn[] = [];
+  const curve = (id: string, label: string, color: string, of: (m: (typeof metrics)[number]) => number | undefined, look: Partial<Sampled> = {}): void => {
+    const points = metrics.filter((m) => of(m) !== undefined);
+    if (!points.length) return;
+    const s = { time: Float64Array.from(points, (m) => m.at_s), value: Float64Array.from(points, (m) => of(m)!) };
+    plot.tracks.push({ kind: "sampled", axis: "left", width: 1.25, samples: s, id, label, color, factor: 1e-3, ...look });
+    csv.push(numbers(id, s.time, s.value));
+  };
+  curve("ssthresh_bytes", t("diag.page.ssthresh"), palette().limit, (m) => m.ssthresh_bytes, { width: 1, dash: [5, 3], loose: true });
+  curve("inflight_bytes", t("diag.page.inflight"), flowColor(1), (m) => m.inflight_bytes, { width: 1 });
+  curve("cwnd_bytes", t("diag.page.cwnd"), own(), (m) => m.cwnd_bytes, { width: 1.75 });
+  const cuts = metrics.filter((m, i) => i > 0 && m.cwnd_bytes < 0.9 * metrics[i - 1].cwnd_bytes);
+  const at = Float64Array.from(cuts, (m) => m.at_s);
+  plot.marks = cuts.length ? [{ label: t("diag.page.cut"), shape: "tick", color: palette().drop, time: at, value: Float64Array.from(cuts, (m) => m.cwnd_bytes * 1e-3) }] : [];
+  if (states.length) {
+    const time = Float64Array.from([...states.map((s) => s.at_s), Math.max(span.to, states[states.length - 1].at_s)]);
+    csv.push({ name: "state", time, cell: (row) => (states[row] ?? states[states.length - 1]).name });
+  }
+  return plot;
+}
+
 function rtt(data: Data<Packets>): Plot {
   const plot = empty(t("plot.axis.rtt"), () => csv);
   const csv = curves(plot, data, [["acked", "rtt_ms", { id: "rtt_ms", label: "RTT", color: own(), factor: 1 }]]);
@@ -137,6 +162,7 @@ function throughput(data: Data<Packets>, entry: FlowEntry): Plot {
 
 function present(kind: Kind, { flow }: FlowEntry, ready: boolean): boolean {
   if (kind === "causes") return flow.ribbon.at.length > 1;
+  if (kind === "cwnd") return (flow.qlog?.metrics.length ?? 0) > 1;
   if (!ready || !flow.packets) return false;
   const { sent, acked } = flow.packets;
   const rows = (of: Table, column: string) => of.columns[column]?.rows ?? 0;
@@ -145,6 +171,7 @@ function present(kind: Kind, { flow }: FlowEntry, ready: boolean): boolean {
 
 function build(kind: Kind, entry: FlowEntry, page: DiagnosisPage): Plot {
   if (kind === "causes") return causes(entry, page);
+  if (kind === "cwnd") return cwnd(entry);
   const data = entry.data!;
   const make = { sequence: () => sequence(data, page), flight: () => flight(data, entry), rtt: () => rtt(data), throughput: () => throughput(data, entry) };
   return make[kind]();
@@ -153,7 +180,7 @@ function build(kind: Kind, entry: FlowEntry, page: DiagnosisPage): Plot {
 /** What of the packets is not drawn. */
 function left({ flow }: FlowEntry): string | null {
   const { packets } = flow;
-  if (!packets) return t("diag.page.no-packets", { n: flow.id });
+  if (!packets) return flow.qlog ? null : t("diag.page.no-packets", { n: flow.id });
   const parts = [
     packets.every_again > 1 && t("diag.page.thinned-again", { n: packets.every, m: packets.every_again }),
     packets.every > 1 && packets.every_again <= 1 && t("diag.page.thinned", { n: packets.every }),

@@ -49,8 +49,8 @@ export class Plots<E extends Subject = Subject> {
   readonly root: HTMLElement;
   private body = h("div", { class: "plots-body" });
   private heads = h("div", { class: "plots-heads" });
-  private range = h("output", { class: "range", id: "range", "aria-live": "off" });
-  private speech = h("p", { class: "hidden", "aria-live": "polite", id: "speech" });
+  private range: HTMLElement;
+  private speech: HTMLElement;
   private groups: Group[] = [];
   private width = 0;
   private waiting = false;
@@ -59,14 +59,19 @@ export class Plots<E extends Subject = Subject> {
   private generation = 0;
   private wanted: string | null = null;
 
+  /** `prefix`: before all ids, where there are other plots on the page, whose kinds have other names. */
   constructor(
     private state: State<E>,
     private gallery: Gallery<E>,
+    private prefix = "",
+    title = t("ui.plots"),
   ) {
+    this.range = h("output", { class: "range", id: `${prefix}range`, "aria-live": "off" });
+    this.speech = h("p", { class: "hidden", "aria-live": "polite", id: `${prefix}speech` });
     this.root = h(
       "section",
-      { class: "plots", id: "plots", "aria-labelledby": "plots-title" },
-      h("div", { class: "section-head" }, h("h2", { id: "plots-title" }, t("ui.plots")), h("p", { class: "hint" }, t("ui.plots.hint"))),
+      { class: "plots", id: `${prefix}plots`, "aria-labelledby": `${prefix}plots-title` },
+      h("div", { class: "section-head" }, h("h2", { id: `${prefix}plots-title` }, title), h("p", { class: "hint" }, t("ui.plots.hint"))),
       this.toolbar(),
       this.heads,
       this.body,
@@ -131,7 +136,7 @@ export class Plots<E extends Subject = Subject> {
     }
     if (missing.length) {
       const list = t("ui.none", { list: missing.join("; ") });
-      append(this.body, [h("p", { class: "none", id: "not-drawn" }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
+      append(this.body, [h("p", { class: "none", id: `${this.prefix}not-drawn` }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
     }
     this.resized();
     this.groups.find((g) => g.kind === this.wanted)?.root.scrollIntoView();

@@ -4,6 +4,7 @@ use super::{KeptPackets, finish};
 use crate::args::DiagnoseArgs;
 use crate::escape::value;
 use crate::problem::CliProblem;
+use report::diagnosis::Rows;
 use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, UdpLoss};
 use std::fs;
@@ -51,8 +52,7 @@ fn set_time(trace: &mut QlogTrace, capture: Option<(f64, f64)>) {
     if trace.dated && at > start - SAME_TIME && at < start + lasts + SAME_TIME {
         return;
     }
-    let start = Time::ZERO + Span::from_secs_f64(start);
-    trace.events.iter_mut().for_each(|e| e.time = start + e.time.since(first));
+    trace.begin_at(Time::ZERO + Span::from_secs_f64(start));
 }
 
 /// Adds their tracks to a capture's; the numbers of their connections.
@@ -68,9 +68,14 @@ pub fn append(tracks: &mut Vec<Track>, endpoints: &[QlogEndpoint]) -> Vec<u32> {
 
 /// Says which flows are told by a qlog, and of UDP flows that are in one what was lost.
 pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
-    for f in d.flows.iter_mut().filter(|f| own.contains(&f.connection)) {
-        // What stands for TCP's options and windows is not QUIC's.
-        f.notes = vec!["qlog".into()];
+    // A number a track, in the order of [`append`].
+    let traces = endpoints.iter().flat_map(|e| e.tracks.tracks.iter().map(move |_| &e.trace));
+    for (number, trace) in own.iter().zip(traces) {
+        for f in d.flows.iter_mut().filter(|f| f.connection == *number) {
+            // What stands for TCP's options and windows is not QUIC's.
+            f.notes = vec!["qlog".into()];
+            f.qlog = diagnosis::qlog_account(trace, d.capture.start_s);
+        }
     }
     for e in endpoints {
         let Some(id) = &e.trace.original_id else { continue };
@@ -89,7 +94,6 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
 /// Without a capture.
 pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     for (given, option) in [
-        (args.report.is_some(), "--report"),
         (!args.filter.host.is_empty(), "--host"),
         (!args.filter.port.is_empty(), "--port"),
         (args.filter.from.is_some(), "--from"),
@@ -117,5 +121,7 @@ pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     };
     let mut d = diagnosis::diagnose_tracks(tracks, info);
     mark(&mut d, &endpoints, &own);
-    finish(args, d, KeptPackets::default(), &[])
+    // Of packets there is what the endpoint says of them: its congestion window, not the rows of a capture.
+    let rows = args.report.is_some().then(|| Rows::new(0, &[], 0));
+    finish(args, d, KeptPackets { rows, ..KeptPackets::default() }, &[])
 }

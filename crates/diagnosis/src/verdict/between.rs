@@ -1,8 +1,8 @@
 //! What two captures of one path say together.
 
 use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
-use track::Track;
-use track::both_ends::PairedCaptures;
+use track::both_ends::{LateSpan, PairedCaptures};
+use track::{SpanHistogram, Track};
 use units::Span;
 
 /// What was found out about both captures; the second is called `other_file`.
@@ -13,13 +13,17 @@ pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo
     BothEndsInfo {
         other_file: other_file.to_string(),
         clock_offset_ms: clock.offset_ns() as f64 * 1e-6,
-        clock_offset_error_ms: clock.round_trip.as_millis_f64() / 2.0,
+        clock_offset_error_ms: clock.two_way.then(|| clock.round_trip.as_millis_f64() / 2.0),
         clock_drift_ppm: clock.drift * 1e6,
         clock_drift_error_ppm: clock.drift_error * 1e6,
         paired_connections: paired.paired,
         translated_connections: paired.translated,
         only_first,
         only_second,
+        paired_udp_flows: paired.paired_udp[0],
+        translated_udp_flows: paired.paired_udp[1],
+        only_first_udp: paired.alone_udp[0],
+        only_second_udp: paired.alone_udp[1],
         missed_first,
         missed_second,
     }
@@ -28,9 +32,7 @@ pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo
 /// What they say of a track's direction; `start_s`: when the capture began, seconds since 1970.
 pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     let between = t.between.as_ref()?;
-    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
     let since = |time: units::Time| crate::limiter::seconds(time) - start_s;
-    let late = &between.late;
     Some(BetweenEnds {
         lost_packets: between.lost_packets,
         unknown_packets: between.unknown_packets,
@@ -38,27 +40,35 @@ pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
         bare_packets: between.bare_packets,
         bare_lost: between.bare_lost,
         least_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
-        late_ms: LateSummary {
-            mean: ms(late.mean()),
-            p50: ms(late.quantile(0.5)),
-            p95: ms(late.quantile(0.95)),
-            max: ms(late.max()),
-        },
-        over_time: between
-            .over_time
-            .iter()
-            .map(|part| LatePart {
-                from_s: since(part.from),
-                arrived: part.arrived,
-                lost: part.lost,
-                mean_ms: part.sum.as_millis_f64() / f64::from(part.arrived.max(1)),
-                max_ms: part.most.as_millis_f64(),
-            })
-            .collect(),
+        late_ms: late_summary(&between.late),
+        over_time: late_parts(&between.over_time, start_s),
         lost: between
             .lost
             .iter()
             .map(|l| LostBetween { at_s: since(l.time), seq: l.seq, bytes: l.bytes, again: l.again })
             .collect(),
     })
+}
+
+/// How much longer than at least packets took.
+pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
+    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
+    LateSummary {
+        mean: ms(late.mean()),
+        p50: ms(late.quantile(0.5)),
+        p95: ms(late.quantile(0.95)),
+        max: ms(late.max()),
+    }
+}
+
+/// The same over time.
+pub(crate) fn late_parts(parts: &[LateSpan], start_s: f64) -> Vec<LatePart> {
+    let one = |part: &LateSpan| LatePart {
+        from_s: crate::limiter::seconds(part.from) - start_s,
+        arrived: part.arrived,
+        lost: part.lost,
+        mean_ms: part.sum.as_millis_f64() / f64::from(part.arrived.max(1)),
+        max_ms: part.most.as_millis_f64(),
+    };
+    parts.iter().map(one).collect()
 }

@@ -3,11 +3,11 @@
 use super::facts::said;
 use super::told::FlowGroup;
 use super::words::bytes;
-use crate::number::{count, millis};
+use crate::number::{count, millis, percent};
 use crate::spark;
 use crate::strings::Lang;
 use crate::table::{clip, printable};
-use result::diagnosis::{BetweenEnds, BothEndsInfo};
+use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, UdpFlowDiagnosis};
 
 /// Blocks of the curve over time.
 const BLOCKS: usize = 40;
@@ -46,44 +46,87 @@ pub(super) fn late(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("p50", millis(late.p50)),
         ("p95", millis(late.p95)),
         ("max", millis(late.max)),
-        ("curve", curve(between)),
+        ("curve", curve(&between.over_time, late.max)),
     ];
     Some(said("late", &values, lang))
 }
 
+/// What both captures say of a UDP flow.
+pub(super) fn datagrams(f: &UdpFlowDiagnosis, lang: Lang) -> Option<String> {
+    let b = f.between_ends.as_ref()?;
+    let judged = b.arrived_packets + b.lost_packets;
+    let lost = [
+        ("n", count(b.lost_packets)),
+        ("all", count(judged)),
+        ("percent", percent(b.lost_packets as f64 / judged.max(1) as f64)),
+        ("run", count(b.longest_loss_packets)),
+    ];
+    let mut told = match b.joined_by_offload {
+        true => said("udp-joined", &[], lang),
+        false => said("udp-between", &lost, lang),
+    };
+    let spread = [
+        ("jitter", b.jitter_ms.map_or_else(|| "–".into(), jitter)),
+        ("most", b.max_jitter_ms.map_or_else(|| "–".into(), jitter)),
+        ("p50", millis(b.late_ms.p50)),
+        ("p95", millis(b.late_ms.p95)),
+        ("max", millis(b.late_ms.max)),
+        ("curve", curve(&b.over_time, b.late_ms.max)),
+    ];
+    told += &said("udp-spread", &spread, lang);
+    let counts = [("udp-reordered", b.reordered_packets), ("udp-twice", b.duplicated_packets)];
+    for (key, n) in counts.into_iter().filter(|c| c.1 > 0) {
+        told += &said(key, &[("n", count(n))], lang);
+    }
+    Some(told)
+}
+
+/// Jitter of a voice flow is told to the hundredth.
+fn jitter(ms: f64) -> String {
+    if ms < 9.995 { format!("{ms:.2}") } else { millis(ms) }
+}
+
 /// The most that packets were late, in equal parts of the time.
-fn curve(between: &BetweenEnds) -> String {
-    let (Some(first), Some(last)) = (between.over_time.first(), between.over_time.last()) else {
+fn curve(over_time: &[LatePart], most_ms: f64) -> String {
+    let (Some(first), Some(last)) = (over_time.first(), over_time.last()) else {
         return String::new();
     };
     let whole = (last.from_s - first.from_s).max(1e-9);
-    let mut parts = vec![0.0; BLOCKS.min(between.over_time.len())];
+    let mut parts = vec![0.0; BLOCKS.min(over_time.len())];
     let most = parts.len() - 1;
-    for part in &between.over_time {
+    for part in over_time {
         let at = ((part.from_s - first.from_s) / whole * parts.len() as f64) as usize;
         let slot: &mut f64 = &mut parts[at.min(most)];
         *slot = slot.max(part.max_ms);
     }
-    spark::line(&parts, between.late_ms.max)
+    spark::line(&parts, most_ms)
 }
 
 /// What is said of the clocks and of the pairing: keys of [`crate::strings`] and their values.
 pub(super) fn notes(info: &BothEndsInfo) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
-    let mut list = vec![(
-        "both-ends",
-        vec![
-            ("file", clip(&printable(&info.other_file), NAME)),
-            ("n", count(info.paired_connections)),
-            ("offset", format!("{:.3}", rounded(info.clock_offset_ms, 1e3))),
-            ("error", millis(info.clock_offset_error_ms)),
-            ("drift", format!("{:.1}", rounded(info.clock_drift_ppm, 10.0))),
-            ("range", format!("{:.1}", info.clock_drift_error_ppm)),
-        ],
-    )];
+    let mut values = vec![
+        ("file", clip(&printable(&info.other_file), NAME)),
+        ("n", count(info.paired_connections)),
+        ("udp", count(info.paired_udp_flows)),
+        ("offset", format!("{:.3}", rounded(info.clock_offset_ms, 1e3))),
+        ("drift", format!("{:.1}", rounded(info.clock_drift_ppm, 10.0))),
+        ("range", format!("{:.1}", info.clock_drift_error_ppm)),
+    ];
+    let key = match info.clock_offset_error_ms {
+        Some(error) => {
+            values.push(("error", millis(error)));
+            "both-ends"
+        }
+        None => "both-ends-one-way",
+    };
+    let mut list = vec![(key, values)];
     let numbers = [
         ("both-ends-nat", info.translated_connections),
         ("both-ends-first", info.only_first),
         ("both-ends-second", info.only_second),
+        ("both-ends-nat-udp", info.translated_udp_flows),
+        ("both-ends-first-udp", info.only_first_udp),
+        ("both-ends-second-udp", info.only_second_udp),
         ("both-ends-missed-first", info.missed_first),
         ("both-ends-missed-second", info.missed_second),
     ];

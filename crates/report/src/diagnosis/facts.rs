@@ -29,6 +29,7 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         zero_windows(g, lang),
         rtt(g, lang),
         flight(g, lang),
+        own_account(g, lang),
         place(g, lang),
         responses(g, lang),
         retries(g, lang),
@@ -61,6 +62,21 @@ fn again(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("spurious", n(|m| m.spurious)),
     ];
     g.flows.iter().any(|f| f.measures.retransmitted_packets > 0).then(|| said("again", &values, lang))
+}
+
+/// What a QUIC endpoint's qlog says of its congestion window.
+fn own_account(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let q = g.lead().qlog.as_ref()?;
+    let values = [
+        ("least", bytes(q.min_cwnd_bytes as f64)),
+        ("p50", bytes(q.p50_cwnd_bytes as f64)),
+        ("most", bytes(q.max_cwnd_bytes as f64)),
+        ("inflight", q.max_inflight_bytes.map_or_else(|| "–".into(), |b| bytes(b as f64))),
+        ("full", q.window_full_share.map_or_else(|| "–".into(), share)),
+        ("cuts", count(q.cuts)),
+        ("recoveries", count(q.recoveries)),
+    ];
+    Some(said("qlog", &values, lang))
 }
 
 fn timeouts(g: &FlowGroup, lang: Lang) -> Option<String> {

@@ -7,13 +7,15 @@ use super::{notes, told, udp};
 use crate::markup::escaped;
 use crate::page::{fill, inert};
 use crate::strings::{Lang, text};
-use result::diagnosis::{CaptureInfo, CauseSpan, Limiter};
+use result::diagnosis::{CaptureInfo, CauseSpan, Limiter, UdpFlowDiagnosis};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use serde::Serialize;
 use track::PacketKind;
 
 /// Flows in the page's table: beyond these one filters in `flows.parquet`.
 const MOST_FLOWS: usize = 300;
+/// Flows of UDP in the page's table: each brings its curves.
+const MOST_UDP_FLOWS: usize = 50;
 
 /// Kinds of packets by number.
 const KINDS: [PacketKind; 6] = [
@@ -52,6 +54,31 @@ pub(crate) struct CapturePage<'a> {
     flows: Vec<PageFlow>,
     /// Flows that are not here.
     more: usize,
+    /// Flows of UDP, most bytes first.
+    udp: Vec<PageUdpFlow<'a>>,
+    /// Flows of UDP that are not here.
+    more_udp: u64,
+}
+
+/// A flow of UDP: what the diagnosis says of it, and how the terminal's table says it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "CaptureUdpFlow"))]
+struct PageUdpFlow<'a> {
+    #[serde(flatten)]
+    diagnosis: &'a UdpFlowDiagnosis,
+    /// Share of its packets that were lost, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<f64>,
+    /// What it is, in both languages.
+    protocol_text: Both<String>,
+}
+
+impl<'a> PageUdpFlow<'a> {
+    fn of(flow: &'a UdpFlowDiagnosis) -> PageUdpFlow<'a> {
+        let protocol_text = Both { en: udp::protocol(flow, Lang::En), zh: udp::protocol(flow, Lang::Zh) };
+        PageUdpFlow { diagnosis: flow, lost: udp::lost_share(flow), protocol_text }
+    }
 }
 
 /// A cause as the page shows it.
@@ -161,6 +188,8 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
         notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },
         flows,
         more: d.flows.len().saturating_sub(MOST_FLOWS),
+        udp: d.udp_flows.iter().take(MOST_UDP_FLOWS).map(PageUdpFlow::of).collect(),
+        more_udp: d.udp_flows.len().saturating_sub(MOST_UDP_FLOWS) as u64 + d.capture.forgotten_udp_flows,
     };
     let title = format!("{}: {} – longfat", text("diag.page.title", lang), d.capture.file);
     let told = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
@@ -190,7 +219,7 @@ fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
         let n = d.udp_flows.len() as u64 + d.capture.forgotten_udp_flows;
         let list = crate::strings::fill("diag.udp.list", lang, &[("n", &n.to_string())]);
         let text: Vec<String> = udp::told(d, lang).into_iter().chain([list]).collect();
-        bare(text.join(" "), udp::lines(d, lang))
+        bare(text.join(" "), Vec::new())
     });
     told.into_iter().map(one).chain(rest).chain(udp).collect()
 }

@@ -1,5 +1,6 @@
 //! UDP flows: a sentence for each that a limiter held, and a table.
 
+use super::between;
 use super::values::rate;
 use super::words::{bytes, kind, share};
 use crate::number::{count, millis, percent, short};
@@ -11,20 +12,40 @@ use result::diagnosis::{Limiter, LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss
 
 /// Flows told of in sentences.
 const MOST_TOLD: usize = 4;
-/// Flows in the page's list.
-const MOST_LINES: usize = 20;
 
-/// What is said of the flows with a limiter, a sentence each.
+/// What is said of the flows with a limiter, and of those that two captures know: a sentence or two each.
 pub(super) fn told(d: &Diagnosis, lang: Lang) -> Vec<String> {
-    let limited = d.udp_flows.iter().filter_map(|f| Some((f, f.limiter.as_ref()?)));
-    limited.take(MOST_TOLD).map(|(f, limiter)| sentence(f, limiter, lang)).collect()
+    let one = |f: &UdpFlowDiagnosis| {
+        let limited = f.limiter.as_ref().map(|limiter| sentence(f, limiter, lang));
+        let between = between::datagrams(f, lang);
+        match (limited, between) {
+            (None, None) => None,
+            (Some(limited), None) => Some(limited),
+            (limited, Some(between)) => {
+                let who = format!("{} -> {}", printable(&f.from), printable(&f.to));
+                let between = fill("diag.udp.between", lang, &[("who", &who), ("told", &between)]);
+                Some(limited.map_or_else(|| between.clone(), |l| join(&l, &between, lang)))
+            }
+        }
+    };
+    d.udp_flows.iter().filter_map(one).take(MOST_TOLD).collect()
+}
+
+/// One sentence after another, as the language sets them.
+fn join(first: &str, second: &str, lang: Lang) -> String {
+    let blank = if lang == Lang::Zh { "" } else { " " };
+    format!("{first}{blank}{second}")
 }
 
 fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
-    let key = match limiter.kind {
-        LimiterKind::Policer => "diag.udp.policer",
-        LimiterKind::Shaper => "diag.udp.shaper",
-        LimiterKind::Bottleneck => "diag.udp.bottleneck",
+    // Where both ends were captured, losses are known, and the way is not a round trip.
+    let key = match (limiter.kind, f.loss) {
+        (LimiterKind::Policer, UdpLoss::BothEnds) => "diag.udp.policer-between",
+        (LimiterKind::Policer, _) => "diag.udp.policer",
+        (LimiterKind::Shaper, UdpLoss::BothEnds) => "diag.udp.shaper-between",
+        (LimiterKind::Shaper, _) => "diag.udp.shaper",
+        (LimiterKind::Bottleneck, UdpLoss::BothEnds) => "diag.udp.bottleneck-between",
+        (LimiterKind::Bottleneck, _) => "diag.udp.bottleneck",
     };
     let base = f.spin_rtt_ms.map_or(0.0, |rtt| rtt.min);
     let values = [
@@ -39,24 +60,6 @@ fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
     fill(key, lang, &values)
-}
-
-/// The flows with most bytes, a line each, for the page.
-pub(super) fn lines(d: &Diagnosis, lang: Lang) -> Vec<String> {
-    let line = |f: &UdpFlowDiagnosis| {
-        let values = [
-            ("who", format!("{} -> {}", printable(&f.from), printable(&f.to))),
-            ("protocol", protocol(f, lang)),
-            ("packets", count(f.packets)),
-            ("rate", short(f.rate_mbps)),
-            ("rtt", rtt(f)),
-            ("lost", lost(f, lang)),
-            ("limiter", limiter(f, lang)),
-        ];
-        let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
-        fill("diag.udp.line", lang, &values)
-    };
-    d.udp_flows.iter().take(MOST_LINES).map(line).collect()
 }
 
 /// The first `rows` flows.
@@ -86,13 +89,20 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
     render(columns, style)
 }
 
-/// Never a loss that nothing shows.
+/// Share of its packets that were lost; never a loss that nothing shows.
+pub(super) fn lost_share(f: &UdpFlowDiagnosis) -> Option<f64> {
+    let n = f.lost_packets?;
+    let all = match f.loss {
+        UdpLoss::NotVisible => return None,
+        UdpLoss::BeforeCapture => f.packets + n,
+        UdpLoss::Qlog => f.packets,
+        UdpLoss::BothEnds => f.between_ends.as_ref().map_or(0, |b| b.arrived_packets) + n,
+    };
+    Some(n as f64 / all.max(1) as f64)
+}
+
 fn lost(f: &UdpFlowDiagnosis, lang: Lang) -> String {
-    match (f.loss, f.lost_packets) {
-        (UdpLoss::BeforeCapture, Some(n)) => percent(n as f64 / (f.packets + n).max(1) as f64),
-        (UdpLoss::Qlog, Some(n)) => percent(n as f64 / f.packets.max(1) as f64),
-        _ => text("diag.udp.not-visible", lang).into(),
-    }
+    lost_share(f).map_or_else(|| text("diag.udp.not-visible", lang).into(), percent)
 }
 
 fn rtt(f: &UdpFlowDiagnosis) -> String {
@@ -104,7 +114,8 @@ fn rtt(f: &UdpFlowDiagnosis) -> String {
     }
 }
 
-fn protocol(f: &UdpFlowDiagnosis, lang: Lang) -> String {
+/// What it is, and what its spin bit or its timestamps show.
+pub(super) fn protocol(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     match (&f.quic, &f.rtp) {
         (Some(q), _) => {
             let key = match q.spin {

@@ -48,8 +48,10 @@ pub struct ClockFit {
     pub drift: f64,
     /// Drift is known to plus or minus so much.
     pub drift_error: f64,
-    /// Least time from one capture to the other and back.
+    /// Least time from one capture to the other and back; none at all of a fit to one direction.
     pub round_trip: Span,
+    /// Packets of both directions passed both captures. Of one alone the offset is that with which the least way takes no time.
+    pub two_way: bool,
 }
 
 impl ClockFit {
@@ -164,19 +166,8 @@ pub(super) fn fit(out: &[PassedBoth], back: &[PassedBoth]) -> Option<ClockFit> {
     let last = all().map(|p| p.here).max()?;
     let (origin, origin_there) = (first.here, first.there);
     let part = last.since(origin).as_nanos() / PARTS as u64 + 1;
-    let edge = |points: &[PassedBoth], better: fn(f64, f64) -> bool| -> Vec<EdgePoint> {
-        let mut parts: Vec<Option<EdgePoint>> = vec![None; PARTS];
-        for p in points {
-            let at = p.here.since(origin).as_nanos();
-            let value = difference(p.there, origin_there).saturating_sub(at as i64) as f64;
-            let slot = &mut parts[(at / part) as usize];
-            if slot.is_none_or(|known| better(value, known.value)) {
-                *slot = Some(EdgePoint { at: at as f64, value });
-            }
-        }
-        parts.into_iter().flatten().collect()
-    };
-    let strip = Strip { upper: edge(out, |a, b| a < b), lower: edge(back, |a, b| a > b) };
+    let from = (origin, origin_there, part);
+    let strip = Strip { upper: edge(out, from, |a, b| a < b), lower: edge(back, from, |a, b| a > b) };
     if strip.upper.is_empty() || strip.lower.is_empty() {
         return None;
     }
@@ -189,7 +180,50 @@ pub(super) fn fit(out: &[PassedBoth], back: &[PassedBoth]) -> Option<ClockFit> {
         drift,
         drift_error: (range.1 - range.0) / 2.0,
         round_trip: Span::from_nanos((upper - lower) as u64),
+        two_way: true,
     })
+}
+
+/// The same by one direction alone: packets that passed here first (`is_out`), or there. The drift is that of the line under all
+/// delays at which most of the least ones lie (Moon, Skelly and Towsley, section 4): a queue that only ever grows looks the
+/// same. `None` where there is no packet.
+pub(super) fn fit_one_way(packets: &[PassedBoth], is_out: bool) -> Option<ClockFit> {
+    let first = packets.iter().min_by_key(|p| p.here)?;
+    let last = packets.iter().map(|p| p.here).max()?;
+    let (origin, origin_there) = (first.here, first.there);
+    let part = last.since(origin).as_nanos() / PARTS as u64 + 1;
+    let upper = edge(packets, (origin, origin_there, part), if is_out { |a, b| a < b } else { |a, b| a > b });
+    // Upside down, the edge of the other direction is one that lies above.
+    let sign = if is_out { 1.0 } else { -1.0 };
+    let upper = upper.into_iter().map(|p| EdgePoint { value: sign * p.value, ..p }).collect();
+    let strip = Strip { upper, lower: Vec::new() };
+    let slope = strip.slope((-MOST_DRIFT, MOST_DRIFT));
+    Some(ClockFit {
+        origin,
+        origin_there: moved(origin_there, (sign * strip.edges(slope).0).round() as i64),
+        drift: sign * slope,
+        drift_error: MOST_DRIFT,
+        round_trip: Span::ZERO,
+        two_way: false,
+    })
+}
+
+/// In each part of the time the best `there − here`: of packets, the times from which both count, and a part's length, ns.
+fn edge(
+    packets: &[PassedBoth],
+    (origin, origin_there, part): (Time, Time, u64),
+    better: fn(f64, f64) -> bool,
+) -> Vec<EdgePoint> {
+    let mut parts: Vec<Option<EdgePoint>> = vec![None; PARTS];
+    for p in packets {
+        let at = p.here.since(origin).as_nanos();
+        let value = difference(p.there, origin_there).saturating_sub(at as i64) as f64;
+        let slot = &mut parts[(at / part) as usize];
+        if slot.is_none_or(|known| better(value, known.value)) {
+            *slot = Some(EdgePoint { at: at as f64, value });
+        }
+    }
+    parts.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -246,6 +280,25 @@ mod tests {
         let (out, back) = minute(0, 20e-6, |t| t * 1e6);
         let fit = fit(&out, &back).unwrap();
         assert!((fit.drift - 20e-6).abs() < 1e-6, "{fit:?}");
+    }
+
+    /// From one direction a steady drift is found, and what the least way took is not.
+    #[test]
+    fn one_direction_tells_the_drift_and_delays_above_the_least() {
+        for (ahead, drift) in [(0, 0.0), (7_000_000_000, 40e-6), (-5_000_000_000, -120e-6)] {
+            let (out, back) = minute(ahead, drift, |t| (t % 5.0) * 20e6);
+            for (packets, is_out) in [(&out, true), (&back, false)] {
+                let fit = fit_one_way(packets, is_out).unwrap();
+                assert!((fit.drift - drift).abs() < 1e-6 && !fit.two_way, "{ahead} {drift}: {fit:?}");
+                let took = |p: &PassedBoth| {
+                    let ns = difference(fit.here(p.there), p.here);
+                    if is_out { ns } else { -ns }
+                };
+                let least = packets.iter().map(took).min().unwrap();
+                assert!(least.abs() < 60_000, "{ahead} {drift} {is_out}: {least}");
+            }
+        }
+        assert_eq!(fit_one_way(&[], true), None);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! One path captured at both ends: what was lost between the captures, and how long everything took, is known.
 //!
-//! Both files are read twice. First, connections are paired ([`seen`]), the clocks laid beside each other ([`clock`]), and the
-//! fate of each packet found ([`fates`]). Then each capture goes through a tracker of its own, which is told these fates in
+//! Both files are read twice. First, connections are paired ([`seen`]), and flows of UDP ([`datagrams`]), the clocks laid beside
+//! each other ([`clock`]), and the fate of each packet found ([`fates`], [`spread`]). Then each capture goes through a tracker of its own, which is told these fates in
 //! place of its guesses; of each connection's direction the track of the capture nearer to its sender counts, so that all data
 //! is told as its sender's side has it. All is told by the clock and the addresses of the first capture, `here`, and connections
 //! that only the other capture has are counted, not told.
 
 mod clock;
+mod datagrams;
 mod fates;
 mod seen;
+mod spread;
 mod way;
 
 pub use clock::ClockFit;
@@ -18,23 +20,27 @@ use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, SpanHistogram, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, BatchPart, CaptureReader, FileInfo, OpenError, PacketFilter, TcpPacket};
 use clock::difference;
+use datagrams::{RenamedDatagrams, SeenDatagrams};
 use seen::SeenCapture;
+use spread::UdpSpread;
 use std::fmt;
 use std::path::Path;
 use units::{Span, Time};
-use way::{NamedWay, Renamed, Ways, clocks};
+use way::{NamedWay, Renamed, Ways, sure_ways};
 
 /// Why two captures make no whole.
 #[derive(Debug)]
 pub enum PairError {
     /// One of them cannot be read.
     Open(OpenError),
-    /// No connection is in both.
+    /// No connection and no flow of UDP is in both.
     NoneShared {
         /// Connections in each.
         connections: [usize; 2],
+        /// Directions of UDP flows in each.
+        flows: [usize; 2],
     },
-    /// No packets of both directions passed both captures, or one of their clocks was set meanwhile.
+    /// No packets of both directions of TCP passed both captures, or one of their clocks was set meanwhile.
     Clocks {
         /// Packets found in both captures, of either direction.
         packets: [usize; 2],
@@ -45,10 +51,11 @@ impl fmt::Display for PairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PairError::Open(e) => e.fmt(f),
-            PairError::NoneShared { connections: [a, b] } => write!(
+            PairError::NoneShared { connections: [a, b], flows: [c, d] } => write!(
                 f,
-                "no TCP connection is in both captures ({a} in the first, {b} in the second): neither by addresses and ports, nor by \
-                 the sequence numbers of its SYNs; what terminates TCP on the way makes two connections of one"
+                "no TCP connection is in both captures ({a} in the first, {b} in the second), neither by addresses and ports, nor by \
+                 the sequence numbers of its SYNs, and no UDP flow ({c} and {d} directions), neither by addresses and ports nor by its \
+                 payload; what terminates TCP on the way makes two connections of one"
             ),
             PairError::Clocks { packets: [a, b] } if *a == 0 || *b == 0 => write!(
                 f,
@@ -77,7 +84,11 @@ pub struct PairedCaptures {
     pub translated: u64,
     /// Connections that only one has: here, there.
     pub alone: [u64; 2],
-    /// Packets of the paired connections that one capture should have seen and did not, as the other shows: here, there.
+    /// Directions of UDP flows that both have, and of these those whose addresses or ports are others there.
+    pub paired_udp: [u64; 2],
+    /// Directions of UDP flows that only one has: here, there.
+    pub alone_udp: [u64; 2],
+    /// Packets of the paired connections and flows that one capture should have seen and did not, as the other shows: here, there.
     pub missed: [u64; 2],
 }
 
@@ -104,6 +115,37 @@ pub struct WayBetween {
     pub lost: Vec<LostOnWay>,
     /// How many there are.
     pub lost_packets: u64,
+}
+
+/// What is known of the way of one direction of a UDP flow between both captures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DatagramsBetween {
+    /// Datagrams that arrived.
+    pub arrived_packets: u64,
+    /// That were lost.
+    pub lost_packets: u64,
+    /// Of which it is not known: the other capture had not begun or had ended, or offload cut or joined them.
+    pub unknown_packets: u64,
+    /// That came more than once.
+    pub doubled: u64,
+    /// That came after one that was sent later (RFC 4737).
+    pub reordered: u64,
+    /// The most lost one after the other.
+    pub longest_run: u64,
+    /// Segmentation offload joined datagrams in one of the captures: losses are not told.
+    pub cut: bool,
+    /// What the way took at least, ns. `None`: nothing arrived, or it cannot be known ([`ClockFit::two_way`]).
+    pub least_ns: Option<i64>,
+    /// How much longer than that datagrams took.
+    pub late: SpanHistogram,
+    /// By how much the delays of two differ that arrived one after the other, in the mean.
+    pub jitter: Option<Span>,
+    /// The most that RFC 3550's interarrival jitter was.
+    pub max_jitter: Option<Span>,
+    /// All of it over time.
+    pub over_time: Vec<LateSpan>,
+    /// When those lost were sent; the first thousand.
+    pub lost: Vec<Time>,
 }
 
 /// Queueing in a part of the time.
@@ -174,33 +216,52 @@ pub fn track_both_ends(
         Ok(reader.info())
     };
     let mut seen = [SeenCapture::default(), SeenCapture::default()];
+    let mut seen_udp = [SeenDatagrams::default(), SeenDatagrams::default()];
     for (i, filter) in [filter, &PacketFilter::default()].into_iter().enumerate() {
-        let file = read(paths[i], filter, &mut |batch| batch.packets.iter().for_each(|p| seen[i].packet(p)))?;
+        let file = read(paths[i], filter, &mut |batch| {
+            batch.packets.iter().for_each(|p| seen[i].packet(p));
+            batch.datagrams.iter().for_each(|d| seen_udp[i].datagram(d));
+        })?;
         seen[i].watched = file.times.unwrap_or_default();
     }
     let pairs = seen::connections([&seen[0], &seen[1]]);
-    if pairs.is_empty() {
-        let connections = [seen[0].connections.len(), seen[1].connections.len()];
-        return Err(PairError::NoneShared { connections });
+    let mut udp_pairs = datagrams::udp_pairs(seen_udp.each_ref());
+    if pairs.is_empty() && udp_pairs.is_empty() {
+        let connections = seen.each_ref().map(|s| s.connections.len());
+        return Err(PairError::NoneShared { connections, flows: seen_udp.each_ref().map(|s| s.flows.len()) });
     }
-    let (clock, firsts) = clocks(&seen, &pairs)?;
+    let (sure, firsts) = sure_ways(&seen, &pairs);
+    let clock = datagrams::clock_of(sure, &udp_pairs)?;
+    datagrams::set_firsts_by_clock(&mut udp_pairs, &clock);
     seen[1].set_clock(&clock);
+    seen_udp[1].set_clock(&clock);
     let ways = Ways::of(&seen, &pairs, &firsts, &clock);
     let beyond = ways.told();
+    let watched = seen.each_ref().map(|s| s.watched);
+    let spreads: Vec<UdpSpread> = udp_pairs
+        .iter()
+        .map(|pair| spread::spread(seen_udp.each_ref(), pair, watched, clock.two_way))
+        .collect();
+    let beyond_udp = spread::told_datagrams(&spreads, seen_udp.each_ref().map(|s| s.count));
+    let unsent = |first| spreads.iter().filter(|s| s.first == first).map(|s| s.unsent).sum::<u64>();
+    let missed = ways.missed();
     let paired = PairedCaptures {
         clock,
         paired: pairs.len() as u64,
         translated: pairs.iter().filter(|p| p.translated).count() as u64,
         alone: [0, 1].map(|i| (seen[i].connections.len() - pairs.len()) as u64),
-        missed: ways.missed(),
+        paired_udp: [udp_pairs.len(), udp_pairs.iter().filter(|p| p.translated).count()].map(|n| n as u64),
+        alone_udp: [0, 1].map(|i| (seen_udp[i].flows.len() - udp_pairs.len()) as u64),
+        missed: [0, 1].map(|i| missed[i] + unsent(i)),
     };
     let between = ways.between();
     let renamed = Renamed::of(&seen, &pairs);
+    let renamed_udp = RenamedDatagrams::of(seen_udp.each_ref(), &udp_pairs);
     // Of the other capture the same time as of this one, where a part of that is asked for.
     let asked = filter.from.or(filter.to).and(seen[0].times);
     let is_asked = |time: Time| asked.is_none_or(|(from, to)| from <= time && time <= to);
     drop(ways);
-    drop(seen);
+    drop((seen, seen_udp));
 
     // The second reading.
     let mut tracker = Tracker::new(options);
@@ -209,8 +270,11 @@ pub fn track_both_ends(
     }
     let mut told = beyond[0].iter();
     let mut datagrams = UdpTracker::default();
+    let mut told_udp = beyond_udp[0].iter();
     let here = read(paths[0], filter, &mut |batch| {
-        batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
+        batch.datagrams.iter().for_each(|d| {
+            datagrams.datagram_known(d, told_udp.next().copied().unwrap_or_default());
+        });
         batch.in_order().for_each(|part| match part {
             BatchPart::Packets(packets) => packets.iter().for_each(|p| {
                 tracker.packet_known(p, told.next().copied().unwrap_or_default());
@@ -221,7 +285,8 @@ pub fn track_both_ends(
     let mut tracks = Vec::new();
     let totals = tracker.finish(&mut tracks);
     let mut tracker = Tracker::new(options);
-    let mut at = 0;
+    let mut datagrams_there = UdpTracker::default();
+    let (mut at, mut at_udp) = (0, 0);
     let there = read(paths[1], &PacketFilter::default(), &mut |batch| {
         for p in &batch.packets {
             let told = beyond[1].get(at).copied().unwrap_or_default();
@@ -229,6 +294,14 @@ pub fn track_both_ends(
             at += 1;
             if let Some(p) = as_here.filter(|p| is_asked(p.time)) {
                 tracker.packet_known(&p, told);
+            }
+        }
+        for d in &batch.datagrams {
+            let told = beyond_udp[1].get(at_udp).copied().unwrap_or_default();
+            let as_here = renamed_udp.datagram(at_udp, clock.here(d.time), *d);
+            at_udp += 1;
+            if let Some(d) = as_here.filter(|d| is_asked(d.time)) {
+                datagrams_there.datagram_known(&d, told);
             }
         }
     })?;
@@ -239,7 +312,9 @@ pub fn track_both_ends(
     between.into_iter().for_each(|way| attach(&mut tracks, way));
     tracks.iter_mut().filter(|t| t.between.is_some()).for_each(settle);
     tracks.sort_by_key(|t| (t.connection, !t.opened));
-    Ok(BothEndsTracks { tracks, files: [here, there], totals, paired, udp: datagrams.finish() })
+    let mut udp = datagrams.finish();
+    spread::join_datagrams(&mut udp.0, datagrams_there.finish().0, spreads);
+    Ok(BothEndsTracks { tracks, files: [here, there], totals, paired, udp })
 }
 
 /// Puts the tracks of the capture on the sender's side in the place of the other's.

@@ -1,9 +1,9 @@
 //! Each direction of each paired connection: what became of its packets.
 
-use super::clock::{self, ClockFit};
+use super::clock::{ClockFit, PassedBoth};
 use super::fates::{self, PacketBeyond, SentFate, WayFates, WayPackets};
 use super::seen::{ConnectionPair, SeenCapture, SeenPacket};
-use super::{LateSpan, LostOnWay, PairError, WayBetween};
+use super::{LateSpan, LostOnWay, WayBetween};
 use crate::{PackedSpan, table};
 use capture::{Addr, Endpoint, TcpPacket};
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ const PARTS: u64 = 200;
 /// Which capture each end of a pair is nearer to: 0 here, 1 there; `None` where that is not known.
 pub(super) type NearestCaptures = [Option<usize>; 2];
 
-/// The clocks, and which capture each end of each pair is nearer to: 0 here, 1 there; `None` where that is not known.
-pub(super) fn clocks(
+/// Packets that passed both captures, by the one that they passed first; and which capture each end of each pair is nearer to.
+pub(super) fn sure_ways(
     seen: &[SeenCapture; 2],
     pairs: &[ConnectionPair],
-) -> Result<(ClockFit, Vec<NearestCaptures>), PairError> {
+) -> ([Vec<PassedBoth>; 2], Vec<NearestCaptures>) {
     let mut both = [Vec::new(), Vec::new()];
     let mut firsts = Vec::with_capacity(pairs.len());
     for pair in pairs {
@@ -38,9 +38,7 @@ pub(super) fn clocks(
         }
         firsts.push(first.map_or([None; 2], |here| [Some(usize::from(!here)), Some(usize::from(here))]));
     }
-    let clock = clock::fit(&both[0], &both[1]);
-    let packets = [both[0].len(), both[1].len()];
-    clock.map(|clock| (clock, firsts)).ok_or(PairError::Clocks { packets })
+    (both, firsts)
 }
 
 /// What end `side` (by its number here) of a pair sent, as one of the captures has it.

@@ -18,7 +18,8 @@ mod read;
 mod replay;
 
 pub use read::{
-    LONGEST_FILE, PacketNumber, QlogError, QlogEvent, QlogKind, QlogTrace, QlogVantage, read_qlog,
+    LONGEST_FILE, PacketNumber, QlogError, QlogEvent, QlogKind, QlogMetrics, QlogState, QlogTrace,
+    QlogVantage, read_qlog,
 };
 
 use crate::{Track, Tracker, TrackerOptions};

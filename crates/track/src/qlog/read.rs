@@ -10,6 +10,8 @@ use units::{Span, Time};
 
 /// The longest file read, bytes: a packet takes some 300.
 pub const LONGEST_FILE: usize = 1 << 30;
+/// The longest name of a state that is kept.
+const LONGEST_STATE: usize = 40;
 /// RFC 7464: what begins a record.
 const RECORD: char = '\u{1e}';
 
@@ -71,6 +73,46 @@ pub struct QlogTrace {
     pub dated: bool,
     /// In the file's order.
     pub events: Vec<QlogEvent>,
+    /// What it said of its own recovery, in the file's order.
+    pub metrics: Vec<QlogMetrics>,
+    /// What it said of its congestion control's state.
+    pub states: Vec<QlogState>,
+}
+
+impl QlogTrace {
+    /// Moves all of it so that its first event is at this time.
+    pub fn begin_at(&mut self, start: Time) {
+        let Some(first) = self.events.first().map(|e| e.time) else { return };
+        let moved = |time: Time| start + time.since(first);
+        self.events.iter_mut().for_each(|e| e.time = moved(e.time));
+        self.metrics.iter_mut().for_each(|m| m.time = moved(m.time));
+        self.states.iter_mut().for_each(|s| s.time = moved(s.time));
+    }
+}
+
+/// What an endpoint knew of its recovery (quic-events: `recovery_metrics_updated`, `metrics_updated` before draft 10). An event says
+/// only what changed: the rest is as it was before; `None` where it was never said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QlogMetrics {
+    /// When.
+    pub time: Time,
+    /// Congestion window, bytes.
+    pub cwnd: Option<u64>,
+    /// Bytes in flight.
+    pub inflight: Option<u64>,
+    /// Slow start threshold, bytes.
+    pub ssthresh: Option<u64>,
+    /// Smoothed RTT.
+    pub smoothed_rtt: Option<Span>,
+}
+
+/// A state of the congestion control (quic-events: `congestion_state_updated`), as the implementation calls it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QlogState {
+    /// From when on.
+    pub time: Time,
+    /// `slow_start`, `congestion_avoidance`, `recovery`, `application_limited`, or its own.
+    pub name: String,
 }
 
 /// An event, and when.
@@ -176,6 +218,7 @@ struct TraceReader {
     format: TimeFormat,
     reference_ms: f64,
     last_ms: f64,
+    metrics: QlogMetrics,
 }
 
 impl TraceReader {
@@ -208,7 +251,7 @@ impl TraceReader {
             ..QlogTrace::default()
         };
         let reference_ms = reference_ms.unwrap_or(0.0);
-        TraceReader { trace, format, reference_ms, last_ms: 0.0 }
+        TraceReader { trace, format, reference_ms, last_ms: 0.0, metrics: QlogMetrics::default() }
     }
 
     fn event(&mut self, event: &Value) -> Result<(), QlogError> {
@@ -230,6 +273,15 @@ impl TraceReader {
             "packet_sent" => sent(data),
             "packet_received" => received(data),
             "packet_lost" => number(data).map(|number| QlogKind::Lost { number }),
+            "metrics_updated" | "recovery_metrics_updated" => {
+                self.metrics(time, data);
+                None
+            }
+            "congestion_state_updated" => {
+                let name = data["new"].as_str().filter(|name| name.len() <= LONGEST_STATE);
+                self.trace.states.extend(name.map(|name| QlogState { time, name: name.into() }));
+                None
+            }
             "connection_started" => {
                 self.trace.ends = self.trace.ends.or_else(|| ends(data));
                 None
@@ -238,6 +290,26 @@ impl TraceReader {
         };
         self.trace.events.extend(kind.map(|kind| QlogEvent { time, kind }));
         Ok(())
+    }
+}
+
+impl TraceReader {
+    fn metrics(&mut self, time: Time, data: &Value) {
+        let number = |key: &str| data[key].as_f64().filter(|n| (0.0..1e15).contains(n));
+        let bytes = |key: &str, before: Option<u64>| number(key).map(|n| n as u64).or(before);
+        let m = &self.metrics;
+        // Milliseconds.
+        let rtt = number("smoothed_rtt").map(|ms| Span::from_secs_f64(ms.min(1e9) * 1e-3));
+        let now = QlogMetrics {
+            time,
+            cwnd: bytes("congestion_window", m.cwnd),
+            inflight: bytes("bytes_in_flight", m.inflight),
+            // "Infinite" is written as the largest number.
+            ssthresh: number("ssthresh").filter(|n| *n < 1e12).map(|n| n as u64).or(m.ssthresh),
+            smoothed_rtt: rtt.or(m.smoothed_rtt),
+        };
+        self.metrics = now;
+        self.trace.metrics.push(now);
     }
 }
 
@@ -335,6 +407,40 @@ mod tests {
         r#"{"time":40,"name":"quic:packet_received","data":{"header":{"packet_type":"1RTT","packet_number":3},"raw":{"length":40},"frames":[{"frame_type":"ack","acked_ranges":[[5,7],[3]]}]}}"#,
         r#"{"time":0.5,"name":"recovery:packet_lost","data":{"header":{"packet_type":"1RTT","packet_number":4}}}"#,
     ];
+
+    #[test]
+    fn an_endpoints_own_account_goes_on_where_nothing_changed() {
+        let metrics =
+            |at: f64, name: &str, data: &str| format!(r#"{{"time":{at},"name":"{name}","data":{{{data}}}}}"#);
+        let events = [
+            EVENTS[0].to_string(),
+            metrics(
+                1.0,
+                "recovery:metrics_updated",
+                r#""congestion_window":12000,"bytes_in_flight":1200,"ssthresh":18446744073709551615"#,
+            ),
+            metrics(1.0, "quic:recovery_metrics_updated", r#""bytes_in_flight":2400,"smoothed_rtt":40.5"#),
+            metrics(1.0, "quic:congestion_state_updated", r#""old":"slow_start","new":"recovery""#),
+            metrics(1.0, "recovery:metrics_updated", r#""congestion_window":-3,"ssthresh":6000"#),
+        ];
+        let json = format!(r#"{{"traces":[{{{HEAD},"events":[{}]}}]}}"#, events.join(","));
+        let mut trace = read_qlog(&json).unwrap().remove(0);
+        let told: Vec<_> = trace.metrics.iter().map(|m| (m.cwnd, m.inflight, m.ssthresh)).collect();
+        assert_eq!(
+            told,
+            [
+                (Some(12_000), Some(1_200), None),
+                (Some(12_000), Some(2_400), None),
+                (Some(12_000), Some(2_400), Some(6_000))
+            ]
+        );
+        assert_eq!(trace.metrics[2].smoothed_rtt, Some(Span::from_micros(40_500)));
+        assert_eq!(trace.states.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["recovery"]);
+        trace.begin_at(Time::from_nanos(7));
+        // Milliseconds since 1970 as a double are right to the microsecond.
+        let after = trace.states[0].time.since(trace.events[0].time).as_micros();
+        assert_eq!((trace.events[0].time, after), (Time::from_nanos(7), 3_000));
+    }
 
     #[test]
     fn both_serialisations_say_the_same() {

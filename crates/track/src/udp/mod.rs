@@ -10,6 +10,7 @@ pub use quic::{QuicTrack, SpinVerdict};
 pub use rtp::RtpTrack;
 
 use crate::bins::MOST_BINS;
+use crate::both_ends::{DatagramsBetween, PacketBeyond};
 use crate::log::{LogEntry, MOST_LOGGED, PacketLog};
 use crate::{LoggedPacket, PackedSpan, PacketFate, SpanHistogram, table};
 use capture::{Endpoint, UdpDatagram};
@@ -58,7 +59,8 @@ pub struct UdpWay {
     pub bin: Span,
     /// IP bytes over time: which part (time since the flow's first / width), and how many; parts without any are left out.
     pub bins: Vec<(u32, u64)>,
-    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs are the spin bit's.
+    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs are the spin bit's; where a capture
+    /// at the other end was asked, they are how much longer than at least the way took.
     pub log: Vec<LoggedPacket>,
     /// Packets within this were merged.
     pub merged: Span,
@@ -66,6 +68,10 @@ pub struct UdpWay {
     pub spin: SpanHistogram,
     /// What RTP shows, if it is RTP.
     pub rtp: Option<RtpTrack>,
+    /// The time from which `bins` count.
+    pub origin: Time,
+    /// What a capture at the other end of the path says of it.
+    pub between: Option<Box<DatagramsBetween>>,
 }
 
 /// A direction that is being read.
@@ -91,8 +97,9 @@ impl OpenWay {
         }
     }
 
-    fn datagram(&mut self, d: &UdpDatagram, first: Time) {
+    fn datagram(&mut self, d: &UdpDatagram, first: Time, beyond: PacketBeyond) {
         let way = &mut self.way;
+        way.origin = first;
         let bytes = u64::from(d.len) + u64::from(d.header);
         way.packets += 1;
         way.payload_bytes += u64::from(d.len);
@@ -106,7 +113,7 @@ impl OpenWay {
             let number = self.log.push(LogEntry { time: lost, unseen: true, ..entry });
             self.log.lost(number, d.len, 1, Time::ZERO);
         }
-        self.log.push(entry);
+        self.log.push(entry.judged(beyond));
         self.log.settle(d.time, |_| {});
     }
 
@@ -128,7 +135,7 @@ impl OpenWay {
         (way.log, way.merged) = log.into_packets();
         if way.rtp.is_none() {
             // Numbers that are no RTP's show no loss.
-            way.log.retain(|p| p.fate == PacketFate::Passed);
+            way.log.retain(|p| p.fate != PacketFate::LostUp);
         }
         if !spins {
             way.spin = SpanHistogram::default();
@@ -137,7 +144,9 @@ impl OpenWay {
         // The packet that began a period went around in it.
         for (from, rtt) in periods {
             let at = way.log.partition_point(|p| p.time <= from);
-            if let Some(p) = at.checked_sub(1).and_then(|at| way.log.get_mut(at)) {
+            let began = at.checked_sub(1).and_then(|at| way.log.get_mut(at));
+            // Where a capture at the other end was asked, how late each came is there already.
+            if let Some(p) = began.filter(|p| !p.rtt.is_known()) {
                 p.rtt = PackedSpan::known(rtt);
             }
         }
@@ -198,6 +207,11 @@ pub struct UdpTracker {
 impl UdpTracker {
     /// A datagram passes.
     pub fn datagram(&mut self, d: &UdpDatagram) {
+        self.datagram_known(d, PacketBeyond::Unasked);
+    }
+
+    /// A datagram passes of which it is known elsewhere what became of it.
+    pub fn datagram_known(&mut self, d: &UdpDatagram, beyond: PacketBeyond) {
         let (key, _) = table::key(d.src, d.dst);
         if self.open.len() > MOST_FLOWS + MOST_FLOWS / 2 {
             self.forget();
@@ -217,7 +231,7 @@ impl UdpTracker {
         flow.last = flow.last.max(d.time);
         let side = usize::from(d.src != flow.ends[0]);
         let way = &mut flow.ways[side];
-        way.datagram(d, flow.first);
+        way.datagram(d, flow.first, beyond);
         if let Some(edge) = flow.quic.datagram(side, d) {
             way.turn(edge, d.time);
         }

@@ -2,6 +2,7 @@
 
 mod altered;
 mod both;
+mod both_udp;
 mod buffer;
 mod many;
 mod vantage;

@@ -1,0 +1,121 @@
+//! What a QUIC endpoint's own account (qlog) says of its congestion control, summed up.
+
+use crate::limiter;
+use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
+use track::qlog::{QlogMetrics, QlogTrace};
+
+/// Moments told; of more the least and the greatest window of each of half as many parts.
+const MOST_POINTS: usize = 2_000;
+/// States told.
+const MOST_STATES: usize = 1_000;
+/// A window that is less than this share of what it was before was cut.
+const CUT: f64 = 0.9;
+/// A window is full from this share on.
+const FULL: f64 = 0.9;
+
+/// Sums it up; `None` where no congestion window is told. `start_s`: when the capture began, seconds since 1970.
+pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
+    let told: Vec<(u64, &QlogMetrics)> = trace.metrics.iter().filter_map(|m| Some((m.cwnd?, m))).collect();
+    let end = trace.events.iter().map(|e| e.time).max().unwrap_or_default();
+    let lasts = |i: usize| told.get(i + 1).map_or(end, |(_, m)| m.time).since(told[i].1.time).as_secs_f64();
+    // By window, how long it stood.
+    let mut stood: Vec<(u64, f64)> = (0..told.len()).map(|i| (told[i].0, lasts(i))).collect();
+    stood.sort_by_key(|s| s.0);
+    let half = stood.iter().map(|s| s.1).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    let median = stood.iter().find(|s| {
+        sum += s.1;
+        sum >= half
+    });
+    let (mut known, mut full) = (0.0, 0.0);
+    for (i, (cwnd, m)) in told.iter().enumerate() {
+        let Some(inflight) = m.inflight else { continue };
+        known += lasts(i);
+        full += if inflight as f64 >= FULL * *cwnd as f64 { lasts(i) } else { 0.0 };
+    }
+    let states = trace
+        .states
+        .iter()
+        .map(|s| QlogStateSpan { at_s: limiter::seconds(s.time) - start_s, name: s.name.clone() });
+    Some(QlogAccount {
+        min_cwnd_bytes: stood.first()?.0,
+        p50_cwnd_bytes: median.or(stood.last())?.0,
+        max_cwnd_bytes: stood.last()?.0,
+        max_inflight_bytes: told.iter().filter_map(|(_, m)| m.inflight).max(),
+        window_full_share: (known > 0.0).then(|| full / known),
+        cuts: told.windows(2).filter(|w| (w[1].0 as f64) < CUT * w[0].0 as f64).count() as u64,
+        recoveries: trace.states.iter().filter(|s| s.name.contains("recovery")).count() as u64,
+        metrics: points(&told, start_s),
+        states: states.take(MOST_STATES).collect(),
+    })
+}
+
+/// The moments, thinned out so that no peak and no cut is lost.
+fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
+    let point = |(cwnd, m): &(u64, &QlogMetrics)| QlogPoint {
+        at_s: limiter::seconds(m.time) - start_s,
+        cwnd_bytes: *cwnd,
+        inflight_bytes: m.inflight,
+        ssthresh_bytes: m.ssthresh,
+        srtt_ms: m.smoothed_rtt.map(|rtt| rtt.as_millis_f64()),
+    };
+    if told.len() <= MOST_POINTS {
+        return told.iter().map(point).collect();
+    }
+    let part = told.len().div_ceil(MOST_POINTS / 2);
+    let ends = told.chunks(part).flat_map(|chunk| {
+        let place = |best: Option<(usize, u64)>| best.map_or(0, |b| b.0);
+        let windows = || chunk.iter().enumerate().map(|(i, (cwnd, _))| (i, *cwnd));
+        let (least, most) = (place(windows().min_by_key(|w| w.1)), place(windows().max_by_key(|w| w.1)));
+        let both = [least.min(most), least.max(most)];
+        let count = if least == most { 1 } else { 2 };
+        both.into_iter().take(count).map(|i| point(&chunk[i])).collect::<Vec<_>>()
+    });
+    ends.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use track::qlog::{QlogEvent, QlogKind, QlogState};
+    use units::{Span, Time};
+
+    /// Ten seconds of a window that grows by 1000 bytes each 10 ms and is halved at 100 kB; nothing but it is in flight.
+    fn saw(step: u64) -> QlogTrace {
+        let mut window = 50_000;
+        let mut trace = QlogTrace::default();
+        for i in 0..10_000 / step {
+            let time = Time::ZERO + Span::from_millis(i * step);
+            window = if window >= 100_000 { window / 2 } else { window + 100 * step };
+            if window == 50_000 {
+                trace.states.push(QlogState { time, name: "recovery".into() });
+            }
+            let inflight = if i < 10_000 / step / 2 { window } else { window / 2 };
+            trace.metrics.push(QlogMetrics {
+                time,
+                cwnd: Some(window),
+                inflight: Some(inflight),
+                ..Default::default()
+            });
+            trace.events.push(QlogEvent { time, kind: QlogKind::Lost { number: (2, i) } });
+        }
+        trace
+    }
+
+    #[test]
+    fn a_saw_is_summed_up_and_none_of_its_teeth_is_lost_when_it_is_thinned() {
+        for step in [10, 1] {
+            let account = qlog_account(&saw(step), 0.0).unwrap();
+            assert_eq!((account.min_cwnd_bytes, account.max_cwnd_bytes), (50_000, 100_000));
+            assert!(account.p50_cwnd_bytes.abs_diff(75_000) < 2_000, "{}", account.p50_cwnd_bytes);
+            assert!((account.window_full_share.unwrap() - 0.5).abs() < 0.01, "{account:?}");
+            assert_eq!(account.cuts, account.recoveries);
+            assert!((18..=20).contains(&account.cuts), "{}", account.cuts);
+            let cuts =
+                account.metrics.windows(2).filter(|w| w[1].cwnd_bytes * 10 < w[0].cwnd_bytes * 9).count();
+            assert!(account.metrics.len() <= MOST_POINTS && cuts as u64 == account.cuts, "{cuts}");
+            assert!(account.metrics.is_sorted_by(|a, b| a.at_s <= b.at_s));
+        }
+        assert_eq!(qlog_account(&QlogTrace::default(), 0.0), None);
+    }
+}
