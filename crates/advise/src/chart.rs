@@ -1,8 +1,8 @@
 //! Finalists as a plot: goodput against delay, and the line of those that no other beats in both.
 
 use crate::model::{Plan, RankedCure};
-use crate::story::number;
 use std::fmt::Write;
+use units::three_digits;
 
 /// Size of the drawing, and where its axes stand, pixels.
 const SIZE: [f64; 2] = [860.0, 460.0];
@@ -187,7 +187,7 @@ fn text(svg: &mut String, [x, y]: [f64; 2], anchor: &str, text: &str) {
 }
 
 fn tick_label(value: f64) -> String {
-    if value == value.trunc() { format!("{value:.0}") } else { number(value) }
+    if value == value.trunc() { format!("{value:.0}") } else { three_digits(value) }
 }
 
 pub(crate) fn escaped(text: &str) -> String {

@@ -53,6 +53,11 @@ pub trait Cure: Sync {
 /// A change of a scenario.
 pub type ScenarioChange = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
 
+/// A scenario with all of these done, one after the other.
+pub fn cured(base: &Scenario, options: &[CureOption]) -> Scenario {
+    options.iter().fold(base.clone(), |scenario, option| option.applied(&scenario))
+}
+
 /// What a cure could do in a situation.
 #[derive(Clone)]
 pub struct CureOption {

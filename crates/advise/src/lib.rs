@@ -27,7 +27,7 @@ mod wish;
 pub use actor::Actor;
 pub use chart::pareto_svg;
 pub use command::{CommandSet, Platform};
-pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, named};
+pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
 pub use model::{
     CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
     SimulatedRuns, VoiceCost,

@@ -2,8 +2,9 @@
 
 use crate::chart::{escaped, pareto_svg};
 use crate::model::{CureEffect, Plan, RankedCure};
-use crate::story::{advised, number};
+use crate::story::advised;
 use std::fmt::Write;
+use units::three_digits;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}\
 table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}\
@@ -24,8 +25,8 @@ pub fn page(plan: &Plan) -> String {
     let _ = writeln!(
         html,
         "<tr><td>as it is</td><td></td><td>{}</td><td></td><td>{}</td><td>{:.1} %</td></tr>",
-        number(now.goodput_mbps.mean),
-        number(now.p95_delay_ms.mean),
+        three_digits(now.goodput_mbps.mean),
+        three_digits(now.p95_delay_ms.mean),
         100.0 * now.resent
     );
     plan.cures.iter().filter(|c| c.finalist).for_each(|c| row(&mut html, c));
@@ -51,10 +52,10 @@ fn row(html: &mut String, cure: &RankedCure) {
         escaped(&cure.title),
         escaped(&cure.name),
         who.join(", "),
-        number(cure.figures.goodput_mbps.mean),
-        number(cure.gain.low),
-        number(cure.gain.high),
-        number(cure.figures.p95_delay_ms.mean),
+        three_digits(cure.figures.goodput_mbps.mean),
+        three_digits(cure.gain.low),
+        three_digits(cure.gain.high),
+        three_digits(cure.figures.p95_delay_ms.mean),
         100.0 * cure.figures.resent
     );
 }

@@ -80,9 +80,7 @@ const WORTH: f64 = 0.01;
 pub struct MadePlan {
     /// As data.
     pub plan: Plan,
-    /// Scenarios of the plan's finalists, in the order of [`Plan::cures`]: the reference with the cure.
-    pub cured: Vec<Scenario>,
-    /// What was done for each, in the same order.
+    /// What was done for each of the plan's finalists, in the order of [`Plan::cures`]; [`cure::cured`] does it.
     pub options: Vec<Vec<cure::CureOption>>,
 }
 
@@ -150,7 +148,6 @@ pub fn plan(
     }
     made.sort_by(|(a, _), (b, _)| order(a, b));
     pareto(&mut made);
-    let cured = made.iter().filter(|(c, _)| c.finalist).map(|(_, t)| t.scenarios[0].clone()).collect();
     let options = made.iter().filter(|(c, _)| c.finalist).map(|(_, t)| t.steps.clone()).collect();
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
@@ -164,7 +161,7 @@ pub fn plan(
         simulated,
     };
     plan.advice = story::advice(&plan);
-    Ok(MadePlan { plan, cured, options })
+    Ok(MadePlan { plan, options })
 }
 
 /// Names of constraints mean something.

@@ -2,7 +2,7 @@
 
 use crate::measure::larger_is_better;
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure, VoiceCost};
-use units::Goal;
+use units::{Goal, three_digits};
 
 /// A simpler cure is advised where it gains this share of the best one's gain.
 const NEARLY: f64 = 0.95;
@@ -87,7 +87,7 @@ fn beside(now: VoiceCost, then: VoiceCost) -> String {
 pub fn figure(goal: Goal, f: &PlanFigures) -> String {
     let secs = |r: Option<crate::model::PlanRange>| r.map_or("–".into(), |r| format!("{:.3} s", r.mean));
     match goal {
-        Goal::Goodput => format!("{} Mbit/s", number(f.goodput_mbps.mean)),
+        Goal::Goodput => format!("{} Mbit/s", three_digits(f.goodput_mbps.mean)),
         Goal::Delay => ms(f.p95_delay_ms.mean),
         Goal::Completion => secs(f.completion_s),
         Goal::Page => secs(f.page_s),
@@ -96,14 +96,5 @@ pub fn figure(goal: Goal, f: &PlanFigures) -> String {
 }
 
 fn ms(value: f64) -> String {
-    format!("{} ms", number(value))
-}
-
-/// Three digits.
-pub fn number(value: f64) -> String {
-    match value.abs() {
-        v if v >= 99.95 => format!("{value:.0}"),
-        v if v >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
+    format!("{} ms", three_digits(value))
 }

@@ -1,9 +1,9 @@
 //! A plan for people: the sentence, the table, what to type.
 
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
-use crate::story::{advised, number};
+use crate::story::advised;
 use std::fmt::Write;
-use units::Goal;
+use units::{Goal, three_digits, wrap};
 
 /// Rows of what was only screened.
 const SCREENED: usize = 5;
@@ -12,7 +12,7 @@ const SCREENED: usize = 5;
 pub fn text(plan: &Plan, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
-    out += &wrapped(&plan.advice, width);
+    out += &wrap(&plan.advice, width, "");
     out.push('\n');
     out += &table(plan, width);
     let s = &plan.simulated;
@@ -23,28 +23,9 @@ pub fn text(plan: &Plan, width: usize) -> String {
         s.screened, s.screen_s, s.screen_seeds, s.finalists, s.final_s, s.final_seeds, s.runs
     );
     out.push('\n');
-    out += &wrapped(&told, width);
+    out += &wrap(&told, width, "");
     out += &proofs(plan);
     out
-}
-
-/// Lines of at most `width` columns, broken at blanks.
-fn wrapped(text: &str, width: usize) -> String {
-    let (mut out, mut used) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        let wide = word.chars().count();
-        if used > 0 && used + 1 + wide > width {
-            out.push('\n');
-            used = 0;
-        }
-        if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out += word;
-        used += wide;
-    }
-    out + "\n"
 }
 
 /// What the kernel came to, beside what was predicted.
@@ -56,15 +37,15 @@ fn proofs(plan: &Plan) -> String {
             let _ = writeln!(
                 out,
                 "\non this machine's kernel: {} Mbit/s as it is",
-                number(proof.kernel_now_mbps)
+                three_digits(proof.kernel_now_mbps)
             );
         }
         let _ = writeln!(
             out,
             "  {}: {} Mbit/s, predicted {}",
             cure.name,
-            number(proof.kernel_mbps),
-            number(proof.predicted_mbps)
+            three_digits(proof.kernel_mbps),
+            three_digits(proof.predicted_mbps)
         );
         for line in &proof.ran {
             let _ = writeln!(out, "    {line}");
@@ -155,16 +136,18 @@ struct Signed(f64);
 impl std::fmt::Display for Signed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sign = if self.0 < 0.0 { "-" } else { "+" };
-        write!(f, "{sign}{}", number(self.0.abs()))
+        write!(f, "{sign}{}", three_digits(self.0.abs()))
     }
 }
 
 fn cells(who: &str, f: &PlanFigures) -> Vec<String> {
-    let mut cells = vec![who.into(), number(f.goodput_mbps.mean), String::new()];
-    cells.push(number(f.p95_delay_ms.mean));
+    let mut cells = vec![who.into(), three_digits(f.goodput_mbps.mean), String::new()];
+    cells.push(three_digits(f.p95_delay_ms.mean));
     cells.push(percent(f.resent));
     match f.voice {
-        Some(v) => cells.extend([number(v.p95_delay_ms), v.mos.map_or("–".into(), |m| format!("{m:.1}"))]),
+        Some(v) => {
+            cells.extend([three_digits(v.p95_delay_ms), v.mos.map_or("–".into(), |m| format!("{m:.1}"))])
+        }
         None => cells.extend(["–".to_string(), "–".into()]),
     }
     cells

@@ -4,7 +4,7 @@ use result::{Diagnosis, FlowDiagnosis, diagnosis::LimiterKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Rate, Span, three_digits};
 
 /// A path between this host and another.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -169,14 +169,9 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Three digits that matter.
+/// Three digits that matter, without zeros behind them.
 pub(crate) fn number(x: f64) -> String {
-    let text = match x.abs() {
-        100.0.. => format!("{x:.0}"),
-        10.0.. => format!("{x:.1}"),
-        1.0.. => format!("{x:.2}"),
-        _ => format!("{x:.3}"),
-    };
+    let text = three_digits(x);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').into(),
         false => text,

@@ -57,8 +57,7 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
             }
         };
         proved += 1;
-        let mut predicted = base.clone();
-        options.iter().for_each(|o| (o.change)(&mut predicted));
+        let predicted = advise::cured(&base, options);
         cure.proof = Some(CureProof {
             kernel_now_mbps: now.mbps,
             kernel_mbps: then.mbps,

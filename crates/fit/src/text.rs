@@ -1,15 +1,15 @@
 //! A fit in words, for a terminal.
 
 use crate::model::{Fit, FitFigures};
-use crate::write::short;
 use std::fmt::Write as _;
+use units::{three_digits as short, wrap};
 
 /// One figure of the comparison: what it is called, and where it stands.
 type Row = (&'static str, fn(&FitFigures) -> f64);
 
 /// Headline, comparison, numbers, what was not told.
 pub fn text(fit: &Fit, width: usize) -> String {
-    let mut out = wrapped(&fit.headline, "", width);
+    let mut out = wrap(&fit.headline, width.max(40), "");
     let c = &fit.compared;
     let _ = writeln!(out, "\n{:<24}{:>10}{:>10}{:>10}", "", "capture", "scenario", "spread");
     let rows: [Row; 5] = [
@@ -30,30 +30,9 @@ pub fn text(fit: &Fit, width: usize) -> String {
     }
     if !fit.not_told.is_empty() {
         out.push_str("\nNot told by the capture:\n");
-        fit.not_told.iter().for_each(|line| out += &wrapped(line, "  ", width));
+        fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
     }
     let s = &fit.simulated;
     let _ = writeln!(out, "\nSimulated: {} runs of {} s.", s.runs, short(s.seconds));
     out
-}
-
-/// Words in lines of `width`, the first with a dash where there is an indent.
-fn wrapped(text: &str, indent: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut line = if indent.is_empty() { String::new() } else { format!("{indent}- ") };
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width.max(40) {
-            out += &line;
-            out.push('\n');
-            line = if indent.is_empty() { String::new() } else { format!("{indent}  ") };
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line += word;
-        empty = false;
-    }
-    out + &line + "\n"
 }

@@ -6,17 +6,7 @@ use crate::observed::ObservedPath;
 use crate::search::TriedPath;
 use crate::trial::{TrialFrame, scenario_text};
 use std::fmt::Write as _;
-
-/// A number with three digits that matter.
-pub fn short(value: f64) -> String {
-    let digits = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        _ => 3,
-    };
-    format!("{value:.digits$}")
-}
+use units::three_digits as short;
 
 /// Percent by which goodput may differ in a fit to be trusted: what calibrated emulators are off by on average (Yan et al. 2018,
 /// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).

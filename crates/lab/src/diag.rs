@@ -10,15 +10,12 @@
 
 use crate::info::{BbrInfo, TcpInfo};
 use crate::sys::KernelSocket;
+use ::netlink::{attributes, messages, question, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
 const SKNLGRP_INET_TCP_DESTROY: u32 = 1;
 const SKNLGRP_INET6_TCP_DESTROY: u32 = 3;
 
@@ -30,9 +27,8 @@ const INET_DIAG_BBRINFO: u16 = 16;
 const TCP_TIME_WAIT: u8 = 6;
 const TCP_LISTEN: u8 = 10;
 const TCP_NEW_SYN_RECV: u8 = 12;
-/// `inet_diag_msg` without attributes, and `nlmsghdr` (linux/inet_diag.h, linux/netlink.h).
+/// `inet_diag_msg` without attributes (linux/inet_diag.h).
 const MESSAGE: usize = 72;
-const HEADER: usize = 16;
 
 /// A socket as the kernel tells of it.
 #[derive(Clone, Debug)]
@@ -76,7 +72,7 @@ impl Diag {
     /// Every TCP socket over IPv4, those of IPv6 sockets among them, but none in TIME-WAIT.
     pub fn dump(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.questions.send(&question(family as u8))?;
+            self.questions.send(&everything(family as u8))?;
             loop {
                 let n = self.questions.recv(&mut self.buffer)?;
                 let bytes = &self.buffer[..n.min(self.buffer.len())];
@@ -116,42 +112,26 @@ pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
 }
 
 /// `inet_diag_req_v2`, asking for everything.
-fn question(family: u8) -> [u8; 72] {
+fn everything(family: u8) -> Vec<u8> {
     // BBR answers to the bit of Vegas: its own has none in the field's 8 bits (tcp_bbr.c).
     let wanted: u8 = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_CONG].iter().map(|a| 1 << (a - 1)).sum();
     let states: u32 = !(1 << TCP_TIME_WAIT | 1 << TCP_NEW_SYN_RECV);
-    let mut m = [0; 72];
-    m[0..4].copy_from_slice(&72u32.to_ne_bytes());
-    m[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    m[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-    (m[16], m[17], m[18]) = (family, libc::IPPROTO_TCP as u8, wanted);
-    m[20..24].copy_from_slice(&states.to_ne_bytes());
-    m
+    let mut body = [0; 56];
+    (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, wanted);
+    body[4..8].copy_from_slice(&states.to_ne_bytes());
+    question(SOCK_DIAG_BY_FAMILY, &body)
 }
 
-/// Reads the messages of one datagram; whether the dump is at its end. What is cut short or not
-/// understood is left out.
-fn parse(mut bytes: &[u8], out: &mut Vec<Sock>) -> io::Result<bool> {
-    while bytes.len() >= HEADER {
-        let (len, kind) = (u32_at(bytes, 0) as usize, u16_at(bytes, 4));
-        let Some(message) = bytes.get(HEADER..len) else { break };
-        match kind {
-            NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR => {
-                let code = message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b));
-                return Err(io::Error::from_raw_os_error(code.saturating_neg()));
-            }
-            SOCK_DIAG_BY_FAMILY => out.extend(sock(message)),
-            _ => {}
-        }
-        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(false)
+/// Reads the messages of one datagram; whether the dump is at its end.
+fn parse(bytes: &[u8], out: &mut Vec<Sock>) -> io::Result<bool> {
+    messages(bytes, &mut |kind, message| {
+        out.extend((kind == SOCK_DIAG_BY_FAMILY).then(|| sock(message)).flatten());
+    })
 }
 
 /// `inet_diag_msg` and its attributes; `None` for what is not IPv4.
 fn sock(message: &[u8]) -> Option<Sock> {
-    let (fixed, mut rest) = message.split_at_checked(MESSAGE)?;
+    let (fixed, rest) = message.split_at_checked(MESSAGE)?;
     let address = |port: usize, at: usize| {
         let ip: [u8; 16] = *fixed[at..].first_chunk()?;
         let ip = match fixed[0] as i32 {
@@ -169,19 +149,13 @@ fn sock(message: &[u8]) -> Option<Sock> {
         cc: String::new(),
     };
     let mut bbr = None;
-    while rest.len() >= 4 {
-        let (len, kind) = (u16_at(rest, 0) as usize, u16_at(rest, 2));
-        let Some(value) = rest.get(4..len) else { break };
+    for (kind, value) in attributes(rest) {
         match kind {
             INET_DIAG_INFO => sock.info = TcpInfo::parse(value),
             INET_DIAG_BBRINFO => bbr = BbrInfo::parse(value),
-            INET_DIAG_CONG => {
-                let name = value.split(|&b| b == 0).next().unwrap_or_default();
-                sock.cc = String::from_utf8_lossy(name).into();
-            }
+            INET_DIAG_CONG => sock.cc = text(value),
             _ => {}
         }
-        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
     }
     sock.info.bbr = bbr;
     Some(sock)
@@ -193,32 +167,16 @@ fn v4(ip: [u8; 16]) -> Option<Ipv4Addr> {
     if ip.is_unspecified() { Some(Ipv4Addr::UNSPECIFIED) } else { ip.to_ipv4_mapped() }
 }
 
-fn u16_at(b: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([b[at], b[at + 1]])
-}
-
-fn u32_at(b: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::netlink::written;
 
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut a = (4 + value.len() as u16).to_ne_bytes().to_vec();
-        a.extend_from_slice(&kind.to_ne_bytes());
-        a.extend_from_slice(value);
-        a.resize(a.len().next_multiple_of(4), 0);
-        a
-    }
+    const NLMSG_ERROR: u16 = 2;
+    const NLMSG_DONE: u16 = 3;
 
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        let mut m = (HEADER as u32 + body.len() as u32).to_ne_bytes().to_vec();
-        m.extend_from_slice(&kind.to_ne_bytes());
-        m.resize(HEADER, 0);
-        m.extend_from_slice(body);
-        m
+        question(kind, body)
     }
 
     /// A socket of 10.0.0.1:40000 to 10.0.0.2:5201, established, its cookie 7 and 1 << 32.
@@ -256,10 +214,10 @@ mod tests {
         for family in [libc::AF_INET, libc::AF_INET6] {
             let body = [
                 fixed(family),
-                attribute(INET_DIAG_CONG, b"bbr\0"),
-                attribute(99, b"odd"),
-                attribute(INET_DIAG_INFO, &info),
-                attribute(INET_DIAG_BBRINFO, &gains),
+                written(INET_DIAG_CONG, b"bbr\0"),
+                written(99, b"odd"),
+                written(INET_DIAG_INFO, &info),
+                written(INET_DIAG_BBRINFO, &gains),
             ];
             let all = parsed(&message(SOCK_DIAG_BY_FAMILY, &body.concat()));
             let s = &all[0];
@@ -280,7 +238,7 @@ mod tests {
         let mut info = [0u8; 144];
         info[100..104].copy_from_slice(&5u32.to_ne_bytes());
         for len in [0, 1, 101, 144] {
-            let body = [fixed(libc::AF_INET), attribute(INET_DIAG_INFO, &info[..len])].concat();
+            let body = [fixed(libc::AF_INET), written(INET_DIAG_INFO, &info[..len])].concat();
             let s = &parsed(&message(SOCK_DIAG_BY_FAMILY, &body))[0];
             assert_eq!(s.info.total_retrans, if len > 100 { 5 } else { 0 });
             assert_eq!((s.info.data_segs_out, s.info.total_rto), (0, 0));
@@ -289,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_foreign_is_left_out() {
-        let body = [fixed(libc::AF_INET), attribute(INET_DIAG_INFO, &[0; 248])].concat();
+        let body = [fixed(libc::AF_INET), written(INET_DIAG_INFO, &[0; 248])].concat();
         let whole = [message(SOCK_DIAG_BY_FAMILY, &body), message(NLMSG_DONE, &[0; 4])].concat();
         for n in 0..whole.len() {
             let _ = parse(&whole[..n], &mut Vec::new());

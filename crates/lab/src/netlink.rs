@@ -8,7 +8,6 @@ const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
-const NLMSG_ERROR: u16 = 2;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE: u16 = 0x400;
 const REPLACE: u16 = 0x100;
@@ -40,10 +39,7 @@ impl Request {
     }
 
     fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
-        self.0.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
-        self.0.extend_from_slice(&kind.to_ne_bytes());
-        self.0.extend_from_slice(value);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self.0.extend(::netlink::written(kind, value));
         self
     }
 
@@ -56,17 +52,9 @@ impl Request {
         let mut buffer = vec![0u8; 65_536];
         loop {
             let n = socket.recv(&mut buffer)?;
-            let mut rest = &buffer[..n.min(buffer.len())];
-            while rest.len() >= 16 {
-                let len = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
-                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
-                let Some(message) = rest.get(16..len) else { break };
-                if kind == NLMSG_ERROR {
-                    let code = message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b));
-                    return if code == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-code)) };
-                }
-                answer.extend_from_slice(message);
-                rest = &rest[len.next_multiple_of(4).min(rest.len())..];
+            let bytes = &buffer[..n.min(buffer.len())];
+            if ::netlink::messages(bytes, &mut |_, body| answer.extend_from_slice(body))? {
+                return Ok(answer);
             }
         }
     }

@@ -21,7 +21,6 @@ mod summary;
 mod table;
 mod trust;
 mod warnings;
-mod wrap;
 
 pub use bands::{Band, Bands};
 pub use figures::GroupBy;
@@ -30,8 +29,8 @@ pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};
 pub use trust::{distrust, distrust_of};
+pub use units::wrap;
 pub use warnings::warnings;
-pub use wrap::wrap;
 
 use result::{FlowSeries, Run};
 
@@ -42,7 +41,7 @@ use result::{FlowSeries, Run};
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
     let told = story::story(&[("", run)]);
-    let mut text = wrap::wrap(&told.without_table(Lang::En), style.columns(), "");
+    let mut text = wrap(&told.without_table(Lang::En), style.columns(), "");
     let goals = story::table(&told, style);
     if !goals.is_empty() {
         text += "\n";

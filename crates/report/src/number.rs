@@ -1,18 +1,16 @@
 //! Numbers as short as they can be without lying.
 
+use units::three_digits;
+
 /// Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`.
 pub(crate) fn short(x: f64) -> String {
     if !x.is_finite() {
         return "–".into();
     }
     let a = x.abs();
-    // Bounds sit where rounding would carry into the next digit: 9.996 is `10.0`, not `10.00`.
     match a {
         _ if a < 0.0005 => "0".into(),
-        _ if a < 0.9995 => format!("{x:.3}"),
-        _ if a < 9.995 => format!("{x:.2}"),
-        _ if a < 99.95 => format!("{x:.1}"),
-        _ if a < 9_999.5 => format!("{x:.0}"),
+        _ if a < 9_999.5 => three_digits(x),
         _ if a < 99_950.0 => format!("{:.1}k", x / 1e3),
         _ if a < 999_500.0 => format!("{:.0}k", x / 1e3),
         _ if a < 9_995_000.0 => format!("{:.2}M", x / 1e6),

@@ -80,9 +80,7 @@ impl Cell {
     /// # Errors
     /// The scenario does not parse.
     pub fn simulate_repeats(&self, repeats: u64) -> Result<Vec<Outcome>, String> {
-        let scenario = self.checked()?;
-        let options = |seed| sim::SimOptions { seed, unrest: true, ..Default::default() };
-        Ok((1..=repeats).map(|seed| Outcome::of(&sim::run("sim", &scenario, options(seed)))).collect())
+        Ok(restless(&self.checked()?, repeats).map(|run| Outcome::of(&run)).collect())
     }
 
     /// Measures the cell on this machine's kernel, again while other work disturbs it. The loss pattern is the simulator's of this seed.
@@ -106,6 +104,12 @@ impl Cell {
         let scenario = self.checked().map_err(unsupported)?;
         lab::run("kernel", &scenario, lab::LabOptions { seed, notice: Some(notice), ..Default::default() })
     }
+}
+
+/// So many repeats in the simulator, hosts as restless as real ones.
+pub(crate) fn restless(scenario: &Scenario, repeats: u64) -> impl Iterator<Item = result::Outcome> + '_ {
+    let options = |seed| sim::SimOptions { seed, unrest: true, ..Default::default() };
+    (1..=repeats).map(move |seed| sim::run("sim", scenario, options(seed)))
 }
 
 /// How often a cell is measured at most.

@@ -43,7 +43,7 @@ fn measure(seed: u64, from: u64, count: u64, cures: usize) -> Result<(), String>
         let made = made.map_err(|e| format!("{}: {e}", path.line()))?;
         let row = PathRow { line: path.line(), plan_s: began.elapsed().as_secs_f64() };
         row.print(0, "as-it-is", false, made.plan.now.goodput_mbps.mean, &scenario);
-        row.measure_cures(&made, cures);
+        row.measure_cures(&scenario, &made, cures);
     }
     Ok(())
 }
@@ -55,17 +55,23 @@ struct PathRow {
 }
 
 impl PathRow {
-    fn measure_cures(&self, made: &MadePlan, count: usize) {
+    fn measure_cures(&self, base: &Scenario, made: &MadePlan, count: usize) {
         let chosen = advise::advised(&made.plan).map(|c| c.name.as_str());
-        let finalists: Vec<_> = made.plan.cures.iter().filter(|c| c.finalist).zip(&made.cured).collect();
+        let finalists: Vec<_> = made.plan.cures.iter().filter(|c| c.finalist).zip(&made.options).collect();
         let mut left = count;
-        for (i, (cure, scenario)) in finalists.into_iter().enumerate() {
+        for (i, (cure, options)) in finalists.into_iter().enumerate() {
             let is_chosen = chosen == Some(cure.name.as_str());
             if left == 0 && !is_chosen {
                 continue;
             }
             left = left.saturating_sub(1);
-            self.print(i + 1, &cure.name, is_chosen, cure.figures.goodput_mbps.mean, scenario);
+            self.print(
+                i + 1,
+                &cure.name,
+                is_chosen,
+                cure.figures.goodput_mbps.mean,
+                &advise::cured(base, options),
+            );
         }
     }
 

@@ -1,5 +1,6 @@
 //! How much repeats of a run differ: on the kernel, and in the simulator with restless hosts.
 
+use crate::outcome::restless;
 use crate::{COLUMNS, Cell};
 use scenario::{Experiment, Scenario};
 use units::{Bytes, Rate, Span, Stream};
@@ -87,11 +88,7 @@ pub fn measure(cell: &Cell, run: u64) -> Result<(f64, f64), String> {
 /// The scenario does not parse.
 pub fn simulate(cell: &Cell, runs: u64) -> Result<Vec<f64>, String> {
     let scenario = scenario(cell)?;
-    let run = |seed| {
-        let options = sim::SimOptions { seed, unrest: true, ..Default::default() };
-        sim::run("sim", &scenario, options).variant.total_goodput_mbps
-    };
-    Ok((1..=runs).map(run).collect())
+    Ok(restless(&scenario, runs).map(|run| run.variant.total_goodput_mbps).collect())
 }
 
 /// Mean and standard deviation of what was measured.

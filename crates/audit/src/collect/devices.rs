@@ -1,11 +1,10 @@
 //! Network devices of the calling thread's namespace: rtnetlink(7) for links and queueing disciplines, ethtool for offloads.
 
 use super::htb;
-use super::netlink::{
-    TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, attribute, dump, number, number64, text, u32_at,
-};
+use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
 use super::sys::ethtool_value;
 use crate::facts::{DeviceFacts, ShaperFacts};
+use netlink::{attribute, number, number64, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -125,8 +124,8 @@ fn tbf(options: &[u8]) -> Option<ShaperFacts> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::tests::written;
     use super::*;
+    use netlink::written;
 
     fn tc(index: u32, parent: u32, kind: &str) -> Vec<u8> {
         let mut m = vec![0; TCMSG];

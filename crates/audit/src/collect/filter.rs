@@ -6,7 +6,8 @@
 //! | iptables-nft `-j TCPMSS` | an expression `target` of that name |
 //! | iptables-legacy `-j TCPMSS` | the namespace has tables of its own (/proc/net/ip_tables_names) and the kernel the target: whether a rule uses it is not looked up, and nothing is claimed |
 
-use super::netlink::{attribute, attributes, dump, text};
+use super::list::dump;
+use netlink::{attribute, attributes, text};
 use std::{fs, io};
 
 /// `NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE` (linux/netfilter/nf_tables.h).
@@ -75,8 +76,8 @@ fn expression(e: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::tests::written;
     use super::*;
+    use netlink::written;
 
     fn with(name: &str, data: &[Vec<u8>]) -> Vec<u8> {
         let e = [

@@ -1,9 +1,8 @@
 //! Classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
 
-use super::netlink::{
-    TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, attribute, dump, number, number64, text, u32_at,
-};
+use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
 use crate::facts::HtbClassFacts;
+use netlink::{attribute, number, number64, text, u32_at};
 use std::io;
 
 const RTM_GETTCLASS: u16 = 42;
@@ -53,8 +52,8 @@ fn class(message: &[u8]) -> Option<HtbClassFacts> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::tests::written;
     use super::*;
+    use netlink::written;
 
     #[test]
     fn a_class_is_read_whole_or_not_at_all() {

@@ -1,7 +1,8 @@
 //! The TCP sockets of the calling thread's namespace (sock_diag(7)), of both address families.
 
-use super::netlink::{attribute, dump, number64, text, u32_at};
+use super::list::dump;
 use crate::facts::SocketFacts;
+use netlink::{attribute, number64, text, u32_at};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -61,8 +62,8 @@ fn socket(message: &[u8]) -> Option<SocketFacts> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::tests::written;
     use super::*;
+    use netlink::written;
 
     fn message(family: i32, state: u8) -> Vec<u8> {
         let mut m = vec![0; MESSAGE];

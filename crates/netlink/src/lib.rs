@@ -1,38 +1,23 @@
-//! Lists from netlink (netlink(7)): a question, messages, attributes. What is cut short or not understood is left out.
+//! Messages and attributes of netlink (netlink(7)), as bytes: what asks for lists and reads them, whoever holds the socket.
+//!
+//! A datagram is a row of messages, a message a header of 16 bytes and a body, a body fixed fields and attributes; each begins at a
+//! multiple of four. What is cut short or not understood is left out: lengths come from elsewhere.
 
-use super::sys::NetlinkSocket;
 use std::io;
 
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
+/// `nlmsghdr` (linux/netlink.h).
+pub const HEADER: usize = 16;
+/// A request.
+pub const NLM_F_REQUEST: u16 = 1;
+/// Of all there is, not of one.
+pub const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// `tcmsg` without attributes, and what queueing disciplines and classes have in common: linux/rtnetlink.h, linux/pkt_sched.h.
-pub const TCMSG: usize = 20;
-pub const TCA_KIND: u16 = 1;
-pub const TCA_OPTIONS: u16 = 2;
-pub const TC_H_ROOT: u32 = u32::MAX;
-const HEADER: usize = 16;
 /// Flags in an attribute's type: nested, in network order.
 const KIND: u16 = 0x3fff;
 
-/// Asks for a list: the kind of the question, and what follows its header. Each message's body goes to `each`.
-///
-/// # Errors
-/// What the kernel says.
-pub fn dump(protocol: i32, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    let socket = NetlinkSocket::new(protocol)?;
-    socket.send(&question(kind, body))?;
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        let n = socket.recv(&mut buffer)?;
-        if messages(&buffer[..n.min(buffer.len())], each)? {
-            return Ok(());
-        }
-    }
-}
-
-fn question(kind: u16, body: &[u8]) -> Vec<u8> {
+/// The question for a list: its kind, and what follows its header.
+pub fn question(kind: u16, body: &[u8]) -> Vec<u8> {
     let mut m = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
     m.extend(kind.to_ne_bytes());
     m.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
@@ -41,18 +26,23 @@ fn question(kind: u16, body: &[u8]) -> Vec<u8> {
     m
 }
 
-/// Reads one datagram; whether the list is at its end.
-fn messages(mut bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+/// Reads one datagram: kind and body of each message go to `each`; whether the list is at its end, or the request is acknowledged.
+///
+/// # Errors
+/// What the kernel says.
+pub fn messages(mut bytes: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> io::Result<bool> {
     while bytes.len() >= HEADER {
         let (len, kind) = (u32_at(bytes, 0) as usize, u16_at(bytes, 4));
         let Some(message) = bytes.get(HEADER..len) else { break };
         match kind {
             NLMSG_DONE => return Ok(true),
             NLMSG_ERROR => {
-                let code = message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b));
-                return Err(io::Error::from_raw_os_error(code.saturating_neg()));
+                return match message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b)) {
+                    0 => Ok(true),
+                    code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+                };
             }
-            _ => each(message),
+            _ => each(kind, message),
         }
         bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
     }
@@ -74,6 +64,15 @@ pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value)
 }
 
+/// An attribute as it is written, to the multiple of four behind it.
+pub fn written(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut a = (4 + value.len() as u16).to_ne_bytes().to_vec();
+    a.extend(kind.to_ne_bytes());
+    a.extend(value);
+    a.resize(a.len().next_multiple_of(4), 0);
+    a
+}
+
 /// A text that ends with 0.
 pub fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
@@ -89,28 +88,22 @@ pub fn number64(value: &[u8]) -> Option<u64> {
     value.first_chunk().map(|b| u64::from_ne_bytes(*b))
 }
 
-/// Two bytes at a place that is there.
+/// Two bytes at a place that is there; 0 where none is.
 pub fn u16_at(b: &[u8], at: usize) -> u16 {
     b.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_ne_bytes(*b))
 }
 
-/// Four bytes at a place that is there.
+/// Four bytes at a place that is there; 0 where none is.
 pub fn u32_at(b: &[u8], at: usize) -> u32 {
     b.get(at..).and_then(number).unwrap_or(0)
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
-    /// An attribute as the kernel writes it.
-    pub fn written(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut a = (4 + value.len() as u16).to_ne_bytes().to_vec();
-        a.extend(kind.to_ne_bytes());
-        a.extend(value);
-        a.resize(a.len().next_multiple_of(4), 0);
-        a
-    }
+    /// Not permitted (errno-base.h).
+    const EPERM: i32 = 1;
 
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
         let mut m = question(kind, body);
@@ -121,13 +114,18 @@ pub mod tests {
     #[test]
     fn lists_are_read_to_their_end() {
         let bytes =
-            [message(99, b"one"), message(99, b"two"), message(NLMSG_DONE, &[0; 4]), message(99, b"late")]
+            [message(99, b"one"), message(98, b"two"), message(NLMSG_DONE, &[0; 4]), message(99, b"late")]
                 .concat();
         let mut seen = Vec::new();
-        assert!(messages(&bytes, &mut |m| seen.push(m.to_vec())).unwrap());
-        assert_eq!(seen, [b"one".to_vec(), b"two".to_vec()]);
-        let error = messages(&message(NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes()), &mut |_| ());
-        assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EPERM));
+        assert!(messages(&bytes, &mut |kind, m| seen.push((kind, m.to_vec()))).unwrap());
+        assert_eq!(seen, [(99, b"one".to_vec()), (98, b"two".to_vec())]);
+        let error = messages(&message(NLMSG_ERROR, &(-EPERM).to_ne_bytes()), &mut |_, _| ());
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(EPERM));
+        assert!(
+            messages(&message(NLMSG_ERROR, &0i32.to_ne_bytes()), &mut |_, _| ()).unwrap(),
+            "acknowledged"
+        );
+        assert!(!messages(&message(99, b"one"), &mut |_, _| ()).unwrap(), "more is to come");
     }
 
     #[test]
@@ -149,7 +147,7 @@ pub mod tests {
             let mut bad = message(99, b"one");
             bad[..4].copy_from_slice(&len.to_ne_bytes());
             let mut seen = 0;
-            assert!(!messages(&bad, &mut |_| seen += 1).unwrap());
+            assert!(!messages(&bad, &mut |_, _| seen += 1).unwrap());
             assert_eq!(seen, 0);
         }
     }

@@ -1,4 +1,4 @@
-//! Lines of a width.
+//! Numbers and lines for people: what every table, sentence and terminal shares.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -43,9 +43,27 @@ fn pieces(text: &str) -> Vec<String> {
     list
 }
 
+/// Three digits that matter, whole from a hundred on: `0.123`, `4.10`, `19.1`, `941`, `12345`.
+pub fn three_digits(x: f64) -> String {
+    // Bounds sit where rounding would carry into the next digit: 9.996 is `10.0`, not `10.00`.
+    let decimals = match x.abs() {
+        a if a < 0.9995 => 3,
+        a if a < 9.995 => 2,
+        a if a < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{x:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn three_digits_do_not_carry() {
+        let got = [0.0, -0.1234, 0.9996, 4.104, 9.996, 19.14, 99.96, 941.4, 12_345.0].map(three_digits);
+        assert_eq!(got, ["0.000", "-0.123", "1.00", "4.10", "10.0", "19.1", "100", "941", "12345"]);
+    }
 
     #[test]
     fn lines_end_between_words_and_between_wide_characters() {

@@ -1,0 +1,27 @@
+//! Lists from the kernel (netlink(7)): a question, and the body of each message that answers it.
+
+use super::sys::NetlinkSocket;
+use netlink::{messages, question};
+use std::io;
+
+/// `tcmsg` without attributes, and what queueing disciplines and classes have in common: linux/rtnetlink.h, linux/pkt_sched.h.
+pub const TCMSG: usize = 20;
+pub const TCA_KIND: u16 = 1;
+pub const TCA_OPTIONS: u16 = 2;
+pub const TC_H_ROOT: u32 = u32::MAX;
+
+/// Asks for a list: the kind of the question, and what follows its header. Each message's body goes to `each`.
+///
+/// # Errors
+/// What the kernel says.
+pub fn dump(protocol: i32, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let socket = NetlinkSocket::new(protocol)?;
+    socket.send(&question(kind, body))?;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let n = socket.recv(&mut buffer)?;
+        if messages(&buffer[..n.min(buffer.len())], &mut |_, body| each(body))? {
+            return Ok(());
+        }
+    }
+}
