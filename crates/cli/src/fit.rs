@@ -10,6 +10,7 @@ use crate::progress::{Bar, RunsBar, terminal};
 use crate::regular;
 use capture::{CaptureReader, PacketFilter};
 use fit::{FitError, FitWish, MadeFit, ObservedPath};
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -66,7 +67,18 @@ pub fn made(
     searched(&ObservedPath::of(&diagnosis, &facts)?, threads, bars)
 }
 
-/// What an iperf3 JSON or a result folder tells; `None`: the argument is neither.
+/// What of a file says that it is a log of ss, bytes.
+const HEAD: u64 = 64 << 10;
+
+/// Whether a file's first lines are those of `ss -tin`.
+fn begins_as_ss_log(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path).ok().filter(|_| path.is_file());
+    let read = file.and_then(|f| f.take(HEAD).read_to_end(&mut head).ok());
+    read.is_some() && !head.contains(&0) && fit::is_ss_log(&String::from_utf8_lossy(&head))
+}
+
+/// What an iperf3 JSON, a log of ss or a result folder tells; `None`: the argument is none of these.
 fn summary(args: &FitArgs) -> Result<Option<Result<ObservedPath, FitError>>, CliProblem> {
     let path = &args.capture;
     let name = || path.display().to_string();
@@ -93,6 +105,9 @@ fn summary(args: &FitArgs) -> Result<Option<Result<ObservedPath, FitError>>, Cli
     }
     if path.extension().is_some_and(|e| e == "json") {
         return Ok(Some(fit::of_iperf3(&text(path)?)));
+    }
+    if begins_as_ss_log(path) {
+        return Ok(Some(fit::of_ss_log(&text(path)?)));
     }
     Ok(None)
 }

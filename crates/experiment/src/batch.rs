@@ -1,6 +1,6 @@
 //! Scenarios simulated with several seeds, of which only the results are wanted: what searches do by the hundred.
 
-use crate::{Hooks, Order, Watcher, run};
+use crate::{CaptureSink, Hooks, Order, Watcher, run};
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Variant};
 use std::num::NonZeroUsize;
@@ -39,6 +39,19 @@ impl<'a, 'w> BatchRunner<'a, 'w> {
         scenarios: Vec<Scenario>,
         seeds: u32,
     ) -> Result<Vec<Vec<VariantResult>>, Unfinished> {
+        self.run_captured(scenarios, seeds, None)
+    }
+
+    /// The same, with their packets for who takes them: the variant in a [`crate::RunJob`] is the scenario's place in the list.
+    ///
+    /// # Errors
+    /// As [`BatchRunner::run`].
+    pub fn run_captured(
+        &mut self,
+        scenarios: Vec<Scenario>,
+        seeds: u32,
+        captures: Option<&dyn CaptureSink>,
+    ) -> Result<Vec<Vec<VariantResult>>, Unfinished> {
         if scenarios.is_empty() {
             return Ok(Vec::new());
         }
@@ -53,8 +66,8 @@ impl<'a, 'w> BatchRunner<'a, 'w> {
         let order = Order { repeats: seeds, threads: self.threads, ..Order::default() };
         self.runs += order.jobs(&experiment).len();
         let hooks = match &mut self.watch {
-            Some(watch) => Hooks { progress: Some(&mut **watch), ..Hooks::default() },
-            None => Hooks::default(),
+            Some(watch) => Hooks { progress: Some(&mut **watch), captures, ..Hooks::default() },
+            None => Hooks { captures, ..Hooks::default() },
         };
         let outcomes = run(&experiment, &order, hooks);
         if let Some(failed) = outcomes.failed.first() {

@@ -1,45 +1,150 @@
 //! From the diagnosis to paths that may be the true one.
 
+use crate::cross::{CrossSpan, cross};
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue};
+use crate::search::A_NUMBER;
+use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// How sure a diagnosis must be of its limiter that no other kind is tried.
-const SURE: f64 = 0.97;
 /// How often a kind that the diagnosis names is right, at least (docs/diagnosis-accuracy.md): its confidence is that of the rate, too.
 const KIND_RIGHT: f64 = 0.95;
+/// How often there is no limiter where the diagnosis names none and the path limits.
+const NONE_RIGHT: f64 = 0.85;
+/// No diagnosis is so sure that packets could not say otherwise.
+const MOST_SURE: f64 = 0.99;
 /// How well the spacing of a burst tells a line's rate.
 const LINE_KNOWN: f64 = 0.02;
+/// A queue in which nobody waits long, packets.
+const SHORT_QUEUE: f64 = 10.0;
 /// Share of the time from which on a cause is played.
 const PLAYED: f64 = 0.1;
 
 /// Paths that may be the true one, the likeliest first.
-pub fn guesses(seen: &ObservedPath) -> Vec<FittedPath> {
+pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<FittedPath> {
     let base = base(seen);
     if seen.summary {
         return of_summary(seen, &base);
     }
-    let Some(limiter) = &seen.limiter else { return open(seen, &base) };
-    let mut all = vec![of_kind(seen, &base, limiter, limiter.kind)];
+    let flows: Vec<_> = seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..]).collect();
+    let curve = listening.and_then(|frame| CameThrough::of(&flows, frame));
+    let mut all = match &seen.limiter {
+        Some(limiter) => named(seen, &base, limiter, curve.as_ref()),
+        None => open(seen, &base),
+    };
+    if let (None, Some(curve)) = (&seen.limiter, curve) {
+        unnamed(seen, &base, &curve, &mut all);
+    }
+    if let Some((rate, spans)) = listening.and_then(|frame| cross(&flows, frame)) {
+        all.push(shared(seen, &base, rate, spans));
+    }
+    all
+}
+
+/// Twice the logarithm of how much less likely what holds with `sure` makes its contrary.
+fn odds(sure: f64) -> f64 {
+    let sure = sure.clamp(0.5, MOST_SURE);
+    2.0 * (sure / (1.0 - sure)).ln()
+}
+
+/// The limiter that the diagnosis names, and the other kinds at its rate.
+fn named(
+    seen: &ObservedPath,
+    base: &FittedPath,
+    limiter: &Limiter,
+    curve: Option<&CameThrough>,
+) -> Vec<FittedPath> {
+    let mut all = vec![of_kind(seen, base, limiter, limiter.kind)];
+    let plain = of_kind(seen, base, limiter, LimiterKind::Bottleneck);
     if limiter.kind != LimiterKind::Policer {
-        let plain = of_kind(seen, &base, limiter, LimiterKind::Bottleneck);
         for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
             let free = plain.free.iter().copied().filter(|(p, _)| *p != FitParameter::Queue).collect();
             all.push(FittedPath { queue_kind, free, handicap: 2.0, ..plain.clone() });
         }
     }
-    if limiter.confidence < SURE {
-        let sure = limiter.confidence.clamp(KIND_RIGHT, 0.999);
-        let handicap = 2.0 * (sure / (1.0 - sure)).ln();
-        for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
-            if kind != limiter.kind {
-                let other = of_kind(seen, &base, limiter, kind);
-                all.push(FittedPath { handicap: handicap + other.handicap, ..other });
+    let handicap = odds(limiter.confidence.max(KIND_RIGHT));
+    for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
+        if kind == limiter.kind {
+            continue;
+        }
+        let mut other = of_kind(seen, base, limiter, kind);
+        if let Some(curve) = curve {
+            other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
+        }
+        all.push(FittedPath { handicap: handicap + other.handicap, ..other });
+    }
+    // What loses packets may be all of its own.
+    let lossy = all.iter().filter(|p| p.loss > 0.0 && p.queue_kind == FittedQueue::Fifo);
+    let alone: Vec<FittedPath> = lossy.map(without_loss).collect();
+    all.extend(alone);
+    all
+}
+
+/// The same path without random loss.
+fn without_loss(path: &FittedPath) -> FittedPath {
+    let free = path.free.iter().copied().filter(|(p, _)| !is_loss(*p)).collect();
+    FittedPath { loss: 0.0, loss_run: 1.0, free, ..path.clone() }
+}
+
+/// Where the diagnosis names no limiter, a policer may all the same be what loses packets, and its bucket hide it.
+fn unnamed(seen: &ObservedPath, base: &FittedPath, curve: &CameThrough, all: &mut Vec<FittedPath>) {
+    let lost: u64 = seen
+        .flows
+        .iter()
+        .filter(|f| !f.backward)
+        .map(|f| f.flow.measures.lost_up + f.flow.measures.lost_down)
+        .sum();
+    let limiter = Limiter { rate_mbps: curve.rate * 8e-6, lost_share: 0.01, ..Limiter::default() };
+    let slow = FittedPath { rate: curve.rate * 8.0, access: curve.rate * 64.0, ..without_loss(base) };
+    let kinds = [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck];
+    for kind in kinds.into_iter().filter(|k| *k != LimiterKind::Policer || lost > 0) {
+        let mut path = of_kind(seen, &slow, &limiter, kind);
+        path.bucket = curve.bucket(curve.rate).max(4.0 * FULL_PACKET);
+        for (parameter, sure) in &mut path.free {
+            if matches!(parameter, FitParameter::Rate | FitParameter::Bucket) {
+                *sure = if *parameter == FitParameter::Rate { 0.1 } else { 1.0 };
             }
         }
+        path.handicap = odds(NONE_RIGHT);
+        all.push(path);
     }
-    all
+    for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
+        let mut path = of_kind(seen, &slow, &limiter, LimiterKind::Bottleneck);
+        path.free.retain(|(p, _)| *p != FitParameter::Queue);
+        all.push(FittedPath { queue_kind, handicap: odds(NONE_RIGHT), ..path });
+    }
+    if lost > 0 {
+        // A fast line with a queue of a few packets, in which nobody waits long.
+        let limiter = Limiter { rate_mbps: curve.peak() * 8e-6, ..limiter };
+        let fast = FittedPath { rate: curve.peak() * 8.0, access: curve.peak() * 64.0, ..slow };
+        let mut path = of_kind(seen, &fast, &limiter, LimiterKind::Bottleneck);
+        path.queue = SHORT_QUEUE * FULL_PACKET;
+        for (parameter, sure) in &mut path.free {
+            if matches!(parameter, FitParameter::Rate | FitParameter::Queue) {
+                *sure = if *parameter == FitParameter::Rate { 0.3 } else { 1.0 };
+            }
+        }
+        all.push(path);
+    }
+}
+
+/// A line on which others come and go.
+fn shared(seen: &ObservedPath, base: &FittedPath, rate: f64, cross: Vec<CrossSpan>) -> FittedPath {
+    let whole = FittedPath { rate, access: 8.0 * rate, ..base.clone() };
+    let limiter = seen.limiter.clone().unwrap_or_default();
+    let limiter = Limiter { rate_mbps: rate / 1e6, rate_range_mbps: None, ..limiter };
+    let mut path = of_kind(seen, &whole, &limiter, LimiterKind::Bottleneck);
+    for (_, sure) in path.free.iter_mut().filter(|(p, _)| *p == FitParameter::Rate) {
+        *sure = 0.03;
+    }
+    // Two ends and a rate each.
+    path.handicap = A_NUMBER * 3.0 * cross.len() as f64;
+    FittedPath { cross, ..path }
+}
+
+fn is_loss(parameter: FitParameter) -> bool {
+    matches!(parameter, FitParameter::Loss | FitParameter::LossRun)
 }
 
 /// What all guesses have in common: round trip, losses, windows.
@@ -61,6 +166,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         jitter: 0.0,
         send_buffer: None,
         window: None,
+        cross: Vec::new(),
         free: vec![(FitParameter::Rtt, 0.01)],
         handicap: 0.0,
     };
@@ -195,10 +301,7 @@ fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     path.queue = path.bdp().max(30.0 * FULL_PACKET);
     let longest = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.max / 1e3).fold(0.0, f64::max);
     let queue = ((longest - path.rtt).max(0.0) * path.rate / 8.0).clamp(2.0 * FULL_PACKET, path.queue);
-    let free = path.free.iter().copied();
-    let mut free: Vec<_> =
-        free.filter(|(p, _)| !matches!(p, FitParameter::Loss | FitParameter::LossRun)).collect();
-    free.push((FitParameter::Queue, 1.0));
-    let short = FittedPath { queue, loss: 0.0, loss_run: 1.0, free, ..path.clone() };
+    let mut short = FittedPath { queue, ..without_loss(&path) };
+    short.free.push((FitParameter::Queue, 1.0));
     if path.loss > 0.0 { vec![path, short] } else { vec![short] }
 }

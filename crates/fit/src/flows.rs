@@ -47,8 +47,10 @@ impl FittedFlow {
     }
 }
 
+/// Bursts that make an application one that pauses.
+const MANY: u32 = 3;
 /// Share of the time from which on the application is played as what limits.
-const APP_LIMITS: f64 = 0.25;
+const APP_LIMITS: f64 = 0.12;
 /// Below this a guess of the congestion control is no opinion.
 const CC_TOLD: f64 = 0.5;
 
@@ -118,7 +120,9 @@ fn common_cc(seen: &ObservedPath) -> (String, f64) {
 /// What the flow's application did; `end` is when the capture's last flow ended.
 fn app(f: &ObservedFlow, end: f64) -> FittedApp {
     let m = &f.flow.measures;
-    let waits = f.flow.share(Cause::Application);
+    // Also where something else limits more of the time: nothing was on its way.
+    let idle = m.idle_s / f.flow.duration_s.max(1e-3);
+    let waits = f.flow.share(Cause::Application).max(if f.facts.app_bursts >= MANY { idle } else { 0.0 });
     if waits >= APP_LIMITS {
         if let Some(r) = f.flow.responses.as_ref().filter(|r| r.exchanges >= 3) {
             let n = r.exchanges as f64;

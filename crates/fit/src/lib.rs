@@ -9,25 +9,35 @@
 //!
 //! Pure: no clock and no file; what runs is [`experiment`]'s.
 
+mod cross;
 mod first_guess;
 mod flows;
+mod kinds;
+mod listen;
 mod made;
 mod misfit;
 mod model;
+mod newton;
 mod observed;
+mod packets;
 mod path_model;
 mod search;
+mod signature;
 mod spacing;
+mod ss_log;
 mod summary;
 mod text;
 mod trial;
 mod write;
 
+pub use cross::CrossSpan;
 pub use flows::FittedFlow;
 pub use made::{FitError, FitWish, MadeFit, fit};
-pub use model::{FIT_SCHEMA, Fit, FitComparison, FitFigures, FitRuns, FitValue};
+pub use model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitRuns, FitValue};
 pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, facts};
+pub use packets::FitPacket;
 pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
+pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::{of_iperf3, of_result};
 pub use text::text;
 

@@ -1,13 +1,14 @@
 //! The whole: from what was observed to a scenario.
 
 use crate::first_guess::guesses;
-use crate::flows::{FittedFlow, flows};
+use crate::flows::{FittedApp, FittedFlow, flows};
+use crate::kinds;
 use crate::misfit;
-use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitFigures, FitRuns, FitValue};
+use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
 use crate::observed::ObservedPath;
 use crate::path_model::FittedPath;
 use crate::search::{PathSearch, TriedPath};
-use crate::trial::{TrialFrame, TrialRunner, scenario};
+use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
 use crate::write;
 use experiment::{BatchRunner, Unfinished, Watcher};
 use scenario::Scenario;
@@ -73,7 +74,7 @@ pub struct FitWish {
 
 impl Default for FitWish {
     fn default() -> FitWish {
-        FitWish { threads: None, packets: 8_000_000, seconds: 30.0 }
+        FitWish { threads: None, packets: 2_500_000, seconds: 30.0 }
     }
 }
 
@@ -84,7 +85,8 @@ pub struct MadeFit {
     pub fit: Fit,
     /// The scenario.
     pub scenario: Scenario,
-    /// Scenarios that fit nearly as well: the same hosts, links, stages and flows, other numbers.
+    /// Scenarios that fit nearly as well: the same hosts, links, flows and places of stages, other numbers, or a limiter of another
+    /// kind at the same place.
     pub alternatives: Vec<Scenario>,
     /// The path.
     pub path: FittedPath,
@@ -114,9 +116,10 @@ fn affordable(
     runner: &mut TrialRunner<'_, '_>,
 ) -> Result<f64, FitError> {
     let short = seen.within(seconds.min(PROBE_SECONDS));
-    let Some((path, flows)) = begin(&short).into_iter().next() else { return Ok(seconds) };
+    let Some(path) = guesses(&short, None).into_iter().next() else { return Ok(seconds) };
+    let flows = flows(&short);
     let probe = TrialFrame::of(&short, PROBE_SECONDS);
-    runner.run(vec![scenario(&path, &flows, &probe)?], 1)?;
+    runner.run(vec![scenario(&path, &flows, &probe, PathShape::default())?], 1, None)?;
     let a_second = runner.packets as f64 / probe.seconds;
     Ok(if a_second * seconds > TOO_MANY * packets { TOO_MANY * packets / a_second } else { seconds })
 }
@@ -145,58 +148,80 @@ pub fn fit(
     }
     let seen = &seen;
     let frame = TrialFrame::of(seen, seconds);
-    let captured = misfit::captured(seen);
-    let mut search = PathSearch { runner: &mut runner, frame: &frame, captured, budget: wish.packets };
-    let mut tried = search.run(begin(seen))?;
-    search.evaluate(&mut tried[..1], TOLD_SEEDS, None)?;
-    let rest = tried.split_off(1);
-    let Some(best) = tried.pop() else { return Err(FitError::NoFlow) };
-    let others: Vec<f64> = rest
-        .iter()
-        .filter(|t| t.path.limiter != best.path.limiter)
-        .map(|t| ((best.cost - t.cost) / 2.0).exp())
-        .collect();
-    let confidence = 1.0 / (1.0 + others.iter().sum::<f64>());
-    let scenario = scenario(&best.path, &best.flows, &frame)?;
-    let alternatives = alternatives(&best, &frame)?;
-    let comparison = FitComparison { captured, fitted: misfit::figures(&best.mean), spread: spread(&best) };
-    let values = values(&best);
+    let listening = misfit::listening(seen, seconds);
+    let captured = misfit::captured(seen, listening.as_ref());
+    let played = flows(seen);
+    let mut search =
+        PathSearch { runner: &mut runner, frame: &frame, captured, listening, budget: wish.packets };
+    let mut tried = search.run(guesses(seen, listening.as_ref()), &played, &other_flows(&played))?;
+    search.evaluate(&mut tried, TOLD_SEEDS, None)?;
+    tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let named = seen.limiter.is_some();
+    let ranked = kinds::kinds(&tried);
+    let Some(&(best, confidence)) = ranked.first() else { return Err(FitError::NoFlow) };
+    let others = kinds::others(&ranked);
+    // Stages are the same in all.
+    let shape = PathShape::of(std::iter::once(best).chain(others.iter().map(|o| o.0)).map(|t| &t.path));
+    let scenario = scenario(&best.path, &best.flows, &frame, shape)?;
+    let alternatives = alternatives(best, &others, &frame, shape)?;
+    let comparison = FitComparison {
+        captured: misfit::figures(&captured),
+        fitted: misfit::figures(&best.mean),
+        spread: spread(best),
+    };
+    let values = values(best);
     let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
-    let cost = misfit::misfit(&misfit::logs(&captured), &best.mean, &best.spread);
     let mut fit = Fit {
         schema: FIT_SCHEMA.into(),
         headline: String::new(),
-        limiter: if seen.limiter.is_some() { best.path.limiter.name() } else { "none" }.into(),
+        limiter: kinds::kind_name(&best.path, named).into(),
         confidence,
+        other_kinds: others.iter().map(|(t, p)| kinds::told(t, *p, named)).collect(),
         compared: comparison,
-        misfit: (cost / misfit::FIGURES as f64).sqrt(),
-        not_told: write::not_told(seen, &best, &values),
+        misfit: misfit::told_misfit(&captured, &best.mean, &best.spread),
+        cross: best
+            .path
+            .cross
+            .iter()
+            .map(|c| FitCross { from_s: c.from, to_s: c.to, rate_mbps: c.rate / 1e6 })
+            .collect(),
+        not_told: Vec::new(),
         values,
         simulated: runs,
         scenario: String::new(),
     };
+    fit.not_told = write::not_told(seen, best, &fit);
     fit.headline = write::headline(&fit);
-    fit.scenario = write::scenario(&fit, &best, &frame);
-    Ok(MadeFit { fit, scenario, alternatives, path: best.path, flows: best.flows })
+    fit.scenario = write::scenario(&fit, best, &frame);
+    Ok(MadeFit { fit, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
 }
 
-/// Paths and flows to begin with: where the congestion control is not told, each that may be.
-fn begin(seen: &ObservedPath) -> Vec<(FittedPath, Vec<FittedFlow>)> {
-    let flows = flows(seen);
-    let told = flows.iter().all(FittedFlow::cc_is_told);
-    let mut all = Vec::new();
-    for path in guesses(seen) {
-        all.push((path.clone(), flows.clone()));
-        if told || all.len() > 9 {
-            continue;
-        }
-        for cc in CONTROLS.iter().skip(1) {
-            let mut other = flows.clone();
-            other.iter_mut().filter(|f| !f.cc_is_told()).for_each(|f| f.cc = (*cc).into());
-            all.push((FittedPath { handicap: path.handicap + 2.0, ..path.clone() }, other));
+/// A congestion control told with this confidence is not doubted.
+const CC_SURE: f64 = 0.95;
+
+/// Other flows that may have been, and what each costs: where the congestion control is not sure each that may be, and where pauses are
+/// not clear such that have none.
+fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
+    let doubted = |f: &&FittedFlow| f.cc_confidence < CC_SURE;
+    let sure = flows.iter().filter(doubted).map(|f| f.cc_confidence).fold(1.0, f64::min);
+    // What is not told is no more likely than another, but for what most hosts have.
+    let handicap = if sure < 0.5 { 2.0 } else { 2.0 * (sure / (1.0 - sure.min(0.99))).ln() };
+    let mut all = vec![(flows.to_vec(), 0.0)];
+    for cc in CONTROLS {
+        let mut other = flows.to_vec();
+        other.iter_mut().filter(|f| f.cc_confidence < CC_SURE).for_each(|f| f.cc = cc.into());
+        if other != flows {
+            all.push((other, handicap));
         }
     }
-    all
+    let pauses = |f: &FittedFlow| matches!(f.app, FittedApp::OnOff(..));
+    if flows.iter().any(pauses) {
+        let mut bulk = all.clone();
+        let change = |f: &mut FittedFlow| f.app = if pauses(f) { FittedApp::Bulk } else { f.app.clone() };
+        bulk.iter_mut().flat_map(|b| &mut b.0).for_each(change);
+        all.extend(bulk);
+    }
+    all.split_off(1)
 }
 
 /// Standard deviations as figures.
@@ -231,18 +256,20 @@ const WIDE: f64 = 0.1;
 /// The most alternatives.
 const MOST_ALTERNATIVES: usize = 4;
 
-/// Scenarios that fit nearly as well: what is told least, at both ends of its range.
-fn alternatives(best: &TriedPath, frame: &TrialFrame) -> Result<Vec<Scenario>, FitError> {
+/// Scenarios that fit nearly as well: the other kinds, and what is told least, at both ends of its range.
+fn alternatives(
+    best: &TriedPath,
+    others: &[(&TriedPath, f64)],
+    frame: &TrialFrame,
+    shape: PathShape,
+) -> Result<Vec<Scenario>, FitError> {
     let mut wide: Vec<_> = best.ranges.iter().filter(|(_, half)| *half > WIDE).copied().collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let mut all = Vec::new();
-    for (parameter, half) in wide {
-        for by in [-half, half] {
-            if all.len() < MOST_ALTERNATIVES {
-                let path = best.path.with(parameter, best.path.get(parameter) * by.exp());
-                all.push(scenario(&path, &best.flows, frame)?);
-            }
-        }
-    }
-    Ok(all)
+    let alike = others.iter().filter(|(tried, _)| tried.path.cross.len() == best.path.cross.len());
+    let kinds = alike.map(|(tried, _)| tried.path.clone());
+    let ends = wide.into_iter().flat_map(|(parameter, half)| {
+        [-half, half].map(|by| best.path.with(parameter, best.path.get(parameter) * by.exp()))
+    });
+    let paths = kinds.chain(ends).take(MOST_ALTERNATIVES);
+    paths.map(|path| scenario(&path, &best.flows, frame, shape)).collect()
 }

@@ -1,37 +1,76 @@
 //! How far a simulated path is from the captured one.
 //!
-//! Five figures are compared, as logarithms: goodput, least, median and 95th percentile of round trips, and the share of
-//! packets sent again. Each difference counts in units of what chance makes of it from seed to seed, and of what measuring does
-//! (a capture takes an RTT sample of each packet, a sender one of each ACK).
+//! Compared are, as logarithms: goodput, least, median and 95th percentile of round trips, the share of packets sent again; and
+//! where packets were seen all else that [`crate::signature`] measures. Each difference counts in units of what chance makes of it
+//! from seed to seed, and of what right fits leave over (a capture takes an RTT sample of each packet, a host delays its ACKs
+//! otherwise, its segmentation offload merges packets).
 
 use crate::flows::FittedFlow;
 use crate::model::FitFigures;
 use crate::observed::ObservedPath;
+use crate::signature::{SignatureFrame, signature};
 use result::VariantResult;
+use result::diagnosis::CapturePlace;
 
 /// How many figures are compared.
-pub const FIGURES: usize = 5;
-/// A difference that is none, of each figure's logarithm.
-const TOLERANCE: [f64; FIGURES] = [0.015, 0.01, 0.02, 0.025, 0.1];
+pub const FIGURES: usize = 22;
+/// How many of them summaries tell, too.
+pub const TOLD_FIGURES: usize = 5;
+/// A difference that is none, of each figure.
+const TOLERANCE: [f64; FIGURES] = [
+    0.015, 0.01, 0.02, 0.025,
+    0.1, // goodput, least, median and 95th percentile of round trips, sent again
+    0.03, 0.03, 0.05, // quarter, three quarters, 99th percentile of round trips
+    0.06, 0.06, 0.3, 0.3, // losses by delay, by load; episodes, in a row
+    0.15, 0.1, 0.07, 0.05, 0.04, 0.03, // the most that came through
+    0.2,  // before the first loss
+    0.06, 0.1, 0.06, // how evenly
+];
+/// What the figures beyond the first five count, as many say the same.
+const SHARED: f64 = 0.4;
 /// Packets sent again that are as good as none, share: of a thousand one.
 const FEW: f64 = 1e-3;
 
-/// Figures as logarithms.
+/// Figures as logarithms; not a number where one is not known.
 pub type LogFigures = [f64; FIGURES];
 
+/// A share of packets as it is compared.
+pub fn few(share: f64) -> f64 {
+    (share + FEW).ln()
+}
+
+/// How packets are looked at, of the capture and of each trial of so many seconds; `None` where no packets were seen.
+pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
+    let first = seen.flows.iter().find(|f| !f.backward && !f.facts.packets.is_empty())?;
+    let m = &first.flow.measures;
+    let before = match (first.flow.vantage.place, &seen.limiter) {
+        (CapturePlace::Sender, _) => true,
+        (CapturePlace::Receiver, _) => false,
+        (_, Some(limiter)) => !limiter.before_capture,
+        _ => m.lost_down >= m.lost_up,
+    };
+    let rtts = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.min / 1e3).filter(|r| *r > 0.0);
+    Some(SignatureFrame { seconds, rtt: rtts.fold(10.0, f64::min).max(1e-4), before })
+}
+
 /// What is compared of the capture: its flows in the direction of the data.
-pub fn captured(seen: &ObservedPath) -> FitFigures {
-    let rows = seen.flows.iter().filter(|f| !f.backward).map(|f| {
+pub fn captured(seen: &ObservedPath, frame: Option<&SignatureFrame>) -> LogFigures {
+    let forward = || seen.flows.iter().filter(|f| !f.backward);
+    if let Some(frame) = frame {
+        let flows: Vec<_> = forward().map(|f| &f.facts.packets[..]).collect();
+        return signature(&flows, frame);
+    }
+    let rows = forward().map(|f| {
         let m = &f.flow.measures;
         let rtt = &m.rtt_ms;
         let resent = m.retransmitted_packets as f64;
         ([rtt.min, rtt.p50, rtt.p95], m.data_packets as f64, resent, m.goodput_mbps)
     });
-    together(rows)
+    logs(&together(rows))
 }
 
-/// The same of a run.
-pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> FitFigures {
+/// The same of a run that was not listened to.
+pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> LogFigures {
     let forward = |name: &str| {
         let group = name.split('-').next().unwrap_or(name);
         flows.iter().any(|f| f.name == group && !f.backward)
@@ -41,7 +80,7 @@ pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> FitFigures {
         let (sent, again) = (f.sent_packets as f64, f.retransmitted_packets as f64);
         ([rtt.min, rtt.p50, rtt.p95], sent, again, f.own_goodput_mbps())
     });
-    together(rows)
+    logs(&together(rows))
 }
 
 /// Flows as one: round trips, packets, packets sent again and goodput of each.
@@ -69,42 +108,72 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
     }
 }
 
-/// Logarithms of the figures.
-pub fn logs(f: &FitFigures) -> LogFigures {
+/// Logarithms of what summaries tell.
+fn logs(f: &FitFigures) -> LogFigures {
     let ln = |x: f64| x.max(1e-6).ln();
-    [ln(f.goodput_mbps), ln(f.rtt_min_ms), ln(f.rtt_p50_ms), ln(f.rtt_p95_ms), (f.resent + FEW).ln()]
+    let mut all = [f64::NAN; FIGURES];
+    all[..TOLD_FIGURES].copy_from_slice(&[
+        ln(f.goodput_mbps),
+        ln(f.rtt_min_ms),
+        ln(f.rtt_p50_ms),
+        ln(f.rtt_p95_ms),
+        few(f.resent),
+    ]);
+    all
 }
 
 /// Figures of logarithms.
 pub fn figures(logs: &LogFigures) -> FitFigures {
+    let exp = |x: f64| if x.is_nan() { 0.0 } else { x.exp() };
     FitFigures {
-        goodput_mbps: logs[0].exp(),
-        rtt_min_ms: logs[1].exp(),
-        rtt_p50_ms: logs[2].exp(),
-        rtt_p95_ms: logs[3].exp(),
-        resent: (logs[4].exp() - FEW).max(0.0),
+        goodput_mbps: exp(logs[0]),
+        rtt_min_ms: exp(logs[1]),
+        rtt_p50_ms: exp(logs[2]),
+        rtt_p95_ms: exp(logs[3]),
+        resent: (exp(logs[4]) - FEW).max(0.0),
     }
 }
 
 /// Mean and standard deviation over seeds.
 pub fn mean_and_spread(runs: &[LogFigures]) -> (LogFigures, LogFigures) {
     let n = runs.len().max(1) as f64;
-    let (mut mean, mut spread) = ([0.0; FIGURES], [0.0; FIGURES]);
+    let (mut mean, mut spread) = ([f64::NAN; FIGURES], [0.0; FIGURES]);
     for i in 0..FIGURES {
         mean[i] = runs.iter().map(|r| r[i]).sum::<f64>() / n;
         let squares: f64 = runs.iter().map(|r| (r[i] - mean[i]).powi(2)).sum();
-        spread[i] = if runs.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        spread[i] = if runs.len() > 1 && squares.is_finite() { (squares / (n - 1.0)).sqrt() } else { 0.0 };
     }
     (mean, spread)
 }
 
 /// The misfit: squares of the differences of two lists of logarithms, in units of tolerance and `spread`, added up.
 pub fn misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
-    let one = |i: usize| {
+    (0..FIGURES).map(|i| apart(captured, mean, spread, i) * if i < TOLD_FIGURES { 1.0 } else { SHARED }).sum()
+}
+
+/// The same of what summaries tell alone: the root mean square of the differences.
+pub fn told_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
+    let sum: f64 = (0..TOLD_FIGURES).map(|i| apart(captured, mean, spread, i)).sum();
+    (sum / TOLD_FIGURES as f64).sqrt()
+}
+
+/// One figure's part of the misfit.
+fn apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> f64 {
+    let far = ((captured[i] - mean[i]) / TOLERANCE[i].hypot(spread[i])).abs();
+    // A figure that is far off all the same must not hide what the others say.
+    match far {
+        far if far.is_nan() => 0.0,
+        far if far <= 5.0 => far * far,
+        far => 10.0 * far - 25.0,
+    }
+}
+
+/// What the squares of the differences count, those that are far off less.
+pub fn weights(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> LogFigures {
+    std::array::from_fn(|i| {
         let unit = TOLERANCE[i].hypot(spread[i]);
         let far = ((captured[i] - mean[i]) / unit).abs();
-        // A figure that is far off all the same must not hide what the others say.
-        if far <= 5.0 { far * far } else { 10.0 * far - 25.0 }
-    };
-    (0..FIGURES).map(one).sum()
+        let robust = if far > 5.0 { 5.0 / far } else { 1.0 };
+        robust * if i < TOLD_FIGURES { 1.0 } else { SHARED } / (unit * unit)
+    })
 }

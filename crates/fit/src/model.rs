@@ -16,8 +16,11 @@ pub struct Fit {
     pub headline: String,
     /// What limits the path: `policer`, `shaper`, `link`; `none` where nothing that was captured reached a limit.
     pub limiter: String,
-    /// How much more likely that kind is than all others that were tried, 0 to 1.
+    /// How likely that kind is beside all others that were tried, 0 to 1.
     pub confidence: f64,
+    /// Other kinds that the capture does not rule out, the likeliest first.
+    #[serde(default)]
+    pub other_kinds: Vec<FitKind>,
     /// The capture beside the scenario: all flows in the direction of the data together.
     pub compared: FitComparison,
     /// How far the two are apart: the root mean square of the differences, each in units of what chance and measuring make of
@@ -25,12 +28,30 @@ pub struct Fit {
     pub misfit: f64,
     /// Each number that was fitted, and what else fits nearly as well.
     pub values: Vec<FitValue>,
+    /// Others on the line that do not react, as a rate over time; none where the capture shows none.
+    #[serde(default)]
+    pub cross: Vec<FitCross>,
     /// What the capture could not tell, a sentence each.
     pub not_told: Vec<String>,
     /// What was simulated.
     pub simulated: FitRuns,
     /// The scenario, as TOML.
     pub scenario: String,
+}
+
+/// A kind of limiter that may be the true one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FitKind {
+    /// As [`Fit::limiter`].
+    pub limiter: String,
+    /// How likely it is, 0 to 1.
+    pub probability: f64,
+    /// Its rate, Mbit/s.
+    pub rate_mbps: f64,
+    /// Its bucket, kB; zero of a line.
+    pub bucket_kb: f64,
+    /// Its queue, kB; zero of a policer.
+    pub queue_kb: f64,
 }
 
 /// The same figures of capture and scenario.
@@ -51,12 +72,23 @@ pub struct FitFigures {
     pub goodput_mbps: f64,
     /// Least round trip, ms.
     pub rtt_min_ms: f64,
-    /// Median, ms; of several flows the geometric mean, weighted by packets.
+    /// Median, ms; of all packets, or where only summaries of several flows are known the geometric mean, weighted by packets.
     pub rtt_p50_ms: f64,
     /// 95th percentile, ms; likewise.
     pub rtt_p95_ms: f64,
     /// Data packets that were sent again, share, 0 to 1.
     pub resent: f64,
+}
+
+/// Others on the line, for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FitCross {
+    /// Seconds from the first packet on.
+    pub from_s: f64,
+    /// Likewise.
+    pub to_s: f64,
+    /// IP bytes, Mbit/s.
+    pub rate_mbps: f64,
 }
 
 /// A number of the scenario.

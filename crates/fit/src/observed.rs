@@ -1,12 +1,14 @@
 //! What a capture says of the flows and of their path, as far as a fit needs it.
 
+use crate::packets::{FitPacket, packets};
 use crate::{FitError, spacing};
 use result::diagnosis::Limiter;
 use result::{Cause, Diagnosis, FlowDiagnosis};
-use track::{PacketFate, Track};
+use std::sync::Arc;
+use track::{LoggedPacket, PacketFate, Track};
 
 /// What a diagnosis does not keep of a direction of a connection, and its track does.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapturedFacts {
     /// As [`FlowDiagnosis::id`].
     pub id: u32,
@@ -26,6 +28,8 @@ pub struct CapturedFacts {
     pub app_bursts: u32,
     /// Rate of IP bytes at which packets of a burst follow each other, bit/s, where it shows.
     pub line_rate: Option<f64>,
+    /// Its data packets, from its first on.
+    pub packets: Arc<[FitPacket]>,
 }
 
 /// What to keep of tracks before they are diagnosed.
@@ -40,6 +44,7 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         opened: t.opened,
         app_bursts: app_bursts(t),
         line_rate: spacing::line_rate(t),
+        packets: packets(t).into(),
     };
     tracks.iter().map(of).collect()
 }
@@ -58,21 +63,17 @@ fn loss_run(t: &Track) -> f64 {
     if runs == 0 { 1.0 } else { lost as f64 / runs as f64 }
 }
 
-/// How often the application began anew after a pause of its own that took a bin or more.
+/// Gaps between packets shorter than so many round trips are no pauses of the application.
+const PAUSE_ROUND_TRIPS: f64 = 2.0;
+
+/// How often the application began anew after a pause of its own: as many pauses of one length as those that were would be (many short
+/// gaps beside the pauses do not count), and the begin. What begins with a retransmission was no pause.
 fn app_bursts(t: &Track) -> u32 {
-    let width = t.bin;
-    let (mut bursts, mut last, mut idle) = (0, None, true);
-    for b in &t.bins {
-        let gap = last.is_some_and(|i: u32| b.index > i + 1);
-        let paused = b.paused(track::PauseKind::AppLimited) >= width / 2
-            || b.paused(track::PauseKind::Idle) >= width / 2;
-        if b.sent > 0 && (idle || gap) {
-            bursts += 1;
-        }
-        idle = b.sent == 0 || paused && idle;
-        last = Some(b.index);
-    }
-    bursts
+    let rtt = t.rtt.quantile(0.5).map_or(0.0, |s| s.as_secs_f64());
+    let gap = |w: &[LoggedPacket]| w[1].time.since(w[0].time).as_secs_f64();
+    let pauses = t.log.windows(2).filter(|w| !w[1].again).map(gap).filter(|g| *g > PAUSE_ROUND_TRIPS * rtt);
+    let (sum, squares) = pauses.fold((0.0, 0.0), |(sum, squares), g| (sum + g, squares + g * g));
+    if squares > 0.0 { (sum * sum / squares).round() as u32 + 1 } else { 1 }
 }
 
 /// A flow that the fit plays.
@@ -145,7 +146,7 @@ impl ObservedPath {
                 left_out += 1;
                 continue;
             }
-            let own = facts.iter().find(|x| x.id == f.id).copied().unwrap_or_default();
+            let own = facts.iter().find(|x| x.id == f.id).cloned().unwrap_or_default();
             flows.push(ObservedFlow { flow: f.clone(), facts: own, backward: backward && !shares });
         }
         flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
@@ -175,6 +176,10 @@ impl ObservedPath {
         let mut flows: Vec<ObservedFlow> = self.flows.iter().filter(runs).cloned().collect();
         for f in &mut flows {
             let end = f.end_s();
+            if let Some(first) = f.facts.packets.first().filter(|_| f.flow.start_s < from) {
+                let cut = first.at + from - f.flow.start_s;
+                f.facts.packets = f.facts.packets.iter().filter(|p| p.at >= cut).copied().collect();
+            }
             f.flow.start_s = f.flow.start_s.max(from);
             f.flow.duration_s = end - f.flow.start_s;
         }

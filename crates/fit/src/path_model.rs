@@ -1,5 +1,7 @@
 //! The path that is fitted: what limits it, and the numbers that say how.
 
+use crate::cross::CrossSpan;
+
 /// Wire bytes of a full packet, IP.
 pub const FULL_PACKET: f64 = 1500.0;
 
@@ -119,6 +121,8 @@ pub struct FittedPath {
     pub send_buffer: Option<f64>,
     /// Bytes; `None`: it does not limit.
     pub window: Option<f64>,
+    /// Others on the line that do not react.
+    pub cross: Vec<CrossSpan>,
     /// What is searched, and how sure the first guess is: the standard deviation of its logarithm.
     pub free: Vec<(FitParameter, f64)>,
     /// What the kind costs: twice the logarithm of how much less likely it is than the likeliest.

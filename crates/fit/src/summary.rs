@@ -99,7 +99,7 @@ fn intervals(all: &Value, socket: &Value) -> (Vec<f64>, f64) {
 }
 
 /// Samples as a summary.
-fn spread(mut samples: Vec<f64>) -> RttSummary {
+pub(crate) fn spread(mut samples: Vec<f64>) -> RttSummary {
     samples.sort_by(f64::total_cmp);
     let at = |q: f64| {
         let i = ((samples.len() as f64 * q) as usize).min(samples.len().saturating_sub(1));
@@ -124,7 +124,7 @@ fn observed(
 }
 
 /// Flows as a path of which no limiter is known.
-fn summed(mut flows: Vec<ObservedFlow>) -> Result<ObservedPath, FitError> {
+pub(crate) fn summed(mut flows: Vec<ObservedFlow>) -> Result<ObservedPath, FitError> {
     flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
     let Some(first) = flows.first() else { return Err(FitError::NoFlow) };
     if first.flow.measures.rtt_ms.p50 <= 0.0 {

@@ -28,6 +28,10 @@ pub fn text(fit: &Fit, width: usize) -> String {
         let [low, high] = v.range.map(short);
         let _ = writeln!(out, "{:<24}{:>10} {:<8} {low} to {high}", v.name, short(v.value), v.unit);
     }
+    for c in &fit.cross {
+        let [rate, from, to] = [c.rate_mbps, c.from_s, c.to_s].map(short);
+        let _ = writeln!(out, "{:<24}{rate:>10} {:<8} from {from} to {to} s", "cross traffic", "Mbit/s");
+    }
     if !fit.not_told.is_empty() {
         out.push_str("\nNot told by the capture:\n");
         fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));

@@ -2,9 +2,10 @@
 
 use crate::FitError;
 use crate::flows::{FittedApp, FittedFlow};
+use crate::listen::Listener;
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath, FittedQueue};
-use experiment::BatchRunner;
+use experiment::{BatchRunner, CaptureSink};
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Unrest};
 use std::fmt::Write as _;
@@ -53,8 +54,32 @@ fn time(seconds: f64) -> String {
     format!("\"{}us\"", (seconds * 1e6).round().max(0.0) as u64)
 }
 
+/// Stages that are there though a path does not need them, so that several paths have the same at the same places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathShape {
+    /// A line before the limiter.
+    pub line: bool,
+    /// A stage of random losses.
+    pub loss: bool,
+}
+
+impl PathShape {
+    /// Of paths that stand beside each other.
+    pub fn of<'a>(paths: impl Iterator<Item = &'a FittedPath>) -> PathShape {
+        let mut shape = PathShape::default();
+        let (mut lines, mut links) = (false, false);
+        for path in paths {
+            let link = path.limiter == FittedLimiter::Link;
+            (lines, links) = (lines || !link, links || link);
+            shape.loss |= path.loss > 0.0;
+        }
+        shape.line = lines && links;
+        shape
+    }
+}
+
 /// The stages from sender to receiver.
-fn forward(p: &FittedPath) -> Vec<String> {
+fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
     let mut stages = Vec::new();
     let queue = match p.queue_kind {
         FittedQueue::Fifo => format!("{{ kind = \"fifo\", bytes = \"{}B\" }}", whole(p.queue)),
@@ -85,9 +110,17 @@ fn forward(p: &FittedPath) -> Vec<String> {
                 whole(p.bucket)
             ));
         }
-        FittedLimiter::Link => stages.push(format!(
-            "{{ kind = \"link\", name = \"limiter\", rate = \"{rate}bit/s\", queue = {queue} }}"
-        )),
+        FittedLimiter::Link => {
+            if shape.line {
+                before(&mut stages);
+            }
+            stages.push(format!(
+                "{{ kind = \"link\", name = \"limiter\", rate = \"{rate}bit/s\", queue = {queue} }}"
+            ));
+        }
+    }
+    if p.loss == 0.0 && shape.loss {
+        stages.push("{ kind = \"loss\", name = \"loss\", probability = 0.0 }".into());
     }
     if p.loss > 0.0 {
         stages.push(match p.loss_run > 1.15 {
@@ -161,10 +194,11 @@ pub fn scenario_text(
     p: &FittedPath,
     flows: &[FittedFlow],
     frame: &TrialFrame,
+    shape: PathShape,
     notes: &dyn Fn(&str) -> String,
 ) -> String {
     let [sender, receiver] = stacks(p, frame);
-    let stages: Vec<String> = forward(p).iter().map(|s| format!("    {s},\n")).collect();
+    let stages: Vec<String> = forward(p, shape).iter().map(|s| format!("    {s},\n")).collect();
     let ends = flows.iter().any(|f| matches!(f.app, FittedApp::Bytes(_)));
     let seconds = frame.seconds * if ends { 1.5 } else { 1.0 };
     let last = flows.iter().map(|f| f.start_s + f.stagger_s * f64::from(f.count - 1)).fold(0.0, f64::max);
@@ -198,12 +232,30 @@ pub fn scenario_text(
             app(&f.app)
         );
     }
+    for (i, c) in p.cross.iter().enumerate() {
+        let _ = write!(
+            text,
+            "\n{}[flows.cross{}]\nfrom = \"{}\"\nto = \"{}\"\nstart = {}\napp = {{ kind = \"udp\", rate = \"{}bit/s\", duration = {} }}\n",
+            if i == 0 { notes("cross") } else { String::new() },
+            i + 1,
+            HOSTS[0],
+            HOSTS[1],
+            time(c.from),
+            whole(c.rate),
+            time((c.to - c.from).max(1e-3))
+        );
+    }
     text
 }
 
 /// The scenario as it is run.
-pub fn scenario(p: &FittedPath, flows: &[FittedFlow], frame: &TrialFrame) -> Result<Scenario, FitError> {
-    let text = scenario_text(p, flows, frame, &|_| String::new());
+pub fn scenario(
+    p: &FittedPath,
+    flows: &[FittedFlow],
+    frame: &TrialFrame,
+    shape: PathShape,
+) -> Result<Scenario, FitError> {
+    let text = scenario_text(p, flows, frame, shape, &|_| String::new());
     let parsed = Experiment::parse("fit.toml", &text, &["sample=0s".into()]);
     let variant = parsed.map_err(|e| FitError::Failed(e.to_string()))?.variants.into_iter().next();
     let mut scenario = variant.ok_or(FitError::NoFlow)?.scenario;
@@ -221,8 +273,14 @@ pub struct TrialRunner<'a, 'w> {
 
 impl TrialRunner<'_, '_> {
     /// Runs each of these with so many seeds: by scenario, in it by seed.
-    pub fn run(&mut self, scenarios: Vec<Scenario>, seeds: u32) -> Result<Vec<Vec<VariantResult>>, FitError> {
-        let all = self.batches.run(scenarios, seeds)?;
+    pub fn run(
+        &mut self,
+        scenarios: Vec<Scenario>,
+        seeds: u32,
+        listener: Option<&Listener>,
+    ) -> Result<Vec<Vec<VariantResult>>, FitError> {
+        let captures = listener.map(|l| l as &dyn CaptureSink);
+        let all = self.batches.run_captured(scenarios, seeds, captures)?;
         let sent = |v: &VariantResult| v.flows.iter().map(|f| f.sent_packets).sum::<u64>();
         self.packets += all.iter().flatten().map(sent).sum::<u64>();
         Ok(all)

@@ -1,10 +1,10 @@
 //! The scenario as a commented file, and the sentences of a fit.
 
 use crate::flows::FittedFlow;
-use crate::model::{Fit, FitValue};
+use crate::model::{Fit, FitKind};
 use crate::observed::ObservedPath;
 use crate::search::TriedPath;
-use crate::trial::{TrialFrame, scenario_text};
+use crate::trial::{PathShape, TrialFrame, scenario_text};
 use std::fmt::Write as _;
 use units::three_digits as short;
 
@@ -38,9 +38,9 @@ pub fn headline(fit: &Fit) -> String {
 }
 
 /// What the capture could not tell.
-pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> Vec<String> {
-    let mut all = Vec::new();
-    if seen.limiter.is_none() {
+pub fn not_told(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<String> {
+    let mut all: Vec<String> = fit.other_kinds.iter().map(other_kind).collect();
+    if fit.limiter == "none" {
         let known = seen.flows.iter().any(|f| f.facts.line_rate.is_some());
         all.push(if known {
             "the line was never full for long: its rate is that at which packets of a burst follow each other, and how long its \
@@ -50,7 +50,10 @@ pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> V
             "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well".into()
         });
     }
-    for v in values.iter().filter(|v| v.range[1] > 1.22 * v.range[0]) {
+    if !fit.cross.is_empty() {
+        all.push("cross traffic that was there all the time: the rate of the line is what it left".into());
+    }
+    for v in fit.values.iter().filter(|v| v.range[1] > 1.22 * v.range[0]) {
         all.push(format!(
             "{}: anything from {} to {} {} fits nearly as well",
             v.name,
@@ -69,6 +72,17 @@ pub fn not_told(seen: &ObservedPath, best: &TriedPath, values: &[FitValue]) -> V
         ));
     }
     all
+}
+
+/// A kind that is not ruled out.
+fn other_kind(k: &FitKind) -> String {
+    let rate = format!("{} Mbit/s", short(k.rate_mbps));
+    let what = match k.limiter.as_str() {
+        "policer" => format!("a policer of {rate} with a bucket of {} kB", short(k.bucket_kb)),
+        "shaper" => format!("a shaper of {rate} with a bucket of {} kB", short(k.bucket_kb)),
+        _ => format!("a line of {rate} with a queue of {} kB", short(k.queue_kb)),
+    };
+    format!("the limiter's kind: {what} may be as well (likely to {:.0} %)", 100.0 * k.probability)
 }
 
 /// A flow, or how many.
@@ -94,6 +108,9 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
                 }
             }
             "hosts" => {}
+            "cross" => {
+                text += "# Cross traffic that does not react: what the captured flows did not get while they waited.\n"
+            }
             name => {
                 if let Some(f) = best.flows.iter().find(|f| f.name == name) {
                     let ids: Vec<String> = f.ids.iter().map(u32::to_string).collect();
@@ -111,5 +128,5 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
         }
         text
     };
-    scenario_text(&best.path, &best.flows, frame, &notes)
+    scenario_text(&best.path, &best.flows, frame, PathShape::default(), &notes)
 }

@@ -2,8 +2,9 @@
 //! with another congestion control and another number of flows.
 
 use crate::judge::read_tracks;
+use crate::score::{self, Tally, nearest_rank, quantile};
 use crate::{Case, PcapSink, draw, play};
-use ::fit::{FitWish, MadeFit, ObservedPath};
+use ::fit::{FitError, FitWish, MadeFit, ObservedPath};
 use capture::CaptureReader;
 use congestion::Control;
 use path::Stage;
@@ -21,9 +22,14 @@ pub const PATHS: [Cause; 5] =
 /// Seeds of each prediction.
 const SEEDS: u64 = 3;
 
+/// Buckets that are predicted where the path is policed: so many times the one that was captured.
+pub const BUCKETS: [f64; 2] = [4.0, 0.5];
+
 /// What came of a case.
 #[derive(Clone, Debug, Default)]
 pub struct FitRow {
+    /// `simulator` or `kernel`.
+    pub clock: &'static str,
     /// Of the case.
     pub number: u64,
     /// What the case was meant to be limited by.
@@ -34,6 +40,10 @@ pub struct FitRow {
     pub kind: String,
     /// As it was fitted; empty where there is no fit.
     pub found: String,
+    /// Kinds that the fit tells of, with a plus between.
+    pub told: String,
+    /// How likely it says that the found one is, 0 to 1.
+    pub sure: f64,
     /// Congestion control of capture and prediction.
     pub cc: [String; 2],
     /// Flows of capture and prediction.
@@ -42,6 +52,8 @@ pub struct FitRow {
     pub goodput: [f64; 2],
     /// ms of truth and fit, predicted.
     pub p95: [f64; 2],
+    /// Mbit/s of truth and fit with each of [`BUCKETS`], the flows as captured; zero where nothing is policed.
+    pub buckets: [[f64; 2]; 2],
     /// The fit's own misfit.
     pub misfit: f64,
     /// Seconds that the fit took.
@@ -52,26 +64,28 @@ pub struct FitRow {
 
 impl FitRow {
     /// Head of the table.
-    pub const HEAD: &'static str = "case,meant,vantage,kind,found,cc,predicted_cc,flows,predicted_flows,goodput_mbps,\
-                                    predicted_goodput_mbps,p95_ms,predicted_p95_ms,misfit,fit_s,why\n";
+    pub const HEAD: &'static str = "clock,case,meant,vantage,kind,found,told,sure,cc,predicted_cc,flows,predicted_flows,\
+                                    goodput_mbps,predicted_goodput_mbps,p95_ms,predicted_p95_ms,bucket_x4_mbps,\
+                                    predicted_bucket_x4_mbps,bucket_half_mbps,predicted_bucket_half_mbps,misfit,fit_s,why\n";
 
     /// A line of the table.
     pub fn line(&self) -> String {
+        let texts = |all: &[&str]| all.join(",");
+        let pair = |p: [f64; 2], digits: usize| format!("{:.digits$},{:.digits$}", p[0], p[1]);
+        let bucket = |p: [f64; 2]| if p[0] > 0.0 { pair(p, 4) } else { ",".into() };
         format!(
-            "{},{},{},{},{},{},{},{},{},{:.4},{:.4},{:.3},{:.3},{:.2},{:.1},{}\n",
+            "{},{},{},{:.3},{},{},{},{},{},{},{},{:.2},{:.1},{}\n",
+            self.clock,
             self.number,
-            self.meant,
-            self.vantage,
-            self.kind,
-            self.found,
-            self.cc[0],
-            self.cc[1],
+            texts(&[self.meant, self.vantage, &self.kind, &self.found, &self.told]),
+            self.sure,
+            texts(&[&self.cc[0], &self.cc[1]]),
             self.count[0],
             self.count[1],
-            self.goodput[0],
-            self.goodput[1],
-            self.p95[0],
-            self.p95[1],
+            pair(self.goodput, 4),
+            pair(self.p95, 3),
+            bucket(self.buckets[0]),
+            bucket(self.buckets[1]),
             self.misfit,
             self.seconds,
             self.why.replace(',', ";")
@@ -84,24 +98,45 @@ impl FitRow {
     }
 
     /// What the fit predicts of the case's question, beside what the true path yields.
-    fn predict(
+    pub(crate) fn predict(
         &mut self,
         case: &Case,
         scenario: &Scenario,
         made: &MadeFit,
-        truth: impl FnOnce(&Scenario) -> Result<[f64; 2], String>,
+        mut run: impl FnMut(&Scenario, u64) -> Result<[f64; 2], String>,
     ) -> Result<(), String> {
-        let (cc, count) = question(case, &scenario.flows[0]);
+        let first = &scenario.flows[0];
+        let (cc, count) = question(case, first);
         let asked = |path: &Scenario| other(path, cc, count, scenario.duration);
-        let (truth, guess) = (truth(&asked(scenario))?, predicted(&asked(&made.scenario)));
+        let (truth, guess) = (run(&asked(scenario), SEEDS)?, predicted(&asked(&made.scenario), SEEDS));
         (self.goodput, self.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
-        (self.found, self.misfit) = (made.fit.limiter.clone(), made.fit.misfit);
+        (self.found, self.misfit, self.sure) =
+            (made.fit.limiter.clone(), made.fit.misfit, made.fit.confidence);
+        let others = made.fit.other_kinds.iter().map(|k| k.limiter.as_str());
+        self.told = std::iter::once(self.found.as_str()).chain(others).collect::<Vec<_>>().join("+");
+        if self.kind == "policer" {
+            let same = |path: &Scenario, times| {
+                with_bucket(&other(path, first.cc, first.count, scenario.duration), times)
+            };
+            for (pair, times) in self.buckets.iter_mut().zip(BUCKETS) {
+                *pair = [run(&same(scenario, times), 1)?[0], predicted(&same(&made.scenario, times), 1)[0]];
+            }
+        }
         Ok(())
     }
 
     /// Whether the kind is that of the path; one that was not reached cannot be told from a line.
     pub fn kind_right(&self) -> bool {
-        self.kind == self.found || self.kind == "link" && self.found == "none"
+        self.is_kind(&self.found)
+    }
+
+    /// Whether it is among those that the fit tells of.
+    pub fn kind_told(&self) -> bool {
+        self.told.split('+').any(|k| self.is_kind(k))
+    }
+
+    fn is_kind(&self, found: &str) -> bool {
+        self.kind == found || self.kind == "link" && found == "none"
     }
 }
 
@@ -122,6 +157,19 @@ fn kind(scenario: &Scenario) -> String {
         stage => stage.kind().to_string(),
     };
     stages.filter(|s| s.name == "limiter").map(|s| of(&s.stage)).next().unwrap_or_default()
+}
+
+/// The same with another bucket of the policer that limits: so many times as large.
+pub fn with_bucket(scenario: &Scenario, times: f64) -> Scenario {
+    let mut s = scenario.clone();
+    let stages = s.links.iter_mut().flat_map(|l| l.forward.iter_mut().chain(&mut l.backward));
+    for stage in stages.filter(|s| s.name == "limiter") {
+        if let Stage::Policer(policer) = &mut stage.stage {
+            let now = policer.largest().unwrap_or_default().get() as f64;
+            policer.burst = Some(Bytes::new((now * times).max(1600.0) as u64));
+        }
+    }
+    s
 }
 
 /// What is predicted: the first flow of a scenario with this congestion control and so many connections.
@@ -146,15 +194,18 @@ pub fn figures(v: &VariantResult) -> [f64; 2] {
     [v.total_goodput_mbps, if weight > 0.0 { (log / weight).exp() } else { 0.0 }]
 }
 
-/// The mean over seeds of what a scenario yields.
-pub fn predicted(s: &Scenario) -> [f64; 2] {
-    let mut sum = [0.0; 2];
-    for seed in 1..=SEEDS {
+/// The mean over so many seeds of what a scenario yields, on a thread each.
+pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
+    let run = |seed| {
         let options = sim::SimOptions { seed, unrest: true, ..Default::default() };
-        let [goodput, p95] = figures(&sim::run("v", s, options).variant);
-        sum = [sum[0] + goodput, sum[1] + p95];
-    }
-    sum.map(|x| x / SEEDS as f64)
+        figures(&sim::run("v", s, options).variant)
+    };
+    let all: Vec<[f64; 2]> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..=seeds).map(|seed| scope.spawn(move || run(seed))).collect();
+        threads.into_iter().filter_map(|t| t.join().ok()).collect()
+    });
+    let mean = |i: usize| all.iter().map(|f| f[i]).sum::<f64>() / all.len().max(1) as f64;
+    [mean(0), mean(1)]
 }
 
 /// The fit of an opened capture.
@@ -165,8 +216,16 @@ pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
     let (tracks, info) = read_tracks(reader);
     let facts = ::fit::facts(&tracks);
     let diagnosis = diagnosis::diagnose_tracks(tracks, info);
-    let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| e.to_string())?;
-    ::fit::fit(&seen, &FitWish::default(), None).map_err(|e| e.to_string())
+    fitted_to(ObservedPath::of(&diagnosis, &facts))
+}
+
+/// The fit of what was observed.
+///
+/// # Errors
+/// Why there is none.
+pub fn fitted_to(seen: Result<ObservedPath, FitError>) -> Result<MadeFit, String> {
+    let made = seen.and_then(|seen| ::fit::fit(&seen, &FitWish::default(), None));
+    made.map_err(|e| e.to_string())
 }
 
 /// What a prediction is about: the congestion control that the capture does not have, and another number of flows.
@@ -197,10 +256,10 @@ pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, Stri
     let began = Instant::now();
     let made = fitted(reader);
     let seconds = began.elapsed().as_secs_f64();
-    let mut row = begun(case, &scenario, seconds);
+    let mut row = FitRow { clock: "simulator", ..begun(case, &scenario, seconds) };
     match made {
         Ok(made) => {
-            row.predict(case, &scenario, &made, |asked| Ok(predicted(asked)))?;
+            row.predict(case, &scenario, &made, |asked, seeds| Ok(predicted(asked, seeds)))?;
             if let Some(folder) = keep {
                 let text = format!("{}\n{}", ::fit::text(&made.fit, 100), made.fit.scenario);
                 std::fs::write(folder.join(format!("{}.fit", case.number)), text)
@@ -228,18 +287,11 @@ pub fn begun(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
     }
 }
 
-/// The `q`-quantile.
-fn quantile(values: &mut [f64], q: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let i = ((values.len() as f64 * q) as usize).min(values.len().saturating_sub(1));
-    values.get(i).copied().unwrap_or(f64::NAN)
-}
-
 /// The tables: all, by what was meant, by kind of prediction.
 pub fn tables(rows: &[FitRow]) -> String {
     let mut out = String::from(
-        "| captures | | no fit | limiter kind right | goodput off: median / 90 % | p95 RTT off: median / 90 % | fit: median / longest |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+        "| captures | | no fit | limiter kind right | among the told | goodput off: median / 90 % | p95 RTT off: median / 90 % \
+         | fit: median / longest |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     let mut line = |name: &str, pick: &dyn Fn(&FitRow) -> bool| {
         let all: Vec<&FitRow> = rows.iter().filter(|r| pick(r)).collect();
@@ -247,23 +299,24 @@ pub fn tables(rows: &[FitRow]) -> String {
         if fit.is_empty() {
             return;
         }
-        let mut goodput: Vec<f64> = fit.iter().map(|r| FitRow::error(r.goodput)).collect();
-        let mut p95: Vec<f64> = fit.iter().map(|r| FitRow::error(r.p95)).collect();
-        let mut time: Vec<f64> = fit.iter().map(|r| r.seconds).collect();
-        let right = fit.iter().filter(|r| r.kind_right()).count();
+        let of = |value: &dyn Fn(&FitRow) -> f64| fit.iter().map(|r| value(r)).collect::<Vec<f64>>();
+        let goodput = of(&|r| FitRow::error(r.goodput));
+        let p95 = of(&|r| FitRow::error(r.p95));
+        let time = of(&|r| r.seconds);
+        let seconds = |q| nearest_rank(&time, q).unwrap_or_default();
         let _ = writeln!(
             out,
-            "| {name} | {} | {} | {:.1} % ({right} of {}) | {:.1} % / {:.1} % | {:.1} % / {:.1} % | {:.1} s / {:.1} s |",
+            "| {name} | {} | {} | {} | {} | {} / {} | {} / {} | {:.1} s / {:.1} s |",
             all.len(),
             all.len() - fit.len(),
-            100.0 * right as f64 / fit.len() as f64,
-            fit.len(),
-            100.0 * quantile(&mut goodput, 0.5),
-            100.0 * quantile(&mut goodput, 0.9),
-            100.0 * quantile(&mut p95, 0.5),
-            100.0 * quantile(&mut p95, 0.9),
-            quantile(&mut time, 0.5),
-            quantile(&mut time, 1.0),
+            Tally::count(fit.iter(), |r| r.kind_right()).percent(),
+            Tally::count(fit.iter(), |r| r.kind_told()).percent(),
+            quantile(&goodput, 0.5),
+            quantile(&goodput, 0.9),
+            quantile(&p95, 0.5),
+            quantile(&p95, 0.9),
+            seconds(0.5),
+            seconds(1.0),
         );
     };
     line("all", &|_| true);
@@ -275,35 +328,37 @@ pub fn tables(rows: &[FitRow]) -> String {
     for vantage in ["sender", "middle", "receiver"] {
         line(&format!("captured at {vantage}"), &|r| r.vantage == vantage);
     }
+    out + &buckets(rows) + &reliability(rows)
+}
+
+/// Predictions of other buckets, where the path is policed.
+fn buckets(rows: &[FitRow]) -> String {
+    let mut out = String::from(
+        "\n| bucket | captures | goodput off: median / 90 % | where the fit is a policer |\n|---|---:|---:|---:|\n",
+    );
+    for (i, times) in BUCKETS.iter().enumerate() {
+        let errors = |pick: &dyn Fn(&FitRow) -> bool| {
+            let asked = rows.iter().filter(|r| r.buckets[i][0] > 0.0 && pick(r));
+            asked.map(|r| FitRow::error(r.buckets[i])).collect::<Vec<f64>>()
+        };
+        let (all, found) = (errors(&|_| true), errors(&FitRow::kind_right));
+        let _ = writeln!(
+            out,
+            "| x {times} | {} | {} / {} | {} / {} ({}) |",
+            all.len(),
+            quantile(&all, 0.5),
+            quantile(&all, 0.9),
+            quantile(&found, 0.5),
+            quantile(&found, 0.9),
+            found.len()
+        );
+    }
     out
 }
 
-/// The same of a case that the kernel plays, in real time, as root; its prediction is held against a run of the kernel too.
-///
-/// # Errors
-/// The lab cannot play it.
-pub fn judge_on_kernel(case: &Case, folder: &std::path::Path) -> Result<FitRow, String> {
-    let scenario = play::variant(case)?.scenario;
-    let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
-    let create = |name: String| std::fs::File::create(folder.join(name)).map_err(|e| e.to_string());
-    let hosts: Result<Vec<_>, _> =
-        scenario.hosts.iter().map(|h| create(format!("{}.pcap", h.name))).collect();
-    let stages: Result<Vec<_>, _> = (0..stages).map(|i| create(format!("stage-{i}.pcap"))).collect();
-    let pcap = Some(lab::Captures { hosts: hosts?, stages: stages? });
-    let options = lab::LabOptions { seed: case.seed, pcap, ..Default::default() };
-    lab::run("kernel", &scenario, options).map_err(|e| e.to_string())?;
-    let host = &scenario.hosts[case.vantage.host()].name;
-    let reader = CaptureReader::open(&folder.join(format!("{host}.pcap"))).map_err(|e| e.to_string())?;
-    let began = Instant::now();
-    let made = fitted(reader);
-    let mut row = begun(case, &scenario, began.elapsed().as_secs_f64());
-    match made {
-        Ok(made) => row.predict(case, &scenario, &made, |asked| {
-            let options = lab::LabOptions { seed: case.seed + 1, ..Default::default() };
-            let truth = lab::run("kernel", asked, options).map_err(|e| e.to_string())?;
-            Ok(figures(&truth.variant))
-        })?,
-        Err(why) => row.why = why,
-    }
-    Ok(row)
+/// How sure fits were of the kind, and how often that was right.
+fn reliability(rows: &[FitRow]) -> String {
+    let told: Vec<(f64, bool)> =
+        rows.iter().filter(|r| r.why.is_empty()).map(|r| (r.sure, r.kind_right())).collect();
+    format!("\n{}", score::reliability(&told))
 }

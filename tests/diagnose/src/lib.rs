@@ -2,8 +2,10 @@
 //! simulator (or the kernel), labelled by what that knows, and scored.
 
 pub mod controls;
+pub mod crossed;
 pub mod draw;
 pub mod fit;
+pub mod fit_kernel;
 pub mod judge;
 pub mod kernel;
 pub mod lab;

@@ -68,12 +68,18 @@ pub fn recall(lines: &[&Line]) -> Tally {
     Tally::count(lines.iter().filter(|l| l.policed == Some(true)), |l| l.says_policed())
 }
 
-/// The `q`-quantile (nearest rank) of absolute values, in percent.
-pub fn quantile(errors: &[f64], q: f64) -> String {
-    let mut v: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
+/// The `q`-quantile (nearest rank); `None` of nothing.
+pub fn nearest_rank(values: &[f64], q: f64) -> Option<f64> {
+    let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);
     let rank = (q * v.len() as f64).ceil() as usize;
-    v.get(rank.max(1) - 1).map_or("–".into(), |e| format!("{e:.1} %"))
+    v.get(rank.max(1) - 1).copied()
+}
+
+/// The same of absolute values, in percent.
+pub fn quantile(errors: &[f64], q: f64) -> String {
+    let absolute: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
+    nearest_rank(&absolute, q).map_or("–".into(), |e| format!("{e:.1} %"))
 }
 
 /// How many errors are that small.

@@ -15,11 +15,13 @@ begins; the rest is searched by simulation until goodput, round trips and retran
   longfat fit trace.pcap -o path.toml
   longfat fit trace.pcap.xz --port 443 --from 60 --to 90 -o path.toml
   longfat fit trace.pcap -o path.toml && longfat run path.toml --set flows.f1.cc=bbr
+  while sleep 0.2; do date +%s.%N; ss -tinO dst 192.0.2.1; done > ss.log    # ended with Ctrl-C
+  longfat fit ss.log -o path.toml
 
 Exit codes: 0 there is a fit; 1 there is none, as the capture does not tell of a path; 2 bad input; 130 ended by Ctrl-C.")]
 pub struct FitArgs {
-    /// The capture; `-` reads standard input. Or what `iperf3 -J` printed (FILE.json), or the result folder of a run, which tell
-    /// less.
+    /// The capture; `-` reads standard input. Or what `iperf3 -J` printed (FILE.json), outputs of `ss -tin` one after the other, or
+    /// the result folder of a run, which tell less.
     pub capture: PathBuf,
     /// The scenario; default: standard output, and the fit on standard error.
     #[arg(short, long, value_name = "FILE")]

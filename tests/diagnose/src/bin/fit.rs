@@ -1,23 +1,28 @@
-//! How well a fit predicts: `fit SET COUNT [--from N] [--rows FILE] [--keep DIR]`.
+//! How well a fit predicts: `fit [lab|ss] SET COUNT [--from N] [--rows FILE] [--keep DIR]`.
 //!
 //! Takes the first COUNT cases of the corpus from number N on whose path is what limits, fits the capture of each, and
-//! predicts another congestion control and another number of flows. SET is a number that seeds the cases; `--keep` leaves
-//! captures, scenarios and fits. `fit lab SET COUNT` has the kernel play cases that it carries, and what is predicted as well:
-//! as root, on a quiet machine, 25 s a case.
+//! predicts another congestion control and another number of flows, and other buckets of policers. SET is a number that seeds the
+//! cases; `--keep` leaves captures, scenarios and fits. `fit lab SET COUNT` has the kernel play cases that it carries, and what is
+//! predicted as well: as root, on a quiet machine, 25 s a case. `fit ss SET COUNT` does the same and fits what `ss` prints on the
+//! sender's host, without a capture. `fit cross SET COUNT` draws lines on which others come and go (`crossed.rs`).
 
-use diagnose_test::fit::{FitRow, case, judge, judge_on_kernel, tables};
+use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
+use diagnose_test::fit::{FitRow, case, judge, tables};
+use diagnose_test::fit_kernel::{judge_on_kernel, judge_ss_on_kernel};
 use diagnose_test::{Case, exit, lab};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "fit SET COUNT [--from N] [--rows FILE] [--keep DIR]\nfit lab SET COUNT [--from N] [--rows FILE]";
+const USAGE: &str = "fit SET COUNT [--from N] [--rows FILE] [--keep DIR]\nfit lab|ss|cross SET COUNT [--from N] [--rows FILE]";
+
+/// Judges a case by its captures, or what was printed, in a folder.
+type InFolder = fn(&Case, &Path) -> Result<FitRow, String>;
 
 fn run() -> Result<(), String> {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let on_kernel = args.first().is_some_and(|a| a == "lab");
-    if on_kernel {
+    let mode = args.first().filter(|a| ["lab", "ss", "cross"].contains(&a.as_str())).cloned();
+    if mode.is_some() {
         args.remove(0);
     }
     let value =
@@ -26,35 +31,60 @@ fn run() -> Result<(), String> {
     let number = |text: &str| text.parse::<u64>().map_err(|_| USAGE.to_string());
     let (set, count) = (number(set)?, number(count)?);
     let from = value("--from").map_or(Ok(0), number)?;
+    if mode.as_deref() == Some("cross") {
+        return crossed(set, from..from + count, value("--rows"));
+    }
     let keep = value("--keep").map(Path::new);
     if let Some(folder) = keep {
         fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
+    let on_kernel: Option<InFolder> = match mode.as_deref() {
+        Some("lab") => Some(judge_on_kernel),
+        Some(_) => Some(judge_ss_on_kernel),
+        None => None,
+    };
     let mut rows: Vec<FitRow> = Vec::new();
     // One after the other: a fit has both cores, as a user's has.
-    let drawn = |n| case(set, n).filter(|_| !on_kernel || lab::case(set, n).is_some());
+    let drawn = |n| case(set, n).filter(|_| on_kernel.is_none() || lab::case(set, n).is_some());
     for case in (from..).filter_map(drawn).take(count as usize) {
         let row = match on_kernel {
-            true => on_the_kernel(set, &case)?,
-            false => judge(&case, keep)?,
+            Some(judge) => on_the_kernel(set, &case, judge)?,
+            None => judge(&case, keep)?,
         };
         print!("{}", row.line());
         rows.push(row);
     }
-    if let Some(file) = value("--rows") {
-        let text: String = rows.iter().map(FitRow::line).collect();
-        fs::write(file, format!("{}{text}", FitRow::HEAD)).map_err(|e| format!("{file}: {e}"))?;
-    }
+    write(value("--rows"), FitRow::HEAD, rows.iter().map(FitRow::line))?;
     println!("\n{}", tables(&rows));
     Ok(())
 }
 
+/// Rows as a file, where one is wanted.
+fn write(file: Option<&str>, head: &str, rows: impl Iterator<Item = String>) -> Result<(), String> {
+    let Some(file) = file else { return Ok(()) };
+    let text: String = rows.collect();
+    fs::write(file, format!("{head}{text}")).map_err(|e| format!("{file}: {e}"))
+}
+
+/// Lines with others on them.
+fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Result<(), String> {
+    let mut rows = Vec::new();
+    for n in numbers {
+        let row = judge_cross(set, n)?;
+        print!("{}", row.line());
+        rows.push(row);
+    }
+    write(file, CrossRow::HEAD, rows.iter().map(CrossRow::line))?;
+    println!("\n{}", cross_table(&rows));
+    Ok(())
+}
+
 /// A case cut to what the lab carries, with a folder for its captures.
-fn on_the_kernel(set: u64, drawn: &Case) -> Result<FitRow, String> {
+fn on_the_kernel(set: u64, drawn: &Case, judge: InFolder) -> Result<FitRow, String> {
     let case = lab::case(set, drawn.number).ok_or("the lab does not carry it")?;
     let folder = std::env::temp_dir().join(format!("longfat-fit-{}-{}", std::process::id(), case.number));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let row = judge_on_kernel(&case, &folder);
+    let row = judge(&case, &folder);
     let _ = fs::remove_dir_all(&folder);
     row
 }

@@ -1,0 +1,157 @@
+//! Cross traffic that does not react, as a rate over time.
+//!
+//! While packets wait at a line it is full: what the captured flows do not get there, others do. So in spans of time in which the
+//! round trip never falls to its base, the rate at which the flows came through is the line's less that of the others. Spans of one
+//! rate are found by penalised least squares (optimal partitioning: Jackson et al. 2005, "An algorithm for optimal partitioning of
+//! data on an interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The fastest of them is taken for the whole
+//! line: traffic that is always there cannot be told from a slower line. Where nothing waits nothing is known, and the rate before
+//! is taken to go on.
+
+use crate::packets::FitPacket;
+use crate::signature::{SignatureFrame, arrivals};
+
+/// Others at a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CrossSpan {
+    /// Seconds from the first packet.
+    pub from: f64,
+    /// Likewise.
+    pub to: f64,
+    /// bit/s of IP bytes.
+    pub rate: f64,
+}
+
+/// The least spans that are looked at: seconds, round trips; and how many it takes.
+const LEAST_BIN: f64 = 0.2;
+const BIN_ROUND_TRIPS: f64 = 6.0;
+const LEAST_BINS: usize = 12;
+const MOST_BINS: f64 = 240.0;
+/// Packets wait where the round trip is above its base by this share and this many seconds.
+const WAITS: (f64, f64) = (0.05, 1e-3);
+/// They wait most of the time, or the line is not what limits.
+const LEAST_WAITING: f64 = 0.6;
+/// Rates of bins are not known better than this share.
+const NOISE: f64 = 0.015;
+/// Others that take less than this share of the line are as good as none.
+const LEAST_SHARE: f64 = 0.1;
+/// So many spans are no rate over time that anyone would call one.
+const MOST_SPANS: usize = 12;
+
+/// A span of time of equal length.
+#[derive(Clone, Copy, Default)]
+struct RateBin {
+    bytes: f64,
+    least: f64,
+}
+
+/// The line's rate, bit/s, and the others on it; `None` where the capture shows none.
+pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec<CrossSpan>)> {
+    let all = arrivals(flows, frame);
+    let (first, last) = (all.first()?.at, all.last()?.at);
+    let width = LEAST_BIN.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MOST_BINS);
+    let count = ((last - first) / width) as usize;
+    if count < LEAST_BINS {
+        return None;
+    }
+    let mut bins = vec![RateBin { bytes: 0.0, least: f64::INFINITY }; count];
+    let mut base = f64::INFINITY;
+    for a in &all {
+        base = base.min(a.rtt);
+        if let Some(bin) = bins.get_mut(((a.at - first) / width) as usize) {
+            bin.bytes += a.bytes;
+            bin.least = bin.least.min(a.rtt);
+        }
+    }
+    let waits = |b: &RateBin| b.least.is_finite() && b.least > base * (1.0 + WAITS.0) + WAITS.1;
+    let known: Vec<(usize, f64)> =
+        bins.iter().enumerate().filter(|(_, b)| waits(b)).map(|(i, b)| (i, b.bytes * 8.0 / width)).collect();
+    if known.len() < LEAST_BINS || (known.len() as f64) < LEAST_WAITING * count as f64 {
+        return None;
+    }
+    let rates: Vec<f64> = known.iter().map(|k| k.1).collect();
+    let spans = partition(&rates);
+    let mean = |s: &[f64]| s.iter().sum::<f64>() / s.len() as f64;
+    let line =
+        spans.windows(2).filter(|w| w[1] - w[0] > 1).map(|w| mean(&rates[w[0]..w[1]])).fold(0.0, f64::max);
+    let mut out = Vec::new();
+    for w in spans.windows(2) {
+        let rate = line - mean(&rates[w[0]..w[1]]);
+        let from = if w[0] == 0 { 0.0 } else { known[w[0]].0 as f64 * width };
+        let to = known.get(w[1]).map_or(last - first, |k| k.0 as f64 * width);
+        if rate > LEAST_SHARE * line {
+            out.push(CrossSpan { from, to, rate });
+        }
+    }
+    (!out.is_empty() && out.len() <= MOST_SPANS).then_some((line, out))
+}
+
+/// Where spans of one mean begin, and the end: the partition of least squares plus a penalty each.
+fn partition(values: &[f64]) -> Vec<usize> {
+    let n = values.len();
+    let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+    steps.sort_by(f64::total_cmp);
+    let most = values.iter().fold(0.0f64, |a, b| a.max(*b));
+    // The median of the differences of neighbours is 0.954 standard deviations (normal noise).
+    let noise = (steps.get(steps.len() / 2).copied().unwrap_or(0.0) / 0.954).max(NOISE * most);
+    let penalty = 3.0 * (n as f64).ln() * noise * noise;
+    let (mut sums, mut squares) = (vec![0.0; n + 1], vec![0.0; n + 1]);
+    for (i, v) in values.iter().enumerate() {
+        sums[i + 1] = sums[i] + v;
+        squares[i + 1] = squares[i] + v * v;
+    }
+    let cost = |from: usize, to: usize| {
+        let sum: f64 = sums[to] - sums[from];
+        squares[to] - squares[from] - sum * sum / (to - from) as f64
+    };
+    let mut best = vec![(0.0, 0usize); n + 1];
+    best[0].0 = -penalty;
+    for to in 1..=n {
+        let all = (0..to).map(|from| (best[from].0 + cost(from, to) + penalty, from));
+        best[to] = all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, 0));
+    }
+    let (mut ends, mut at) = (vec![n], n);
+    while at > 0 {
+        at = best[at].1;
+        ends.push(at);
+    }
+    ends.reverse();
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow that always waits at a line of 10 Mbit/s, on which others take 4 from the fifth to the eighth second.
+    fn flow(taken: f64) -> Vec<FitPacket> {
+        let (mut packets, mut at) = (vec![], 0.0);
+        while at < 12.0 {
+            let left = if (5.0..8.0).contains(&at) { 10e6 - taken } else { 10e6 };
+            at += 12_000.0 / left;
+            // The first finds the line empty.
+            let rtt = if packets.is_empty() { 0.02 } else { 0.05 };
+            packets.push(FitPacket {
+                at,
+                rtt,
+                bytes: 1500,
+                payload: 1448,
+                segments: 1,
+                lost: false,
+                again: false,
+            });
+        }
+        packets
+    }
+
+    #[test]
+    fn what_a_waiting_flow_does_not_get_is_others() {
+        let frame = SignatureFrame { seconds: 12.0, rtt: 0.02, before: false };
+        let (line, spans) = cross(&[&flow(4e6)], &frame).unwrap();
+        assert!((line / 10e6 - 1.0).abs() < 0.02, "{line}");
+        assert_eq!(spans.len(), 1, "{spans:?}");
+        let s = spans[0];
+        assert!((s.from - 5.0).abs() < 0.25 && (s.to - 8.0).abs() < 0.25, "{s:?}");
+        assert!((s.rate / 4e6 - 1.0).abs() < 0.1, "{s:?}");
+        assert_eq!(cross(&[&flow(0.0)], &frame), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Trials as a capture would show them: packets of a simulated run go to the flow tracker, at the end of the path where the capture
+//! was taken.
+
+use crate::misfit::LogFigures;
+use crate::packets::{FitPacket, packets};
+use crate::signature::{SignatureFrame, signature};
+use ::path::Packet;
+use experiment::{CaptureSink, CaptureTap, Captured};
+use scenario::address;
+use sim::Tap;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use track::{Track, Tracker, TrackerOptions};
+use transport::Segment;
+use units::Time;
+use wire::Encoder;
+
+/// Signatures of runs, by variant and seed.
+pub struct Listener {
+    frame: SignatureFrame,
+    heard: Mutex<BTreeMap<(usize, u64), LogFigures>>,
+}
+
+impl Listener {
+    /// None so far.
+    pub fn new(frame: SignatureFrame) -> Listener {
+        Listener { frame, heard: Mutex::default() }
+    }
+
+    /// Of each variant, in the order of seeds.
+    pub fn signatures(self, variants: usize) -> Vec<Vec<LogFigures>> {
+        let mut all = vec![Vec::new(); variants];
+        for ((variant, _), signature) in self.heard.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(list) = all.get_mut(variant) {
+                list.push(signature);
+            }
+        }
+        all
+    }
+}
+
+impl CaptureSink for Listener {
+    fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>> {
+        Ok(Some(Box::new(Ear {
+            of: (run.job.variant, run.job.seed),
+            encoder: Encoder::new(&run.variant.scenario),
+            tracker: Tracker::new(TrackerOptions::default()),
+            listener: self,
+        })))
+    }
+}
+
+/// Listens to one run.
+struct Ear<'a> {
+    of: (usize, u64),
+    encoder: Encoder,
+    tracker: Tracker,
+    listener: &'a Listener,
+}
+
+impl Tap for Ear<'_> {
+    fn packet(
+        &mut self,
+        now: Time,
+        host: usize,
+        _outgoing: bool,
+        packet: &Packet<Segment>,
+        from: usize,
+        to: usize,
+    ) {
+        if host == usize::from(!self.listener.frame.before) {
+            let frame = self.encoder.frame(now, packet, from, to);
+            if let Some(packet) = frame.and_then(|f| f.seen()) {
+                self.tracker.packet(&packet);
+            }
+        }
+    }
+}
+
+impl CaptureTap for Ear<'_> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        let mut tracks: Vec<Track> = Vec::new();
+        self.tracker.finish(&mut tracks);
+        // The data's sender is the first host.
+        let sends = |t: &&Track| t.sender.addr.ip() == address(0) && t.counts.data_packets > 0;
+        let flows: Vec<Vec<FitPacket>> = tracks.iter().filter(sends).map(packets).collect();
+        let flows: Vec<&[FitPacket]> = flows.iter().map(Vec::as_slice).collect();
+        let signature = signature(&flows, &self.listener.frame);
+        self.listener.heard.lock().unwrap_or_else(PoisonError::into_inner).insert(self.of, signature);
+        Ok(())
+    }
+}

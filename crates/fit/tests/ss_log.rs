@@ -1,0 +1,79 @@
+//! What logs of `ss -tin` tell of a path.
+
+use fit::{FitError, is_ss_log, of_ss_log};
+use result::Cause;
+
+const ENDS: &str = "10.0.0.1:40000 10.0.0.2:5201";
+
+/// An output: ms busy, bytes acknowledged, smoothed round trip in ms, retransmissions, ms limited by the window.
+fn info(busy: u64, acked: u64, rtt: f64, again: u64, limited: u64) -> String {
+    let again = if again > 0 { format!(" retrans:0/{again}") } else { String::new() };
+    format!(
+        "ts sack cubic wscale:10,10 rto:240 rtt:{rtt}/1.5 mss:1448 pmtu:1500 cwnd:20 bytes_sent:{acked} bytes_acked:{acked} \
+         segs_out:{0} segs_in:{0} data_segs_out:{0} send 9.9Mbps lastsnd:4 pacing_rate 12Mbps delivery_rate 9500000bps \
+         delivered:{0} busy:{busy}ms rwnd_limited:{limited}ms(50.0%) unacked:18{again} minrtt:20.5 snd_wnd:262144",
+        acked / 1448
+    )
+}
+
+/// Ten seconds at 8 Mbit/s, an output each second.
+fn log(stamp: impl Fn(u64) -> String, one_line: bool) -> String {
+    let one = |s: u64| {
+        let between = if one_line { " " } else { "\n\t " };
+        let text = info(s * 1000, s * 1_000_000, 20.0 + s as f64, 3 * s, 500 * s);
+        let head = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process";
+        format!("{}{head}\nESTAB 0      123000 {ENDS}{between}{text}\n", stamp(s))
+    };
+    (1..=10).map(one).collect()
+}
+
+#[test]
+fn outputs_one_after_the_other_tell_goodput_round_trips_and_windows() {
+    // The flow is older than the first output by what it was busy until then.
+    let stamps: [&dyn Fn(u64) -> String; 4] = [
+        &|s| format!("17640861{s:02}.500000000\n"),
+        &|s| format!("Wed Nov 25 15:36:{s:02} UTC 2026\n"),
+        &|s| format!("2026-11-25T23:59:{:02},25+00:00\n", s + 40),
+        &|_| String::new(),
+    ];
+    for (i, stamp) in stamps.into_iter().enumerate() {
+        let text = log(stamp, i % 2 == 0);
+        assert!(is_ss_log(&text));
+        let seen = of_ss_log(&text).unwrap();
+        let f = &seen.flows[0].flow;
+        assert!((f.measures.goodput_mbps - 8.0).abs() < 0.01, "{i}: {}", f.measures.goodput_mbps);
+        assert!((f.duration_s - 10.0).abs() < 0.01, "{i}: {}", f.duration_s);
+        assert_eq!((f.measures.rtt_ms.min, f.measures.rtt_ms.max), (20.5, 30.0));
+        assert_eq!((f.cc.name.as_str(), f.measures.retransmitted_packets), ("cubic", 30));
+        assert!((f.share(Cause::ReceiveWindow) - 0.5).abs() < 0.01);
+        assert_eq!(f.measures.max_window_bytes, Some(262_144));
+        assert!(seen.summary && seen.limiter.is_none() && seen.flows[0].facts.sack);
+    }
+}
+
+#[test]
+fn prefixes_of_ts_tell_the_time_also_past_midnight() {
+    let line = |s: u64| {
+        let (h, s2) = if s < 5 { (23, 55 + s) } else { (0, s - 5) };
+        let m = if s < 5 { 59 } else { 0 };
+        format!(
+            "Nov 25 {h:02}:{m:02}:{s2:02} ESTAB 0 0 {ENDS} {}\n",
+            info(60_000 + s * 1000, s * 1_000_000 + 1, 25.0, 0, 0)
+        )
+    };
+    let seen = of_ss_log(&(0..10).map(line).collect::<String>()).unwrap();
+    let f = &seen.flows[0].flow;
+    // It was a minute old: only what happened between the outputs counts.
+    assert!((f.duration_s - 9.0).abs() < 0.01, "{}", f.duration_s);
+    assert!((f.measures.goodput_mbps - 8.0).abs() < 0.01, "{}", f.measures.goodput_mbps);
+}
+
+#[test]
+fn a_single_output_is_refused_and_says_what_it_takes() {
+    let text = log(|_| String::new(), true);
+    let one: String = text.lines().take(2).map(|l| format!("{l}\n")).collect();
+    let Err(FitError::Failed(why)) = of_ss_log(&one) else { panic!("fitted") };
+    assert!(why.contains("1 outputs") && why.contains("ss -tinO"), "{why}");
+    assert_eq!(of_ss_log("ESTAB").unwrap_err().to_string().split(' ').next(), Some("the"));
+    assert!(!is_ss_log("{\"start\": 1}"));
+}
