@@ -76,15 +76,19 @@ bench: setup
 	$(MAKE) -C benches/ns3
 	python3 benches/compare.py
 	python3 benches/diagnose.py
+	$(CARGO) build -q --release -p longfat-proxy --example load
+	python3 benches/proxy.py $${CARGO_TARGET_DIR:-target}/release/longfat $${CARGO_TARGET_DIR:-target}/release/examples/load
 	node benches/page.mjs
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
-KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc
-LIVE = kernel namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults
+KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc longfat-proxy
+LIVE = kernel namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults streams service leftovers
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
+	$(CARGO) build -q -p longfat
+	sh tests/tproxy.sh $${CARGO_TARGET_DIR:-target}/debug/longfat
 
 # The eBPF programs (crates/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
 objects:
@@ -96,6 +100,8 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
 	for f in tc ios mahimahi containerlab ibox; do \
 	(cd fuzz && cargo +nightly fuzz run import_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
+	for f in config header hello; do \
+	(cd fuzz && cargo +nightly fuzz run proxy_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run tracker -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0

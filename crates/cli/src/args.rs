@@ -11,6 +11,7 @@ mod filter;
 mod fit;
 mod import;
 mod plan;
+mod proxy;
 
 pub use begin::*;
 pub use check::*;
@@ -18,6 +19,7 @@ pub use filter::FilterArgs;
 pub use fit::FitArgs;
 pub use import::*;
 pub use plan::PlanArgs;
+pub use proxy::ProxyArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -53,6 +55,8 @@ pub enum Command {
     Shell(ShellArgs),
     /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.
     Check(CheckArgs),
+    /// Ends connections near their users and carries them on, each side with its own congestion control and pacing.
+    Proxy(ProxyArgs),
     /// What this machine's lab can measure.
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.

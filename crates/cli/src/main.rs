@@ -32,6 +32,7 @@ mod progress;
 #[cfg(target_os = "linux")]
 mod prove;
 mod provenance;
+mod proxy;
 mod regular;
 mod report;
 mod run;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::plan(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Check(args) => check::check(&args),
+        Command::Proxy(args) => proxy::proxy(&args),
         Command::Lab(args) => lab_check::lab(&args),
         Command::Cc(args) => cc::cc(&args),
         Command::Completions(args) => manual::completions(&args),

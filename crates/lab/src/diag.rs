@@ -8,12 +8,12 @@
 //! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
 //! the fields of newer ones, and has no destroy group.
 
-use crate::info::{BbrInfo, TcpInfo};
 use crate::sys::KernelSocket;
 use ::netlink::{attributes, messages, question, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use tcp_info::{BbrInfo, TcpInfo};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const SKNLGRP_INET_TCP_DESTROY: u32 = 1;

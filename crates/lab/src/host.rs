@@ -6,7 +6,6 @@
 use crate::LabError;
 use crate::app::{AskingApp, Client, Counts};
 use crate::clock::WallClock;
-use crate::info::TcpInfo;
 use crate::machine;
 use crate::network::address;
 use crate::options::{hold_window, is_paced, prepare};
@@ -23,6 +22,7 @@ use std::net::SocketAddrV4;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+use tcp_info::TcpInfo;
 use transport::DatagramPattern;
 use units::{Span, Time};
 
@@ -573,7 +573,9 @@ impl<'a> LabHost<'a> {
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = TcpInfo::of(&c.socket, leg.cc[usize::from(!c.opens)].name == "bbr") else { return };
+        let Some(info) = TcpInfo::of(c.socket.as_fd(), leg.cc[usize::from(!c.opens)].name == "bbr") else {
+            return;
+        };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
             flow.record(now, Span::from_micros(info.rtt_us as u64));
@@ -613,7 +615,7 @@ impl<'a> LabHost<'a> {
         let c = &self.connections[i];
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        if let Some(info) = TcpInfo::of(&c.socket, false) {
+        if let Some(info) = TcpInfo::of(c.socket.as_fd(), false) {
             if leg.is_outer(c.opens) && c.sends {
                 flow.mss.store(info.snd_mss.into(), Relaxed);
             }

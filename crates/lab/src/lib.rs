@@ -41,7 +41,6 @@ mod error;
 mod host;
 mod hosts;
 mod identity;
-mod info;
 mod join;
 mod launch;
 mod machine;

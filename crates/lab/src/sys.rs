@@ -438,6 +438,11 @@ impl KernelSocket {
         })
     }
 
+    /// The descriptor, for as long as the socket is open.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     /// The descriptor.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()

@@ -1,12 +1,12 @@
 //! What the sockets of a program add up to: which of them are a flow's, and its numbers.
 
 use crate::diag::Sock;
-use crate::info::TcpInfo;
 use crate::network::address;
 use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
+use tcp_info::TcpInfo;
 use units::{Span, Time};
 
 /// iperf3 sends less than this before it measures: a connection's 37 bytes of greeting and the

@@ -122,7 +122,7 @@ impl fmt::Display for RefusalCause {
         match self {
             RefusalCause::Syntax { message } => write!(f, "not valid TOML: {}", Unclipped(message)),
             RefusalCause::FileTooLarge { bytes, limit } => {
-                write!(f, "the file has {bytes} bytes, a scenario at most {limit}")
+                write!(f, "the file has {bytes} bytes, at most {limit} are read")
             }
             RefusalCause::UnknownKey { key, .. } => write!(f, "unknown key `{}`", Clip(key)),
             RefusalCause::MissingKey { key } => write!(f, "the key `{key}` is missing"),

@@ -49,10 +49,10 @@ pub fn programs(file: &str, text: &str, sets: &[String]) -> Result<Vec<ProgramLi
 }
 
 /// The texts an experiment is made of; an [`Origin`] tells which.
-struct Texts<'a> {
-    file: &'a str,
-    text: &'a str,
-    sets: &'a [String],
+pub(crate) struct Texts<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+    pub sets: &'a [String],
 }
 
 impl Texts<'_> {
@@ -127,7 +127,7 @@ impl Texts<'_> {
     }
 
     /// The file as a tree, its size checked.
-    fn read(&self) -> Result<TomlTable, ScenarioError> {
+    pub fn read(&self) -> Result<TomlTable, ScenarioError> {
         if self.text.len() > MAX_BYTES {
             let cause = RefusalCause::FileTooLarge { bytes: self.text.len(), limit: MAX_BYTES };
             return Err(self.error(cause.into(), None));
@@ -204,7 +204,7 @@ impl Texts<'_> {
     }
 
     /// Gives a fault its file, line, column, key and excerpt.
-    fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
+    pub fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
         let at = fault.at.unwrap_or_default();
         let (file, text) = self.source(at);
         let place = Place::of(text, at.start as usize, at.end as usize);

@@ -1,14 +1,17 @@
 //! `TCP_INFO` (linux/tcp.h), read by offset: newer kernels append to it, older ones end earlier.
 
-use crate::sys::KernelSocket;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// What we want of a connection's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpInfo {
+    /// State of the congestion control's machine: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
+    /// Congestion window, segments.
     pub cwnd: u32,
     /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
     pub ssthresh: Option<u32>,
+    /// Segments in flight.
     pub inflight: u32,
     /// Smoothed RTT, µs; 0 before the first sample.
     pub rtt_us: u32,
@@ -30,9 +33,24 @@ pub struct TcpInfo {
     pub bytes_retrans: u64,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: u32,
+    /// Segments retransmitted.
     pub total_retrans: u32,
     /// Retransmission timeouts (kernel 6.7 and later).
     pub total_rto: u16,
+    /// Time in which data was outstanding, µs (kernel 4.10 and later; so the two below).
+    pub busy_us: u64,
+    /// Of it, the time in which the receiver's window was full, µs.
+    pub rwnd_limited_us: u64,
+    /// Of it, the time in which the send buffer was full and nothing more could be sent, µs.
+    pub sndbuf_limited_us: u64,
+    /// Payload written and not sent yet.
+    pub notsent_bytes: u32,
+    /// Smoothed RTT as the receiver sees it, µs; 0 before the first sample.
+    pub rcv_rtt_us: u32,
+    /// Segments received out of order (kernel 5.4 and later).
+    pub rcv_out_of_order: u32,
+    /// Data segments received.
+    pub data_segs_in: u32,
     /// BBR's model; only when asked for.
     pub bbr: Option<BbrInfo>,
 }
@@ -44,8 +62,9 @@ pub struct BbrInfo {
     pub bw: u64,
     /// RTprop, µs.
     pub min_rtt_us: u32,
-    /// Gains, 256 = 1.
+    /// Gain of the pacing rate, 256 = 1.
     pub pacing_gain: u32,
+    /// Gain of the congestion window, 256 = 1.
     pub cwnd_gain: u32,
 }
 
@@ -53,15 +72,26 @@ const TCP_CC_INFO: i32 = 26;
 /// More than any `tcp_info` yet.
 const SIZE: usize = 256;
 
+/// An option of TCP as bytes; how many there are.
+fn option(socket: BorrowedFd<'_>, name: i32, value: &mut [u8]) -> Option<usize> {
+    let mut len = value.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to the slice, and how many to `len`; both outlive the call.
+    #[allow(unsafe_code)]
+    let code = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value.as_mut_ptr().cast(), &mut len)
+    };
+    (code == 0).then_some((len as usize).min(value.len()))
+}
+
 impl TcpInfo {
-    /// Of a connection; `None` when the kernel says no.
-    pub fn of(socket: &KernelSocket, bbr: bool) -> Option<TcpInfo> {
+    /// Of a connection, with BBR's model where that is asked for; `None` when the kernel says no.
+    pub fn of(socket: BorrowedFd<'_>, bbr: bool) -> Option<TcpInfo> {
         let mut b = [0u8; SIZE];
-        let n = socket.get_bytes(libc::IPPROTO_TCP, libc::TCP_INFO, &mut b).ok()?;
-        let mut info = TcpInfo::parse(&b[..n.min(SIZE)]);
+        let n = option(socket, libc::TCP_INFO, &mut b)?;
+        let mut info = TcpInfo::parse(&b[..n]);
         let mut cc = [0u8; 64];
-        if bbr && let Ok(n) = socket.get_bytes(libc::IPPROTO_TCP, TCP_CC_INFO, &mut cc) {
-            info.bbr = BbrInfo::parse(&cc[..n.min(64)]);
+        if bbr && let Some(n) = option(socket, TCP_CC_INFO, &mut cc) {
+            info.bbr = BbrInfo::parse(&cc[..n]);
         }
         Some(info)
     }
@@ -92,6 +122,13 @@ impl TcpInfo {
             data_segs_out: u32(156),
             total_retrans: u32(100),
             total_rto: u16(240),
+            busy_us: u64(168),
+            rwnd_limited_us: u64(176),
+            sndbuf_limited_us: u64(184),
+            notsent_bytes: u32(144),
+            rcv_rtt_us: u32(92),
+            rcv_out_of_order: u32(224),
+            data_segs_in: u32(152),
             bbr: None,
         }
     }

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""longfat proxy beside HAProxy (splicing) and nginx stream: same cores, same sockets' settings, one run.
+
+    benches/proxy.py LONGFAT LOAD [ROUNDS]
+
+LONGFAT is the release build, LOAD its example `load` (crates/proxy/examples/load.rs); Debian's haproxy, nginx with
+libnginx-mod-stream and iperf3 are on the machine. Each proxy has two threads or processes, pinned where it can. In each round
+every proxy is measured once, in turn; of the rounds medians are printed, and ratios to the best of the other two. Everything,
+load included, shares the machine's cores over loopback: what is compared is the cost of a byte and of a connection.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+IDLE = 4500
+SERVE, HOLD, BULK = 7301, 7302, 7303
+SECONDS = 4
+
+NGINX = """
+daemon off; error_log /dev/null; pid {folder}/nginx.pid; worker_processes 2; worker_cpu_affinity auto;
+load_module /usr/lib/nginx/modules/ngx_stream_module.so;
+events {{ worker_connections 9900; multi_accept on; }}
+stream {{ access_log off;
+{servers}
+}}
+"""
+
+HAPROXY = """
+global
+    nbthread 2
+    maxconn 9500
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 1h
+    timeout server 1h
+    option splice-auto
+{servers}
+"""
+
+
+def wait_for(port):
+    for _ in range(200):
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"nothing listens on {port}")
+
+
+def processes(pid):
+    """A process and its children."""
+    found = [pid]
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += processes(int(child))
+    return found
+
+
+def cpu(pid):
+    ticks = 0
+    for p in processes(pid):
+        fields = Path(f"/proc/{p}/stat").read_text().rsplit(") ", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def private_bytes(pid):
+    """What would be freed if the processes ended: private pages."""
+    total = 0
+    for p in processes(pid):
+        for line in Path(f"/proc/{p}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Private_"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+class Proxy:
+    """A proxy before the three servers; `ports` of it by server's port."""
+
+    def __init__(self, name, first, start):
+        self.name = name
+        self.ports = {server: first + i for i, server in enumerate([SERVE, HOLD, BULK])}
+        self.process = start(self.ports)
+        for port in self.ports.values():
+            wait_for(port)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT if self.name == "haproxy" else signal.SIGTERM)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def starters(longfat, folder):
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def write(name, text):
+        path = Path(folder) / name
+        path.write_text(text)
+        return str(path)
+
+    def longfat_start(ports):
+        text = 'workers = 2\ndrain_timeout = "1s"\n'
+        for server, port in ports.items():
+            text += f'[listeners.l{port}]\nlisten = "127.0.0.1:{port}"\nupstream = "u{port}"\n'
+            text += f'[upstreams.u{port}]\nservers = "127.0.0.1:{server}"\n'
+        return subprocess.Popen([longfat, "proxy", "--config", write("proxy.toml", text)], **quiet)
+
+    def nginx_start(ports):
+        servers = "\n".join(
+            f"server {{ listen 127.0.0.1:{port} reuseport backlog=4096; proxy_pass 127.0.0.1:{server}; "
+            "proxy_timeout 1h; tcp_nodelay on; }"
+            for server, port in ports.items()
+        )
+        path = write("nginx.conf", NGINX.format(folder=folder, servers=servers))
+        return subprocess.Popen(["nginx", "-c", path, "-e", "/dev/null"], **quiet)
+
+    def haproxy_start(ports):
+        servers = "\n".join(
+            f"listen l{port}\n    bind 127.0.0.1:{port} backlog 4096\n    server s 127.0.0.1:{server}"
+            for server, port in ports.items()
+        )
+        path = write("haproxy.cfg", HAPROXY.format(servers=servers))
+        return subprocess.Popen(["haproxy", "-db", "-f", path], **quiet)
+
+    return {"longfat": longfat_start, "haproxy": haproxy_start, "nginx": nginx_start}
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def bulk(port, streams, seconds):
+    """Gbit/s, and gigabytes."""
+    import json
+
+    text = output("iperf3", "-c", "127.0.0.1", "-p", str(port), "-P", str(streams), "-t", str(seconds), "-J")
+    end = json.loads(text)["end"]["sum_received"]
+    return end["bits_per_second"] / 1e9, end["bytes"] / 1e9
+
+
+def measure(load, proxy):
+    """One round."""
+    at = {server: f"127.0.0.1:{port}" for server, port in proxy.ports.items()}
+    found = {}
+    before = cpu(proxy.process.pid)
+    found["bulk, Gbit/s"], gigabytes = bulk(proxy.ports[BULK], 4, SECONDS)
+    found["CPU s per GB"] = (cpu(proxy.process.pid) - before) / gigabytes
+    before = cpu(proxy.process.pid)
+    found["connections/s"] = float(output(load, "connect", at[SERVE], str(SECONDS), "32"))
+    found["CPU ms per 1000 connections"] = (
+        (cpu(proxy.process.pid) - before) * 1e6 / (found["connections/s"] * SECONDS)
+    )
+    p50, p99 = map(float, output(load, "ping", at[SERVE], "20000").split())
+    d50, d99 = map(float, output(load, "ping", f"127.0.0.1:{SERVE}", "20000").split())
+    found["added latency p50, µs"], found["added latency p99, µs"] = p50 - d50, p99 - d99
+    before = private_bytes(proxy.process.pid)
+    idle = subprocess.Popen(
+        [load, "idle", at[HOLD], str(IDLE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert idle.stdout.readline() == "ready\n", "the idle connections failed"
+    found["kB per idle connection"] = (private_bytes(proxy.process.pid) - before) / IDLE / 1000
+    idle.communicate("")
+    return found
+
+
+def main():
+    missing = [name for name in ("haproxy", "nginx", "iperf3") if not shutil.which(name)]
+    if missing:
+        sys.exit(f"proxy.py: SKIPPED, not installed: {', '.join(missing)}")
+    longfat, load = sys.argv[1:3]
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    servers = [
+        subprocess.Popen([load, "serve", str(SERVE)]),
+        subprocess.Popen([load, "hold", str(HOLD)]),
+        subprocess.Popen(["iperf3", "-s", "-p", str(BULK)], stdout=subprocess.DEVNULL),
+    ]
+    found = {}
+    try:
+        for port in [SERVE, HOLD, BULK]:
+            wait_for(port)
+        with tempfile.TemporaryDirectory() as folder:
+            for round in range(rounds):
+                for i, (name, start) in enumerate(starters(longfat, folder).items()):
+                    # A process of its own each round: memory once used would else not show.
+                    proxy = Proxy(name, 7400 + round * 100 + i * 10, start)
+                    try:
+                        for key, value in measure(load, proxy).items():
+                            found.setdefault(key, {}).setdefault(name, []).append(value)
+                    finally:
+                        proxy.stop()
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+    names = ["longfat", "haproxy", "nginx"]
+    versions = [output("haproxy", "-v").split("\n")[0].split(" ")[2], "1.22.1"]
+    print(f"{rounds} rounds; haproxy {versions[0]}, kernel {os.uname().release}, {os.cpu_count()} cores\n")
+    print("| | " + " | ".join(names) + " | longfat : best other |\n|---|" + "---:|" * 4)
+    for key, values in found.items():
+        median = {name: statistics.median(values[name]) for name in names}
+        more = key in ("bulk, Gbit/s", "connections/s")
+        other = (max if more else min)(median[n] for n in names[1:])
+        row = " | ".join(f"{median[n]:.3g} ({min(values[n]):.3g} to {max(values[n]):.3g})" for n in names)
+        print(f"| {key} | {row} | {median['longfat'] / other:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

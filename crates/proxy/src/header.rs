@@ -1,0 +1,240 @@
+//! The PROXY protocol, versions 1 and 2 (haproxy/doc/proxy-protocol.txt, sections 2.1 and 2.2): who the client was.
+//!
+//! [`read_header`] looks at the first bytes of a stream and takes nothing; [`ProxyVersion::write`] makes a header.
+
+use serde::Deserialize;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// How version 2 begins.
+const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+/// The longest line of version 1, its CRLF included (section 2.1).
+const LINE: usize = 107;
+/// The longest header of version 2 that is taken: addresses and TLVs of certificates fit by far. The protocol would
+/// allow 65,551 bytes; whoever sends more holds memory and no address.
+pub const LONGEST_HEADER: usize = 4096;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+/// What the first bytes of a stream hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderRead {
+    /// Not enough of them yet.
+    More,
+    /// A whole header.
+    Whole {
+        /// How many bytes it has.
+        length: usize,
+        /// Of which version it is.
+        version: ProxyVersion,
+        /// Who connected, and to what; `None` where the sender spoke for itself (`LOCAL`, `UNKNOWN`).
+        between: Option<(SocketAddr, SocketAddr)>,
+    },
+}
+
+/// Why the first bytes of a stream are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadHeader(&'static str);
+
+impl fmt::Display for BadHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PROXY protocol: {}", self.0)
+    }
+}
+
+impl std::error::Error for BadHeader {}
+
+/// Reads a header of either version at the beginning of a stream.
+///
+/// # Errors
+/// What can become no header, however many bytes follow.
+pub fn read_header(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
+    let begins = |with: &[u8]| {
+        let n = bytes.len().min(with.len());
+        bytes[..n] == with[..n]
+    };
+    if begins(&SIGNATURE) {
+        if bytes.len() < SIGNATURE.len() { Ok(HeaderRead::More) } else { version_2(bytes) }
+    } else if begins(b"PROXY ") {
+        if bytes.len() < 6 { Ok(HeaderRead::More) } else { version_1(bytes) }
+    } else {
+        Err(BadHeader("the stream does not begin with a header"))
+    }
+}
+
+fn version_1(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
+    let Some(end) = bytes.iter().take(LINE).position(|&b| b == b'\n') else {
+        return if bytes.len() < LINE {
+            Ok(HeaderRead::More)
+        } else {
+            Err(BadHeader("a line without an end"))
+        };
+    };
+    let line = bytes[..end].strip_suffix(b"\r").ok_or(BadHeader("a line that ends without CR"))?;
+    let line = std::str::from_utf8(line).map_err(|_| BadHeader("a line that is no text"))?;
+    let mut words = line.split(' ').skip(1);
+    let family = words.next().unwrap_or_default();
+    let whole = |between| Ok(HeaderRead::Whole { length: end + 1, version: ProxyVersion::V1, between });
+    if family == "UNKNOWN" {
+        return whole(None);
+    }
+    let wrong = BadHeader("an address that is none");
+    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(wrong);
+    let (from, to) = (address()?, address()?);
+    let is_right = match family {
+        "TCP4" => from.is_ipv4() && to.is_ipv4(),
+        "TCP6" => from.is_ipv6() && to.is_ipv6(),
+        _ => return Err(BadHeader("a family that is none of TCP4, TCP6 and UNKNOWN")),
+    };
+    // No leading zeros (section 2.1), and no sign.
+    let fit = |w: &&str| {
+        w.len() <= 5 && w.bytes().all(|b| b.is_ascii_digit()) && (*w == "0" || !w.starts_with('0'))
+    };
+    let mut port = || words.next().filter(fit).and_then(|w| w.parse::<u16>().ok());
+    let ports = port().zip(port()).ok_or(BadHeader("a port that is none"))?;
+    if !is_right || words.next().is_some() {
+        return Err(wrong);
+    }
+    whole(Some((SocketAddr::new(from, ports.0), SocketAddr::new(to, ports.1))))
+}
+
+fn version_2(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
+    let Some(&[kind, family, high, low]) = bytes.get(12..16) else { return Ok(HeaderRead::More) };
+    let length = 16 + usize::from(u16::from_be_bytes([high, low]));
+    if kind >> 4 != 2 || kind & 15 > 1 {
+        return Err(BadHeader("a version or command that is not known"));
+    }
+    if length > LONGEST_HEADER {
+        return Err(BadHeader("a header of more than 4,096 bytes"));
+    }
+    let Some(body) = bytes.get(16..length) else { return Ok(HeaderRead::More) };
+    let short = BadHeader("a header too short for its addresses");
+    let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let between = match (kind & 15, family) {
+        // LOCAL, and AF_UNSPEC: the receiver must use what it sees itself.
+        (0, _) | (_, 0x00) => None,
+        (_, 0x11) => {
+            let ip = |at: usize| body[at..].first_chunk::<4>().map(|b| IpAddr::from(Ipv4Addr::from(*b)));
+            let (from, to) = (body.len() >= 12).then(|| ip(0).zip(ip(4))).flatten().ok_or(short)?;
+            Some((SocketAddr::new(from, port(8)), SocketAddr::new(to, port(10))))
+        }
+        (_, 0x21) => {
+            let ip = |at: usize| body[at..].first_chunk::<16>().map(|b| IpAddr::from(Ipv6Addr::from(*b)));
+            let (from, to) = (body.len() >= 36).then(|| ip(0).zip(ip(16))).flatten().ok_or(short)?;
+            Some((SocketAddr::new(from, port(32)), SocketAddr::new(to, port(34))))
+        }
+        _ => return Err(BadHeader("a family or transport that is not TCP over IPv4 or IPv6")),
+    };
+    Ok(HeaderRead::Whole { length, version: ProxyVersion::V2, between })
+}
+
+impl ProxyVersion {
+    /// The header that says that `from` connected to `to`. Where one is IPv4 and the other IPv6, both are written as
+    /// IPv6.
+    pub fn write(self, from: SocketAddr, to: SocketAddr) -> Vec<u8> {
+        let (from_ip, to_ip) = match (from.ip().to_canonical(), to.ip().to_canonical()) {
+            (IpAddr::V4(a), IpAddr::V6(b)) => (a.to_ipv6_mapped().into(), b.into()),
+            (IpAddr::V6(a), IpAddr::V4(b)) => (a.into(), b.to_ipv6_mapped().into()),
+            same => same,
+        };
+        let is_v4 = from_ip.is_ipv4();
+        if self == ProxyVersion::V1 {
+            let family = if is_v4 { "TCP4" } else { "TCP6" };
+            return format!("PROXY {family} {from_ip} {to_ip} {} {}\r\n", from.port(), to.port())
+                .into_bytes();
+        }
+        let mut out = SIGNATURE.to_vec();
+        out.extend([0x21, if is_v4 { 0x11 } else { 0x21 }, 0, if is_v4 { 12 } else { 36 }]);
+        for ip in [from_ip, to_ip] {
+            match ip {
+                IpAddr::V4(a) => out.extend(a.octets()),
+                IpAddr::V6(a) => out.extend(a.octets()),
+            }
+        }
+        out.extend(from.port().to_be_bytes());
+        out.extend(to.port().to_be_bytes());
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs() -> Vec<(SocketAddr, SocketAddr)> {
+        let pair = |a: &str, b: &str| (a.parse().unwrap(), b.parse().unwrap());
+        vec![
+            pair("192.0.2.1:56324", "198.51.100.7:443"),
+            pair("[2001:db8::1]:1", "[2001:db8::ffff]:65535"),
+            pair("255.255.255.255:65535", "0.0.0.0:0"),
+        ]
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_every_beginning_of_it_wants_more() {
+        for version in [ProxyVersion::V1, ProxyVersion::V2] {
+            for (from, to) in pairs() {
+                let mut bytes = version.write(from, to);
+                let length = bytes.len();
+                for n in 0..length {
+                    assert_eq!(read_header(&bytes[..n]), Ok(HeaderRead::More), "{version:?} {n}");
+                }
+                bytes.extend(b"GET /");
+                let between = Some((from, to));
+                assert_eq!(read_header(&bytes), Ok(HeaderRead::Whole { length, version, between }));
+            }
+        }
+    }
+
+    /// The example of section 2.1, and the longest line that it allows.
+    #[test]
+    fn the_lines_of_the_specification() {
+        let written =
+            ProxyVersion::V1.write("192.168.0.1:56324".parse().unwrap(), "192.168.0.11:443".parse().unwrap());
+        assert_eq!(written, b"PROXY TCP4 192.168.0.1 192.168.0.11 56324 443\r\n");
+        let unknown = b"PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n";
+        assert!(matches!(read_header(unknown), Ok(HeaderRead::Whole { length, between: None, .. })
+            if length == unknown.len()));
+        let mixed = ProxyVersion::V1.write("10.0.0.1:1".parse().unwrap(), "[2001:db8::1]:2".parse().unwrap());
+        assert_eq!(mixed, b"PROXY TCP6 ::ffff:10.0.0.1 2001:db8::1 1 2\r\n");
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        let lines: [&[u8]; 11] = [
+            b"GET / HTTP/1.1\r\n",
+            b"PROXY TCP5 1.1.1.1 2.2.2.2 1 2\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 1\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2 3\r\n",
+            b"PROXY TCP4 1.1.1.1 ::1 1 2\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 01 2\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 +1 2\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 1 65536\r\n",
+            b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\n",
+            b"PROXY TCP4  1.1.1.1 2.2.2.2 1 2\r\n",
+            b"PROXY \xff\xff\r\n",
+        ];
+        for line in lines {
+            assert!(read_header(line).is_err(), "{}", String::from_utf8_lossy(line));
+        }
+        assert!(read_header(&[b"PROXY ".as_slice(), &[b'x'; 101]].concat()).is_err(), "no end");
+        let version_2 = |rest: &[u8]| read_header(&[&SIGNATURE, rest].concat());
+        assert!(version_2(&[0x31, 0x11, 0, 0]).is_err(), "version 3");
+        assert!(version_2(&[0x22, 0x11, 0, 0]).is_err(), "command 2");
+        assert!(version_2(&[0x21, 0x12, 0, 0]).is_err(), "UDP");
+        assert!(version_2(&[0x21, 0x11, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err(), "one byte short");
+        assert!(version_2(&[0x21, 0x11, 0xff, 0xff]).is_err(), "too long");
+        assert!(matches!(
+            version_2(&[0x20, 0, 0, 0]),
+            Ok(HeaderRead::Whole { length: 16, between: None, .. })
+        ));
+    }
+}

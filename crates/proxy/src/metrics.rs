@@ -1,0 +1,374 @@
+//! What a proxy tells of itself: Prometheus' text format 0.0.4, JSON, and a page for people. Texts of a view, nothing else.
+
+use crate::shared::ProxyShared;
+use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
+use crate::stats::{COUNTERS, PathStats, ProxyCounter};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A server of an upstream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerView {
+    /// The upstream's name.
+    pub upstream: String,
+    /// Its address.
+    pub address: String,
+    /// Whether it is up.
+    pub up: bool,
+    /// Connections it has.
+    pub connections: usize,
+}
+
+/// A proxy at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct StatusView {
+    /// Seconds since it began.
+    pub uptime_s: f64,
+    /// What was counted, in the order of [`COUNTERS`].
+    pub counters: Vec<u64>,
+    /// Every server.
+    pub servers: Vec<ServerView>,
+    /// Every client network and upstream that is known.
+    pub paths: Vec<(String, String, PathStats)>,
+    /// Resident memory, bytes.
+    pub resident_bytes: u64,
+}
+
+impl StatusView {
+    /// Of a proxy now.
+    pub fn of(shared: &ProxyShared) -> StatusView {
+        let sum = |counter: ProxyCounter| shared.loops.iter().map(|l| l.get(counter)).sum();
+        let running = shared.running();
+        let mut servers = Vec::new();
+        for (name, upstream) in &running.upstreams {
+            servers.extend(upstream.servers().iter().map(|server| ServerView {
+                upstream: name.clone(),
+                address: server.address.to_string(),
+                up: !server.health().is_down(),
+                connections: server.connections.load(Relaxed),
+            }));
+        }
+        let paths = shared.paths.all().into_iter();
+        StatusView {
+            uptime_s: shared.now().as_secs_f64(),
+            counters: COUNTERS.iter().map(|(counter, ..)| sum(*counter)).collect(),
+            servers,
+            paths: paths.map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect(),
+            resident_bytes: crate::sys::resident(),
+        }
+    }
+}
+
+/// A label's value (backslash, quote and line end are escaped).
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// The name of a side, by its place.
+const SIDES: [&str; 2] = ["client", "server"];
+
+/// A metric of a side of a path: its value, where it has one.
+type SideMetric = (&'static str, &'static str, &'static str, fn(&PathStats, usize) -> Option<f64>);
+
+const SIDE_METRICS: [SideMetric; 12] = [
+    ("rtt_seconds", "gauge", "Smoothed RTT of the connection looked at last.", |p, s| {
+        p.sides[s].rtt_us.map(|us| us as f64 / 1e6)
+    }),
+    ("min_rtt_seconds", "gauge", "Smallest RTT of the connection looked at last.", |p, s| {
+        p.sides[s].min_rtt_us.map(|us| us as f64 / 1e6)
+    }),
+    (
+        "cwnd_bytes",
+        "gauge",
+        "Congestion window towards this side, of the connection looked at last.",
+        |p, s| Some(p.sides[s].cwnd_bytes as f64),
+    ),
+    ("delivery_rate_bytes_per_second", "gauge", "Delivery rate towards this side, likewise.", |p, s| {
+        p.sides[s].delivery_rate.map(|r| r as f64)
+    }),
+    ("sent_bytes_total", "counter", "Payload sent to this side, retransmissions among it.", |p, s| {
+        Some(p.total[s].sent_bytes as f64)
+    }),
+    ("retransmitted_bytes_total", "counter", "Payload sent to this side again.", |p, s| {
+        Some(p.total[s].resent_bytes as f64)
+    }),
+    (
+        "active_seconds_total",
+        "counter",
+        "Connection time in which bytes moved or waited towards this side.",
+        |p, s| Some(p.total[s].active_us as f64 / 1e6),
+    ),
+    ("blocked_seconds_total", "counter", "Of it, the time in which this side was waited for.", |p, s| {
+        Some(p.total[s].blocked_us as f64 / 1e6)
+    }),
+    (
+        "busy_seconds_total",
+        "counter",
+        "Time with data outstanding towards this side (tcpi_busy_time).",
+        |p, s| Some(p.total[s].busy_us as f64 / 1e6),
+    ),
+    ("rwnd_limited_seconds_total", "counter", "Of it, with this side's receive window full.", |p, s| {
+        Some(p.total[s].rwnd_limited_us as f64 / 1e6)
+    }),
+    ("sndbuf_limited_seconds_total", "counter", "Of it, with the proxy's send buffer full.", |p, s| {
+        Some(p.total[s].sndbuf_limited_us as f64 / 1e6)
+    }),
+    (
+        "out_of_order_segments_total",
+        "counter",
+        "Segments that came from the other side out of order.",
+        |p, s| Some(p.total[s].out_of_order as f64),
+    ),
+];
+
+/// As Prometheus scrapes it.
+pub fn metrics_text(view: &StatusView) -> String {
+    let mut out = String::new();
+    let head = |out: &mut String, name: &str, kind: &str, help: &str| {
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    };
+    for ((_, name, kind, help), n) in COUNTERS.iter().zip(&view.counters) {
+        head(&mut out, name, kind, help);
+        let _ = writeln!(out, "{name} {n}");
+    }
+    head(&mut out, "longfat_proxy_uptime_seconds", "gauge", "Time since the proxy began.");
+    let _ = writeln!(out, "longfat_proxy_uptime_seconds {}", view.uptime_s);
+    head(&mut out, "longfat_proxy_resident_bytes", "gauge", "Resident memory.");
+    let _ = writeln!(out, "longfat_proxy_resident_bytes {}", view.resident_bytes);
+    let server =
+        |s: &ServerView| format!("upstream=\"{}\",server=\"{}\"", label(&s.upstream), label(&s.address));
+    head(&mut out, "longfat_proxy_server_up", "gauge", "Whether a server is up.");
+    for s in &view.servers {
+        let _ = writeln!(out, "longfat_proxy_server_up{{{}}} {}", server(s), u8::from(s.up));
+    }
+    head(&mut out, "longfat_proxy_server_connections", "gauge", "Connections of a server.");
+    for s in &view.servers {
+        let _ = writeln!(out, "longfat_proxy_server_connections{{{}}} {}", server(s), s.connections);
+    }
+    for (name, kind, help, value) in &SIDE_METRICS {
+        let name = format!("longfat_proxy_path_{name}");
+        head(&mut out, &name, kind, help);
+        for (network, upstream, path) in &view.paths {
+            for (i, side) in SIDES.iter().enumerate() {
+                let Some(value) = value(path, i) else { continue };
+                let (network, upstream) = (label(network), label(upstream));
+                let labels = format!("client=\"{network}\",upstream=\"{upstream}\",side=\"{side}\"");
+                let _ = writeln!(out, "{name}{{{labels}}} {value}");
+            }
+        }
+    }
+    let name = "longfat_proxy_path_slow";
+    head(&mut out, name, "gauge", "1 for the side that bytes of a direction lately wait for, and why.");
+    for (network, upstream, path) in &view.paths {
+        for (direction, side, why) in judged(path) {
+            let (network, upstream) = (label(network), label(upstream));
+            let _ = writeln!(
+                out,
+                "{name}{{client=\"{network}\",upstream=\"{upstream}\",direction=\"{direction}\",side=\"{side}\",\
+                 cause=\"{why}\"}} 1"
+            );
+        }
+    }
+    out
+}
+
+/// Of each direction, of which enough was lately seen: its name, the slow side, the cause.
+fn judged(path: &PathStats) -> Vec<(&'static str, &'static str, &'static str)> {
+    let one = |(to, direction): (usize, &'static str)| {
+        let (end, cause) = slow_end(&path.recent[to])?;
+        let side = if end == SlowEnd::Sink { to } else { 1 - to };
+        Some((direction, SIDES[side], cause.name()))
+    };
+    [(0, "down"), (1, "up")].into_iter().filter_map(one).collect()
+}
+
+fn evidence(e: &DirectionEvidence) -> Value {
+    json!({
+        "active_s": e.active_us as f64 / 1e6,
+        "blocked_s": e.blocked_us as f64 / 1e6,
+        "busy_s": e.busy_us as f64 / 1e6,
+        "rwnd_limited_s": e.rwnd_limited_us as f64 / 1e6,
+        "sndbuf_limited_s": e.sndbuf_limited_us as f64 / 1e6,
+        "sent_bytes": e.sent_bytes,
+        "retransmitted_bytes": e.resent_bytes,
+        "segments_in": e.segments_in,
+        "out_of_order": e.out_of_order,
+    })
+}
+
+/// As a program reads it.
+pub fn json_text(view: &StatusView) -> String {
+    let short = |name: &str| name.trim_start_matches("longfat_proxy_").trim_end_matches("_total").to_string();
+    let counters: serde_json::Map<String, Value> =
+        COUNTERS.iter().zip(&view.counters).map(|((_, name, ..), n)| (short(name), (*n).into())).collect();
+    let server = |s: &ServerView| json!({ "upstream": s.upstream, "server": s.address, "up": s.up, "connections": s.connections });
+    let path = |(network, upstream, p): &(String, String, PathStats)| {
+        let side = |i: usize| {
+            let g = &p.sides[i];
+            json!({
+                "rtt_ms": g.rtt_us.map(|us| us as f64 / 1e3),
+                "min_rtt_ms": g.min_rtt_us.map(|us| us as f64 / 1e3),
+                "cwnd_bytes": g.cwnd_bytes,
+                "delivery_rate_mbps": g.delivery_rate.map(|r| r as f64 * 8e-6),
+                "sent_to": evidence(&p.total[i]),
+            })
+        };
+        let slow: Vec<Value> = judged(p)
+            .into_iter()
+            .map(|(direction, side, cause)| json!({ "direction": direction, "side": side, "cause": cause }))
+            .collect();
+        json!({
+            "client": network, "upstream": upstream, "connections": p.connections,
+            "client_side": side(0), "server_side": side(1), "slow": slow,
+        })
+    };
+    let value = json!({
+        "schema": "longfat-proxy-status/1",
+        "uptime_s": view.uptime_s,
+        "resident_bytes": view.resident_bytes,
+        "counters": counters,
+        "servers": view.servers.iter().map(server).collect::<Vec<_>>(),
+        "paths": view.paths.iter().map(path).collect::<Vec<_>>(),
+    });
+    value.to_string() + "\n"
+}
+
+/// Text as HTML has it.
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2em;color:#222;background:#fff}\
+table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}\
+td:first-child,th:first-child,td.t,th.t{text-align:left}.down{color:#b00020;font-weight:bold}\
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}td,th{border-color:#444}.down{color:#ff8a80}}";
+
+/// As people read it.
+pub fn page_text(view: &StatusView) -> String {
+    let mut out = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>longfat proxy</title><style>{STYLE}</style><h1>longfat proxy</h1>\
+         <p>Up for {:.0} s, {:.1} MB resident. <a href=\"/metrics\">/metrics</a>, \
+         <a href=\"/status.json\">/status.json</a></p>",
+        view.uptime_s,
+        view.resident_bytes as f64 / 1e6
+    );
+    out += "<h2>Which side is slow</h2><table><tr><th>clients<th class=t>upstream<th>connections<th>RTT to client, ms\
+            <th>RTT to server, ms<th>sent to client, MB<th>sent again, %<th>sent to server, MB<th>sent again, %\
+            <th class=t>lately</tr>";
+    for (network, upstream, p) in &view.paths {
+        let ms = |i: usize| p.sides[i].rtt_us.map_or("–".into(), |us| format!("{:.1}", us as f64 / 1e3));
+        let mb = |i: usize| format!("{:.1}", p.total[i].sent_bytes as f64 / 1e6);
+        let again = |i: usize| {
+            format!("{:.2}", p.total[i].resent_bytes as f64 * 100.0 / p.total[i].sent_bytes.max(1) as f64)
+        };
+        let words = |(direction, side, cause): (&str, &str, &str)| {
+            format!("{direction}: the {side}'s side ({cause})")
+        };
+        let slow: Vec<String> = judged(p).into_iter().map(words).collect();
+        let _ = write!(
+            out,
+            "<tr><td>{}<td class=t>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td class=t>{}</tr>",
+            html(network),
+            html(upstream),
+            p.connections,
+            ms(0),
+            ms(1),
+            mb(0),
+            again(0),
+            mb(1),
+            again(1),
+            html(&slow.join("; "))
+        );
+    }
+    out += "</table><h2>Servers</h2><table><tr><th>upstream<th class=t>server<th class=t>state<th>connections</tr>";
+    for s in &view.servers {
+        let state = if s.up { "<td class=t>up" } else { "<td class=\"t down\">down" };
+        let _ = write!(
+            out,
+            "<tr><td>{}<td class=t>{}{state}<td>{}</tr>",
+            html(&s.upstream),
+            html(&s.address),
+            s.connections
+        );
+    }
+    out += "</table><h2>Counters</h2><table><tr><th>of<th>n</tr>";
+    for ((_, _, _, help), n) in COUNTERS.iter().zip(&view.counters) {
+        let _ = write!(out, "<tr><td>{}<td>{n}</tr>", html(help));
+    }
+    out + "</table></html>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::SideGauges;
+
+    fn view() -> StatusView {
+        let down = DirectionEvidence {
+            active_us: 10_000_000,
+            blocked_us: 9_000_000,
+            busy_us: 10_000_000,
+            rwnd_limited_us: 8_000_000,
+            sent_bytes: 5_000_000,
+            resent_bytes: 50_000,
+            ..DirectionEvidence::default()
+        };
+        let path = PathStats {
+            connections: 3,
+            sides: [SideGauges { rtt_us: Some(200_000), ..SideGauges::default() }, SideGauges::default()],
+            total: [down, DirectionEvidence::default()],
+            recent: [down, DirectionEvidence::default()],
+        };
+        StatusView {
+            uptime_s: 12.5,
+            counters: (0..COUNTERS.len() as u64).collect(),
+            servers: vec![ServerView {
+                upstream: "d\"c<b>".into(),
+                address: "10.0.0.1:443".into(),
+                up: false,
+                connections: 7,
+            }],
+            paths: vec![("198.51.100.0/24".into(), "dc".into(), path)],
+            resident_bytes: 5_000_000,
+        }
+    }
+
+    /// Each line is a comment or `name{labels} number`; each name has one HELP and TYPE before it.
+    #[test]
+    fn metrics_are_what_prometheus_reads() {
+        let text = metrics_text(&view());
+        let mut typed = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                typed = rest.split(' ').next().unwrap_or_default().into();
+            }
+            if line.starts_with('#') {
+                continue;
+            }
+            let (name, value) = line.rsplit_once(' ').expect("a value");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert_eq!(name.split('{').next(), Some(typed.as_str()), "{line}");
+        }
+        assert!(text.contains("longfat_proxy_server_up{upstream=\"d\\\"c<b>\",server=\"10.0.0.1:443\"} 0"));
+        let rtt = "path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"client\"} 0.2";
+        assert!(text.contains(rtt), "{text}");
+        assert!(
+            !text.contains("path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"server\"}")
+        );
+        assert!(text.contains("direction=\"down\",side=\"client\",cause=\"receive-window\"} 1"));
+    }
+
+    #[test]
+    fn page_and_json_say_the_same_and_names_are_text() {
+        let page = page_text(&view());
+        assert!(page.contains("down: the client's side (receive-window)"));
+        assert!(page.contains("d&quot;c&lt;b&gt;") && !page.contains("<b>"));
+        let json: Value = serde_json::from_str(&json_text(&view())).expect("JSON");
+        assert_eq!(json["paths"][0]["slow"][0]["cause"], "receive-window");
+        assert_eq!(json["paths"][0]["client_side"]["rtt_ms"], 200.0);
+        assert_eq!(json["servers"][0]["up"], false);
+        assert_eq!(json["counters"]["accepted"], 0);
+    }
+}

@@ -1,0 +1,238 @@
+//! Taking connections: from the kernel's queue to a place in the loop.
+
+use super::{Ending, Owner, ProxyLoop};
+use crate::address::plain;
+use crate::lane::{Lane, ProxyEnd};
+use crate::session::{Route, Session, SessionStage, Whose};
+use crate::shared::ListenerState;
+use crate::stats::ProxyCounter;
+use crate::sys::{self, Watch};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Connections accepted in one go, before others have their turn.
+pub const TURN: usize = 64;
+/// How long accepting pauses when there are no descriptors or places.
+const PAUSE_MS: u64 = 50;
+
+/// A socket that this loop accepts from.
+pub struct LoopListener {
+    socket: Arc<OwnedFd>,
+    state: Arc<ListenerState>,
+    watched: bool,
+}
+
+impl ProxyLoop {
+    /// Takes the configuration that runs now: listens on what is new, and no longer on what is gone. Sockets that stay are not
+    /// touched, so that no connection in their queues is lost.
+    pub(super) fn follow_config(&mut self) {
+        let epoch = self.shared.epoch();
+        if self.epoch == epoch {
+            return;
+        }
+        self.epoch = epoch;
+        // What ran before is let go, with the sockets that only it holds.
+        self.running = self.shared.running();
+        if self.draining {
+            return;
+        }
+        let running = self.running.clone();
+        let wanted = |fd: &Arc<OwnedFd>| {
+            running.bound.iter().find(|(bound, _)| Arc::ptr_eq(&bound.sockets[self.index], fd))
+        };
+        let gone: Vec<usize> =
+            (0..self.listeners.len()).filter(|&i| wanted(&self.listeners[i].socket).is_none()).collect();
+        for listener in &mut self.listeners {
+            if let Some((_, state)) = wanted(&listener.socket) {
+                listener.state = state.clone();
+            }
+        }
+        for &i in gone.iter().rev() {
+            self.stop_listening(i);
+        }
+        for (bound, state) in &running.bound {
+            let socket = &bound.sockets[self.index];
+            if !self.listeners.iter().any(|l| Arc::ptr_eq(&l.socket, socket)) {
+                self.listeners.push(LoopListener {
+                    socket: socket.clone(),
+                    state: state.clone(),
+                    watched: false,
+                });
+            }
+        }
+        self.watch_listeners();
+    }
+
+    /// Whoever is in the queue is still served.
+    fn stop_listening(&mut self, i: usize) {
+        self.accept_all(i, usize::MAX);
+        let listener = self.listeners.remove(i);
+        self.queue.forget(listener.socket.as_fd());
+        // Places behind it have moved: their tokens are registered anew.
+        for later in &mut self.listeners[i..] {
+            self.queue.forget(later.socket.as_fd());
+            later.watched = false;
+        }
+    }
+
+    /// Watches those that are not watched.
+    fn watch_listeners(&mut self) {
+        if self.paused_until_ms.is_some() {
+            return;
+        }
+        for (i, listener) in self.listeners.iter_mut().enumerate().filter(|(_, l)| !l.watched) {
+            let token = Owner::Listener(i).token();
+            listener.watched = self.queue.watch(listener.socket.as_fd(), token, Watch::Accept).is_ok();
+        }
+    }
+
+    /// No new connections from now on, but those in the queues.
+    pub(super) fn begin_drain(&mut self) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        while !self.listeners.is_empty() {
+            self.stop_listening(self.listeners.len() - 1);
+        }
+    }
+
+    pub(super) fn resume_accepting(&mut self) {
+        if self.paused_until_ms.is_some_and(|at| at <= self.now_ms) {
+            self.paused_until_ms = None;
+            self.watch_listeners();
+        }
+    }
+
+    fn pause_accepting(&mut self) {
+        self.count(ProxyCounter::AcceptPauses, 1);
+        self.paused_until_ms = Some(self.now_ms + PAUSE_MS);
+        for listener in self.listeners.iter_mut().filter(|l| l.watched) {
+            self.queue.forget(listener.socket.as_fd());
+            listener.watched = false;
+        }
+    }
+
+    /// Accepts what is there, at most so many.
+    pub(super) fn accept_all(&mut self, i: usize, most: usize) {
+        for _ in 0..most {
+            let Some(listener) = self.listeners.get(i) else { return };
+            // A place is taken before there is a connection, so that loops together do not take too many.
+            if self.shared.connections.fetch_add(1, Relaxed) >= self.running.max_connections {
+                self.shared.connections.fetch_sub(1, Relaxed);
+                return self.pause_accepting();
+            }
+            match sys::accept(listener.socket.as_fd()) {
+                Ok((socket, peer)) => {
+                    let state = listener.state.clone();
+                    self.count(ProxyCounter::Accepted, 1);
+                    self.admit(socket, plain(peer), state);
+                }
+                Err(e) => {
+                    self.shared.connections.fetch_sub(1, Relaxed);
+                    match e.raw_os_error() {
+                        // One that was reset in the queue, or errors of its network that Linux tells here (accept(2)).
+                        Some(
+                            libc::EINTR
+                            | libc::ECONNABORTED
+                            | libc::EPROTO
+                            | libc::ENETDOWN
+                            | libc::EHOSTUNREACH
+                            | libc::ENETUNREACH
+                            | libc::EHOSTDOWN
+                            | libc::EPERM,
+                        ) => continue,
+                        _ if e.kind() == io::ErrorKind::WouldBlock => return,
+                        _ => return self.pause_accepting(),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives a connection its place, or none.
+    fn admit(&mut self, socket: OwnedFd, peer: SocketAddr, listener: Arc<ListenerState>) {
+        let refuse = |this: &Self, socket: &OwnedFd, counter| {
+            sys::reset_on_close(socket.as_fd());
+            this.count(counter, 1);
+            this.shared.connections.fetch_sub(1, Relaxed);
+        };
+        let config = &listener.config;
+        let awaits_header = config.proxy_protocol_from.iter().any(|net| net.contains(peer.ip()));
+        // Of a connection that another proxy hands over the header tells whose it is.
+        if !awaits_header && !is_allowed(&listener, peer) {
+            return refuse(self, &socket, ProxyCounter::NotAllowed);
+        }
+        let most = config.max_connections_per_client.filter(|_| !awaits_header);
+        if most.is_some_and(|most| !self.shared.admit_client(peer.ip(), most)) {
+            return refuse(self, &socket, ProxyCounter::TooMany);
+        }
+        let (i, generation) = self.free.pop().unwrap_or((self.sessions.len(), 0));
+        let waits_for_hello = awaits_header || !listener.routes.is_empty();
+        let hello_ms = config.hello_timeout.as_nanos() / 1_000_000;
+        if self.watch_end(&socket, i, generation, Whose::Client).is_err() {
+            self.free.extend((i < self.sessions.len()).then_some((i, generation)));
+            if most.is_some() {
+                self.shared.release_client(peer.ip());
+            }
+            return refuse(self, &socket, ProxyCounter::ClientReset);
+        }
+        let session = Box::new(Session {
+            generation,
+            stage: SessionStage::Hello,
+            client: ProxyEnd::new(socket),
+            server: None,
+            peer,
+            client_address: peer,
+            destination: None,
+            awaits_header,
+            route: Route::Unknown,
+            server_state: None,
+            tried: Vec::new(),
+            up: Lane::default(),
+            down: Lane::default(),
+            deadline_ms: 0,
+            began_ms: self.now_ms,
+            moved_ms: self.now_ms,
+            holds_place: most.is_some(),
+            has_more: false,
+            look: None,
+            listener,
+        });
+        match self.sessions.get_mut(i) {
+            Some(place) => *place = Some(session),
+            None => self.sessions.push(Some(session)),
+        }
+        self.set(ProxyCounter::Open, self.open() as u64);
+        if waits_for_hello {
+            self.arm(i, self.now_ms + hello_ms);
+        } else {
+            self.route(i, None);
+        }
+    }
+
+    /// What can be told only once a PROXY header has said whose the connection is; whether it may go on.
+    pub(super) fn admit_late(&mut self, i: usize) -> bool {
+        let Some(session) = self.sessions[i].as_deref_mut() else { return false };
+        if !is_allowed(&session.listener, session.client_address) {
+            self.end(i, Ending::Reset(ProxyCounter::NotAllowed));
+            return false;
+        }
+        if let Some(most) = session.listener.config.max_connections_per_client {
+            if !self.shared.admit_client(session.client_address.ip(), most) {
+                self.end(i, Ending::Reset(ProxyCounter::TooMany));
+                return false;
+            }
+            session.holds_place = true;
+        }
+        true
+    }
+}
+
+fn is_allowed(listener: &ListenerState, client: SocketAddr) -> bool {
+    let allow = &listener.config.allow;
+    allow.is_empty() || allow.iter().any(|network| network.contains(client.ip()))
+}

@@ -1,0 +1,166 @@
+//! From a connection that was accepted to one that is open: its route, a server, another one when that fails.
+
+use super::{Ending, ProxyLoop};
+use crate::address::plain;
+use crate::health::HealthNews;
+use crate::hello::fits;
+use crate::lane::{Lane, ProxyEnd};
+use crate::session::{Route, Session, SessionStage, Whose};
+use crate::side::SideOptions;
+use crate::stats::ProxyCounter;
+use crate::sys;
+use serde_json::json;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+use units::Span;
+
+/// How long the destination of a transparent connection has to answer.
+const TRANSPARENT_TIMEOUT: Span = Span::from_secs(10);
+
+impl ProxyLoop {
+    /// Routes a connection, by the name its client asked for if it asked for one, and begins to connect.
+    pub(super) fn route(&mut self, i: usize, name: Option<&str>) {
+        let Some(session) = self.sessions[i].as_deref_mut() else { return };
+        let listener = &session.listener;
+        if !listener.config.transparent.is_empty() {
+            let to = sys::local_address(session.client.socket.as_fd()).map(plain).ok();
+            let may = |to: &SocketAddr| listener.config.transparent.iter().any(|net| net.contains(to.ip()));
+            // Connections made to the proxy itself were not on their way to anybody: they would come here again and again.
+            let meets_itself = |to: &SocketAddr| {
+                let bound = &self.running.bound;
+                bound.iter().any(|(b, _)| b.address.port() == to.port()) && is_own(to)
+            };
+            let to = to.filter(|to| may(to) && !meets_itself(to));
+            match to {
+                Some(to) => (session.destination, session.route) = (Some(to), Route::Transparent),
+                None => return self.end(i, Ending::Reset(ProxyCounter::NotAllowed)),
+            }
+        } else {
+            let by_name = |name: &str| listener.routes.iter().find(|(pattern, _)| fits(pattern, name));
+            let upstream = name.and_then(by_name).map(|(_, u)| u).or(listener.upstream.as_ref());
+            match upstream {
+                Some(upstream) => session.route = Route::Upstream(upstream.clone()),
+                None => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),
+            }
+        }
+        session.stage = SessionStage::Connecting;
+        self.connect(i);
+    }
+
+    /// Begins to connect to the next server.
+    fn connect(&mut self, i: usize) {
+        loop {
+            let now = self.shared.now();
+            let Some(session) = self.sessions[i].as_deref_mut() else { return };
+            let client = session.client_address;
+            let (to, timeout) = match &session.route {
+                Route::Transparent if session.tried.is_empty() => (session.destination, TRANSPARENT_TIMEOUT),
+                Route::Upstream(upstream) if session.tried.len() <= upstream.config.retries as usize => {
+                    session.server_state = upstream.choose(now, client.ip(), &session.tried);
+                    let to = session.server_state.as_ref().map(|server| server.address);
+                    (to, upstream.config.connect_timeout)
+                }
+                _ => (None, Span::ZERO),
+            };
+            let Some(to) = to else { return self.end(i, Ending::Reset(ProxyCounter::NoServer)) };
+            if !session.tried.is_empty() {
+                self.shared.loops[self.index].one(ProxyCounter::Retried);
+            }
+            match begin(session, to) {
+                Ok(socket) => {
+                    let generation = session.generation;
+                    if self.watch_end(&socket, i, generation, Whose::Server).is_ok() {
+                        let timeout_ms = timeout.as_nanos().div_ceil(1_000_000);
+                        if let Some(session) = self.sessions[i].as_deref_mut() {
+                            session.server = Some(ProxyEnd::new(socket));
+                        }
+                        return self.arm(i, self.now_ms + timeout_ms);
+                    }
+                    self.note_failure(i, "no room in the event queue");
+                }
+                Err(e) => self.note_failure(i, &e.to_string()),
+            }
+        }
+    }
+
+    /// A server answered, or the system says why not.
+    pub(super) fn handle_connected(&mut self, i: usize) {
+        let Some(session) = self.sessions[i].as_deref_mut() else { return };
+        let Some(server) = &session.server else { return };
+        if !server.writable {
+            return;
+        }
+        if let Some(e) = sys::take_error(server.socket.as_fd()) {
+            return self.handle_connect_failure(i, &e.to_string());
+        }
+        session.stage = SessionStage::Open;
+        session.moved_ms = self.now_ms;
+        if let (Route::Upstream(upstream), Some(state)) = (&session.route, &session.server_state) {
+            // Locked only where something changes: failures are rare.
+            if state.health() != Default::default()
+                && let Some(HealthNews::Up) = upstream.told(state, self.shared.now(), true)
+            {
+                let details = json!({ "upstream": upstream.name, "server": state.address.to_string() });
+                self.shared.tell("server-up", details);
+            }
+            if let Some(version) = upstream.config.proxy_protocol {
+                let own = || sys::local_address(session.client.socket.as_fd()).map(plain);
+                let to = session.destination.or_else(|| own().ok()).unwrap_or(session.peer);
+                session.up = Lane::beginning_with(version.write(session.client_address, to));
+            }
+        }
+        self.arm_idle(i);
+        self.pump(i, None);
+    }
+
+    /// A server did not take the connection: the next one is tried.
+    pub(super) fn handle_connect_failure(&mut self, i: usize, why: &str) {
+        self.note_failure(i, why);
+        self.connect(i);
+    }
+
+    fn note_failure(&mut self, i: usize, why: &str) {
+        let now = self.shared.now();
+        self.count(ProxyCounter::ConnectFailed, 1);
+        let Some(session) = self.sessions[i].as_deref_mut() else { return };
+        session.server = None;
+        let Some(state) = session.server_state.take() else {
+            session.tried.extend(session.destination);
+            return;
+        };
+        state.connections.fetch_sub(1, Relaxed);
+        session.tried.push(state.address);
+        if let Route::Upstream(upstream) = &session.route
+            && let Some(HealthNews::Down) = upstream.told(&state, now, false)
+        {
+            let details =
+                json!({ "upstream": upstream.name, "server": state.address.to_string(), "why": why });
+            self.shared.tell("server-down", details);
+        }
+    }
+}
+
+/// Begins to connect to a server, with its side's options.
+fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = sys::tcp_socket(to.is_ipv6())?;
+    let fd = socket.as_fd();
+    let options: &SideOptions = match &session.route {
+        Route::Upstream(upstream) => &upstream.options,
+        _ => &session.listener.options,
+    };
+    options.apply(fd)?;
+    if session.listener.config.keep_client_address {
+        sys::be_transparent(fd, &to)?;
+        sys::set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        sys::bind_to(fd, session.client_address)?;
+    }
+    sys::connect_to(fd, to)?;
+    Ok(socket)
+}
+
+/// Whether an address is this host's own: only such can be bound to.
+fn is_own(to: &SocketAddr) -> bool {
+    std::net::UdpSocket::bind((to.ip(), 0)).is_ok()
+}

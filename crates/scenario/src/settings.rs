@@ -1,0 +1,78 @@
+//! Settings files other than scenarios: the same TOML, the same errors with file, line, column and key.
+//!
+//! [`SettingsFile::parse`] keeps where everything stands, [`SettingsFile::read`] makes a value of it by serde, and what
+//! a value's own type cannot tell is refused by its path, [`SettingsFile::refuse`].
+
+use crate::de::Fault;
+use crate::error::{RefusalCause, ScenarioError};
+use crate::parse::Texts;
+use crate::tree::{Node, Origin, Value};
+use serde::de::DeserializeOwned;
+
+/// A TOML file whose values know their places.
+pub struct SettingsFile<'a> {
+    texts: Texts<'a>,
+    root: Node,
+}
+
+impl<'a> SettingsFile<'a> {
+    /// Parses `text`; `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// No TOML, or larger than [`crate::MAX_BYTES`].
+    pub fn parse(file: &'a str, text: &'a str) -> Result<SettingsFile<'a>, ScenarioError> {
+        let texts = Texts { file, text, sets: &[] };
+        let table = texts.read()?;
+        Ok(SettingsFile { texts, root: Node { value: Value::Table(table), at: Origin::default() } })
+    }
+
+    /// The file as a value.
+    ///
+    /// # Errors
+    /// A key or value that the type does not take, with its place.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
+        T::deserialize(&self.root).map_err(|fault| self.texts.error(fault, Some(&self.root)))
+    }
+
+    /// That the value at `path`, keys from the root and indexes of lists, is refused; where it is not written, the
+    /// nearest thing around it is pointed at.
+    pub fn refuse(&self, path: &[&str], cause: RefusalCause) -> ScenarioError {
+        let at = self.root.place(path);
+        let quoted: Vec<String> = path.iter().map(|step| crate::address::quote(step)).collect();
+        let fault = Fault { cause, at: Some(at), key: Some(quoted.join(".")) };
+        self.texts.error(fault, Some(&self.root))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use units::Rate;
+
+    #[derive(serde::Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Limits {
+        #[serde(default)]
+        lines: BTreeMap<String, Rate>,
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place_and_key() {
+        let told = |text: &str| {
+            let e = SettingsFile::parse("a.toml", text).and_then(|file| file.read::<Limits>()).unwrap_err();
+            e.to_string()
+        };
+        assert!(told("[lines]\nwan = 20").starts_with("a.toml:2:7: lines.wan: expected a text with a unit"));
+        assert!(told("lime = 1").starts_with("a.toml:1:1: lime: unknown key `lime` (did you mean `lines`?"));
+        assert!(told("[lines\n").starts_with("a.toml:1:"));
+        let text = "[lines]\nwan = \"20Mbit/s\"";
+        let file = SettingsFile::parse("a.toml", text).expect("TOML");
+        let limits: Limits = file.read().expect("fits");
+        assert_eq!(limits.lines["wan"], Rate::from_bps(20_000_000));
+        let cause = RefusalCause::Conflict { message: "no".into() };
+        assert_eq!(file.refuse(&["lines", "wan"], cause).to_string(), "a.toml:2:7: lines.wan: no");
+        let cause = RefusalCause::Conflict { message: "no".into() };
+        assert_eq!(file.refuse(&["lines", "lan"], cause).line(), 1);
+    }
+}
