@@ -105,7 +105,8 @@ impl Session {
         if self.up.moved() + self.down.moved() > before {
             self.moved_ms = now_ms;
         }
-        let up = up.map_err(|fault| if fault == LaneFault::Source { Whose::Client } else { Whose::Server })?;
+        let up =
+            up.map_err(|fault| if fault == LaneFault::Source { Whose::Client } else { Whose::Server })?;
         let down =
             down.map_err(|fault| if fault == LaneFault::Source { Whose::Server } else { Whose::Client })?;
         self.has_more = up == LaneState::HasMore || down == LaneState::HasMore;

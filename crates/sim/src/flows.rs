@@ -45,6 +45,8 @@ impl TcpFlow {
 }
 
 /// What a flow is made of.
+// What each segment reads lies with the flow; datagrams are fewer.
+#[expect(clippy::large_enum_variant)]
 pub enum FlowKind {
     Tcp(TcpFlow),
     Udp(Box<UdpFlow>),
