@@ -80,6 +80,7 @@ fn packet(b: &[u8], time: &mut u64) -> TcpPacket {
         ttl: 64,
         ecn: b[11] & 3,
         options,
+        ..TcpPacket::default()
     }
 }
 

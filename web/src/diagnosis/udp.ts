@@ -48,7 +48,7 @@ const columns = (): Column[] => [
   { id: "most", label: t("diag.page.udp.most"), cell: (f) => (f.max_rate_mbps === undefined ? null : short(f.max_rate_mbps)) },
   { id: "packets", label: t("diag.page.packets"), cell: (f) => count(f.packets) },
   { id: "bytes", label: t("diag.page.bytes"), cell: (f) => bytes(f.payload_bytes) },
-  { id: "lost", label: t("diag.page.lost"), cell: (f) => (f.lost === undefined ? t("diag.udp.not-visible") : percent(f.lost)) },
+  { id: "lost", label: t("diag.page.lost"), cell: (f) => (f.lost === undefined ? t("diag.page.udp.not-visible") : percent(f.lost)) },
   { id: "rtt", label: t("diag.page.rtt"), cell: (f) => rtt(f) },
   { id: "jitter", label: t("diag.page.udp.jitter"), cell: jitter },
   { id: "late", label: t("diag.page.udp.late"), cell: (f) => (f.between_ends ? millis(f.between_ends.late_ms.p95) : null) },
@@ -120,7 +120,7 @@ function rate({ flow, span }: UdpEntry): Plot {
   const parts = flow.over_time;
   const s = growing(parts, (i) => parts[i].mbps * parts[i].width_s);
   const from = Float64Array.from(parts, (p) => p.from_s);
-  const plot = empty(t("plot.axis.mbps"), () => [numbers("rate_mbps", from, Float64Array.from(parts, (p) => p.mbps))]);
+  const plot = empty(t("diag.page.axis.mbps"), () => [numbers("rate_mbps", from, Float64Array.from(parts, (p) => p.mbps))]);
   plot.tracks.push({ kind: "binned", id: "rate", label: t("diag.page.title.udp-rate"), color: flowColor(0), width: 1.25, axis: "left", factor: 1, parts: [s], as: "rate", end: span.to });
   if (flow.limiter && flow.limiter.rate_mbps > 0) {
     const label = t("diag.page.limit", { kind: t(`diag.kind.${flow.limiter.kind}`), rate: short(flow.limiter.rate_mbps) });

@@ -1,6 +1,11 @@
 //! A sender hands its segments over in bursts, and a policer drops what its bucket does not hold of one.
+//!
+//! What is in between on the sender's link: TBF cuts a burst that its own bucket does not hold into segments, and spaces these
+//! (`tbf_segment`, net/sched/sch_tbf.c); HTB lets all of it pass at once whatever its buckets hold, and waits afterwards
+//! (`htb_charge_class`, net/sched/sch_htb.c). Both measured: docs/check.md.
 
 use super::{Question, RuleEntry};
+use crate::facts::DeviceFacts;
 use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
 use crate::path::{CheckedPath, size};
 use crate::trial::{CostTrial, TrialLoad};
@@ -21,7 +26,8 @@ fn largest_burst(path: &CheckedPath, most: u64) -> u64 {
 fn find(q: &Question) -> Vec<AuditFinding> {
     let Some(path) = q.reachable() else { return Vec::new() };
     let Some(bucket) = path.burst_bytes else { return Vec::new() };
-    let links: Vec<_> = q.ns.links().filter(|d| !d.sends_singly()).collect();
+    let spaced = |d: &DeviceFacts| d.shaper.is_some_and(|tbf| tbf.burst_bytes <= bucket);
+    let links: Vec<_> = q.ns.links().filter(|d| !d.sends_singly() && !spaced(d)).collect();
     let most = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
     let burst = largest_burst(path, most);
     if links.is_empty() || bucket >= burst {
@@ -31,12 +37,17 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         format!("bursts of up to {} leave at once; the policer's bucket holds {}", size(burst), size(bucket));
     let why = "TCP hands over a millisecond of its rate in one piece, and in slow start its rate is twice what passes: the \
                tail of each such burst is dropped. One segment at a time costs processor time at high rates.";
-    let change = |d: &&crate::DeviceFacts| SettingChange::Segments {
+    let htb = links.iter().any(|d| !d.classes.is_empty());
+    let why = match htb {
+        true => format!("{why} HTB at the link does not cut them, however small its buckets are; TBF would."),
+        false => why.to_string(),
+    };
+    let change = |d: &&DeviceFacts| SettingChange::Segments {
         device: d.name.clone(),
         from: d.gso_max_segs,
         to: 1,
     };
     let changes: Vec<SettingChange> = links.iter().map(change).collect();
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
-    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
+    vec![AuditFinding::new(Problem, q.ns, seen, &why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
 }

@@ -269,14 +269,22 @@ fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
 #[test]
 fn bursts_that_a_policer_does_not_hold() {
     let rule = "burst-at-policer";
-    let speaks = |path: &CheckedPath, change: fn(&mut NamespaceFacts)| {
+    let speaks = |path: &CheckedPath, change: &dyn Fn(&mut NamespaceFacts)| {
         spoken(Some(path), change).iter().any(|(r, _)| r == rule)
     };
     // 2 * 100 Mbit/s for 1/1024 s: 24.4 kB.
-    assert!(speaks(&path(100, 40, Some(20_000)), |_| {}));
-    assert!(!speaks(&path(100, 40, Some(30_000)), |_| {}));
-    assert!(!speaks(&path(100, 40, None), |_| {}));
-    assert!(!speaks(&path(100, 40, Some(20_000)), |ns| ns.devices[1].gso_max_segs = Some(1)));
-    assert!(!speaks(&path(100, 40, Some(20_000)), |ns| (ns.devices[1].tso, ns.devices[1].gso) =
+    assert!(speaks(&path(100, 40, Some(20_000)), &|_| {}));
+    assert!(!speaks(&path(100, 40, Some(30_000)), &|_| {}));
+    assert!(!speaks(&path(100, 40, None), &|_| {}));
+    assert!(!speaks(&path(100, 40, Some(20_000)), &|ns| ns.devices[1].gso_max_segs = Some(1)));
+    // TBF cuts what its bucket does not hold, and lets pass what it does.
+    let tbf = |ns: &mut NamespaceFacts, burst_bytes: u64| {
+        let shaper =
+            crate::facts::ShaperFacts { bytes_per_second: 12_000_000, burst_bytes, limit_bytes: 600_000 };
+        ns.devices[1].shaper = Some(shaper);
+    };
+    assert!(!speaks(&path(100, 40, Some(20_000)), &|ns| tbf(ns, 10_000)));
+    assert!(speaks(&path(100, 40, Some(20_000)), &|ns| tbf(ns, 40_000)));
+    assert!(!speaks(&path(100, 40, Some(20_000)), &|ns| (ns.devices[1].tso, ns.devices[1].gso) =
         (Some(false), Some(false))));
 }

@@ -11,7 +11,7 @@ use super::PairError;
 use super::clock::{self, ClockFit, PassedBoth, difference};
 use super::fates::passes_here_first;
 use capture::{Addr, Endpoint, UdpDatagram};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Span, Time, fnv1a};
 
 /// Datagrams of a capture that are paired; what comes later is told of as with one capture alone. At 32 bytes each.
@@ -99,22 +99,35 @@ pub(super) struct UdpPair {
     pub sure: Vec<PassedBoth>,
 }
 
-/// The prints that stand once in a list, and where.
-fn singles(packets: &[SeenDatagram]) -> HashMap<u64, usize> {
-    let mut places: HashMap<u64, Option<usize>> = HashMap::with_capacity(packets.len());
-    for (i, p) in packets.iter().enumerate() {
-        places.entry(p.print).and_modify(|at| *at = None).or_insert(Some(i));
-    }
-    places.into_iter().filter_map(|(print, at)| Some((print, at?))).collect()
+/// What tells a datagram from others.
+type DatagramKey = (u64, u16);
+
+/// By its bytes, and by identification where that is looked at.
+fn key(p: &SeenDatagram, with_id: bool) -> DatagramKey {
+    (p.print, if with_id { p.id } else { 0 })
 }
 
+/// The keys that stand once in a list, and where.
+fn singles(packets: &[SeenDatagram], with_id: bool) -> HashMap<DatagramKey, usize> {
+    let mut places: HashMap<DatagramKey, Option<usize>> = HashMap::with_capacity(packets.len());
+    for (i, p) in packets.iter().enumerate().filter(|(_, p)| !with_id || p.id != 0) {
+        places.entry(key(p, with_id)).and_modify(|at| *at = None).or_insert(Some(i));
+    }
+    places.into_iter().filter_map(|(key, at)| Some((key, at?))).collect()
+}
+
+/// By their bytes, which no translator changes; where these hardly tell (a capture of headers alone), by identification as well.
 fn sure_pairs(here: &[SeenDatagram], there: &[SeenDatagram]) -> Vec<PassedBoth> {
-    let (a, b) = (singles(here), singles(there));
-    let both = a.iter().filter_map(|(print, i)| Some((*i, *b.get(print)?)));
-    let mut sure: Vec<PassedBoth> =
-        both.map(|(i, j)| PassedBoth { here: here[i].time, there: there[j].time }).collect();
-    sure.sort_by_key(|p| (p.here, p.there));
-    sure
+    let by = |with_id: bool| {
+        let (a, b) = (singles(here, with_id), singles(there, with_id));
+        let both = a.iter().filter_map(|(key, i)| Some((*i, *b.get(key)?)));
+        let mut sure: Vec<PassedBoth> =
+            both.map(|(i, j)| PassedBoth { here: here[i].time, there: there[j].time }).collect();
+        sure.sort_by_key(|p| (p.here, p.there));
+        sure
+    };
+    let (bytes, both) = (by(false), by(true));
+    if both.len() > 2 * bytes.len() { both } else { bytes }
 }
 
 /// Finds the flows that both captures have: by addresses and ports and, where those differ, by what their datagrams bring.
@@ -136,12 +149,12 @@ pub(super) fn udp_pairs(seen: [&SeenDatagrams; 2]) -> Vec<UdpPair> {
     }
     let mut of_print: HashMap<u64, usize> = HashMap::new();
     for (j, flow) in there.flows.iter().enumerate().filter(|(j, _)| !taken[*j]) {
-        of_print.extend(singles(&flow.packets).keys().map(|print| (*print, j)));
+        of_print.extend(singles(&flow.packets, false).keys().map(|key| (key.0, j)));
     }
     for i in left {
-        let own = singles(&here.flows[i].packets);
+        let own = singles(&here.flows[i].packets, false);
         let mut votes: HashMap<usize, usize> = HashMap::new();
-        own.keys().filter_map(|print| of_print.get(print)).for_each(|j| *votes.entry(*j).or_default() += 1);
+        own.keys().filter_map(|key| of_print.get(&key.0)).for_each(|j| *votes.entry(*j).or_default() += 1);
         let best = votes.into_iter().max_by_key(|(j, n)| (*n, std::cmp::Reverse(*j)));
         if let Some((j, _)) = best.filter(|(j, n)| *n >= FEWEST_ALIKE && !taken[*j]) {
             taken[j] = true;
@@ -195,12 +208,13 @@ fn only_in(seen: [&SeenDatagrams; 2], pair: &UdpPair, capture: usize) -> usize {
     let (Some(first), Some(last)) = (pair.sure.first().map(time), pair.sure.last().map(time)) else {
         return 0;
     };
-    let other: HashMap<u64, usize> = of(1 - capture).iter().fold(HashMap::new(), |mut all, p| {
-        *all.entry(p.print).or_default() += 1;
-        all
-    });
+    let keys = |with_id| of(1 - capture).iter().map(|p| key(p, with_id)).collect::<HashSet<_>>();
+    let named = keys(true);
+    // Translators may number anew.
+    let with_id = of(capture).iter().any(|p| p.id != 0 && named.contains(&key(p, true)));
+    let other = if with_id { named } else { keys(false) };
     let inside = of(capture).iter().filter(|p| p.time >= first && p.time <= last);
-    inside.filter(|p| !other.contains_key(&p.print)).count()
+    inside.filter(|p| !other.contains(&key(p, with_id))).count()
 }
 
 /// What passed here first and there first, of directions of which that is known (`two_way`), or of the others.

@@ -31,6 +31,8 @@ struct Look {
     translated: bool,
     /// All payloads are the same, and no identifications.
     alike: bool,
+    /// Nothing but headers was captured.
+    headers: bool,
     /// So many datagrams are handed over as one.
     joined: usize,
     /// Records stand twice.
@@ -63,6 +65,9 @@ fn captured(name: &str, trips: &[Trip], client: bool, look: Look) -> PathBuf {
         let number = if look.alike { 0 } else { trip.number };
         bytes.extend([number.to_be_bytes(), [u8::from(trip.up); 4]].concat());
         bytes.resize(28 + payload_len as usize, 7);
+        if look.headers {
+            bytes.truncate(28);
+        }
         for _ in 0..=usize::from(look.mirrored) {
             file.write_packet(time, &bytes).unwrap();
         }
@@ -160,11 +165,13 @@ fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
 fn what_was_lost_late_and_uneven_between_both_is_known() {
     let trips = minute(true, 0.02);
     let far = Look { ahead: 3_600_000_000_000, drift: 30e-6, ..Look::default() };
+    let headers = Look { headers: true, ..Look::default() };
     for (label, looks, server_first) in [
         ("plain", [Look::default(); 2], false),
         ("clocks", [Look::default(), far], false),
         ("server first", [Look::default(), far], true),
         ("nat", [Look::default(), Look { translated: true, ..far }], false),
+        ("headers", [headers, Look { headers: true, ..far }], false),
         ("mirror", [Look { mirrored: true, ..Look::default() }, far], false),
     ] {
         let found = found(label, &trips, looks, server_first);
