@@ -12,10 +12,14 @@ use result::diagnosis::{Limiter, LimiterKind};
 const KIND_RIGHT: f64 = 0.95;
 /// How often there is no limiter where the diagnosis names none and the path limits.
 const NONE_RIGHT: f64 = 0.85;
+/// How often a shaper refills its bucket steadily, about: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS does each Tc.
+const STEADY: f64 = 0.7;
 /// No diagnosis is so sure that packets could not say otherwise.
 const MOST_SURE: f64 = 0.99;
 /// How well the spacing of a burst tells a line's rate.
 const LINE_KNOWN: f64 = 0.02;
+/// How well a queue is known of which the diagnosis says nothing.
+const UNKNOWN: f64 = 1.5;
 /// A queue in which nobody waits long, packets.
 const SHORT_QUEUE: f64 = 10.0;
 /// Share of the time from which on a cause is played.
@@ -74,11 +78,19 @@ fn named(
         }
         all.push(FittedPath { handicap: handicap + other.handicap, ..other });
     }
+    let shapers = all.iter().filter(|p| p.limiter == FittedLimiter::Shaper);
+    let at_once: Vec<FittedPath> = shapers.map(at_once).collect();
+    all.extend(at_once);
     // What loses packets may be all of its own.
     let lossy = all.iter().filter(|p| p.loss > 0.0 && p.queue_kind == FittedQueue::Fifo);
     let alone: Vec<FittedPath> = lossy.map(without_loss).collect();
     all.extend(alone);
     all
+}
+
+/// The same shaper, its bucket refilled all at once.
+fn at_once(path: &FittedPath) -> FittedPath {
+    FittedPath { refilled_at_once: true, handicap: path.handicap + odds(STEADY), ..path.clone() }
 }
 
 /// The same path without random loss.
@@ -158,6 +170,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         queue_kind: FittedQueue::Fifo,
         rate,
         bucket: 2.0 * FULL_PACKET,
+        refilled_at_once: false,
         queue: 0.0,
         access: rate * 8.0,
         rtt: base_rtt(seen, rate),
@@ -254,9 +267,15 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     if kind != LimiterKind::Policer {
         // A queue that overflowed is known; one that did not is as long as it was seen at least.
         let full = l.lost_share > 0.0 || seen.share(Cause::Congestion) > 0.02;
-        path.queue =
-            queue.map_or(path.queue, |q| if full { q } else { q.max(path.bdp()) }).max(2.0 * FULL_PACKET);
-        path.free.push((FitParameter::Queue, if full { 0.2 } else { 1.0 }));
+        let longest = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.max / 1e3).fold(0.0, f64::max);
+        let waited = (longest - path.rtt).max(0.0) * path.rate / 8.0;
+        let (bytes, sure) = match queue {
+            Some(q) if full => (q, 0.2),
+            Some(q) => (q.max(path.bdp()), 1.0),
+            None => (waited.max(SHORT_QUEUE * FULL_PACKET), UNKNOWN),
+        };
+        path.queue = bytes.max(4.0 * FULL_PACKET);
+        path.free.push((FitParameter::Queue, sure));
     }
     path
 }

@@ -105,6 +105,8 @@ pub struct FittedPath {
     pub rate: f64,
     /// Bytes; of a policer and a shaper.
     pub bucket: f64,
+    /// The bucket of a shaper is refilled all at once, each time that its rate takes for it.
+    pub refilled_at_once: bool,
     /// Bytes; of a shaper and a line.
     pub queue: f64,
     /// bit/s: the line before a policer or shaper.

@@ -293,10 +293,11 @@ const FARTHEST: f64 = 0.7;
 
 /// Those that are moved: the best of each kind, and the best others.
 fn of_each_kind(sorted: Vec<TriedPath>) -> Vec<TriedPath> {
-    let mut kinds: Vec<(FittedLimiter, bool, bool)> = Vec::new();
+    let mut kinds: Vec<(FittedLimiter, bool, bool, bool)> = Vec::new();
     let (mut best, mut others) = (Vec::new(), Vec::new());
     for tried in sorted {
-        let kind = (tried.path.limiter, tried.path.loss > 0.0, tried.path.cross.is_empty());
+        let path = &tried.path;
+        let kind = (path.limiter, path.loss > 0.0, path.cross.is_empty(), path.refilled_at_once);
         if kinds.contains(&kind) {
             others.push(tried);
         } else {

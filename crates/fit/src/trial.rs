@@ -106,8 +106,9 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         FittedLimiter::Shaper => {
             before(&mut stages);
             stages.push(format!(
-                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\", queue = {queue} }}",
-                whole(p.bucket)
+                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\"{}, queue = {queue} }}",
+                whole(p.bucket),
+                if p.refilled_at_once { ", refill = \"interval\"" } else { "" }
             ));
         }
         FittedLimiter::Link => {
