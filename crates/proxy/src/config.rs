@@ -155,8 +155,8 @@ pub struct OneOrMore<T>(pub Vec<T>);
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         use serde::de::{self, value};
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for ListVisitor<T> {
             type Value = Vec<T>;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a text in quotes, or a list of them")
@@ -172,7 +172,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
                 Ok(all)
             }
         }
-        d.deserialize_any(Visitor(std::marker::PhantomData)).map(OneOrMore)
+        d.deserialize_any(ListVisitor(std::marker::PhantomData)).map(OneOrMore)
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Readiness {
 
 /// How a descriptor is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watch {
+pub enum EventWatch {
     /// For connections to accept, as long as there are any; only one of the loops that watch it is woken.
     Accept,
     /// For reading, as long as there is something.
@@ -60,11 +60,11 @@ impl EventQueue {
     }
 
     /// Watches a descriptor until it is closed or [`EventQueue::forget`] is called.
-    pub fn watch(&self, fd: BorrowedFd<'_>, token: u64, how: Watch) -> io::Result<()> {
+    pub fn watch(&self, fd: BorrowedFd<'_>, token: u64, how: EventWatch) -> io::Result<()> {
         let events = match how {
-            Watch::Accept => libc::EPOLLIN | libc::EPOLLEXCLUSIVE,
-            Watch::Read => libc::EPOLLIN,
-            Watch::Stream => {
+            EventWatch::Accept => libc::EPOLLIN | libc::EPOLLEXCLUSIVE,
+            EventWatch::Read => libc::EPOLLIN,
+            EventWatch::Stream => {
                 libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLPRI | libc::EPOLLET
             }
         };

@@ -30,7 +30,7 @@ const GENERATIONS: u32 = 1 << 24;
 
 /// What a token stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum TokenOwner {
     /// The counter that others wake the loop by.
     Wake,
     /// A listening socket, by its place.
@@ -39,26 +39,26 @@ enum Owner {
     Session(usize, u32, Whose),
 }
 
-impl Owner {
+impl TokenOwner {
     fn token(self) -> u64 {
         match self {
-            Owner::Wake => 0,
-            Owner::Listener(i) => 1 << 60 | i as u64,
-            Owner::Session(i, generation, whose) => {
+            TokenOwner::Wake => 0,
+            TokenOwner::Listener(i) => 1 << 60 | i as u64,
+            TokenOwner::Session(i, generation, whose) => {
                 let side = u64::from(whose == Whose::Server);
                 2 << 60 | u64::from(generation) << 33 | side << 32 | i as u64
             }
         }
     }
 
-    fn of(token: u64) -> Owner {
+    fn of(token: u64) -> TokenOwner {
         let i = (token & 0xffff_ffff) as usize;
         match token >> 60 {
-            0 => Owner::Wake,
-            1 => Owner::Listener(i),
+            0 => TokenOwner::Wake,
+            1 => TokenOwner::Listener(i),
             _ => {
                 let whose = if token >> 32 & 1 == 1 { Whose::Server } else { Whose::Client };
-                Owner::Session(i, (token >> 33) as u32 % GENERATIONS, whose)
+                TokenOwner::Session(i, (token >> 33) as u32 % GENERATIONS, whose)
             }
         }
     }
@@ -101,7 +101,7 @@ impl ProxyLoop {
     /// The loop of this number.
     pub fn new(index: usize, shared: Arc<ProxyShared>) -> io::Result<ProxyLoop> {
         let queue = EventQueue::new()?;
-        queue.watch(shared.wakes[index].as_fd(), Owner::Wake.token(), sys::Watch::Read)?;
+        queue.watch(shared.wakes[index].as_fd(), TokenOwner::Wake.token(), sys::EventWatch::Read)?;
         Ok(ProxyLoop {
             index,
             running: Arc::default(),
@@ -185,10 +185,10 @@ impl ProxyLoop {
     }
 
     fn handle(&mut self, event: Readiness) {
-        match Owner::of(event.token) {
-            Owner::Wake => sys::take_wakes(self.shared.wakes[self.index].as_fd()),
-            Owner::Listener(i) => self.accept_all(i, accept::TURN),
-            Owner::Session(i, generation, whose) => {
+        match TokenOwner::of(event.token) {
+            TokenOwner::Wake => sys::take_wakes(self.shared.wakes[self.index].as_fd()),
+            TokenOwner::Listener(i) => self.accept_all(i, accept::TURN),
+            TokenOwner::Session(i, generation, whose) => {
                 let Some(session) = self.sessions.get_mut(i).and_then(Option::as_deref_mut) else { return };
                 // Events of a connection that ended in this very turn.
                 if session.generation != generation {
@@ -345,8 +345,8 @@ impl ProxyLoop {
 
     /// Watches a new socket of a connection.
     fn watch_end(&self, socket: &OwnedFd, i: usize, generation: u32, whose: Whose) -> io::Result<()> {
-        let token = Owner::Session(i, generation, whose).token();
-        self.queue.watch(socket.as_fd(), token, sys::Watch::Stream)
+        let token = TokenOwner::Session(i, generation, whose).token();
+        self.queue.watch(socket.as_fd(), token, sys::EventWatch::Stream)
     }
 }
 
@@ -370,13 +370,13 @@ mod tests {
     #[test]
     fn tokens_are_read_back() {
         for owner in [
-            Owner::Wake,
-            Owner::Listener(7),
-            Owner::Session(0, 0, Whose::Client),
-            Owner::Session(0xffff_ffff, GENERATIONS - 1, Whose::Server),
-            Owner::Session(5, 9, Whose::Client),
+            TokenOwner::Wake,
+            TokenOwner::Listener(7),
+            TokenOwner::Session(0, 0, Whose::Client),
+            TokenOwner::Session(0xffff_ffff, GENERATIONS - 1, Whose::Server),
+            TokenOwner::Session(5, 9, Whose::Client),
         ] {
-            assert_eq!(Owner::of(owner.token()), owner);
+            assert_eq!(TokenOwner::of(owner.token()), owner);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Taking connections: from the kernel's queue to a place in the loop.
 
-use super::{Ending, Owner, ProxyLoop};
+use super::{Ending, ProxyLoop, TokenOwner};
 use crate::address::plain;
 use crate::lane::{Lane, ProxyEnd};
 use crate::session::{Route, Session, SessionStage, Whose};
 use crate::shared::ListenerState;
 use crate::stats::ProxyCounter;
-use crate::sys::{self, Watch};
+use crate::sys::{self, EventWatch};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -84,8 +84,8 @@ impl ProxyLoop {
             return;
         }
         for (i, listener) in self.listeners.iter_mut().enumerate().filter(|(_, l)| !l.watched) {
-            let token = Owner::Listener(i).token();
-            listener.watched = self.queue.watch(listener.socket.as_fd(), token, Watch::Accept).is_ok();
+            let token = TokenOwner::Listener(i).token();
+            listener.watched = self.queue.watch(listener.socket.as_fd(), token, EventWatch::Accept).is_ok();
         }
     }
 
