@@ -24,7 +24,7 @@ from pathlib import Path
 
 IDLE = 4500
 SERVE, HOLD, BULK = 7301, 7302, 7303
-SECONDS = 4
+SECONDS = 3
 
 NGINX = """
 daemon off; error_log /dev/null; pid {folder}/nginx.pid; worker_processes 2; worker_cpu_affinity auto;
@@ -38,7 +38,7 @@ stream {{ access_log off;
 HAPROXY = """
 global
     nbthread 2
-    maxconn 9500
+    maxconn 7000
 defaults
     mode tcp
     timeout connect 5s
@@ -166,8 +166,8 @@ def measure(load, proxy):
     found["CPU ms per 1000 connections"] = (
         (cpu(proxy.process.pid) - before) * 1e6 / (found["connections/s"] * SECONDS)
     )
-    p50, p99 = map(float, output(load, "ping", at[SERVE], "20000").split())
-    d50, d99 = map(float, output(load, "ping", f"127.0.0.1:{SERVE}", "20000").split())
+    p50, p99 = map(float, output(load, "ping", at[SERVE], "5000").split())
+    d50, d99 = map(float, output(load, "ping", f"127.0.0.1:{SERVE}", "5000").split())
     found["added latency p50, µs"], found["added latency p99, µs"] = p50 - d50, p99 - d99
     before = private_bytes(proxy.process.pid)
     idle = subprocess.Popen(
@@ -202,7 +202,9 @@ def main():
                     # A process of its own each round: memory once used would else not show.
                     proxy = Proxy(name, 7400 + round * 100 + i * 10, start)
                     try:
-                        for key, value in measure(load, proxy).items():
+                        got = measure(load, proxy)
+                        print(f"round {round + 1}, {name}: {got}", file=sys.stderr, flush=True)
+                        for key, value in got.items():
                             found.setdefault(key, {}).setdefault(name, []).append(value)
                     finally:
                         proxy.stop()

@@ -64,7 +64,7 @@ mod tests {
             e.to_string()
         };
         assert!(told("[lines]\nwan = 20").starts_with("a.toml:2:7: lines.wan: expected a text with a unit"));
-        assert!(told("lime = 1").starts_with("a.toml:1:1: lime: unknown key `lime` (did you mean `lines`?"));
+        assert!(told("line = 1").starts_with("a.toml:1:1: line: unknown key `line` (did you mean `lines`?"));
         assert!(told("[lines\n").starts_with("a.toml:1:"));
         let text = "[lines]\nwan = \"20Mbit/s\"";
         let file = SettingsFile::parse("a.toml", text).expect("TOML");
