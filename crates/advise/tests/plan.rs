@@ -67,7 +67,8 @@ fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act(
 fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
     let s = policed("");
     let wish = PlanWish { keep: vec!["policer".into()], finalists: 2, ..small() };
-    let MadePlan { plan: all, cured, .. } = made(&s, &wish);
+    let MadePlan { plan: all, options } = made(&s, &wish);
+    let cured: Vec<Scenario> = options.iter().map(|done| advise::cured(&s, done)).collect();
     let kept = |s: &Scenario| s.links[0].forward.iter().any(|named| named.stage.kind() == "policer");
     assert!(cured.len() == 2 && cured.iter().all(kept));
     let finalists: Vec<_> = all.cures.iter().filter(|c| c.finalist).collect();
