@@ -103,14 +103,17 @@ function table(state: State<UdpEntry>, page: DiagnosisPage): HTMLElement {
 /** What grows by so much in each part of the time, as a cumulative column. */
 function growing(parts: { from_s: number; width_s: number }[], of: (i: number) => number): Samples {
   const [time, value] = [[] as number[], [] as number[]];
+  // To the microsecond: a part ends where the next begins, and bins where they are said to.
+  const micro = (s: number): number => Math.round(s * 1e6) / 1e6;
   let sum = 0;
   parts.forEach((p, i) => {
-    if (!time.length || p.from_s > time[time.length - 1]) {
-      time.push(p.from_s);
+    const from = micro(p.from_s);
+    if (!time.length || from > time[time.length - 1]) {
+      time.push(from);
       value.push(sum);
     }
     sum += of(i);
-    time.push(p.from_s + p.width_s);
+    time.push(micro(p.from_s + p.width_s));
     value.push(sum);
   });
   return { time: Float64Array.from(time), value: Float64Array.from(value) };

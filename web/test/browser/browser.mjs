@@ -60,14 +60,18 @@ export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, is
 export async function drawn(page) {
   await page.waitForSelector("#report[data-ready=true]");
   await page.waitForFunction(() => {
-    const { from, to } = document.querySelector("#range")?.dataset ?? {};
     const all = [...document.querySelectorAll(".plot .canvas")];
     const shown = all.filter((c) => {
       const { top, bottom } = c.getBoundingClientRect();
       return bottom > 0 && top < innerHeight;
     });
     const none = document.querySelector("#not-drawn, #report > .none");
-    return (all.length > 0 || none) && shown.every((c) => c.dataset.drawn && c.dataset.from === from && c.dataset.to === to);
+    const inRange = (c) => {
+      // Flows of UDP have plots and a range of their own.
+      const { from, to } = c.closest(".plots").querySelector(".range").dataset;
+      return c.dataset.from === from && c.dataset.to === to;
+    };
+    return (all.length > 0 || none) && shown.every((c) => c.dataset.drawn && inRange(c));
   });
 }
 

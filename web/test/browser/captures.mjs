@@ -1,7 +1,7 @@
 // Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets: made-up ones, which
 // have all that may be in one (crates/report/examples/capture.rs), and what `longfat diagnose` says of what a host captured.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
 import { cli, folder, root } from "./reports.mjs";
@@ -21,6 +21,41 @@ export function captured(name, scenario, variant, host, ...args) {
   cli("diagnose", join(out, "pcap", variant, `${host}.pcap`), "--out", out, "--report", join(out, "report.html"), "--no-progress");
   return out;
 }
+
+/** A video that is policed, a call that waits behind a transfer: by the captures of both hosts, into `folder/name`. */
+export function udpOfBothEnds(name) {
+  const out = join(folder, name);
+  mkdirSync(out, { recursive: true });
+  const scenario = join(out, "udp.toml");
+  writeFileSync(scenario, UDP);
+  cli("run", scenario, "--out", join(out, "run"), "--pcap", join(out, "pcap"), "--no-progress");
+  const [here, there] = ["office", "dc"].map((host) => join(out, "pcap", "default", `${host}.pcap`));
+  cli("diagnose", here, there, "--both-ends", "--out", out, "--report", join(out, "report.html"), "--no-progress");
+  return out;
+}
+
+const UDP = `duration = "20s"
+[hosts.office]
+[hosts.dc]
+[links.wan]
+between = ["office", "dc"]
+forward = [{ kind = "link", rate = "100Mbit/s" }, { kind = "policer", rate = "4Mbit/s", burst = "30kB" }, { kind = "delay", delay = "20ms" }]
+backward = [{ kind = "link", rate = "6Mbit/s", queue = { kind = "fifo", packets = 60 } }, { kind = "delay", delay = "20ms" }]
+[flows.video]
+from = "office"
+to = "dc"
+app = { kind = "udp", rate = "5Mbit/s" }
+[flows.call]
+from = "dc"
+to = "office"
+app = { kind = "udp", rate = "80kbit/s" }
+[flows.load]
+from = "dc"
+to = "office"
+cc = "cubic"
+start = "8s"
+app = { kind = "bulk", bytes = "4MB" }
+`;
 
 export const diagnosis = (dir) => JSON.parse(readFileSync(join(dir, "diagnosis.json"), "utf8"));
 

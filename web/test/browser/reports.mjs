@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { capture, captured } from "./captures.mjs";
+import { capture, captured, udpOfBothEnds } from "./captures.mjs";
 
 /** A capture's file may be called so. */
 export const MARKUP = `</script><script>window.pwned=1</script>"'><img src=x onerror=alert(1)>{{data}}\u202Egnp.pcap`;
@@ -47,6 +47,7 @@ function main() {
   capture("capture", 20_000);
   captured("real-capture", "scenarios/policer-or-shaper.toml", "policer", "server");
   capture("hostile-capture", 2_000, MARKUP);
+  udpOfBothEnds("udp-ends");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main();
