@@ -8,16 +8,12 @@ use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// How often a kind that the diagnosis names is right, at least (docs/diagnosis-accuracy.md): its confidence is that of the rate, too.
-const KIND_RIGHT: f64 = 0.95;
-/// How often there is no limiter where the diagnosis names none and the path limits.
-const NONE_RIGHT: f64 = 0.85;
 /// How often a shaper refills its bucket steadily, about: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS does each Tc.
 const STEADY: f64 = 0.7;
-/// No diagnosis is so sure that packets could not say otherwise.
-const MOST_SURE: f64 = 0.99;
 /// How well the spacing of a burst tells a line's rate.
 const LINE_KNOWN: f64 = 0.02;
+/// How well a train of packets tells a line's rate.
+const TRAIN_KNOWN: f64 = 0.15;
 /// How well a queue is known of which the diagnosis says nothing.
 const UNKNOWN: f64 = 1.5;
 /// A queue in which nobody waits long, packets.
@@ -37,8 +33,16 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
         Some(limiter) => named(seen, &base, limiter, curve.as_ref()),
         None => open(seen, &base),
     };
-    if let (None, Some(curve)) = (&seen.limiter, curve) {
-        unnamed(seen, &base, &curve, &mut all);
+    if let Some(curve) = curve {
+        let lost = seen.flows.iter().any(|f| f.flow.measures.lost_up + f.flow.measures.lost_down > 0);
+        if lost {
+            let handicap = rarity(seen.limiter.as_ref().map(|l| l.kind), LimiterKind::Bottleneck);
+            let short = short_queue(seen, &base, &curve);
+            all.push(FittedPath { handicap, ..short });
+        }
+        if seen.limiter.is_none() {
+            unnamed(seen, &base, &curve, lost, &mut all);
+        }
     }
     if let Some((rate, spans)) = listening.and_then(|frame| cross(&flows, frame)) {
         all.push(shared(seen, &base, rate, spans));
@@ -48,8 +52,25 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
 
 /// Twice the logarithm of how much less likely what holds with `sure` makes its contrary.
 fn odds(sure: f64) -> f64 {
-    let sure = sure.clamp(0.5, MOST_SURE);
     2.0 * (sure / (1.0 - sure)).ln()
+}
+
+/// What a kind costs beside the one that the diagnosis names: twice the logarithm of how much rarer it is true, by 200 drawn cases
+/// (half a case more each, so that none is impossible). Columns: a line, a policer, a shaper.
+fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
+    let cases: [f64; 3] = match named {
+        None => [37.5, 7.5, 0.5],
+        Some(LimiterKind::Bottleneck) => [58.5, 3.5, 12.5],
+        Some(LimiterKind::Policer) => [2.5, 58.5, 0.5],
+        Some(LimiterKind::Shaper) => [2.5, 2.5, 19.5],
+    };
+    let column = |kind: LimiterKind| match kind {
+        LimiterKind::Bottleneck => 0,
+        LimiterKind::Policer => 1,
+        LimiterKind::Shaper => 2,
+    };
+    let first = column(named.unwrap_or(LimiterKind::Bottleneck));
+    2.0 * (cases[first] / cases[column(kind)]).ln()
 }
 
 /// The limiter that the diagnosis names, and the other kinds at its rate.
@@ -67,7 +88,6 @@ fn named(
             all.push(FittedPath { queue_kind, free, handicap: 2.0, ..plain.clone() });
         }
     }
-    let handicap = odds(limiter.confidence.max(KIND_RIGHT));
     for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
         if kind == limiter.kind {
             continue;
@@ -76,6 +96,7 @@ fn named(
         if let Some(curve) = curve {
             other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
         }
+        let handicap = rarity(Some(limiter.kind), kind);
         all.push(FittedPath { handicap: handicap + other.handicap, ..other });
     }
     let shapers = all.iter().filter(|p| p.limiter == FittedLimiter::Shaper);
@@ -100,17 +121,17 @@ fn without_loss(path: &FittedPath) -> FittedPath {
 }
 
 /// Where the diagnosis names no limiter, a policer may all the same be what loses packets, and its bucket hide it.
-fn unnamed(seen: &ObservedPath, base: &FittedPath, curve: &CameThrough, all: &mut Vec<FittedPath>) {
-    let lost: u64 = seen
-        .flows
-        .iter()
-        .filter(|f| !f.backward)
-        .map(|f| f.flow.measures.lost_up + f.flow.measures.lost_down)
-        .sum();
+fn unnamed(
+    seen: &ObservedPath,
+    base: &FittedPath,
+    curve: &CameThrough,
+    lost: bool,
+    all: &mut Vec<FittedPath>,
+) {
     let limiter = Limiter { rate_mbps: curve.rate * 8e-6, lost_share: 0.01, ..Limiter::default() };
     let slow = FittedPath { rate: curve.rate * 8.0, access: curve.rate * 64.0, ..without_loss(base) };
     let kinds = [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck];
-    for kind in kinds.into_iter().filter(|k| *k != LimiterKind::Policer || lost > 0) {
+    for kind in kinds.into_iter().filter(|k| *k != LimiterKind::Policer || lost) {
         let mut path = of_kind(seen, &slow, &limiter, kind);
         path.bucket = curve.bucket(curve.rate).max(4.0 * FULL_PACKET);
         for (parameter, sure) in &mut path.free {
@@ -118,26 +139,13 @@ fn unnamed(seen: &ObservedPath, base: &FittedPath, curve: &CameThrough, all: &mu
                 *sure = if *parameter == FitParameter::Rate { 0.1 } else { 1.0 };
             }
         }
-        path.handicap = odds(NONE_RIGHT);
+        path.handicap = rarity(None, kind);
         all.push(path);
     }
     for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
         let mut path = of_kind(seen, &slow, &limiter, LimiterKind::Bottleneck);
         path.free.retain(|(p, _)| *p != FitParameter::Queue);
-        all.push(FittedPath { queue_kind, handicap: odds(NONE_RIGHT), ..path });
-    }
-    if lost > 0 {
-        // A fast line with a queue of a few packets, in which nobody waits long.
-        let limiter = Limiter { rate_mbps: curve.peak() * 8e-6, ..limiter };
-        let fast = FittedPath { rate: curve.peak() * 8.0, access: curve.peak() * 64.0, ..slow };
-        let mut path = of_kind(seen, &fast, &limiter, LimiterKind::Bottleneck);
-        path.queue = SHORT_QUEUE * FULL_PACKET;
-        for (parameter, sure) in &mut path.free {
-            if matches!(parameter, FitParameter::Rate | FitParameter::Queue) {
-                *sure = if *parameter == FitParameter::Rate { 0.3 } else { 1.0 };
-            }
-        }
-        all.push(path);
+        all.push(FittedPath { queue_kind, handicap: 2.0, ..path });
     }
 }
 
@@ -153,6 +161,19 @@ fn shared(seen: &ObservedPath, base: &FittedPath, rate: f64, cross: Vec<CrossSpa
     // Two ends and a rate each.
     path.handicap = A_NUMBER * 3.0 * cross.len() as f64;
     FittedPath { cross, ..path }
+}
+
+/// A line with a queue of a few packets, in which nobody waits long.
+fn short_queue(seen: &ObservedPath, base: &FittedPath, curve: &CameThrough) -> FittedPath {
+    let rate = curve.train * 8.0;
+    let limiter = Limiter { rate_mbps: rate / 1e6, lost_share: 0.01, ..Limiter::default() };
+    let line = FittedPath { rate, access: 8.0 * rate, ..without_loss(base) };
+    let mut path = of_kind(seen, &line, &limiter, LimiterKind::Bottleneck);
+    path.queue = SHORT_QUEUE * FULL_PACKET;
+    for (_, sure) in path.free.iter_mut().filter(|(p, _)| *p == FitParameter::Rate) {
+        *sure = TRAIN_KNOWN;
+    }
+    path
 }
 
 fn is_loss(parameter: FitParameter) -> bool {

@@ -235,6 +235,8 @@ fn most(all: &[(f64, f64)], time: f64) -> f64 {
 pub struct CameThrough {
     /// Bytes a second in the long run.
     pub rate: f64,
+    /// Bytes a second at which packets follow each other that came together.
+    pub train: f64,
     arrivals: Most,
 }
 
@@ -251,13 +253,8 @@ impl CameThrough {
         // The bucket is in both, the rate's share in proportion to the time.
         let (longest, shorter) = (known().next_back()?, known().rev().nth(1)?);
         let rate = (longest.1 - shorter.1) / (longest.0 - shorter.0);
-        (rate > 0.0).then_some(CameThrough { rate, arrivals })
-    }
-
-    /// The highest rate at which anything came through, bytes a second.
-    pub fn peak(&self) -> f64 {
-        let rates = self.arrivals.iter().map(|(time, most)| most / time);
-        rates.filter(|r| r.is_finite()).fold(self.rate, f64::max)
+        let train = train(&self::arrivals(flows, frame)).max(rate);
+        (rate > 0.0).then_some(CameThrough { rate, train, arrivals })
     }
 
     /// The bucket that a limiter of so many bytes a second has at least, bytes.
@@ -265,6 +262,23 @@ impl CameThrough {
         let beyond = self.arrivals.iter().map(|(time, most)| most - rate * time);
         beyond.filter(|b| b.is_finite()).fold(0.0, f64::max)
     }
+}
+
+/// Packets that follow each other: how many tell a rate, and which of the rates is taken, so that ACKs that come at once do not count.
+const TRAIN: usize = 16;
+const TRAIN_QUANTILE: f64 = 0.9;
+
+/// The rate of trains of packets, bytes a second: that of the slowest line before the capture, or before its ACKs, where packets came to
+/// it closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation methodology", IEEE/ACM Trans.
+/// Netw. 12(6)).
+fn train(all: &[ThroughPacket]) -> f64 {
+    let rate = |w: &[ThroughPacket]| {
+        let bytes: f64 = w.iter().skip(1).map(|p| p.bytes).sum();
+        bytes / (w[TRAIN].at - w[0].at).max(1e-6)
+    };
+    let mut rates: Vec<f64> = all.windows(TRAIN + 1).map(rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get((TRAIN_QUANTILE * rates.len() as f64) as usize).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ pub fn judge_ss_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> 
     let (script, log) = (folder.join("log.sh"), folder.join("ss.log"));
     open.and_then(|()| fs::write(&script, SS_LOG)).map_err(|e| e.to_string())?;
     let tool = format!(
-        "[flows.ss]\nfrom = \"a\"\nto = \"b\"\ntool = \"sh -c '. {}' {}\"\n",
+        "[flows.ss]\nfrom = \"a\"\nto = \"b\"\ncc = \"{}\"\ntool = \"sh -c '. {}' {}\"\n",
+        scenario.flows[0].cc.name(),
         script.display(),
         log.display()
     );
