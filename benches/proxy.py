@@ -144,14 +144,21 @@ def output(*command):
 
 def bulk(port, streams, seconds):
     """Gbit/s, and gigabytes."""
+    command = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-P", str(streams), "-t", str(seconds), "-J"]
     for _ in range(5):
-        command = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-P", str(streams), "-t", str(seconds), "-J"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        end = json.loads(done.stdout).get("end", {}).get("sum_received")
-        if end:
+        # A server of its own each time: one that has not done with the last client refuses the next.
+        server = subprocess.Popen(["iperf3", "-s", "-p", str(BULK)], stdout=subprocess.DEVNULL)
+        time.sleep(0.5)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 15)
+            end = json.loads(done.stdout)["end"]["sum_received"]
             return end["bits_per_second"] / 1e9, end["bytes"] / 1e9
-        time.sleep(1)  # the server is not done with the last client
-    raise SystemExit(done.stdout[-500:])
+        except (subprocess.TimeoutExpired, KeyError):
+            continue
+        finally:
+            server.kill()
+            server.wait()
+    raise SystemExit("iperf3 does not get through")
 
 
 def measure(load, proxy):
@@ -190,7 +197,6 @@ def main():
     servers = [
         subprocess.Popen([load, "serve", str(SERVE)]),
         subprocess.Popen([load, "hold", str(HOLD)]),
-        subprocess.Popen(["iperf3", "-s", "-p", str(BULK)], stdout=subprocess.DEVNULL),
     ]
     found = {}
     try:

@@ -41,6 +41,8 @@ pub struct LaneTools<'a> {
     pub pipes: &'a mut PipePool,
     /// Milliseconds since the proxy began.
     pub now_ms: u64,
+    /// The other direction is done: closing the sockets ends this one's stream too.
+    pub is_last: bool,
 }
 
 /// How a lane stands after its turn.
@@ -129,10 +131,10 @@ impl Lane {
             }
             if self.ended {
                 self.let_go(tools.pipes);
-                if !self.shut {
-                    self.shut = true;
+                if !self.shut && !tools.is_last {
                     sys::end_stream(sink.socket.as_fd()).map_err(|_| LaneFault::Sink)?;
                 }
+                self.shut = true;
                 return Ok(LaneState::Done);
             }
             if !source.readable {

@@ -99,8 +99,9 @@ impl Session {
     pub fn pump(&mut self, buffer: &mut [u8], pipes: &mut PipePool, now_ms: u64) -> Result<(), Whose> {
         let Some(server) = &mut self.server else { return Ok(()) };
         let before = self.up.moved() + self.down.moved();
-        let mut tools = LaneTools { buffer, pipes, now_ms };
+        let mut tools = LaneTools { buffer, pipes, now_ms, is_last: self.down.is_done() };
         let up = self.up.pump(&mut self.client, server, &mut tools);
+        tools.is_last = self.up.is_done();
         let down = self.down.pump(server, &mut self.client, &mut tools);
         if self.up.moved() + self.down.moved() > before {
             self.moved_ms = now_ms;

@@ -187,7 +187,7 @@ impl ProxyLoop {
     fn handle(&mut self, event: Readiness) {
         match TokenOwner::of(event.token) {
             TokenOwner::Wake => sys::take_wakes(self.shared.wakes[self.index].as_fd()),
-            TokenOwner::Listener(i) => self.accept_all(i, accept::TURN),
+            TokenOwner::Listener(i) => self.accept_some(i),
             TokenOwner::Session(i, generation, whose) => {
                 let Some(session) = self.sessions.get_mut(i).and_then(Option::as_deref_mut) else { return };
                 // Events of a connection that ended in this very turn.

@@ -13,8 +13,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Connections accepted in one go, before others have their turn.
-pub const TURN: usize = 64;
+/// The most connections accepted in one go, before others have their turn.
+const TURN: usize = 64;
 /// How long accepting pauses when there are no descriptors or places.
 const PAUSE_MS: u64 = 50;
 
@@ -23,6 +23,8 @@ pub struct LoopListener {
     socket: Arc<OwnedFd>,
     state: Arc<ListenerState>,
     watched: bool,
+    /// Connections taken in one go: as many as there were lately, so that mostly no call finds the queue empty.
+    burst: usize,
 }
 
 impl ProxyLoop {
@@ -60,6 +62,7 @@ impl ProxyLoop {
                     socket: socket.clone(),
                     state: state.clone(),
                     watched: false,
+                    burst: 1,
                 });
             }
         }
@@ -113,6 +116,18 @@ impl ProxyLoop {
         for listener in self.listeners.iter_mut().filter(|l| l.watched) {
             self.queue.forget(listener.socket.as_fd());
             listener.watched = false;
+        }
+    }
+
+    /// Accepts what is there, at most as many as are likely; what is left is told of again.
+    pub(super) fn accept_some(&mut self, i: usize) {
+        let Some(burst) = self.listeners.get(i).map(|l| l.burst) else { return };
+        let before = self.shared.loops[self.index].get(ProxyCounter::Accepted);
+        self.accept_all(i, burst);
+        let taken = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
+        if let Some(listener) = self.listeners.get_mut(i) {
+            let all = taken as usize >= burst;
+            listener.burst = if all { (burst * 2).min(TURN) } else { (taken as usize).max(1) };
         }
     }
 

@@ -92,7 +92,10 @@ impl ProxyLoop {
         if !server.writable {
             return;
         }
-        if let Some(e) = sys::take_error(server.socket.as_fd()) {
+        // What failed says so in its events too (EPOLLERR, EPOLLHUP): no call is needed for what did not.
+        if server.ends
+            && let Some(e) = sys::take_error(server.socket.as_fd())
+        {
             return self.handle_connect_failure(i, &e.to_string());
         }
         session.stage = SessionStage::Open;
