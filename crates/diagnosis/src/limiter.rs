@@ -16,6 +16,7 @@ mod drain_delay;
 pub(crate) mod loss_delay;
 pub(crate) mod loss_gaps;
 mod model;
+mod rate_lanes;
 pub(crate) mod rate_search;
 mod refill_ticks;
 mod sender_line;
@@ -194,8 +195,10 @@ impl LimiterPackets<'_> {
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
         let (up, bin) =
             (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
+        // Most tracks have none.
+        let any = track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK));
         move |s| {
-            let Some(rtt) = s.rtt.get() else { return 0.0 };
+            let Some(rtt) = s.rtt.get().filter(|_| any) else { return 0.0 };
             let back = s.time.since(track.first).as_secs_f64() + micros(rtt) - up;
             let index = (back / bin) as u32;
             let at = track.bins.binary_search_by_key(&index, |b| b.index).ok();

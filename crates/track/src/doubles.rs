@@ -51,8 +51,7 @@ impl DoubleTable {
         if set.iter().any(|&(before, at)| before == sign && at > Time::ZERO && tells(at)) {
             return true;
         }
-        set.rotate_right(1);
-        set[0] = (sign, now);
+        *set = [(sign, now), set[0], set[1], set[2]];
         false
     }
 }

@@ -171,10 +171,14 @@ impl SenderSide {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         self.recent[self.samples as usize % RECENT] = sample;
         self.samples = self.samples.wrapping_add(1).max(1);
-        let mut recent = self.recent;
-        let known = &mut recent[..(self.samples as usize).min(RECENT)];
-        known.sort_unstable();
-        let low = known[known.len() / 4];
+        let [a, b, c, d] = self.recent;
+        // The least; of four, the one above it.
+        let low = match self.samples {
+            1 => a,
+            2 => a.min(b),
+            3 => a.min(b).min(c),
+            _ => a.min(b).max(c.min(d)).min(a.max(b)).min(c.max(d)),
+        };
         // A sender takes its time to answer, and mostly the capture is taken at the sender.
         self.set_rtt(self.least.map(|least| if low <= least + BUSY { least } else { low }));
         sample

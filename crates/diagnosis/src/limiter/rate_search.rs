@@ -1,19 +1,27 @@
 //! Which token bucket, if any, explains the losses: the search over rates.
 //!
-//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once;
-//!    its best threshold is the bucket's size.
-//! 2. The best are refined, and the middle is taken of those that are as good.
-//! 3. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
+//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once
+//!    ([`super::rate_lanes`]); its best threshold is the bucket's size.
+//! 2. The best are sharpened. Where the beginning of a long log has losses enough, it alone is asked for these two steps; the
+//!    few best are sharpened on the whole of it.
+//! 3. The middle is taken of those that are as good.
+//! 4. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
 
 use super::candidate_rates::candidates;
 use super::corrected::fit_corrected;
+use super::rate_lanes::{LANES, RateLanesLog};
 use super::virtual_queue::{
-    BELOW, CHANCE, COARSE, LEAST_BURST, PacketArrival, TokenBucketFit, begin, drained, episodes, gain,
-    gain_without_times, quantile, quantiles, ranked,
+    CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times,
 };
 
-/// Peaks of the gain looked at closely.
+/// The beginning of a long log that is asked first: so many packets and losses at least, and at most this part of it.
+const FIRST: (usize, usize, usize) = (8_000, 250, 3);
+/// Peaks of the gain looked at closely; and of those so many until the rate is exact.
 const PEAKS: usize = 10;
+const FINALISTS: usize = 4;
+/// About a candidate rates are looked at that differ by this share, and next by this.
+const WIDE: f64 = 0.02;
+const SHARPENED: f64 = 0.005;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
 /// Peaks about which the backlog is corrected ([`super::corrected`]).
@@ -35,182 +43,88 @@ const AS_GOOD: f64 = 0.97;
 /// Steps in which a range of rates is looked for that are as good, beyond those about the best; and how many rounds of them.
 const STEP: f64 = 1.06;
 const ROUNDS: i32 = 8;
-/// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
-const TRIED: usize = 41;
-/// Rates tried at once: their sums do not wait for each other.
-const LANES: usize = 8;
 
-/// What a search over many rates asks of the same packets each time.
-struct RateSearch<'a> {
-    arrivals: &'a [PacketArrival],
-    /// Which of them were lost.
-    lost: Vec<usize>,
-    /// Bytes of them, and of those that passed.
-    sums: [f64; 2],
-    /// The largest packet.
-    size: f32,
-    /// How many losses count.
-    episodes: f64,
-    /// Needs (deficit plus own size) of every packet at [`LANES`] rates: those asked for last.
-    depths: Vec<RateLanes>,
-    steps: Vec<SearchStep>,
-}
+/// A search over the rates of one log.
+struct RateSearch(RateLanesLog);
 
-/// What a packet does to the deficit.
-struct SearchStep {
-    /// Seconds since the one before.
-    gap: f64,
-    /// Bytes that must have room.
-    size: f32,
-    /// Bytes that it takes: none where it was lost.
-    passed: f32,
-}
-
-impl<'a> RateSearch<'a> {
-    fn new(arrivals: &'a [PacketArrival], episodes: f64) -> RateSearch<'a> {
-        let mut sums = [0.0f64; 2];
-        arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
-        let mut last = arrivals.first().map_or(0.0, |a| a.at);
-        let steps = arrivals.iter().map(|a| {
-            let gap = a.at - std::mem::replace(&mut last, a.at);
-            let (size, passed) = if a.lost { (a.size, 0.0) } else { (a.bytes, a.bytes) };
-            SearchStep { gap, size, passed }
-        });
-        RateSearch {
-            arrivals,
-            lost: (0..arrivals.len()).filter(|i| arrivals[*i].lost).collect(),
-            sums,
-            size: arrivals.iter().map(|a| a.size).fold(0.0, f32::max),
-            episodes,
-            depths: Vec::with_capacity(arrivals.len()),
-            steps: steps.collect(),
-        }
+impl RateSearch {
+    fn new(arrivals: &[PacketArrival], episodes: f64) -> RateSearch {
+        RateSearch(RateLanesLog::new(arrivals, episodes))
     }
 
-    /// Computes the depths at these rates.
-    fn fill(&mut self, rates: &[f64; LANES]) {
-        self.depths.clear();
-        let mut backlog = [0.0f64; LANES];
-        self.depths.extend(self.steps.iter().map(|s| {
-            let (size, passed) = (s.size as f64, s.passed as f64);
-            std::array::from_fn(|lane| {
-                let d = drained(backlog[lane], rates[lane], s.gap);
-                backlog[lane] = d + passed;
-                (d + size) as f32
-            })
-        }));
-    }
-}
-
-/// A number at each of the rates.
-type RateLanes = [f32; LANES];
-/// Bytes beyond each threshold, of some packets.
-type LaneSums = [RateLanes; BELOW.len()];
-
-/// All bits of those lanes in which the depth is not below the threshold: what is not to be counted is masked, not passed
-/// over, so that all lanes take one instruction.
-#[inline(always)]
-fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
-    std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
-}
-
-/// Adds up bytes whose depth is not below each of the thresholds, which rise.
-#[inline(always)]
-fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
-    let mut sums = LaneSums::default();
-    for (depth, bytes) in packets {
-        // Most packets are below all of them.
-        if reaches(depth, &at[0]).iter().fold(0, |all, bits| all | bits) == 0 {
-            continue;
+    /// The peaks of the gain among these rates, the greatest first.
+    fn peaks(&mut self, rates: &[f64]) -> Vec<TokenBucketFit> {
+        let mut tried: Vec<TokenBucketFit> = Vec::new();
+        for rates in rates.chunks(LANES) {
+            tried.extend(self.0.judge(&std::array::from_fn(|i| rates[i.min(rates.len() - 1)])));
         }
-        for (sum, threshold) in sums.iter_mut().zip(at) {
-            let counts = reaches(depth, threshold);
-            for lane in 0..LANES {
-                sum[lane] += f32::from_bits(bytes.to_bits() & counts[lane]);
+        tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        let mut peaks: Vec<TokenBucketFit> = Vec::new();
+        for b in tried.into_iter().filter(|b| b.gain > 0.0) {
+            if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
+                peaks.push(b);
             }
         }
-    }
-    sums
-}
-
-impl RateSearch<'_> {
-    /// The best threshold at each of the rates.
-    fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
-        self.fill(rates);
-        let mut at: LaneSums = Default::default();
-        let mut column: Vec<f32> = Vec::with_capacity(self.lost.len());
-        for lane in 0..LANES {
-            column.clear();
-            column.extend(self.lost.iter().map(|i| self.depths[*i][lane]));
-            for (row, depth) in at.iter_mut().zip(quantiles(&column, BELOW)) {
-                row[lane] = depth * 0.999;
-            }
-        }
-        let lost = beyond(self.lost.iter().map(|i| (&self.depths[*i], self.arrivals[*i].bytes)), &at);
-        let passed = beyond(self.depths.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
-        let [all_lost, all_passed] = self.sums;
-        std::array::from_fn(|lane| {
-            let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
-            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.size) {
-                let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
-                let explained = lost / all_lost;
-                let chance = (lost + passed) / (all_lost + all_passed);
-                let gain = gain(explained, chance, self.episodes);
-                if gain > best.gain {
-                    best = TokenBucketFit { burst: threshold[lane] as f64, explained, chance, gain, ..best };
-                }
-            }
-            best
-        })
+        peaks
     }
 
-    /// Sharpens the rate, within 2 % at first and 0.03 % at last.
-    fn refine(&mut self, rate: f64) -> TokenBucketFit {
+    /// Sharpens these rates, within `reach` (a share) at first and `until` at last; the best first.
+    fn sharpened(&mut self, rates: &[TokenBucketFit], reach: f64, until: f64) -> Vec<TokenBucketFit> {
+        let fine = (0.25 * self.0.sizes[1] as f64 / self.0.sums[1]).max(1e-6) * 4.0;
+        let mut out: Vec<TokenBucketFit> =
+            rates.iter().map(|b| self.refine(b.rate, reach, until.max(fine))).collect();
+        out.sort_by(|a, b| b.score().total_cmp(&a.score()));
+        out
+    }
+
+    fn refine(&mut self, rate: f64, mut reach: f64, fine: f64) -> TokenBucketFit {
         let mut best = TokenBucketFit { rate, ..TokenBucketFit::default() };
-        let fine = (0.25 * self.arrivals[0].size as f64 / self.sums[1]).max(1e-6);
-        let mut reach = 0.08;
-        while reach > fine * 4.0 {
-            reach /= 4.0;
+        loop {
             let middle = best.rate;
             let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
             let mut lanes: Vec<(usize, TokenBucketFit)> =
-                self.judge(&rates).into_iter().enumerate().collect();
+                self.0.judge(&rates).into_iter().enumerate().collect();
             lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
             for (lane, b) in lanes.into_iter().take(CLOSELY) {
                 // Its score can be no more than its gain.
                 if b.gain <= best.score() {
                     break;
                 }
-                let here = self.measure(lane, b);
+                let here = self.0.measure(lane, b);
                 if here.score() > best.score() {
                     best = here;
                 }
             }
+            if reach <= fine {
+                return best;
+            }
+            reach /= 4.0;
         }
-        best
     }
 
     /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
     /// losses, a range of them does, of which the best is the one with the largest bucket.
-    fn middle(&mut self, best: TokenBucketFit) -> TokenBucketFit {
+    fn middle(&mut self, best: &TokenBucketFit) -> f64 {
         let rates: [f64; ROUND] =
             std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
         let mut misclassified = [f64::INFINITY; ROUND];
         for (misclassified, rates) in misclassified.chunks_mut(LANES).zip(rates.chunks(LANES)) {
-            let judged = self.judge(&std::array::from_fn(|lane| rates[lane]));
+            let judged = self.0.judge(&std::array::from_fn(|lane| rates[lane]));
             for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > best.gain - LESS) {
-                misclassified[lane] = self.measure(lane, b).misclassified;
+                misclassified[lane] = self.0.measure(lane, b).misclassified;
             }
         }
-        let Some(least) = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])) else {
-            return best;
-        };
+        let least = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])).unwrap_or(0);
         let few = |i: &usize| misclassified[*i] <= FEW.0 + (1.0 + FEW.1) * misclassified[least];
         let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
         let last = (least..ROUND).take_while(few).last().unwrap_or(least);
-        let middle = self.judge(&[(rates[first] + rates[last]) / 2.0; LANES])[0];
-        let middle = self.measure(0, middle);
-        if middle.score() > AS_GOOD * best.score() { middle } else { best }
+        (rates[first] + rates[last]) / 2.0
+    }
+
+    /// One rate, closely.
+    fn at(&mut self, rate: f64) -> TokenBucketFit {
+        let b = self.0.judge(&[rate; LANES])[0];
+        self.0.measure(0, b)
     }
 
     /// The rates that explain the losses as well as `best`, if they reach further than [`Self::middle`] looks.
@@ -222,7 +136,7 @@ impl RateSearch<'_> {
                 let rates: [f64; LANES] = std::array::from_fn(|i| {
                     best.rate * STEP.powi(up * (round * LANES as i32 + i as i32 + 1))
                 });
-                let good = self.judge(&rates).iter().take_while(|b| b.gain >= least_gain).count();
+                let good = self.0.judge(&rates).iter().take_while(|b| b.gain >= least_gain).count();
                 end = good.checked_sub(1).map_or(end, |last| rates[last]);
                 if good < LANES {
                     break;
@@ -233,19 +147,12 @@ impl RateSearch<'_> {
         let (least, most) = (reach(-1), reach(1));
         (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
     }
+}
 
-    /// Judges one rate closely.
-    fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
-        let lost: Vec<f32> = self.lost.iter().map(|i| self.depths[*i][lane]).collect();
-        let passed = || self.arrivals.iter().zip(&self.depths).filter(|(a, _)| !a.lost).map(|(_, n)| n[lane]);
-        let around = b.burst;
-        let near = passed().filter(|n| *n as f64 > 0.7 * around);
-        (b.misclassified, b.burst) = divide(&lost, near, around);
-        let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
-        b.spread = quantile(&mut distance, 0.5) as f64;
-        b.emptied = passed().any(|n| (n as f64) < 0.25 * b.burst);
-        b
-    }
+/// How many packets at the beginning have losses enough to tell what a bucket may be.
+fn first_losses(arrivals: &[PacketArrival]) -> usize {
+    let mut losses = (0..arrivals.len()).filter(|i| arrivals[*i].lost);
+    losses.nth(FIRST.1).map_or(arrivals.len(), |last| last.max(FIRST.0))
 }
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
@@ -293,20 +200,20 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let counted = episodes(arrivals, width) as f64;
     let coarse = thin(begin(arrivals), COARSE);
     let mut search = RateSearch::new(&coarse, counted);
-    let mut tried: Vec<TokenBucketFit> = Vec::new();
-    for rates in candidates(&coarse).chunks(LANES) {
-        let rates = std::array::from_fn(|i| rates[i.min(rates.len() - 1)]);
-        tried.extend(search.judge(&rates));
-    }
-    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    let mut peaks: Vec<TokenBucketFit> = Vec::new();
-    for b in tried.into_iter().filter(|b| b.gain > 0.0) {
-        if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
-            peaks.push(b);
+    let first = first_losses(&coarse);
+    let mut best = match first * FIRST.2 <= coarse.len() {
+        true => {
+            let mut sketch = RateSearch::new(&coarse[..first], episodes(&coarse[..first], width) as f64);
+            let peaks = sketch.peaks(&candidates(&coarse));
+            sketch.sharpened(&peaks, WIDE, SHARPENED)
         }
-    }
-    let mut plain: Vec<TokenBucketFit> = peaks.into_iter().map(|b| search.refine(b.rate)).collect();
-    plain.sort_by(|a, b| b.score().total_cmp(&a.score()));
+        false => {
+            let peaks = search.peaks(&candidates(&coarse));
+            search.sharpened(&peaks, WIDE, SHARPENED)
+        }
+    };
+    best.truncate(FINALISTS);
+    let plain = search.sharpened(&best, SHARPENED, 0.0);
     let clean = plain.first().is_none_or(|b| {
         b.misclassified < CLEAN
             && b.explained > 0.8
@@ -319,44 +226,10 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     if best.corrected || best.gain < CHANCE {
         return Some(best);
     }
-    let best = search.middle(best);
+    let rate = search.middle(&best);
+    let middle = search.at(rate);
+    let best = if middle.score() > AS_GOOD * best.score() { middle } else { best };
     Some(TokenBucketFit { as_good: search.as_good(&best), ..best })
-}
-
-/// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
-/// on either side together, and the depth.
-fn divide(lost: &[f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
-    if lost.is_empty() {
-        return (1.0, around);
-    }
-    let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
-    let thresholds = ranked(lost, places);
-    // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
-    // would be most of the whole search.
-    let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);
-    let (least, most) = (thresholds[0], thresholds[TRIED - 1]);
-    for n in near {
-        passed += 1;
-        if n <= most {
-            let i = if n <= least { 0 } else { thresholds.partition_point(|t| *t < n) };
-            counts[i] += 1;
-            largest[i] = largest[i].max(n);
-        }
-    }
-    let (l, p) = (lost.len() as f64, passed.max(1) as f64);
-    let mut best = (f64::INFINITY, around);
-    let (mut below, mut under) = (0, f32::NEG_INFINITY);
-    for (i, threshold) in thresholds.into_iter().enumerate() {
-        below += counts[i];
-        under = under.max(largest[i]);
-        let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
-        if misclassified < best.0 {
-            // Between the largest depth that passed and the least that did not.
-            let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
-            best = (misclassified, split as f64);
-        }
-    }
-    best
 }
 
 #[cfg(test)]
@@ -458,9 +331,9 @@ mod tests {
         }
         let mut search = RateSearch::new(&out, 12.0);
         for off in [0.97, 0.98, 1.02, 1.03] {
-            let best = search.judge(&[off * rate; LANES])[0];
-            let best = search.measure(0, best);
-            let b = search.middle(best);
+            let best = search.at(off * rate);
+            let middle = search.middle(&best);
+            let b = search.at(middle);
             assert!(
                 (b.rate / rate - 1.0).abs() < 0.012 && (b.burst / burst - 1.0).abs() < 0.03,
                 "{off}: {b:?}"

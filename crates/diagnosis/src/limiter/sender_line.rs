@@ -9,7 +9,7 @@ use super::delay_fit::commonest;
 use super::virtual_queue::{PacketArrival, quantile};
 
 /// Packets looked at, and RTTs that say enough.
-const MOST: usize = 10_000;
+const MOST: usize = 4_000;
 const FEWEST: usize = 50;
 /// Rates tried are this far apart; then, about the best, this share.
 const STEP: f64 = 1.06;

@@ -1,0 +1,204 @@
+//! The virtual queue at several rates at once: one pass over the packets fills a lane a rate.
+//!
+//! 1. [`RateLanesLog`] holds what a packet does to a backlog: the seconds since the one before, the room that it needs, the
+//!    bytes that it adds. Backlogs are 32-bit: the rounding, a part in 16 million a packet, is far below a packet's size.
+//! 2. [`RateLanesLog::judge`] computes the depth of each packet at each rate, takes thresholds from the depths of those lost,
+//!    and adds up what lies beyond each; the threshold that gains most is the bucket's size.
+//! 3. [`RateLanesLog::measure`] looks at one lane closely: how well its threshold divides lost from passed.
+
+use super::virtual_queue::{
+    BELOW, LEAST_BURST, PacketArrival, TokenBucketFit, gain, quantile, quantiles, ranked,
+};
+
+/// Rates tried at once: their sums do not wait for each other.
+pub(super) const LANES: usize = 8;
+/// Losses whose depths are ranked for thresholds, at most: of so many the hundredth part is still five.
+const RANKED: usize = 500;
+/// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
+const TRIED: usize = 41;
+
+/// A number at each of the rates.
+type RateLanes = [f32; LANES];
+/// Bytes beyond each threshold, of some packets.
+type LaneSums = [RateLanes; BELOW.len()];
+
+/// What a packet does to the backlog.
+struct LaneStep {
+    /// Seconds since the one before.
+    gap: f32,
+    /// Bytes that must have room.
+    size: f32,
+    /// Bytes that it takes: none where it was lost.
+    passed: f32,
+}
+
+/// Packets as a search over many rates asks them each time.
+pub(super) struct RateLanesLog {
+    steps: Vec<LaneStep>,
+    /// Which of them were lost, and their bytes.
+    lost: Vec<(u32, f32)>,
+    /// Bytes of those lost, and of those that passed.
+    pub sums: [f64; 2],
+    /// The largest packet, and the first.
+    pub sizes: [f32; 2],
+    /// How many losses count.
+    episodes: f64,
+    /// Depths (backlog and own size) of every packet at [`LANES`] rates: those asked for last.
+    depths: Vec<RateLanes>,
+}
+
+/// All bits of those lanes in which the depth is not below the threshold: what is not to be counted is masked, not passed
+/// over, so that all lanes take one instruction.
+#[inline(always)]
+fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
+    std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
+}
+
+/// Adds up bytes whose depth is not below each of the thresholds, which rise.
+#[inline(always)]
+fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
+    let mut sums = LaneSums::default();
+    for (depth, bytes) in packets {
+        for (sum, threshold) in sums.iter_mut().zip(at) {
+            let counts = reaches(depth, threshold);
+            // Most packets are below all thresholds, or all but the first.
+            if counts.iter().fold(0, |all, bits| all | bits) == 0 {
+                break;
+            }
+            for lane in 0..LANES {
+                sum[lane] += f32::from_bits(bytes.to_bits() & counts[lane]);
+            }
+        }
+    }
+    sums
+}
+
+impl RateLanesLog {
+    /// Of these packets, whose losses count as so many.
+    pub fn new(arrivals: &[PacketArrival], episodes: f64) -> RateLanesLog {
+        let mut sums = [0.0f64; 2];
+        arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
+        let mut last = arrivals.first().map_or(0.0, |a| a.at);
+        let steps = arrivals.iter().map(|a| {
+            let gap = (a.at - std::mem::replace(&mut last, a.at)) as f32;
+            let (size, passed) = if a.lost { (a.size, 0.0) } else { (a.bytes, a.bytes) };
+            LaneStep { gap, size, passed }
+        });
+        let lost = (0u32..).zip(arrivals).filter(|(_, a)| a.lost).map(|(i, a)| (i, a.bytes));
+        let largest = arrivals.iter().map(|a| a.size).fold(0.0, f32::max);
+        RateLanesLog {
+            steps: steps.collect(),
+            lost: lost.collect(),
+            sums,
+            sizes: [largest, arrivals.first().map_or(0.0, |a| a.size)],
+            episodes,
+            depths: Vec::with_capacity(arrivals.len()),
+        }
+    }
+
+    /// Computes the depths at these rates.
+    fn fill(&mut self, rates: &[f64; LANES]) {
+        let rates: RateLanes = rates.map(|rate| rate as f32);
+        let mut backlog = [0.0f32; LANES];
+        self.depths.clear();
+        self.depths.extend(self.steps.iter().map(|s| {
+            std::array::from_fn(|lane| {
+                let left = backlog[lane] - rates[lane] * s.gap;
+                let left = if left > 0.0 { left } else { 0.0 };
+                backlog[lane] = left + s.passed;
+                left + s.size
+            })
+        }));
+    }
+
+    /// Depths of lost packets in a lane.
+    fn lost_depths(&self, lane: usize) -> impl Iterator<Item = f32> {
+        self.lost.iter().map(move |(i, _)| self.depths[*i as usize][lane])
+    }
+
+    /// The best threshold at each of the rates.
+    pub fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
+        self.fill(rates);
+        let mut at: LaneSums = Default::default();
+        let each = self.lost.len().div_ceil(RANKED).max(1);
+        let mut column: Vec<f32> = Vec::with_capacity(RANKED);
+        for lane in 0..LANES {
+            column.clear();
+            column.extend(self.lost_depths(lane).step_by(each));
+            for (row, depth) in at.iter_mut().zip(quantiles(&column, BELOW)) {
+                row[lane] = depth * 0.999;
+            }
+        }
+        let lost = beyond(self.lost.iter().map(|(i, bytes)| (&self.depths[*i as usize], *bytes)), &at);
+        let passed = beyond(self.depths.iter().zip(self.steps.iter().map(|s| s.passed)), &at);
+        let [all_lost, all_passed] = self.sums;
+        std::array::from_fn(|lane| {
+            let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
+            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.sizes[0])
+            {
+                let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
+                let explained = lost / all_lost;
+                let chance = (lost + passed) / (all_lost + all_passed);
+                let gain = gain(explained, chance, self.episodes);
+                if gain > best.gain {
+                    best = TokenBucketFit { burst: threshold[lane] as f64, explained, chance, gain, ..best };
+                }
+            }
+            best
+        })
+    }
+
+    /// Judges one of the rates asked last closely.
+    pub fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
+        let lost: Vec<f32> = self.lost_depths(lane).collect();
+        let around = b.burst;
+        let near = 0.7 * around as f32;
+        let of_passed = |(depth, step): (&RateLanes, &LaneStep)| {
+            // What was lost adds nothing.
+            if step.passed > 0.0 { depth[lane] } else { f32::NAN }
+        };
+        let passed = || self.depths.iter().zip(&self.steps).map(of_passed);
+        (b.misclassified, b.burst) = divide(&lost, passed().filter(|n| *n > near), around);
+        let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
+        b.spread = quantile(&mut distance, 0.5) as f64;
+        let low = 0.25 * b.burst as f32;
+        b.emptied = passed().any(|n| n < low);
+        b
+    }
+}
+
+/// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
+/// on either side together, and the depth.
+fn divide(lost: &[f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
+    if lost.is_empty() {
+        return (1.0, around);
+    }
+    let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
+    let thresholds = ranked(lost, places);
+    // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
+    // would be most of the whole search.
+    let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);
+    let (least, most) = (thresholds[0], thresholds[TRIED - 1]);
+    for n in near {
+        passed += 1;
+        if n <= most {
+            let i = if n <= least { 0 } else { thresholds.partition_point(|t| *t < n) };
+            counts[i] += 1;
+            largest[i] = largest[i].max(n);
+        }
+    }
+    let (l, p) = (lost.len() as f64, passed.max(1) as f64);
+    let mut best = (f64::INFINITY, around);
+    let (mut below, mut under) = (0, f32::NEG_INFINITY);
+    for (i, threshold) in thresholds.into_iter().enumerate() {
+        below += counts[i];
+        under = under.max(largest[i]);
+        let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
+        if misclassified < best.0 {
+            // Between the largest depth that passed and the least that did not.
+            let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
+            best = (misclassified, split as f64);
+        }
+    }
+    best
+}
