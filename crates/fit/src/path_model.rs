@@ -148,6 +148,11 @@ impl FittedPath {
         }
     }
 
+    /// How sure the first guess of a number is: the standard deviation of its logarithm; 1 of one that is not searched.
+    pub fn sure(&self, parameter: FitParameter) -> f64 {
+        self.free.iter().find(|f| f.0 == parameter).map_or(1.0, |f| f.1)
+    }
+
     /// The same path with another number, held to what makes sense.
     #[must_use]
     pub fn with(&self, parameter: FitParameter, value: f64) -> FittedPath {

@@ -223,7 +223,7 @@ impl PathSearch<'_, '_, '_> {
         spread: &LogFigures,
     ) -> Option<Vec<(FitParameter, f64)>> {
         let tangent = |(pair, (parameter, step)): (&[TriedPath], &(FitParameter, f64))| {
-            let sure = tried.path.free.iter().find(|f| f.0 == *parameter).map_or(1.0, |f| f.1);
+            let sure = tried.path.sure(*parameter);
             Tangent {
                 slope: std::array::from_fn(|i| (pair[1].mean[i] - pair[0].mean[i]) / (2.0 * step)),
                 strain: (tried.path.get(*parameter) / tried.first.get(*parameter)).ln(),
@@ -266,7 +266,7 @@ impl PathSearch<'_, '_, '_> {
                 all_moves.push((parameter, by * step));
             }
             // What nothing answers to is known as well as before.
-            let sure = tried.path.free.iter().find(|f| f.0 == parameter).map_or(1.0, |f| f.1);
+            let sure = tried.path.sure(parameter);
             let half = if bend > 1e-9 { (2.0 * NEARLY / bend).sqrt() * step } else { 2.0 * sure };
             ranges.push((parameter, half.min(2.0 * sure).min(1.5)));
         }

@@ -46,7 +46,7 @@ pub fn signature(flows: &[&[FitPacket]], frame: &SignatureFrame) -> LogFigures {
     amounts(&flows, frame, &mut figures);
     round_trips(&flows, &mut figures);
     losses(&flows, frame, &mut figures);
-    came_through(&flows, frame, &mut figures);
+    came_through(&arrivals(&flows, frame), frame, &mut figures);
     figures
 }
 
@@ -192,19 +192,18 @@ pub fn arrivals(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Vec<ThroughPa
 }
 
 /// The most that came through in a time, and how evenly.
-fn came_through(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
-    let all: Vec<(f64, f64)> = arrivals(flows, frame).iter().map(|a| (a.at, a.bytes)).collect();
+fn came_through(all: &[ThroughPacket], frame: &SignatureFrame, out: &mut LogFigures) {
     let Some((first, last)) = all.first().zip(all.last()) else { return };
-    let span = last.0 - first.0;
+    let span = last.at - first.at;
     for (i, time) in TIMES.iter().enumerate() {
         let time = time * frame.rtt;
         if time < span / 1.5 {
-            out[CURVE + i] = (most(&all, time) + PACKET).ln();
+            out[CURVE + i] = (most(all, time) + PACKET).ln();
         }
     }
     let even = |time: f64, q: f64| {
         let mut bins = vec![0.0f64; (span / time) as usize + 1];
-        all.iter().for_each(|p| bins[((p.0 - first.0) / time) as usize] += p.1);
+        all.iter().for_each(|p| bins[((p.at - first.at) / time) as usize] += p.bytes);
         bins.pop();
         bins.sort_by(f64::total_cmp);
         bins.get((q * bins.len() as f64) as usize).map_or(f64::NAN, |b| (b + PACKET).ln())
@@ -217,12 +216,12 @@ fn came_through(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFig
 }
 
 /// The most bytes in any time of this length.
-fn most(all: &[(f64, f64)], time: f64) -> f64 {
+fn most(all: &[ThroughPacket], time: f64) -> f64 {
     let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
     for p in all {
-        sum += p.1;
-        while all[from].0 < p.0 - time {
-            sum -= all[from].1;
+        sum += p.bytes;
+        while all[from].at < p.at - time {
+            sum -= all[from].bytes;
             from += 1;
         }
         most = most.max(sum);
@@ -247,13 +246,14 @@ impl CameThrough {
     /// Of the same packets; `None` where they tell nothing.
     pub fn of(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<CameThrough> {
         let mut figures = [f64::NAN; FIGURES];
-        came_through(flows, frame, &mut figures);
+        let through = arrivals(flows, frame);
+        came_through(&through, frame, &mut figures);
         let arrivals = std::array::from_fn(|i| (TIMES[i] * frame.rtt, figures[CURVE + i].exp() - PACKET));
         let known = || arrivals.iter().filter(|a: &&(f64, f64)| a.1.is_finite());
         // The bucket is in both, the rate's share in proportion to the time.
         let (longest, shorter) = (known().next_back()?, known().rev().nth(1)?);
         let rate = (longest.1 - shorter.1) / (longest.0 - shorter.0);
-        let train = train(&self::arrivals(flows, frame)).max(rate);
+        let train = train(&through).max(rate);
         (rate > 0.0).then_some(CameThrough { rate, train, arrivals })
     }
 

@@ -147,7 +147,6 @@ impl ProxyLoop {
             self.set(ProxyCounter::Pipes, self.pipes.lent() as u64);
             match self.shared.stopping() {
                 Stopping::No => {}
-                Stopping::Drain if self.open() > 0 => self.begin_drain(),
                 Stopping::Drain => {
                     self.begin_drain();
                     if self.open() == 0 {

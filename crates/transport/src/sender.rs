@@ -268,6 +268,12 @@ impl Sender {
         self.rules.ecn
     }
 
+    /// Whether timestamps were agreed on.
+    #[inline]
+    pub(crate) fn uses_timestamps(&self) -> bool {
+        self.rules.timestamps
+    }
+
     /// Packets in flight (`tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {

@@ -160,7 +160,7 @@ impl Tcp {
         seg.seq = seq;
         seg.sent = self.in_run(now);
         seg.len = len;
-        let mut timestamps = self.limits.timestamps;
+        let mut timestamps = self.tx.uses_timestamps();
         seg.flags = if self.rx.echo { flags.with(Flags::ECE) } else { flags };
         if flags.has(Flags::SYN) {
             timestamps = self.offer(seg);
@@ -425,7 +425,7 @@ impl Tcp {
     /// The path turned out to carry IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).
     pub fn handle_mtu(&mut self, now: Time, mtu: u32, out: &mut Vec<Segment>) {
         let now = self.here(now);
-        let options = if self.limits.timestamps { crate::segment::TIMESTAMP_OPTION } else { 0 };
+        let options = if self.tx.uses_timestamps() { crate::segment::TIMESTAMP_OPTION } else { 0 };
         self.tx.reduce_mss(now, mtu.saturating_sub(crate::segment::HEADER + options), &mut self.scratch);
         self.flush(now, out);
     }

@@ -201,17 +201,11 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let coarse = thin(begin(arrivals), COARSE);
     let mut search = RateSearch::new(&coarse, counted);
     let first = first_losses(&coarse);
-    let mut best = match first * FIRST.2 <= coarse.len() {
-        true => {
-            let mut sketch = RateSearch::new(&coarse[..first], episodes(&coarse[..first], width) as f64);
-            let peaks = sketch.peaks(&candidates(&coarse));
-            sketch.sharpened(&peaks, WIDE, SHARPENED)
-        }
-        false => {
-            let peaks = search.peaks(&candidates(&coarse));
-            search.sharpened(&peaks, WIDE, SHARPENED)
-        }
-    };
+    let beginning = || RateSearch::new(&coarse[..first], episodes(&coarse[..first], width) as f64);
+    let mut sketch = (first * FIRST.2 <= coarse.len()).then(beginning);
+    let asked = sketch.as_mut().unwrap_or(&mut search);
+    let peaks = asked.peaks(&candidates(&coarse));
+    let mut best = asked.sharpened(&peaks, WIDE, SHARPENED);
     best.truncate(FINALISTS);
     let plain = search.sharpened(&best, SHARPENED, 0.0);
     let clean = plain.first().is_none_or(|b| {
