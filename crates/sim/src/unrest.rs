@@ -2,7 +2,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | a packet has arrived; who waits for it runs | after a delay drawn from [`REACTION`], in order of arrival |
+//! | a packet has arrived | the host wakes up after a delay drawn from [`REACTION`] and takes all that came meanwhile |
 //! | a timer is due (retransmission, delayed ACK, pacing, an application's, a source's) | it fires after a delay drawn from [`TIMER`] |
 //! | flows begin | after a delay drawn from [`START`], those of one host one after the other, as one program opens them |
 //! | the host's clock | began at any time before the run: Linux' ticks and buckets of timers lie anywhere |
@@ -149,7 +149,7 @@ pub struct RestlessHost {
     pub clock: Span,
     /// Packets that have arrived, and when their turn is; in order of both.
     waiting: VecDeque<(Time, Packet<Segment>)>,
-    /// When the last of them has its turn.
+    /// When the host wakes up to take them.
     turn: Time,
     /// When the last flow that it began does begin.
     began: Time,
@@ -163,9 +163,11 @@ impl RestlessHost {
         RestlessHost { draws, clock, waiting: VecDeque::new(), turn: Time::ZERO, began: Time::ZERO }
     }
 
-    /// A packet arrives and waits for its turn.
+    /// A packet arrives and waits for the host to wake up, which then takes all that has come.
     pub fn take_in(&mut self, now: Time, packet: Packet<Segment>) {
-        self.turn = self.turn.max(now + draw(&mut self.draws, REACTION));
+        if self.waiting.is_empty() {
+            self.turn = now + draw(&mut self.draws, REACTION);
+        }
         self.waiting.push_back((self.turn, packet));
     }
 

@@ -96,3 +96,46 @@ fn flows_that_begin_together_do_not_begin_at_once() {
     assert_eq!((watch.syns.len(), apart.len()), (4, 4), "{:?}", watch.syns);
     assert!(watch.syns[0] > Time::ZERO && watch.syns[3] < Time::from_nanos(50_000_000), "{:?}", watch.syns);
 }
+
+/// When data reaches its receiver.
+#[derive(Default)]
+struct Arrivals(Vec<Time>);
+
+impl Tap for Arrivals {
+    fn packet(
+        &mut self,
+        now: Time,
+        _: usize,
+        outgoing: bool,
+        packet: &Packet<Segment>,
+        _: usize,
+        _: usize,
+    ) {
+        if !outgoing && packet.body.len > 0 {
+            self.0.push(now);
+        }
+    }
+}
+
+#[test]
+fn a_host_that_wakes_up_takes_all_that_has_come() {
+    let scenario = r#"
+name = "burst"
+duration = "100ms"
+sample = "0s"
+[links.wire]
+between = ["a", "b"]
+forward = [{ kind = "delay", delay = "40ms" }]
+backward = [{ kind = "delay", delay = "10ms" }]
+[flows.bulk]
+from = "a"
+to = "b"
+cc = "reno"
+"#;
+    let mut arrivals = Arrivals::default();
+    let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut arrivals), ..SimOptions::default() };
+    sim::run("v", &parse(scenario), options);
+    // The initial window of ten packets leaves at once, and nothing on the path pulls it apart.
+    assert_eq!(arrivals.0.len(), 10);
+    assert!(arrivals.0.iter().all(|t| *t == arrivals.0[0]), "{:?}", arrivals.0);
+}
