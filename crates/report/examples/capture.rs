@@ -245,7 +245,7 @@ fn main() -> io::Result<()> {
         file.push(packet(row))?;
     }
     file.finish()?;
-    write_flow_diagnoses(File::create(folder.join("flows.parquet"))?, &d)?;
+    write_flow_diagnoses(&mut File::create(folder.join("flows.parquet"))?, &d)?;
     fs::write(folder.join("diagnosis.json"), result::to_json(&d))?;
     fs::write(folder.join("report.html"), page(&d, &kept, Lang::En))
 }

@@ -393,7 +393,7 @@ fn place(place: CapturePlace) -> &'static str {
 ///
 /// # Errors
 /// As `out`'s.
-pub fn write_flow_diagnoses<W: Write + Send>(out: W, diagnosis: &Diagnosis) -> io::Result<()> {
+pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis) -> io::Result<()> {
     let mut sheet = ParquetSheet::create(out, FLOW_DIAGNOSES, &meta(&diagnosis.capture.file), GROUP_ROWS)?;
     for flows in diagnosis.flows.chunks(GROUP_ROWS) {
         sheet.add(flows.len(), |b| FIELDS.iter().for_each(|field| fill(b, field, flows, diagnosis)))?;

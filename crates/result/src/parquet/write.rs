@@ -33,7 +33,7 @@ pub struct FileOrigin<'a> {
 }
 
 /// Writes all flows' series to `out` ([`FLOWS`]).
-pub fn write_flows<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_flows(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, FLOWS, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -51,7 +51,7 @@ fn flow_block(b: &mut RowBlock, run: &Sampled, s: &FlowSeries) {
 }
 
 /// Writes all flows' timelines of states to `out` ([`STATES`]).
-pub fn write_states<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_states(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, STATES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -68,7 +68,7 @@ pub fn write_states<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled
 }
 
 /// Writes all elements' series to `out` ([`ELEMENTS`]).
-pub fn write_elements<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_elements(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, ELEMENTS, origin)?;
     for run in runs {
         for series in &run.outcome.element_series {
@@ -79,8 +79,8 @@ pub fn write_elements<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampl
 }
 
 /// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
-pub fn write_retransmissions<W: Write + Send>(
-    out: W,
+pub fn write_retransmissions(
+    out: &mut (dyn Write + Send),
     origin: FileOrigin,
     runs: &[Sampled],
 ) -> io::Result<()> {
@@ -100,7 +100,7 @@ pub fn write_retransmissions<W: Write + Send>(
 }
 
 /// Writes how long all that flows asked for took to `out` ([`RESPONSES`]).
-pub fn write_responses<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
+pub fn write_responses(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, RESPONSES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
@@ -116,7 +116,12 @@ pub fn write_responses<W: Write + Send>(out: W, origin: FileOrigin, runs: &[Samp
     sheet.close().map(drop)
 }
 
-fn sheet<W: Write + Send>(out: W, file: File, origin: FileOrigin) -> io::Result<ParquetSheet<W>> {
+/// What writes is no type parameter: what is generic is compiled where it is called, there for size.
+fn sheet<'a>(
+    out: &'a mut (dyn Write + Send),
+    file: File,
+    origin: FileOrigin,
+) -> io::Result<ParquetSheet<&'a mut (dyn Write + Send)>> {
     let seed = origin.seed.to_string();
     let meta = [
         ("longfat.schema", SCHEMA),

@@ -102,15 +102,7 @@ fn flows_that_begin_together_do_not_begin_at_once() {
 struct Arrivals(Vec<Time>);
 
 impl Tap for Arrivals {
-    fn packet(
-        &mut self,
-        now: Time,
-        _: usize,
-        outgoing: bool,
-        packet: &Packet<Segment>,
-        _: usize,
-        _: usize,
-    ) {
+    fn packet(&mut self, now: Time, _: usize, outgoing: bool, packet: &Packet<Segment>, _: usize, _: usize) {
         if !outgoing && packet.body.len > 0 {
             self.0.push(now);
         }
