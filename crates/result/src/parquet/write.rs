@@ -263,7 +263,7 @@ mod tests {
         let mut outcome = sampled(2);
         outcome.element_series[0].dropped.pop();
         let runs = [Sampled { repeat: 1, outcome: &outcome }];
-        let e = write_elements(Vec::new(), ORIGIN, &runs).unwrap_err();
+        let e = write_elements(&mut Vec::new(), ORIGIN, &runs).unwrap_err();
         assert!(e.to_string().contains("different lengths"));
         assert_eq!(rows(flows(&[])).len(), 0);
     }
@@ -274,8 +274,8 @@ mod tests {
         let Ok(dir) = std::env::var("PARQUET_OUT") else { return };
         let outcome = sampled(300);
         let runs = [Sampled { repeat: 1, outcome: &outcome }, Sampled { repeat: 2, outcome: &outcome }];
-        write_flows(std::fs::File::create(format!("{dir}/flows.parquet")).unwrap(), ORIGIN, &runs).unwrap();
-        write_elements(std::fs::File::create(format!("{dir}/elements.parquet")).unwrap(), ORIGIN, &runs)
-            .unwrap();
+        let file = |name| std::fs::File::create(format!("{dir}/{name}")).unwrap();
+        write_flows(&mut file("flows.parquet"), ORIGIN, &runs).unwrap();
+        write_elements(&mut file("elements.parquet"), ORIGIN, &runs).unwrap();
     }
 }
