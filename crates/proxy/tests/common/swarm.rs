@@ -101,6 +101,15 @@ fn connect(to: SocketAddrV4) -> io::Result<TcpStream> {
     }
 }
 
+/// A listener's queue as long as net.core.somaxconn permits; the standard library's 128 overflow when thousands come at once, and
+/// what follows is the kernel's SYN cookies: a cookie also fits a segment 1 to 3 bytes later (`check_tcp_syn_cookie`,
+/// net/ipv4/syncookies.c: the difference passes for another MSS), so that a stream whose first segment was dropped may begin without it.
+#[allow(unsafe_code)]
+fn lengthen(listener: &TcpListener) {
+    // SAFETY: takes no pointers.
+    unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) };
+}
+
 /// Closing it resets the connection.
 #[allow(unsafe_code)]
 fn reset(stream: TcpStream) {
@@ -152,6 +161,7 @@ impl Echo {
 /// Sends back what comes, then its end, until told to stop.
 pub fn echo(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
     const LISTENER: usize = usize::MAX >> 1;
+    lengthen(listener);
     listener.set_nonblocking(true)?;
     let poll = Poll::new()?;
     poll.set(listener.as_raw_fd(), LISTENER, true, false, true)?;
@@ -288,7 +298,14 @@ impl Member {
         let [sent, got] = buffers;
         match self.stream.read(&mut got[..most]) {
             Ok(0) if self.got == self.total => Some(End::Finished),
-            Ok(0) => Some(End::Short),
+            Ok(0) => {
+                // For whoever looks for the reason.
+                eprintln!(
+                    "ended early: {} of {} bytes came back, {} were sent",
+                    self.got, self.total, self.sent
+                );
+                Some(End::Short)
+            }
             Ok(n) => {
                 fill(self.key, self.got, &mut sent[..n]);
                 self.got += n as u64;
