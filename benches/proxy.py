@@ -153,7 +153,9 @@ def bulk(port, streams, seconds):
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 15)
             end = json.loads(done.stdout)["end"]["sum_received"]
             return end["bits_per_second"] / 1e9, end["bytes"] / 1e9
-        except (subprocess.TimeoutExpired, KeyError):
+        except (subprocess.TimeoutExpired, KeyError, ValueError) as e:
+            said = getattr(e, "stdout", None) or done.stdout
+            print(f"iperf3 through {port}: {type(e).__name__}: {said[-300:]}", file=sys.stderr, flush=True)
             continue
         finally:
             server.kill()

@@ -298,14 +298,7 @@ impl Member {
         let [sent, got] = buffers;
         match self.stream.read(&mut got[..most]) {
             Ok(0) if self.got == self.total => Some(End::Finished),
-            Ok(0) => {
-                // For whoever looks for the reason.
-                eprintln!(
-                    "ended early: {} of {} bytes came back, {} were sent",
-                    self.got, self.total, self.sent
-                );
-                Some(End::Short)
-            }
+            Ok(0) => Some(End::Short),
             Ok(n) => {
                 fill(self.key, self.got, &mut sent[..n]);
                 self.got += n as u64;
