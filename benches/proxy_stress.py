@@ -2,11 +2,11 @@
 """The proxy under all at once: thousands of checked connections, slow readers, resets, half-open floods, a server that goes and comes,
 SIGHUP every second, a million connections; what is lost of their bytes, and what is left of them.
 
-    benches/proxy_stress.py LONGFAT STRESS [--concurrent N] [--seconds N] [--connections N]
+    benches/proxy_stress.py LONGFAT STRESS [--proxies N] [--concurrent N] [--seconds N] [--connections N]
 
 LONGFAT is the release build, STRESS its example `stress` (crates/proxy/examples/stress.rs); as root, iproute2 is on the machine. All runs
-in a network namespace of its own, on its loopback; server, proxy and clients are processes with descriptors of their own, as many as
-the hard limit permits. Phases, one after the other, SIGHUP once a second in all:
+in a network namespace of its own, on its loopback; server, proxies (they share their address by SO_REUSEPORT) and clients are processes
+with descriptors of their own, as many as the hard limit permits. Phases, one after the other, SIGHUP once a second in all:
 
 calm    N connections at once (two descriptors each in the proxy), streams of 1 B to 256 kB, 1 % reset in the middle, 5 % read slowly
 storm   the same, beside 100 connections at once that are all reset, and a flood of SYNs whose sender never answers
@@ -38,7 +38,7 @@ TO = f"127.0.0.1:{PROXY}"
 # Of RFC 5737's documentation addresses nobody answers.
 NOBODY = "198.51.100.0/24"
 CONFIG = f"""
-status = "127.0.0.1:{STATUS}"
+status = "127.0.0.1:{{status}}"
 max_connections = 20000
 [listeners.all]
 listen = "127.0.0.1:{PROXY}"
@@ -60,41 +60,42 @@ def wait_for(port):
 
 
 class Watched:
-    """The proxy: what it holds, and a SIGHUP once a second."""
+    """The proxies: what they hold together, and a SIGHUP once a second."""
 
-    def __init__(self, longfat, folder):
-        path = Path(folder) / "proxy.toml"
-        path.write_text(CONFIG)
-        self.log = open(Path(folder) / "log", "w")
-        self.process = subprocess.Popen([longfat, "proxy", "--config", str(path)], stderr=self.log)
-        wait_for(STATUS)
+    def __init__(self, longfat, folder, proxies):
+        self.processes, self.pages = [], []
+        for i in range(proxies):
+            path, page = Path(folder) / f"proxy{i}.toml", STATUS + i
+            path.write_text(CONFIG.format(status=page))
+            log = open(Path(folder) / f"log{i}", "w")
+            self.processes.append(subprocess.Popen([longfat, "proxy", "--config", str(path)], stderr=log))
+            self.pages.append(page)
+            wait_for(page)
         self.reloads, self.stop = 0, threading.Event()
         self.thread = threading.Thread(target=self.reload)
         self.thread.start()
 
     def reload(self):
         while not self.stop.wait(1):
-            self.process.send_signal(signal.SIGHUP)
+            for process in self.processes:
+                process.send_signal(signal.SIGHUP)
             self.reloads += 1
 
     def look(self):
-        pid = self.process.pid
-        status = Path(f"/proc/{pid}/status").read_text().splitlines()
-        kb = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
         waits = subprocess.run(["ss", "-Htn", "state", "close-wait"], capture_output=True, text=True).stdout
-        with urllib.request.urlopen(f"http://127.0.0.1:{STATUS}/status.json") as page:
-            told = json.load(page)
-        return {
-            "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
-            "MB": round(kb / 1024, 2),
-            "close_wait": len(waits.splitlines()),
-            "open": told["counters"]["connections"],
-            "accepted": told["counters"]["accepted"],
-            "pipes": told["counters"]["pipes"],
-        }
+        found = {"descriptors": 0, "MB": 0.0, "close_wait": len(waits.splitlines()), "open": 0, "accepted": 0, "pipes": 0}
+        for process, page in zip(self.processes, self.pages):
+            status = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            found["MB"] += next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+            found["descriptors"] += len(os.listdir(f"/proc/{process.pid}/fd"))
+            with urllib.request.urlopen(f"http://127.0.0.1:{page}/status.json") as answer:
+                counters = json.load(answer)["counters"]
+            for key, counter in (("open", "connections"), ("accepted", "accepted"), ("pipes", "pipes")):
+                found[key] += counters[counter]
+        return {**found, "MB": round(found["MB"], 2)}
 
     def settled(self):
-        """Once all its connections are over."""
+        """Once all their connections are over."""
         for _ in range(200):
             found = self.look()
             if found["open"] == 0:
@@ -105,8 +106,9 @@ class Watched:
     def end(self):
         self.stop.set()
         self.thread.join()
-        self.process.terminate()
-        self.process.wait(60)
+        for process in self.processes:
+            process.terminate()
+            process.wait(60)
 
 
 class Server:
@@ -191,11 +193,11 @@ def inside(args):
         "sysctl -qw net.core.somaxconn=65535",
     ):
         subprocess.run(["sh", "-c", command], check=True)
-    # Two descriptors a connection, two a pipe that is lent, and the proxy's own.
-    concurrent = min(args.concurrent, (most - 1000) // 2)
+    # Two descriptors a connection, two a pipe that is lent, and a proxy's own; a loop may get more than its share.
+    concurrent = int(min(args.concurrent, args.proxies * (most - 1000) // 2 * (1 if args.proxies == 1 else 0.8), most - 1000))
     faults = []
     with tempfile.TemporaryDirectory() as folder:
-        proxy, server = Watched(args.longfat, folder), Server(args.stress)
+        proxy, server = Watched(args.longfat, folder, args.proxies), Server(args.stress)
         try:
             play(args, concurrent, proxy, server, faults)
         finally:
@@ -215,7 +217,7 @@ def play(args, concurrent, proxy, server, faults):
     def crowd(seed, n=concurrent):
         return swarm(args.stress, n, 0, args.seconds, seed, 10, 50, 256 << 10)
 
-    print(f"{concurrent} connections at once, {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} descriptors a process")
+    print(f"{concurrent} connections at once, {args.proxies} proxies, {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} descriptors a process")
     # What the first connections leave in the allocator is not a leak: all later looks are held against this one.
     held("warm", told(crowd(1)), True)
     begun = proxy.settled()
@@ -249,6 +251,7 @@ def main():
     parser = argparse.ArgumentParser(description="The proxy under stress")
     parser.add_argument("longfat", type=lambda p: str(Path(p).resolve()))
     parser.add_argument("stress", type=lambda p: str(Path(p).resolve()))
+    parser.add_argument("--proxies", type=int, default=1)
     parser.add_argument("--concurrent", type=int, default=10_000)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--connections", type=int, default=1_000_000)

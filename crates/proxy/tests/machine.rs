@@ -12,8 +12,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use units::Span;
 
-/// A proxy, and the events of its log with the server that they name.
-fn told(config: &ProxyConfig) -> Result<(Proxy, Arc<Mutex<Vec<(String, String)>>>), proxy::ProxyError> {
+/// Events of a proxy's log, with the server that they name.
+type Events = Arc<Mutex<Vec<(String, String)>>>;
+
+/// A proxy, and what it logs.
+fn told(config: &ProxyConfig) -> Result<(Proxy, Events), proxy::ProxyError> {
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = log.clone();
     let text =
