@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""The overseas office with real processes on the kernel: what a download carries through each kind of proxy at the VPN node.
+"""The overseas office with real processes on the kernel: what a download carries through each kind of proxy, beside the simulator.
 
     benches/overseas.py LONGFAT [REPEATS]
 
-LONGFAT is the release build, as root; Debian's haproxy, nginx with libnginx-mod-stream and iperf3 are on the machine. The path is
-scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case is measured REPEATS
-times with seeds of its own, in turn; medians with the smallest and the largest are printed.
+LONGFAT is the release build, as root; Debian's haproxy, nginx with libnginx-mod-stream, openssl and iperf3 are on the machine. The path
+is scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case is measured REPEATS
+times with seeds of its own, in turn; medians with the smallest and the largest are printed. The simulator has the same seeds, the same
+seconds, and one relay for every program.
 
 The loss-based control is CUBIC where net.ipv4.tcp_allowed_congestion_control has it, else Reno. nginx 1.22 and HAProxy 2.6 have no
-keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows. A layer-4 forwarder ends no
-connection: its line is the direct one.
+keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows. A layer-4 forwarder that ends no
+connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the data centre. Where TLS ends
+at a proxy, a second HAProxy at the office encrypts what iperf3 cannot.
 """
 
 import json
@@ -19,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SECONDS = 12
+SECONDS, OMITTED = 12, 2
 SCENARIO = "scenarios/overseas-office.toml"
 VPN, SERVER = "10.0.0.2", "10.0.0.3"
 
@@ -42,20 +44,95 @@ listen l
 """
 
 
-def carry(longfat, seed, server, node, proxy):
+# A load balancer before the server; its TLS end, and the office's side of that.
+BALANCER = HAPROXY.replace(SERVER, "127.0.0.1")
+TLS = HAPROXY.replace("bind :5301", "bind :5443 ssl crt {folder}/both.pem")
+TLS_BALANCER = TLS.replace(SERVER, "127.0.0.1")
+CLIENT = """defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 1h
+    timeout server 1h
+listen l
+    bind 127.0.0.1:5301
+    server s {to}:5443 ssl verify none
+"""
+
+
+def published(name):
+    """Mbit/s, of the note."""
+    known = {"direct": "40", "direct, bbr": "150", "nginx, bbr": "64 to 72"}
+    return known.get(name, "–")
+
+
+def carry(longfat, seed, server, node, serve, to):
     """Mbit/s of a download, without its first two seconds."""
     variant = "direct-bbr" if node == "bbr" else "direct-cubic"
     command = [longfat, "shell", SCENARIO, "--variant", variant, "--host", "office", "--seed", str(seed)]
     command += ["--serve", "data-centre=exec iperf3 -s"]
-    if proxy:
-        command += ["--serve", f"vpn-node=exec {proxy}"]
-    to, port = (VPN, "5301") if proxy else (SERVER, "5201")
-    test = f"sleep 1.5; exec iperf3 -c {to} -p {port} -R -C {server} -t {SECONDS} -O 2 -J"
-    done = subprocess.run(command + ["--", "sh", "-c", test], capture_output=True, text=True)
-    try:
-        return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 1e6
-    except (KeyError, ValueError):
-        sys.exit(f"{server}, {proxy}: {done.stderr[-2000:]}{done.stdout[-500:]}")
+    for place in serve:
+        command += ["--serve", place]
+    host, port = to
+    test = f"sleep 1.5; exec iperf3 -c {host} -p {port} -R -C {server} -t {SECONDS} -O {OMITTED} -J"
+    for _ in range(3):
+        done = subprocess.run(command + ["--", "sh", "-c", test], capture_output=True, text=True)
+        try:
+            return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 1e6
+        except (KeyError, ValueError):
+            said = f"{server}, {serve}: {done.stderr[-1500:]}{done.stdout[-500:]}"
+    sys.exit(said)
+
+
+def simulated(longfat, folder, lossy, seeds):
+    """The same downloads in the simulator, by variant."""
+    text = Path(SCENARIO).read_text().replace('cc = "cubic"', f'cc = "{lossy}"')
+    text = text.replace("[flows.down]\n", f'[flows.down]\ncc = "{lossy}"\n')
+    span = f'duration = "{SECONDS + OMITTED}s"\nmeasure = "{OMITTED}s..{SECONDS + OMITTED}s"'
+    path = Path(folder) / "sim.toml"
+    path.write_text(text.replace('duration = "15s"', span))
+    found = {}
+    for seed in seeds:
+        command = [longfat, "run", str(path), "--seed", str(seed), "--json", "--force", "--out", f"{folder}/out"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        for variant in json.loads(done.stdout)["variants"]:
+            flow = next(f for f in variant["flows"] if f["name"] == "down")
+            found.setdefault(variant["name"], []).append(flow["goodput_mbps"])
+    return found
+
+
+def cases(longfat, folder, lossy):
+    """Name, the simulator's variant, controls of the server and of its and the node's programs, servers, whom the client calls."""
+
+    def write(name, text):
+        (Path(folder) / name).write_text(text.replace("{folder}", folder))
+        return f"{folder}/{name}"
+
+    def haproxy(name, text):
+        return f"exec haproxy -db -f {write(name, text)}"
+
+    nginx = f"vpn-node=exec nginx -c {write('nginx.conf', NGINX)} -e stderr"
+    node = f"vpn-node={haproxy('haproxy.cfg', HAPROXY)}"
+    ours = f"vpn-node=exec {longfat} proxy --listen :5301 --upstream {SERVER}:5201"
+    balancer = f"data-centre={haproxy('balancer.cfg', BALANCER)}"
+    tls = [f"data-centre={haproxy('tls-balancer.cfg', TLS_BALANCER)}"]
+    tls += [f"office={haproxy('to-balancer.cfg', CLIENT.replace('{to}', SERVER))}"]
+    tls_node = [f"vpn-node={haproxy('tls.cfg', TLS)}", f"office={haproxy('to-node.cfg', CLIENT.replace('{to}', VPN))}"]
+    direct, far, near, own = (SERVER, 5201), (SERVER, 5301), (VPN, 5301), ("127.0.0.1", 5301)
+    both = f"{ours} --client-cc {{0}} --upstream-cc {{0}}"
+    return [
+        ("direct", "direct-cubic", lossy, lossy, [], direct),
+        ("direct, bbr", "direct-bbr", "bbr", lossy, [], direct),
+        ("load balancer at the data centre", "direct-cubic", lossy, lossy, [balancer], far),
+        ("the same, TLS ends there", "direct-cubic", lossy, lossy, tls, own),
+        ("nginx", "proxy-cubic", lossy, lossy, [nginx], near),
+        ("nginx; bbr on the server", "proxy-server-bbr", "bbr", lossy, [nginx], near),
+        ("nginx, bbr", "proxy-bbr", lossy, "bbr", [nginx], near),
+        ("HAProxy", "proxy-cubic", lossy, lossy, [node], near),
+        ("HAProxy, TLS ends there", "proxy-cubic", lossy, lossy, tls_node, own),
+        ("HAProxy, bbr", "proxy-bbr", lossy, "bbr", [node], near),
+        ("longfat", "proxy-cubic", lossy, lossy, [both.format(lossy)], near),
+        ("longfat, bbr", "proxy-bbr", lossy, lossy, [both.format("bbr")], near),
+    ]
 
 
 def main():
@@ -63,30 +140,26 @@ def main():
     repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
     lossy = "cubic" if "cubic" in allowed else "reno"
+    seeds = range(1000, 1000 + repeats)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        (Path(folder) / "nginx.conf").write_text(NGINX)
-        (Path(folder) / "haproxy.cfg").write_text(HAPROXY)
-        nginx, haproxy = f"nginx -c {folder}/nginx.conf -e stderr", f"haproxy -db -f {folder}/haproxy.cfg"
-        ours = f"{longfat} proxy --listen :5301 --upstream {SERVER}:5201"
-        cases = [
-            (f"direct, {lossy}", lossy, lossy, None),
-            ("direct, bbr", "bbr", lossy, None),
-            (f"nginx, {lossy}", lossy, lossy, nginx),
-            (f"nginx, {lossy}; bbr on the server", "bbr", lossy, nginx),
-            ("nginx, bbr", lossy, "bbr", nginx),
-            (f"HAProxy, {lossy}", lossy, lossy, haproxy),
-            ("HAProxy, bbr", lossy, "bbr", haproxy),
-            (f"longfat, {lossy}", lossy, lossy, f"{ours} --client-cc {lossy} --upstream-cc {lossy}"),
-            ("longfat, bbr", lossy, lossy, f"{ours} --client-cc bbr --upstream-cc bbr"),
-        ]
-        found = {name: [] for name, *_ in cases}
-        for repeat in range(repeats):
-            for name, *how in cases:
-                found[name].append(carry(longfat, 1000 + repeat, *how))
-    print("| download, Mbit/s | median | smallest | largest |\n|---|---:|---:|---:|")
-    for name, values in found.items():
-        print(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} | {max(values):.1f} |")
+        both = f"{folder}/both.pem"
+        make = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=overseas -keyout {both}.key -out {both}.crt"
+        subprocess.run(make.split(), check=True, capture_output=True)
+        Path(both).write_text(Path(f"{both}.key").read_text() + Path(f"{both}.crt").read_text())
+        Path(both).chmod(0o644)
+        all_cases = cases(longfat, folder, lossy)
+        found = {name: [] for name, *_ in all_cases}
+        for seed in seeds:
+            for name, _, *how in all_cases:
+                found[name].append(carry(longfat, seed, *how))
+                print(f"seed {seed}, {name}: {found[name][-1]:.1f}", file=sys.stderr, flush=True)
+        model = simulated(longfat, folder, lossy, seeds)
+    print(f"{repeats} runs each; the loss-based control is {lossy}\n")
+    print("| download, Mbit/s | published | simulator | kernel |\n|---|---:|---:|---:|")
+    for name, variant, *_ in all_cases:
+        columns = [f"{statistics.median(v):.1f} ({min(v):.1f} to {max(v):.1f})" for v in (model[variant], found[name])]
+        print(f"| {name} | {published(name)} | {' | '.join(columns)} |")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ pub enum Platform {
     Networkd,
     /// A program's own source: socket options.
     Application,
+    /// The command line of longfat's own proxy.
+    Longfat,
     /// nginx's configuration.
     Nginx,
     /// HAProxy's configuration.
@@ -30,6 +32,7 @@ impl Platform {
             Platform::Linux => "Linux",
             Platform::Networkd => "systemd-networkd",
             Platform::Application => "in the application",
+            Platform::Longfat => "longfat proxy",
             Platform::Nginx => "nginx",
             Platform::Haproxy => "HAProxy",
             Platform::CiscoIos => "Cisco IOS",

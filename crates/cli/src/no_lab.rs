@@ -46,6 +46,10 @@ pub fn sockets_by_control() -> std::io::Result<std::collections::BTreeMap<String
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
+pub fn proxy_commands(_: &Scenario, _: Option<usize>) -> Result<Vec<(usize, String)>, LabError> {
+    Err(LabError)
+}
+
 pub struct MissingNeed {
     pub key: String,
     pub why: String,

@@ -31,11 +31,10 @@ struct Made {
 }
 
 /// Cures whose commands do not make all of it here, and why they are set as the scenario has them.
-const BY_SCENARIO: [(&str, &str); 3] = [
-    ("proxy", "longfat's own relay stands for the proxy"),
-    ("proxy-bbr", "longfat's own relay stands for the proxy"),
-    ("bbr3", "a kernel's BBR is version 1 unless it was built otherwise"),
-];
+const BY_SCENARIO: [(&str, &str); 1] =
+    [("bbr3", "a kernel's BBR is version 1 unless it was built otherwise")];
+/// So many of a proxy's command lines are told: one a connection there is.
+const MOST_LINES: usize = 4;
 
 /// Measures the first `count` finalists that this kernel can, and the scenario as it is; both are written into the plan.
 pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
@@ -103,6 +102,10 @@ fn make(base: &Scenario, options: &[CureOption]) -> Result<Made, CliProblem> {
     let mixed = options.iter().zip(&all).any(|(o, scripts)| on_path(o) && scripts.is_err());
     let mut made = Made::of(base);
     for (option, scripts) in options.iter().zip(all) {
+        if lever(option) == Some(Lever::Relay) {
+            (option.change)(&mut made.scenario);
+            continue;
+        }
         let scripts = scripts.and_then(|scripts| {
             if mixed && on_path(option) { Err("another step can only be set".into()) } else { Ok(scripts) }
         });
@@ -127,7 +130,20 @@ fn make(base: &Scenario, options: &[CureOption]) -> Result<Made, CliProblem> {
     if made.host_controls {
         controls_of_others(&mut made);
     }
+    made.ran.extend(proxies(&made.scenario)?);
     Ok(made)
+}
+
+/// The proxies that a run has, as they are started: what is printed for the cure, with the lab's ports. There who sends connects,
+/// so what users get by `--client-cc` is onward, `--upstream-cc`.
+fn proxies(scenario: &Scenario) -> Result<Vec<String>, CliProblem> {
+    let all = lab::proxy_commands(scenario, None).map_err(|e| CliProblem::Lab(Box::new(e)))?;
+    let line = |(host, line): &(usize, String)| format!("{}# {line}", scenario.hosts[*host].name);
+    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(line).collect();
+    if all.len() > MOST_LINES {
+        lines.push(format!("and {} more, one a connection", all.len() - MOST_LINES));
+    }
+    Ok(lines)
 }
 
 /// For every host that the commands are for the first set that this kernel can run; else why there is none.

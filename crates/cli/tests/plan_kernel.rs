@@ -16,8 +16,12 @@ to = "server"
 
 /// A plan whose first cures were proved; `None`, said aloud, where this machine does not let us.
 fn proved(only: &str, count: &str) -> Option<advise::Plan> {
+    proved_on(POLICED, only, count)
+}
+
+fn proved_on(text: &str, only: &str, count: &str) -> Option<advise::Plan> {
     let path = std::env::temp_dir().join(format!("longfat-prove-{only}-{}.toml", std::process::id()));
-    std::fs::write(&path, POLICED).expect("a scenario");
+    std::fs::write(&path, text).expect("a scenario");
     let done = Command::new(env!("CARGO_BIN_EXE_longfat"))
         .arg("plan")
         .arg(&path)
@@ -70,4 +74,38 @@ fn bbr_by_sysctl_is_worth_what_was_predicted() {
     assert!(bbr3.flat_map(|p| &p.ran).all(|line| !line.contains("congestion_control")));
     // A kernel without fq: that is said.
     assert!(!fq.ran.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
+}
+
+const LOSSY: &str = r#"
+name = "lossy"
+duration = "5s"
+[links.near]
+between = ["office", "node"]
+forward = [{ kind = "delay", delay = "5ms" }]
+backward = [{ kind = "loss", probability = 0.002 }, { kind = "link", rate = "30Mbit/s", delay = "5ms" }]
+[links.line]
+between = ["node", "centre"]
+forward = [{ kind = "delay", delay = "40ms" }]
+backward = [{ kind = "delay", delay = "40ms" }]
+[flows.down]
+from = "centre"
+to = "office"
+cc = "reno"
+"#;
+
+/// A proxy that ends TCP is longfat's own, with the control that the cure has.
+#[test]
+fn a_proxy_between_is_worth_what_was_predicted() {
+    let Some(plan) = proved_on(LOSSY, "in-between", "12") else { return };
+    let proofs: Vec<(&str, &advise::CureProof)> =
+        plan.cures.iter().filter_map(|c| Some((c.name.as_str(), c.proof.as_ref()?))).collect();
+    let (_, proof) = proofs.iter().find(|(name, _)| *name == "proxy-bbr-node").expect("it was proved");
+    let line =
+        "node# longfat proxy --listen :5201 --upstream 10.0.0.1:5202 --client-cc reno --upstream-cc bbr";
+    assert_eq!(proof.ran, [line], "{proof:?}");
+    assert!(proof.set.is_empty(), "{proof:?}");
+    assert!(proof.kernel_mbps > 2.0 * proof.kernel_now_mbps, "{proof:?}");
+    if proof.doubts.is_empty() {
+        assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.15, "{proof:?}");
+    }
 }

@@ -153,3 +153,21 @@ fn what_is_wrong_is_said_before_anything_runs() {
     let _busy = TcpListener::bind(&busy).expect("free again");
     assert!(told(&["--listen", &busy, "--upstream", "127.0.0.1:1"]).contains("cannot listen on"));
 }
+
+/// The command line that `longfat plan` prints for a proxy is one that `longfat proxy` takes.
+#[test]
+fn what_a_plan_prints_is_a_command_line() {
+    let text = "[links.a]\nbetween = [\"office\", \"node\"]\n[links.b]\nbetween = [\"node\", \"origin\"]\n[flows.f]\nfrom = \"origin\"\nto = \"office\"\n";
+    let s = scenario::Experiment::parse("t.toml", text, &[]).expect("a scenario").variants.remove(0).scenario;
+    for cure in ["proxy", "proxy-bbr"] {
+        let cure = advise::named(cure).expect("a cure");
+        let option = cure.options(&advise::Situation::new(std::slice::from_ref(&s))).remove(0);
+        let own = option.commands.iter().find(|c| c.platform == advise::Platform::Longfat).expect("our own");
+        let [line] = &own.apply[..] else { panic!("one line: {own:?}") };
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!((words[0], words[1]), ("longfat", "proxy"), "{line}");
+        let done = Command::new(env!("CARGO_BIN_EXE_longfat")).args(&words[1..]).arg("--check").output();
+        let done = done.expect("it runs");
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}

@@ -179,6 +179,7 @@ fn put_error(b: &mut Packer, error: &LabError) {
         LabError::Unsupported { key, why } => b.texts(&["unsupported", key, why]),
         LabError::Congestion { who, wanted, why } => b.texts(&["congestion", who, wanted, why]),
         LabError::Program { flow, what } => b.texts(&["program", flow, what]),
+        LabError::Relay { relay, what } => b.texts(&["relay", relay, what]),
         LabError::System { what, source } => {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
@@ -199,6 +200,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
         "unsupported" => LabError::Unsupported { key: t.next()?, why: t.next()? },
         "congestion" => LabError::Congestion { who: t.next()?, wanted: t.next()?, why: t.next()? },
         "program" => LabError::Program { flow: t.next()?, what: t.next()? },
+        "relay" => LabError::Relay { relay: t.next()?, what: t.next()? },
         "system" => {
             let what = t.next()?;
             let source = match t.next()?.parse().ok()? {

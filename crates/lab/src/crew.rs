@@ -37,7 +37,12 @@ impl Crew {
 
     /// The calling thread belongs to it.
     pub fn join(&self) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(sys::thread_id());
+        self.admit(sys::thread_id());
+    }
+
+    /// So does this one.
+    pub fn admit(&self, thread: i32) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
     }
 
     fn assign(&self, cpus: &Cpus) {

@@ -9,7 +9,7 @@
 //! the fields of newer ones, and has no destroy group.
 
 use crate::sys::KernelSocket;
-use ::netlink::{attributes, messages, question, text, u32_at};
+use ::netlink::{attributes, messages, question, question_of_one, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -84,6 +84,19 @@ impl Diag {
         Ok(())
     }
 
+    /// What there is to tell of one socket now; `None` when it is gone. It costs a look-up, a list of all a walk through the
+    /// kernel's table.
+    pub fn again(&mut self, sock: &Sock) -> io::Result<Option<TcpInfo>> {
+        self.questions.send(&one(sock))?;
+        let n = self.questions.recv(&mut self.buffer)?;
+        let mut found = Vec::new();
+        match parse(&self.buffer[..n.min(self.buffer.len())], &mut found) {
+            Ok(_) => Ok(found.first().map(|sock| sock.info)),
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     /// The sockets that have ended since the last call, with their last numbers.
     pub fn ended(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         loop {
@@ -120,6 +133,19 @@ fn everything(family: u8) -> Vec<u8> {
     (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, wanted);
     body[4..8].copy_from_slice(&states.to_ne_bytes());
     question(SOCK_DIAG_BY_FAMILY, &body)
+}
+
+/// The same, asking for one socket by its addresses and cookie (`inet_diag_sockid`).
+fn one(sock: &Sock) -> Vec<u8> {
+    let mut body = [0; 56];
+    (body[0], body[1], body[2]) = (libc::AF_INET as u8, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1));
+    body[8..10].copy_from_slice(&sock.local.port().to_be_bytes());
+    body[10..12].copy_from_slice(&sock.remote.port().to_be_bytes());
+    body[12..16].copy_from_slice(&sock.local.ip().octets());
+    body[28..32].copy_from_slice(&sock.remote.ip().octets());
+    body[48..52].copy_from_slice(&(sock.cookie as u32).to_ne_bytes());
+    body[52..56].copy_from_slice(&((sock.cookie >> 32) as u32).to_ne_bytes());
+    question_of_one(SOCK_DIAG_BY_FAMILY, &body)
 }
 
 /// Reads the messages of one datagram; whether the dump is at its end.

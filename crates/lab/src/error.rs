@@ -36,6 +36,13 @@ pub enum LabError {
         /// Which, and what became of it.
         what: String,
     },
+    /// A relay's program is not there, or does not run as the scenario has it.
+    Relay {
+        /// The relay.
+        relay: String,
+        /// Which, and what became of it.
+        what: String,
+    },
     /// A system call failed.
     System {
         /// What it was for.
@@ -94,6 +101,7 @@ impl fmt::Display for LabError {
                 write!(f, "{who}: congestion control {wanted}: {why}")
             }
             LabError::Program { flow, what } => write!(f, "flow {flow}: {what}"),
+            LabError::Relay { relay, what } => write!(f, "relay {relay}: {what}"),
             LabError::System { what, source } => write!(f, "{what}: {source}"),
             LabError::Command { name, hint, .. } if self.command_code() == Some(127) => {
                 write!(f, "{name}: command not found{}", in_brackets(hint))

@@ -10,6 +10,7 @@ use crate::machine;
 use crate::network::address;
 use crate::options::{hold_window, is_paced, prepare};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
+use crate::relay::RunningRelay;
 use crate::series::{self, Point};
 use crate::sources::{DatagramSink, DatagramSource};
 use crate::sys::{self, Epoll, Event, KernelSocket};
@@ -50,8 +51,6 @@ struct Connection {
     dead: bool,
     io: Counts,
     client: Client,
-    /// The other end at a relay, and the most bytes it holds unacknowledged.
-    peer: Option<(usize, u64)>,
     awaits: (bool, bool),
     acked: u64,
     info: TcpInfo,
@@ -104,12 +103,18 @@ pub struct HostReport {
     /// How long it waited for a CPU, in the mean.
     pub wait: Option<Span>,
     _open: Vec<Connection>,
+    _relays: Vec<RunningRelay>,
 }
 
 impl HostReport {
     /// Of traffic whose sockets are not ours.
     pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> HostReport {
-        HostReport { series, notices, wait: None, _open: Vec::new() }
+        HostReport { series, notices, wait: None, _open: Vec::new(), _relays: Vec::new() }
+    }
+
+    /// Of relays, which run until it is dropped.
+    pub fn of_relays(relays: Vec<RunningRelay>, notices: Vec<String>, wait: Option<Span>) -> HostReport {
+        HostReport { wait, _relays: relays, ..HostReport::new(Vec::new(), notices) }
     }
 }
 
@@ -170,7 +175,7 @@ impl<'a> LabHost<'a> {
             if flow.tool.is_some() {
                 continue;
             }
-            if leg.to == host {
+            if leg.last && leg.to == host {
                 this.listen(i, leg, flow)?;
             }
             if leg.shown(flow) == Some(host) && leg.connection == 0 {
@@ -267,7 +272,7 @@ impl<'a> LabHost<'a> {
             *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
         let wait = machine::mean_wait();
-        Ok(HostReport { series: self.series, notices: self.notices, wait, _open: self.connections })
+        Ok(HostReport { wait, _open: self.connections, ..HostReport::new(self.series, self.notices) })
     }
 
     fn handle_timers(&mut self, now: Time) {
@@ -377,7 +382,6 @@ impl<'a> LabHost<'a> {
             dead: false,
             io: Counts::default(),
             client: Client::default(),
-            peer: None,
             awaits,
             acked: 0,
             info: TcpInfo::default(),
@@ -389,18 +393,8 @@ impl<'a> LabHost<'a> {
         let (socket, leg) = &self.listeners[i];
         let (socket, leg) = (socket.accept(), *leg);
         let accepted = socket.and_then(|s| self.add(s, leg, false));
-        let Ok(at) = accepted else { return };
-        let l = &self.plan.legs[leg];
-        if l.last {
-            return;
-        }
-        // A relay: onward, and what one end reads the other writes.
-        match self.try_open(leg + 1, Time::ZERO) {
-            Ok(onward) => {
-                self.connections[at].peer = Some((onward, l.buffer));
-                self.connections[onward].peer = Some((at, l.buffer));
-            }
-            Err(e) => self.notices.push(e.to_string()),
+        if let Err(e) = accepted {
+            self.notices.push(format!("accepting a connection: {e}"));
         }
     }
 
@@ -436,26 +430,13 @@ impl<'a> LabHost<'a> {
         let _ = self.epoll.set(c.socket.fd(), Owner::Connection(i).token(), false, false, false);
     }
 
-    /// How many bytes an end may read now.
-    fn room(&self, i: usize) -> usize {
-        match self.connections[i].peer {
-            None => CHUNK,
-            Some((peer, buffer)) => {
-                let peer = &self.connections[peer];
-                let sent = peer.socket.unacknowledged().unwrap_or(0) as u64;
-                buffer.saturating_sub(peer.io.to_write + sent).min(CHUNK as u64) as usize
-            }
-        }
-    }
-
     fn read(&mut self, i: usize) {
         for _ in 0..CHUNKS {
-            let room = self.room(i);
-            if room == 0 || self.connections[i].dead {
+            let c = &mut self.connections[i];
+            if c.dead {
                 break;
             }
-            let c = &mut self.connections[i];
-            let n = match c.socket.discard(room) {
+            let n = match c.socket.discard(CHUNK) {
                 Ok(0) => return self.give_up(i, "a connection was closed".into()),
                 Ok(n) => n as u64,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -474,17 +455,14 @@ impl<'a> LabHost<'a> {
                 self.ask(leg.flow, |asking| {
                     asking.asker.handle_read(now, connection, read, &mut asking.asks);
                 });
-            } else if !c.opens && leg.last {
-                if let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
-                    while let Some(answer) = answerer.next(leg.connection, c.io.read) {
-                        c.io.to_write += answer;
-                    }
+            } else if !c.opens
+                && let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner)
+            {
+                while let Some(answer) = answerer.next(leg.connection, c.io.read) {
+                    c.io.to_write += answer;
                 }
-            } else if let Some((peer, _)) = c.peer {
-                self.connections[peer].io.to_write += n;
-                self.write(peer);
             }
-            if (n as usize) < room {
+            if (n as usize) < CHUNK {
                 break;
             }
         }
@@ -493,7 +471,6 @@ impl<'a> LabHost<'a> {
 
     fn write(&mut self, i: usize) {
         let c = &mut self.connections[i];
-        let mut wrote = false;
         for _ in 0..CHUNKS {
             if !c.up || c.dead || c.io.to_write == 0 {
                 break;
@@ -503,7 +480,6 @@ impl<'a> LabHost<'a> {
                 Ok(taken) => {
                     c.io.to_write -= taken as u64;
                     c.io.written += taken as u64;
-                    wrote = true;
                     // The buffer is full: who waited there would sleep until a third of it is free.
                     if taken < n {
                         break;
@@ -514,16 +490,12 @@ impl<'a> LabHost<'a> {
             }
         }
         self.await_events(i);
-        if wrote && let Some((peer, _)) = self.connections[i].peer {
-            self.await_events(peer);
-        }
     }
 
     /// Tells the event queue what this end waits for now.
     fn await_events(&mut self, i: usize) {
-        let room = self.room(i) > 0;
         let c = &mut self.connections[i];
-        let awaits = (room, !c.up || c.io.to_write > 0);
+        let awaits = (true, !c.up || c.io.to_write > 0);
         if awaits != c.awaits && !c.dead {
             c.awaits = awaits;
             let _ = self.epoll.set(c.socket.fd(), Owner::Connection(i).token(), awaits.0, awaits.1, false);
@@ -541,12 +513,6 @@ impl<'a> LabHost<'a> {
     fn tick(&mut self, now: Time) {
         self.next_tick = now + TICK;
         let n = self.connections.len();
-        // No event tells that a relay's onward end was acknowledged and there is room again.
-        for i in 0..n {
-            if self.connections[i].peer.is_some() {
-                self.await_events(i);
-            }
-        }
         for k in 0..n.min(LOOKS) {
             self.look((self.looked + k) % n, now);
         }

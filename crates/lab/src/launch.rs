@@ -41,7 +41,7 @@ pub(crate) struct Launch<'a> {
     pub output: Output,
 }
 
-/// A command's input and output. But for [`Output::Inherit`] its input is empty and it has a
+/// A command's input and output. But for [`Output::Inherit`] its input is empty or a file and it has a
 /// session of its own, out of reach of the terminal's keys.
 pub(crate) enum Output {
     /// Those of this process. Where its terminal's foreground is ours, it becomes the command's:
@@ -51,6 +51,8 @@ pub(crate) enum Output {
     Capture(OwnedFd),
     /// Each has its own.
     Split {
+        /// Standard input; empty without.
+        stdin: Option<OwnedFd>,
         /// Standard output.
         stdout: OwnedFd,
         /// Standard error.
@@ -107,7 +109,10 @@ impl Launch<'_> {
         let stdio = match &self.output {
             Output::Inherit => [-1; 3],
             Output::Capture(both) => [null, both.as_raw_fd(), both.as_raw_fd()],
-            Output::Split { stdout, stderr } => [null, stdout.as_raw_fd(), stderr.as_raw_fd()],
+            Output::Split { stdin, stdout, stderr } => {
+                let stdin = stdin.as_ref().map_or(null, AsRawFd::as_raw_fd);
+                [stdin, stdout.as_raw_fd(), stderr.as_raw_fd()]
+            }
         };
         let (lifeline, theirs) = sys::socket_pair().map_err(failed())?;
         let (reading, writing) = sys::pipe().map_err(failed())?;

@@ -12,6 +12,8 @@
 //! allows it and `/dev/net/tun` is open to all (then without real-time priority, and windows bounded by
 //! `net.core.rmem_max`).
 //!
+//! Relays are real proxies: longfat's in threads of this process, nginx and HAProxy as processes without privileges.
+//!
 //! [`shell`] runs a user's programs in the same network, without any privileges.
 //!
 //! The engine hands every packet over alone, as a wire without receive offload does. Above 40,000
@@ -24,6 +26,7 @@
 //! | `rtt_ms` | the kernel's smoothed RTT, looked at every millisecond in which something was acknowledged; `min` is the kernel's own |
 //! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
+//! | of a relay (`relay.rs`) | the same numbers of its sockets, asked for by sock_diag |
 //! | a program's flow | what its sockets say, every 2 ms and at their end; `delivered` is `tcpi_bytes_received` |
 //! | delays of datagrams | from when one was due to when the receiving thread took it; `real_time` of those with 16 bytes of payload (the number and the time), not of iperf3's |
 //! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
@@ -51,6 +54,7 @@ mod pcap;
 mod plan;
 mod preflight;
 mod program;
+mod relay;
 mod resent;
 mod run;
 mod script;
@@ -72,6 +76,7 @@ pub use network::address;
 pub use pcap::Captures;
 pub use plan::FIRST_PORT;
 pub use preflight::{MissingNeed, missing};
+pub use relay::proxy_commands;
 pub use run::{LabOptions, run, trusted};
 pub use script::{LabScript, try_scripts};
 pub use shell::{Serve, ShellOptions, shell};

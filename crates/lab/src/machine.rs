@@ -43,6 +43,11 @@ pub fn mean_wait() -> Option<Span> {
     read_wait(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
+/// The same of another thread of this process.
+pub fn mean_wait_of(thread: i32) -> Option<Span> {
+    read_wait(&fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?)
+}
+
 fn read_wait(schedstat: &str) -> Option<Span> {
     let numbers: Vec<u64> = schedstat.split_ascii_whitespace().map_while(|n| n.parse().ok()).collect();
     let [_, ready, turns] = numbers[..] else { return None };

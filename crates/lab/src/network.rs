@@ -84,7 +84,7 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
             format!("a packet passes at most {MOST_HOPS} in a row (TTL)"),
         ));
     }
-    settings(name, stack, hops)?;
+    settings(name, stack, send_buffer(scenario, host), hops)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
     let own = address(host);
     let segments = if stack.tso == Some(false) { 1 } else { 0 };
@@ -157,9 +157,20 @@ fn tun_error(source: io::Error) -> LabError {
     LabError::Permission { missing: "access to /dev/net/tun".into(), why: why.into() }
 }
 
+/// What a socket of the host holds to be sent and acknowledged, bytes: at its begin, and at most. Where relays are it is what
+/// they hold, all of it from the begin on: the kernel else gives a sender little more than its window (`tcp_sndbuf_expand`).
+fn send_buffer(scenario: &Scenario, host: usize) -> [u64; 2] {
+    let stack = &scenario.hosts[host].stack;
+    let relays = scenario.relays.iter().filter(|r| r.host == host).map(|r| r.buffer.get()).max();
+    let own = scenario.flows.iter().any(|f| f.from == host || f.to == host) || relays.is_none();
+    let own = own.then(|| stack.send_buffer.map_or(4 << 20, |b| b.get()));
+    let [first, most] = [relays.unwrap_or(16_384), own.max(relays).unwrap_or_default()];
+    [first.min(most), most].map(|bytes| bytes.clamp(4096, i32::MAX as u64))
+}
+
 /// The namespace's settings, as the stack of the scenario says; what it leaves open is what the
 /// simulator takes, not what this machine happens to have.
-fn settings(host: &str, stack: &Stack, hops: usize) -> Result<(), LabError> {
+fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize) -> Result<(), LabError> {
     let set =
         |key: &str, value: &str| -> io::Result<()> { fs::write(format!("/proc/sys/net/ipv4/{key}"), value) };
     let must = |key: &str, value: String| {
@@ -194,10 +205,9 @@ fn settings(host: &str, stack: &Stack, hops: usize) -> Result<(), LabError> {
     must("tcp_ecn", flag(stack.ecn == Some(true)))?;
     // The kernel takes no maximum below the 4096 B minimum.
     let receive = stack.receive_buffer.map_or(6 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
-    let send = stack.send_buffer.map_or(4 << 20, |b| b.get()).clamp(4096, i32::MAX as u64);
     let initial = stack.initial_receive_buffer.map_or(131_072, |b| b.get()).clamp(4096, receive);
     must("tcp_rmem", format!("4096 {initial} {receive}"))?;
-    must("tcp_wmem", format!("4096 {} {send}", send.min(16_384)))?;
+    must("tcp_wmem", format!("4096 {} {}", send[0], send[1]))?;
     if let Some(min) = stack.rto_min {
         must("tcp_rto_min_us", min.as_micros().max(1).to_string())?;
     }

@@ -8,7 +8,7 @@ use scenario::{Scenario, Tool};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use transport::{Answerer, App, Asker, Asking};
-use units::{Bytes, Rate, Span, Time};
+use units::{Rate, Span, Time};
 
 /// First port; each leg and datagram flow listens on its own.
 pub const FIRST_PORT: u16 = 5201;
@@ -32,8 +32,8 @@ pub struct Leg {
     pub port: u16,
     /// Congestion control of the side that opens and of the other.
     pub cc: [InKernel; 2],
-    /// Bytes the relay at its end holds for each direction.
-    pub buffer: u64,
+    /// The relay at its end, of the scenario's.
+    pub relay: Option<usize>,
 }
 
 impl Leg {
@@ -185,7 +185,8 @@ impl FlowPlan {
 
     /// The flows that begin or end at a host and that no program plays.
     fn played(&self, host: usize) -> impl Iterator<Item = &PlannedFlow> {
-        let legs = self.legs.iter().filter(move |l| l.from == host || l.to == host);
+        let own = move |l: &&Leg| l.first && l.from == host || l.last && l.to == host;
+        let legs = self.legs.iter().filter(own);
         legs.map(|l| &self.flows[l.flow]).filter(|f| f.tool.is_none())
     }
 
@@ -235,7 +236,7 @@ impl FlowPlan {
                 to,
                 port: FIRST_PORT + self.legs.len() as u16,
                 cc: [cc, f.cc].map(|cc| controls.find(cc)),
-                buffer: relay.map_or(0, |r| Bytes::get(r.buffer).max(1)),
+                relay: f.via.get(i).copied(),
             });
             at = to;
             cc = relay.and_then(|r| r.cc).unwrap_or(f.cc);

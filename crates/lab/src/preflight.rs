@@ -9,7 +9,7 @@ use crate::controls::{Controls, wishes};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
 use crate::program::exists;
-use crate::{sys, tool};
+use crate::{relay, sys, tool};
 use congestion::Control;
 use scenario::{Flow, Scenario, Tool};
 
@@ -87,7 +87,11 @@ fn together(scenario: &Scenario) -> Result<(), LabError> {
     let flows = scenario.flows.len();
     let runs: Vec<Option<usize>> =
         if scenario.one_at_a_time { (0..flows).map(Some).collect() } else { vec![None] };
-    runs.into_iter().try_for_each(|only| tool::check(scenario, &FlowPlan::new(scenario, only, &controls)?))
+    runs.into_iter().try_for_each(|only| {
+        let plan = FlowPlan::new(scenario, only, &controls)?;
+        tool::check(scenario, &plan)?;
+        relay::check(scenario, &plan)
+    })
 }
 
 /// An error as what is missing; the key of its own, if it names one.
@@ -98,6 +102,7 @@ fn need(key: String, error: LabError) -> MissingNeed {
             MissingNeed { key, why: format!("congestion control {wanted}: {why}") }
         }
         LabError::Program { what, .. } => MissingNeed { key, why: what },
+        LabError::Relay { relay, what } => MissingNeed { key: format!("relays.{relay}.tool"), why: what },
         other => MissingNeed { key, why: other.to_string() },
     }
 }

@@ -96,15 +96,18 @@ fn iperf3(
     (Some(server), client)
 }
 
+/// Whether this machine has a program of that name, or at that place.
+pub fn found(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// Refuses a program that this machine does not have.
 pub fn exists(flow: &str, program: &str) -> Result<(), LabError> {
-    let found = if program.contains('/') {
-        Path::new(program).is_file()
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    };
-    if found {
+    if found(program) {
         return Ok(());
     }
     // Where a package is called otherwise than its program.
@@ -136,13 +139,35 @@ impl RunningProgram {
         identity: &Identity,
         command: &[String],
     ) -> Result<RunningProgram, LabError> {
+        RunningProgram::with_input(namespace, hosts_file, identity, command, None)
+    }
+
+    /// The same, whose standard input is a file with this text, which it may open anew (`/proc/self/fd/0`).
+    pub fn reading(
+        namespace: BorrowedFd<'_>,
+        hosts_file: &str,
+        identity: &Identity,
+        command: &[String],
+        text: &str,
+    ) -> Result<RunningProgram, LabError> {
+        let file = sys::nameless_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
+        RunningProgram::with_input(namespace, hosts_file, identity, command, Some(file))
+    }
+
+    fn with_input(
+        namespace: BorrowedFd<'_>,
+        hosts_file: &str,
+        identity: &Identity,
+        command: &[String],
+        stdin: Option<OwnedFd>,
+    ) -> Result<RunningProgram, LabError> {
         let name = command.first().cloned().unwrap_or_default();
         let failed = || LabError::system(format!("starting {name}"));
         let (stderr, writing) = sys::pipe().map_err(failed())?;
         sys::set_nonblocking(stderr.as_fd()).map_err(failed())?;
         let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
-        let output = Output::Split { stdout: nowhere.into(), stderr: writing };
+        let output = Output::Split { stdin, stdout: nowhere.into(), stderr: writing };
         let author = Author::Scenario;
         let launch =
             Launch { namespace, hosts_file, argv: &argv, env: &[], identity, author, writable: &[], output };

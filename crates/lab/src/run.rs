@@ -13,6 +13,7 @@ use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
 use crate::plan::FlowPlan;
+use crate::relay::{self, Relays};
 use crate::script::{self, LabScript};
 use crate::sys;
 use crate::tool::{self, Tools};
@@ -75,6 +76,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
     let mut plan = FlowPlan::new(scenario, only_flow, &controls)?;
     plan.flows.iter_mut().for_each(|f| f.chooses_control = !host_controls);
     tool::check(scenario, &plan)?;
+    relay::check(scenario, &plan)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
         None => &mut |_| (),
@@ -88,7 +90,8 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
     }
     let never = AtomicBool::new(false);
     let halt = stop.unwrap_or(&never);
-    network::departures(scenario).iter().for_each(|text| notice(text));
+    let departures = network::departures(scenario).into_iter().chain(relay::departures(scenario));
+    departures.for_each(|text| notice(&text));
     let job = LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap };
     if sys::may_build() {
         return job.run(halt, progress, notice);
@@ -140,7 +143,9 @@ impl LabJob<'_> {
         let plan = &plan;
         let network = LabNetwork::build(scenario)?;
         script::run(scenario, &network, scripts)?;
-        let tools = Tools::prepare(scenario, plan, &network, Identity::of(user)?)?;
+        let identity = Identity::of(user)?;
+        let relays = Relays::prepare(scenario, plan, &network, &identity)?;
+        let tools = Tools::prepare(scenario, plan, &network, identity)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
@@ -157,6 +162,7 @@ impl LabJob<'_> {
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew))));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
                 if halt.load(Relaxed) {

@@ -14,6 +14,7 @@ use crate::identity::{Author, Identity, users_shell};
 use crate::launch::{CommandNews, Launch, Output, Running};
 use crate::network::{self, LabNetwork};
 use crate::plan::FlowPlan;
+use crate::relay::{self, Relays};
 use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::sys;
@@ -112,6 +113,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     }
     let plan = FlowPlan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
+    relay::check(&scenario, &plan)?;
     let job = ShellJob {
         scenario: &scenario,
         plan: &plan,
@@ -177,6 +179,7 @@ impl ShellJob<'_> {
         let names = network::hosts_file(self.scenario);
         let identity = Identity::of(self.user.as_deref())?;
         let tools = Tools::prepare(self.scenario, self.plan, &network, identity.clone())?;
+        let relays = Relays::prepare(self.scenario, self.plan, &network, &identity)?;
         let identity = self.own_identity(identity, tell)?;
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
         thread::scope(|s| {
@@ -190,6 +193,7 @@ impl ShellJob<'_> {
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew))));
             let mut servers = Servers::start(&self.serve, &network, &names, &identity, &self.writable)?;
             servers.await_listening(&network, tell);
             // Before the clock starts, what comes in waits.

@@ -157,6 +157,17 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
+/// A file in memory with these bytes, at its begin; gone with its last descriptor (memfd_create(2)).
+pub fn nameless_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a text that ends with 0; a descriptor that was just made has no other owner.
+    let fd =
+        unsafe { OwnedFd::from_raw_fd(check(libc::memfd_create(c"longfat".as_ptr(), libc::MFD_CLOEXEC))?) };
+    let mut file = File::from(fd);
+    io::Write::write_all(&mut file, bytes)?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}
+
 /// Asks for real-time scheduling of the calling thread and the finest timers; false if refused.
 pub fn be_punctual(priority: Option<i32>) -> bool {
     // SAFETY: `sched_param` is plain data, read by the call; prctl takes no pointers.
@@ -530,14 +541,6 @@ impl KernelSocket {
             0 => None,
             code => Some(io::Error::from_raw_os_error(code)),
         }
-    }
-
-    /// Bytes written and not yet acknowledged.
-    pub fn unacknowledged(&self) -> io::Result<u32> {
-        let mut n: libc::c_int = 0;
-        // SAFETY: SIOCOUTQ (= TIOCOUTQ) writes one int.
-        check(unsafe { libc::ioctl(self.fd(), libc::TIOCOUTQ, &mut n) })?;
-        Ok(n as u32)
     }
 
     /// Closing resets the connection: nothing lingers.

@@ -18,9 +18,18 @@ const KIND: u16 = 0x3fff;
 
 /// The question for a list: its kind, and what follows its header.
 pub fn question(kind: u16, body: &[u8]) -> Vec<u8> {
+    asked(kind, NLM_F_REQUEST | NLM_F_DUMP, body)
+}
+
+/// The question for one thing.
+pub fn question_of_one(kind: u16, body: &[u8]) -> Vec<u8> {
+    asked(kind, NLM_F_REQUEST, body)
+}
+
+fn asked(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     let mut m = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
     m.extend(kind.to_ne_bytes());
-    m.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    m.extend(flags.to_ne_bytes());
     m.resize(HEADER, 0);
     m.extend(body);
     m

@@ -4,6 +4,7 @@
 //! load hold PORT                the same, but keeps connections open
 //! load connect ADDR SECONDS N   N clients open, ask, end, again and again; prints connections a second
 //! load ping ADDR N              one connection, N messages there and back; prints p50 and p99 in µs
+//! load talk ADDR SECONDS N      N connections, a message there and back again and again; prints messages a second
 //! load idle ADDR N              N connections, one message each; prints "ready", waits for standard input's end
 
 use std::io::{Read, Write};
@@ -26,6 +27,7 @@ fn main() {
         ["hold", _] => hold(number(1) as u16),
         ["connect", to, ..] => connect(to, Duration::from_secs(number(2) as u64), number(3)),
         ["ping", to, _] => ping(to, number(2)),
+        ["talk", to, ..] => talk(to, Duration::from_secs(number(2) as u64), number(3)),
         ["idle", to, _] => idle(to, number(2)),
         _ => panic!("see the head of the file"),
     }
@@ -72,6 +74,24 @@ fn hold(port: u16) {
         }
         all.push(stream);
     }
+}
+
+fn talk(to: &str, time: Duration, clients: usize) {
+    let done = AtomicU64::new(0);
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..clients {
+            scope.spawn(|| {
+                let (mut stream, mut buffer) = (open(to), [7; MESSAGE]);
+                while begun.elapsed() < time {
+                    stream.write_all(&buffer).expect("sends");
+                    stream.read_exact(&mut buffer).expect("receives");
+                    done.fetch_add(1, Relaxed);
+                }
+            });
+        }
+    });
+    println!("{:.0}", done.load(Relaxed) as f64 / begun.elapsed().as_secs_f64());
 }
 
 fn connect(to: &str, time: Duration, clients: usize) {

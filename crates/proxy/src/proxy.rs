@@ -42,6 +42,24 @@ impl Proxy {
     ) -> Result<Proxy, ProxyError> {
         let cores = sys::cores();
         let loops = config.workers.unwrap_or(cores.len());
+        let pin = move |i: usize| {
+            cores.get(i).filter(|_| loops <= cores.len()).copied().into_iter().for_each(sys::pin)
+        };
+        Proxy::start_in(config, activated, log, Arc::new(pin))
+    }
+
+    /// The same, where the caller settles where loops run: `settle` is called with its number by each loop's thread before it
+    /// begins. The loops have the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// As [`Proxy::start`].
+    pub fn start_in(
+        config: &ProxyConfig,
+        activated: BTreeMap<String, Vec<OwnedFd>>,
+        log: LogSink,
+        settle: Arc<dyn Fn(usize) + Send + Sync>,
+    ) -> Result<Proxy, ProxyError> {
+        let loops = config.workers.unwrap_or_else(|| sys::cores().len());
         let wanted = config.max_connections as u64 * DESCRIPTORS_EACH + DESCRIPTORS_SPARE;
         let descriptors = sys::raise_descriptors(wanted);
         let shared = Arc::new(ProxyShared::new(loops, log)?);
@@ -70,10 +88,9 @@ impl Proxy {
         };
         for i in 0..loops {
             let work = ProxyLoop::new(i, this.shared.clone())?;
-            let core = (loops <= cores.len()).then(|| cores[i]);
-            let shared = this.shared.clone();
+            let (settle, shared) = (settle.clone(), this.shared.clone());
             let run = move || {
-                core.into_iter().for_each(sys::pin);
+                settle(i);
                 if let Err(e) = work.run() {
                     shared.tell("loop-failed", json!({ "why": e.to_string() }));
                     shared.stop(Stopping::Now);

@@ -252,7 +252,7 @@ fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<
             return Err(range(root, &path("buffer"), table.buffer, "1B to 16GiB"));
         }
         let cc = control(root, &path("cc"))?;
-        relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc });
+        relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc, tool: table.tool });
     }
     Ok(relays)
 }

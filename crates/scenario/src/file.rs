@@ -1,6 +1,6 @@
 //! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
 
-use crate::Unrest;
+use crate::{RelayTool, Unrest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -144,6 +144,9 @@ pub(crate) struct RelayTable {
     #[schemars(schema_with = "cc_schema")]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
+    /// The program that it is on the kernel; the simulator has one relay, whatever the program.
+    #[serde(default)]
+    pub tool: RelayTool,
 }
 
 fn four_megabytes() -> Bytes {

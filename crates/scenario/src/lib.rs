@@ -20,6 +20,7 @@ mod overrides;
 mod parse;
 mod physical;
 mod programs;
+mod relay;
 mod route;
 mod schema;
 mod settings;
@@ -33,6 +34,7 @@ pub use error::{RefusalCause, ScenarioError};
 pub use limits::PathLimits;
 pub use parse::{MAX_BYTES, programs};
 pub use programs::ProgramLine;
+pub use relay::{Relay, RelayTool};
 pub use route::{Hop, address};
 pub use schema::schema;
 pub use settings::SettingsFile;
@@ -45,7 +47,7 @@ use path::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::{App, Stack};
-use units::{Bytes, Goal, Rate, Span};
+use units::{Goal, Rate, Span};
 
 /// A scenario file: one scenario per variant, parsed and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,19 +146,6 @@ pub struct NamedStage {
     pub file: Option<String>,
     /// The scenario does not have it: the simulator assumes it.
     pub assumed: bool,
-}
-
-/// A split-TCP relay: ends one connection, begins another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Relay {
-    /// Unique among relays.
-    pub name: String,
-    /// Index of the host it runs on.
-    pub host: usize,
-    /// Bytes it holds for each connection and direction.
-    pub buffer: Bytes,
-    /// Congestion control of its onward sender; `None` for the flow's.
-    pub cc: Option<Control>,
 }
 
 /// One or more connections alike.

@@ -207,6 +207,8 @@ const EDITS: &[(&str, &str, &str)] = &[
         "20:30: hosts.client.stack.mms: unknown key `mms` (did you mean `mss`? …"),
     (r#"host = "mid""#, r#"host = "middle""#,
         "23:8: relays.proxy.host: there is no host `middle` (every host: client, server, mid, x, y)"),
+    (r#"host = "mid""#, "host = \"mid\"\ntool = \"squid\"",
+        "24:8: relays.proxy.tool: unknown value `squid` (known: longfat, nginx, haproxy)"),
     (r#"from = "client""#, r#"from = "cleint""#,
         "26:8: flows.bulk.from: there is no host `cleint` (did you mean `client`? every host: client, server, mid, x, y)"),
     (

@@ -2,7 +2,7 @@
 
 use path::Stage;
 use proptest::prelude::*;
-use scenario::{Experiment, Scenario, Tool};
+use scenario::{Experiment, RelayTool, Scenario, Tool};
 use std::path::PathBuf;
 use transport::{App, Profile};
 use units::{Bytes, Rate, Span};
@@ -88,7 +88,7 @@ fn names_become_indexes() {
         far = { between = ["mid", "b"] }
         [relays]
         spare = { host = "b", buffer = "1MiB" }
-        proxy = { host = "mid", cc = "bbr" }
+        proxy = { host = "mid", cc = "bbr", tool = "haproxy" }
         [flows.f]
         from = "b"
         to = "a"
@@ -102,6 +102,7 @@ fn names_become_indexes() {
     assert_eq!(s.hosts[1].stack.receive_window, Some(Bytes::new(64_512)));
     assert_eq!((s.relays[1].host, s.relays[1].cc.map(|cc| cc.name())), (1, Some("bbr")));
     assert_eq!(s.relays[1].buffer, Bytes::new(4_000_000));
+    assert_eq!((s.relays[0].tool, s.relays[1].tool), (RelayTool::Longfat, RelayTool::Haproxy));
     assert_eq!((s.flows[0].from, s.flows[0].to), (2, 0));
     assert_eq!(s.flows[0].via, [1]);
     assert_eq!(s.flows[0].max_pacing_rate, Some(Rate::from_bps(5_000_000)));

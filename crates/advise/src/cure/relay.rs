@@ -5,7 +5,7 @@ use super::{Cure, CureOption, Lever};
 use crate::command::lines;
 use crate::{Actor, CommandSet, Platform, Situation};
 use congestion::Control;
-use scenario::{Relay, Scenario};
+use scenario::{Relay, RelayTool, Scenario};
 use units::Bytes;
 
 /// A proxy that ends TCP, with the congestion controls as they are.
@@ -59,13 +59,13 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
         let (name, buffer) = (s.host(host), BUFFER.max(way.bdp().unwrap_or_default()));
         let with = control.map(|c| format!(" with {}", c.label().en)).unwrap_or_default();
         let title = format!("proxy at {name} that ends TCP{with}");
-        let commands = commands(s, name, s.host(way.from), control.map(|c| c.name()));
+        let commands = commands(name, s.host(way.from), control.map(|c| c.name()));
         let change = move |s: &mut Scenario| {
             let mut name = "proxy".to_string();
             while s.relays.iter().any(|r| r.name == name) {
                 name.push('2');
             }
-            s.relays.push(Relay { name, host, buffer, cc: control });
+            s.relays.push(Relay { name, host, buffer, cc: control, tool: RelayTool::default() });
             let relay = s.relays.len() - 1;
             flows.iter().for_each(|&f| s.flows[f].via = vec![relay]);
         };
@@ -74,9 +74,16 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
     between(s).into_iter().filter_map(option).collect()
 }
 
-/// nginx and HAProxy at the host between.
-fn commands(s: &Situation<'_>, host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> {
-    let _ = s;
+/// longfat's proxy, nginx and HAProxy at the host between.
+fn commands(host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> {
+    let client_cc = control.map(|c| format!(" --client-cc {c}")).unwrap_or_default();
+    let own = CommandSet::on(
+        Platform::Longfat,
+        host,
+        "Linux 4.5, longfat at this host; users connect to it (as a service: packaging/)",
+        lines(&format!("longfat proxy --listen :8080 --upstream {origin}:8080{client_cc}")),
+        lines("pkill -TERM -f '^longfat proxy --listen :8080 '"),
+    );
     let sysctl = control.map(|c| CommandSet::linux(
         host,
         "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default",
@@ -102,7 +109,7 @@ fn commands(s: &Situation<'_>, host: &str, origin: &str, control: Option<&str>) 
         Some(_) => "HAProxy 3.3 for `cc` on bind; an older one without it, and the sysctl above or `congctl` on the route",
         None => "HAProxy 1.8",
     };
-    let mut all: Vec<CommandSet> = sysctl.into_iter().collect();
+    let mut all: Vec<CommandSet> = std::iter::once(own).chain(sysctl).collect();
     all.push(CommandSet::on(
         Platform::Nginx,
         host,

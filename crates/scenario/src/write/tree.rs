@@ -3,7 +3,7 @@
 use super::lean::{lean, prune};
 use super::value::{Table, Written};
 use crate::judged::spell_measure;
-use crate::{DuplexLink, Experiment, Flow, NamedStage, Relay, Scenario, Tool, stage};
+use crate::{DuplexLink, Experiment, Flow, NamedStage, Relay, RelayTool, Scenario, Tool, stage};
 use congestion::Control;
 use transport::{App, Stack};
 use units::Bytes;
@@ -113,6 +113,9 @@ fn relay(s: &Scenario, relay: &Relay) -> Table {
         table.push(entry("buffer", Written::of(&relay.buffer)));
     }
     table.extend(relay.cc.map(|cc| entry("cc", control(cc))));
+    if relay.tool != RelayTool::default() {
+        table.push(entry("tool", Written::text(relay.tool.name())));
+    }
     table
 }
 

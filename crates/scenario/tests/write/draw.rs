@@ -278,7 +278,7 @@ fn links(hosts: usize, ways: impl Fn(usize) -> String) -> String {
 }
 
 fn relay_tables(hosts: usize, relays: usize) -> String {
-    let keys = ["", "buffer = \"1MB\"\n", "cc = { name = \"bbr-hsr\", alpha = 0.25 }\n"];
+    let keys = ["", "buffer = \"1MB\"\ntool = \"haproxy\"\n", "cc = { name = \"bbr-hsr\", alpha = 0.25 }\n"];
     (0..relays)
         .map(|i| format!("[relays.r{i}]\nhost = \"h{}\"\n{}", 1 + i % (hosts - 2).max(1), keys[i % 3]))
         .collect()

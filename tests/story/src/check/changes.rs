@@ -104,6 +104,7 @@ fn said(s: &Scenario) -> Said {
     }
     for relay in &s.relays {
         add(SettingOf::Relay, &relay.name, "buffer", relay.buffer.to_string());
+        add(SettingOf::Relay, &relay.name, "tool", relay.tool.name().to_string());
     }
     for h in &s.hosts {
         for (key, value) in flat("stack", &serde_json::to_value(&h.stack).expect("plain data")) {
