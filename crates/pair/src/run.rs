@@ -1,0 +1,131 @@
+//! A pair's end as a whole: started, told to end, waited for.
+
+use crate::event_loop::PairLoop;
+use crate::keys::PrivateKey;
+use proxy::{PairConfig, wake, wake_counter};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
+
+/// Where log entries go.
+pub type PairLog = Box<dyn Fn(Map<String, Value>) + Send>;
+
+/// Why a pair's end does not start.
+#[derive(Debug)]
+pub enum PairError {
+    /// Its key file.
+    Key {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// An address that cannot be listened on.
+    Listen {
+        /// The address.
+        at: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The TLS library or the system said no to something else.
+    Other(String),
+}
+
+impl fmt::Display for PairError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PairError::Key { path, error } => write!(f, "pair.key: {path}: {error}"),
+            PairError::Listen { at, error } => write!(f, "pair: cannot listen on {at}: {error}"),
+            PairError::Other(why) => write!(f, "pair: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for PairError {}
+
+impl From<io::Error> for PairError {
+    fn from(e: io::Error) -> PairError {
+        PairError::Other(e.to_string())
+    }
+}
+
+/// How far the end has come.
+#[derive(Debug, Default)]
+pub struct Ending(AtomicU8);
+
+impl Ending {
+    fn raise(&self, to: u8) {
+        self.0.fetch_max(to, Ordering::SeqCst);
+    }
+
+    /// No new connections.
+    pub fn drains(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= 1
+    }
+
+    /// At once.
+    pub fn stops(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= 2
+    }
+}
+
+/// One end of a pair, in a thread of its own.
+pub struct Pair {
+    ending: Arc<Ending>,
+    waker: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    addresses: Vec<(String, SocketAddr)>,
+}
+
+impl Pair {
+    /// Binds everything and begins.
+    ///
+    /// # Errors
+    /// A key that cannot be read, an address that cannot be had.
+    pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairError> {
+        let key = PrivateKey::read(&config.key)
+            .map_err(|error| PairError::Key { path: config.key.display().to_string(), error })?;
+        let waker = Arc::new(wake_counter()?);
+        let ending = Arc::new(Ending::default());
+        let mut event_loop = PairLoop::new(config.clone(), &key, log, waker.clone(), ending.clone())?;
+        let addresses = event_loop.addresses()?;
+        let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
+        Ok(Pair { ending, waker, thread: Some(thread), addresses })
+    }
+
+    /// Where it listens: `quic` for peers, the listeners by their names.
+    pub fn addresses(&self) -> &[(String, SocketAddr)] {
+        &self.addresses
+    }
+
+    /// Takes no new connections; it ends with the last of those there are.
+    pub fn drain(&self) {
+        self.ending.raise(1);
+        wake(self.waker.as_fd());
+    }
+
+    /// Ends at once.
+    pub fn stop(&self) {
+        self.ending.raise(2);
+        wake(self.waker.as_fd());
+    }
+
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
