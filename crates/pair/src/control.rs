@@ -128,7 +128,8 @@ impl Steering {
         self.socket.now = now;
         let wire = u64::from(bytes) + WIRE_HEADERS;
         // A packet is sent when it leaves.
-        let at = self.contract.as_mut().map_or(now, |contract| contract.on_sent(now, number, wire));
+        let pace = self.pacing_rate();
+        let at = self.contract.as_mut().map_or(now, |contract| contract.on_sent(now, number, wire, pace));
         self.departure.set(at);
         if self.in_flight == 0 {
             self.first_sent = at;

@@ -1,0 +1,3 @@
+module longfat-bench-hysteria
+
+go 1.26.8
