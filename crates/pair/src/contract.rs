@@ -29,6 +29,8 @@ const MARGIN: f64 = 2.0;
 /// A probe sends so much above the rate, and a probe that passes raises it by as much; by twice that the next time.
 const STEP: f64 = 1.0 / 16.0;
 const LARGEST_STEP: f64 = 0.5;
+/// A bucket of as many seconds of the rate is not taken to be larger: Cisco's default is 250 ms.
+const LARGEST_BUCKET: f64 = 0.25;
 /// Packets beyond the bucket that a probe sends. Of so many a policer drops all but one or two; 1 % random loss drops three
 /// of six once in 50,000 probes.
 const PROBE: f64 = 6.0;
@@ -76,6 +78,8 @@ pub struct Contract {
     /// What was believed last, also when it is not any more.
     known: Option<ContractTerms>,
     step: f64,
+    /// How far beyond the bucket the next probe goes, bytes.
+    depth: f64,
     /// The deficit as it is believed, at `at`.
     deficit: f64,
     at: Time,
@@ -96,6 +100,7 @@ pub struct Contract {
 struct Probing {
     from: u64,
     to: Option<u64>,
+    lost: f64,
 }
 
 impl Contract {
@@ -107,6 +112,7 @@ impl Contract {
             terms: None,
             known: None,
             step: STEP,
+            depth: PROBE * packet as f64,
             deficit: 0.0,
             at: Time::ZERO,
             free: Time::ZERO,
@@ -187,6 +193,13 @@ impl Contract {
     pub fn on_lost(&mut self, now: Time, number: u64) {
         let was_within = self.log.resolve(number, PacketFate::Lost);
         self.fits_due = true;
+        if let Some(probe) = self.probe.as_mut().filter(|probe| number >= probe.from) {
+            probe.lost += 1.0;
+            if probe.lost >= PROBE / 2.0 {
+                self.probe = None;
+                (self.step, self.depth) = (STEP, PROBE * self.packet);
+            }
+        }
         self.count(was_within, true);
         if self.within_lost >= DOUBTED {
             self.forget(now);
@@ -219,34 +232,36 @@ impl Contract {
         let is_time = now >= self.next_probe;
         if self.probe.is_none() && self.since_probe >= PROBE_EVERY && is_time {
             (self.next_probe, self.since_probe) = (now + PROBE_AFTER, 0);
-            self.probe = Some(Probing { from: number, to: None });
+            self.probe = Some(Probing { from: number, to: None, lost: 0.0 });
         }
     }
 
-    /// A probe whose packets have all been heard of: half of those beyond the bucket lost, and the contract stands.
+    /// A probe whose packets have all been heard of, and fewer than half of those beyond the bucket lost: the bucket holds
+    /// that much more, or, where it holds as much as any does, the rate is higher. Asked again at once.
     fn judge_probe(&mut self) {
-        let Some(Probing { from, to: Some(to) }) = self.probe else { return };
-        let Some(lost) = self.log.lost_between(from, to) else { return };
-        self.probe = None;
-        if lost as f64 >= PROBE / 2.0 {
-            self.step = STEP;
+        let Some(Probing { from, to: Some(to), .. }) = self.probe else { return };
+        if self.log.lost_between(from, to).is_none() {
             return;
         }
+        self.probe = None;
         let Some(terms) = &mut self.terms else { return };
-        *terms = ContractTerms::of(terms.rate * (1.0 + self.step), terms.bucket);
-        self.deficit = self.deficit.min(terms.bucket);
-        self.step = (self.step * 2.0).min(LARGEST_STEP);
+        if terms.bucket < LARGEST_BUCKET * terms.rate {
+            terms.bucket += self.depth;
+            self.depth = self.depth.max(terms.bucket);
+        } else {
+            *terms = ContractTerms::of(terms.rate * (1.0 + self.step), terms.bucket);
+            self.step = (self.step * 2.0).min(LARGEST_STEP);
+        }
         self.known = self.terms;
-        // Asked again at once.
-        self.since_probe = PROBE_EVERY;
-        self.next_probe = self.at;
+        (self.since_probe, self.next_probe) = (PROBE_EVERY, self.at);
     }
 
     fn fit_when_due(&mut self, now: Time) {
         if self.terms.is_some() {
             self.probe_when_due(now, self.log.last_number() + 1);
         }
-        if !self.fits_due || now < self.next_fit {
+        // A probe is judged first: a fit would take its overdraft back.
+        if !self.fits_due || now < self.next_fit || self.probe.is_some() {
             return;
         }
         self.next_fit = now + FIT_EVERY;
