@@ -127,19 +127,21 @@ mod linux {
             sink: LogSink,
             log: SyncSender<Map<String, Value>>,
         ) -> Result<Both, CliProblem> {
-            let pair = match &config.pair {
+            let usage = |e: &dyn std::fmt::Display| CliProblem::Usage(e.to_string());
+            let bound = match &config.pair {
                 Some(pair) => {
                     let sink = Box::new(move |entry| drop(log.try_send(entry)));
-                    Some(Pair::start(pair, sink).map_err(|e| CliProblem::Usage(e.to_string()))?)
+                    Some(Pair::bind(pair, sink).map_err(|e| usage(&e))?)
                 }
                 None => None,
             };
+            // Becomes the configuration's user: before that no thread may run.
             let proxy = match config.listeners.is_empty() {
-                true => None,
-                false => Some(
-                    Proxy::start(config, activated, sink).map_err(|e| CliProblem::Usage(e.to_string()))?,
-                ),
+                true => ::proxy::become_configured(config).map(|()| None),
+                false => Proxy::start(config, activated, sink).map(Some),
             };
+            let proxy = proxy.map_err(|e| usage(&e))?;
+            let pair = bound.map(|bound| bound.run().map_err(|e| usage(&e))).transpose()?;
             Ok(Both { proxy, pair })
         }
 

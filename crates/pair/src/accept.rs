@@ -146,21 +146,29 @@ impl PairLoop {
         }
     }
 
-    /// The handshake is done: who is it?
-    fn greet(&mut self, handle: ConnectionHandle) {
-        let Some(link) = self.links.get_mut(&handle) else { return };
+    /// Who the other end is, by its key; known when the handshake is done, or with the early data of a resumed connection.
+    pub(crate) fn identify(&mut self, handle: ConnectionHandle) -> Option<String> {
+        let link = self.links.get_mut(&handle)?;
+        if link.peer.is_some() {
+            return link.peer.clone();
+        }
         let identity = link.conn.crypto_session().peer_identity();
         let certificates = identity.and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
         let key = certificates.and_then(|list| key_of(list.first()?));
-        let found = self.config.peers.iter().find(|(_, peer)| Some(peer.key) == key);
-        let Some((name, peer)) = found else { return };
-        if link.peer.is_none() {
-            link.choice.change(&peer.cc, peer.pace.map(|rate| rate.as_bps() / 8));
-        }
-        let name = name.clone();
-        (link.peer, link.is_up) = (Some(name.clone()), true);
+        let (name, peer) = self.config.peers.iter().find(|(_, peer)| Some(peer.key) == key)?;
+        link.choice.change(&peer.cc, peer.pace.map(|rate| rate.as_bps() / 8));
+        link.peer = Some(name.clone());
+        link.peer.clone()
+    }
+
+    /// The handshake is done.
+    fn greet(&mut self, handle: ConnectionHandle) {
+        let Some(name) = self.identify(handle) else { return };
+        let Some(link) = self.links.get_mut(&handle) else { return };
+        link.is_up = true;
+        let early = link.conn.accepted_0rtt();
         self.dialer.is_up(handle);
-        self.tell("pair-up", &[("peer", name)]);
+        self.tell("pair-up", &[("peer", name), ("early_data", early.to_string())]);
         self.seat(Instant::now());
     }
 

@@ -126,6 +126,11 @@ impl Contract {
         }
     }
 
+    /// The path's packets have another size, bytes.
+    pub fn set_packet(&mut self, packet: u64) {
+        self.packet = packet as f64;
+    }
+
     /// What is believed now.
     pub fn terms(&self) -> Option<ContractTerms> {
         let probes = self.is_probing();

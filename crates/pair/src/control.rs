@@ -481,7 +481,11 @@ impl quic::Controller for SteeringHandle {
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
-        self.lock().socket.mss = mtu.into();
+        let mut steering = self.lock();
+        steering.socket.mss = mtu.into();
+        if let Some(contract) = &mut steering.contract {
+            contract.set_packet(u64::from(mtu) + WIRE_HEADERS);
+        }
     }
 
     fn window(&self) -> u64 {

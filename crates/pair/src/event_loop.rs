@@ -41,6 +41,10 @@ const STREAMS: u32 = 10_000;
 /// What a peer may send ahead of what is read here: of one stream, of all (bytes). 16 MB are 640 Mbit/s at 200 ms.
 const STREAM_WINDOW: u32 = 16 << 20;
 const WINDOW: u32 = 64 << 20;
+/// With so many handshakes unfinished a caller must first show that it has the address it writes from (Retry, RFC 9000
+/// section 8.1.2), with so many more it is not answered.
+const UNPROVEN: usize = 64;
+const MOST_UNPROVEN: usize = 1024;
 /// The largest UDP payload.
 const LARGEST: usize = 65_535;
 
@@ -111,7 +115,7 @@ impl PairLoop {
         let queue = EventQueue::new()?;
         queue.watch(waker.as_fd(), WAKE, EventWatch::Read)?;
         queue.watch(socket.as_fd(), QUIC, EventWatch::Read)?;
-        let resolver = Resolver::start(waker.clone());
+        let resolver = Resolver::new(waker.clone());
         let mut this = PairLoop {
             queue,
             links: HashMap::new(),
@@ -250,7 +254,7 @@ impl PairLoop {
     /// Everything that can be done now.
     fn work(&mut self) {
         let now = Instant::now();
-        while let Some((asker, found)) = self.resolver.answers() {
+        while let Some((asker, found)) = self.resolver.answer() {
             self.resolved(asker, found);
         }
         self.dial(now);
@@ -309,6 +313,18 @@ impl PairLoop {
             self.endpoint.ignore(incoming);
             return;
         };
+        let unproven = self.links.values().filter(|link| !link.is_up).count();
+        if unproven >= MOST_UNPROVEN {
+            self.endpoint.ignore(incoming);
+            return;
+        }
+        if unproven >= UNPROVEN && incoming.may_retry() {
+            self.answer.clear();
+            if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.answer) {
+                self.socket.send(transmit.destination, &self.answer[..transmit.size]);
+            }
+            return;
+        }
         // Who it is, is known after the handshake only: until then the first peer's settings stand.
         let peer = self.config.peers.values().next().expect("there is a peer");
         let (transport, choice) = transport(peer, self.next, now);

@@ -15,46 +15,55 @@ pub enum Asker {
     Server(u64),
 }
 
-/// Asks for addresses; answers come by [`Resolver::answers`], and the wake counter says so.
+/// Questions to the thread, and its answers.
+type Asked = (Sender<(Asker, Vec<HostPort>)>, Receiver<(Asker, Vec<SocketAddr>)>);
+
+/// Asks for addresses; answers come by [`Resolver::answer`], and the wake counter says so. The thread begins with the first
+/// question that needs it, so after whoever binds has given up its rights, and ends with the resolver.
 pub struct Resolver {
-    ask: Sender<(Asker, Vec<HostPort>)>,
-    answers: Receiver<(Asker, Vec<SocketAddr>)>,
+    waker: Arc<OwnedFd>,
+    thread: Option<Asked>,
 }
 
 impl Resolver {
-    /// Starts the thread; it ends with the resolver.
-    pub fn start(waker: Arc<OwnedFd>) -> Resolver {
-        let (ask, questions) = mpsc::channel::<(Asker, Vec<HostPort>)>();
-        let (tell, answers) = mpsc::channel();
-        std::thread::spawn(move || {
-            for (asker, servers) in questions {
-                let found = servers.iter().flat_map(addresses).collect();
-                if tell.send((asker, found)).is_err() {
-                    return;
-                }
-                wake(waker.as_fd());
-            }
-        });
-        Resolver { ask, answers }
+    /// Without a thread yet.
+    pub fn new(waker: Arc<OwnedFd>) -> Resolver {
+        Resolver { waker, thread: None }
     }
 
     /// Asks; where all are addresses, the answer is there at once.
-    pub fn ask(&self, asker: Asker, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
+    pub fn ask(&mut self, asker: Asker, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
         let plain = servers.iter().map(|server| match server {
             HostPort::Address(address) => Some(*address),
             HostPort::Name(..) => None,
         });
         let plain: Option<Vec<SocketAddr>> = plain.collect();
         if plain.is_none() {
-            let _ = self.ask.send((asker, servers.to_vec()));
+            let (questions, _) = self.thread.get_or_insert_with(|| begin(self.waker.clone()));
+            let _ = questions.send((asker, servers.to_vec()));
         }
         plain
     }
 
     /// The next answer, if there is one.
-    pub fn answers(&self) -> Option<(Asker, Vec<SocketAddr>)> {
-        self.answers.try_recv().ok()
+    pub fn answer(&self) -> Option<(Asker, Vec<SocketAddr>)> {
+        self.thread.as_ref()?.1.try_recv().ok()
     }
+}
+
+fn begin(waker: Arc<OwnedFd>) -> Asked {
+    let (ask, questions) = mpsc::channel::<(Asker, Vec<HostPort>)>();
+    let (tell, answers) = mpsc::channel();
+    std::thread::spawn(move || {
+        for (asker, servers) in questions {
+            let found = servers.iter().flat_map(addresses).collect();
+            if tell.send((asker, found)).is_err() {
+                return;
+            }
+            wake(waker.as_fd());
+        }
+    });
+    (ask, answers)
 }
 
 fn addresses(server: &HostPort) -> Vec<SocketAddr> {

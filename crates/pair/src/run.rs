@@ -82,20 +82,47 @@ pub struct Pair {
     addresses: Vec<(String, SocketAddr)>,
 }
 
+/// One end that is bound and does nothing yet: no thread of it runs, so that the process may become another user.
+pub struct BoundPair {
+    ending: Arc<Ending>,
+    waker: Arc<OwnedFd>,
+    event_loop: PairLoop,
+    addresses: Vec<(String, SocketAddr)>,
+}
+
+impl BoundPair {
+    /// Begins.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn run(self) -> Result<Pair, PairError> {
+        let BoundPair { ending, waker, mut event_loop, addresses } = self;
+        let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
+        Ok(Pair { ending, waker, thread: Some(thread), addresses })
+    }
+}
+
 impl Pair {
-    /// Binds everything and begins.
+    /// Binds everything and begins; as [`Pair::bind`] and [`BoundPair::run`].
+    ///
+    /// # Errors
+    /// As theirs.
+    pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairError> {
+        Pair::bind(config, log)?.run()
+    }
+
+    /// Reads the key and binds everything.
     ///
     /// # Errors
     /// A key that cannot be read, an address that cannot be had.
-    pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairError> {
+    pub fn bind(config: &PairConfig, log: PairLog) -> Result<BoundPair, PairError> {
         let key = PrivateKey::read(&config.key)
             .map_err(|error| PairError::Key { path: config.key.display().to_string(), error })?;
         let waker = Arc::new(wake_counter()?);
         let ending = Arc::new(Ending::default());
-        let mut event_loop = PairLoop::new(config.clone(), &key, log, waker.clone(), ending.clone())?;
+        let event_loop = PairLoop::new(config.clone(), &key, log, waker.clone(), ending.clone())?;
         let addresses = event_loop.addresses()?;
-        let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
-        Ok(Pair { ending, waker, thread: Some(thread), addresses })
+        Ok(BoundPair { ending, waker, event_loop, addresses })
     }
 
     /// Where it listens: `quic` for peers, the listeners by their names.

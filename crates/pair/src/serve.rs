@@ -87,9 +87,10 @@ impl PairLoop {
 
     /// The upstream is known: are its servers, and may this peer go there?
     fn seek_server(&mut self, number: u64, now: Instant) {
+        let Some(handle) = self.serving.0.get(&number).map(|served| served.link) else { return };
+        let peer = self.identify(handle);
         let Some(served) = self.serving.0.get_mut(&number) else { return };
         let name = served.opening.as_ref().map_or("", |opening| &opening.upstream);
-        let peer = self.links.get(&served.link).and_then(|link| link.peer.clone());
         let upstream = self.config.upstreams.get(name).filter(|upstream| {
             peer.as_ref().is_some_and(|peer| upstream.peers.is_empty() || upstream.peers.contains(peer))
         });

@@ -216,3 +216,28 @@ fn a_client_whose_address_changes_goes_on() {
     // The same connection: nothing was lost, nobody called again.
     assert!(ends.events.try_iter().all(|entry| entry["event"] != "pair-down"));
 }
+
+#[test]
+fn early_data_is_sent_where_it_is_asked_for_and_nowhere_else() {
+    for asked in [false, true] {
+        let mut setting = Setting::new(&format!("early-{asked}"), echo());
+        for peer in setting.near.peers.values_mut().chain(setting.far.peers.values_mut()) {
+            (peer.early_data, peer.idle_timeout) = (asked, units::Span::from_secs(1));
+        }
+        let nat = std::cell::RefCell::new(None);
+        let through = |quic| {
+            let made = Nat::new(quic);
+            let address = made.address;
+            *nat.borrow_mut() = Some(made);
+            address
+        };
+        let ends = setting.start(Some(&through));
+        assert_eq!(ends.wait_for("pair-up")["early_data"], "false", "nothing to resume");
+        exchange(ends.address(), 1, 10_000);
+        // Both ends give up; then the near one calls again, with what it remembers.
+        nat.borrow().as_ref().expect("is there").pause(Duration::from_secs(3));
+        ends.wait_for("pair-down");
+        exchange(ends.address(), 2, 10_000);
+        assert_eq!(ends.wait_for("pair-up")["early_data"], asked.to_string());
+    }
+}

@@ -64,7 +64,7 @@ mod worker;
 #[cfg(target_os = "linux")]
 pub use error::ProxyError;
 #[cfg(target_os = "linux")]
-pub use proxy::Proxy;
+pub use proxy::{Proxy, become_configured};
 #[cfg(target_os = "linux")]
 pub use shared::LogSink;
 #[cfg(target_os = "linux")]

@@ -164,7 +164,7 @@ pub fn exchange(to: SocketAddr, stream: u64, length: usize) {
 /// A UDP forwarder between the ends, as a NAT is: it can forget its mapping and take another port.
 pub struct Nat {
     pub address: SocketAddr,
-    change: mpsc::Sender<()>,
+    change: mpsc::Sender<Option<Duration>>,
 }
 
 impl Nat {
@@ -180,7 +180,8 @@ impl Nat {
             let (mut client, mut buffer) = (None, [0; 2048]);
             loop {
                 match changes.try_recv() {
-                    Ok(()) => {
+                    Ok(Some(pause)) => thread::sleep(pause),
+                    Ok(None) => {
                         outside = UdpSocket::bind(any()).expect("binds");
                         outside.set_read_timeout(wait).expect("sets");
                     }
@@ -199,8 +200,13 @@ impl Nat {
         Nat { address, change }
     }
 
+    /// Nothing goes through for so long.
+    pub fn pause(&self, pause: Duration) {
+        self.change.send(Some(pause)).expect("the forwarder runs");
+    }
+
     /// From now on the server sees another port.
     pub fn rebind(&self) {
-        self.change.send(()).expect("the forwarder runs");
+        self.change.send(None).expect("the forwarder runs");
     }
 }
