@@ -4,7 +4,7 @@
     benches/pair.py LONGFAT END HYSTERIA [CELLS] [TOOLS]
 
 LONGFAT is a release build, as root; END the example `minimal` of crates/pair; HYSTERIA what `go build` makes of benches/hysteria;
-kcptun is Debian's. CELLS and TOOLS choose by the beginnings of names, separated by commas.
+kcptun is Debian's. CELLS and TOOLS choose by the beginnings of names, separated by semicolons.
 
 Each case is one run of `longfat shell`. In it: three downloads of 1 MB, one after the other, by connections of their own (the median
 is printed); one long download, of which the first 3 s do not count; the same beside one TCP flow of the kernel's, which goes over the
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 NEAR, FAR = "10.0.0.1", "10.0.0.2"
-SECONDS, SKIP, BESIDE = 13, 3, 10
+SECONDS, SKIP, BESIDE = 11, 3, 8
 
 POLICED = '{{ kind = "policer", name = "limiter", rate = "20Mbit/s", burst = "{burst}kB" }}, {{ kind = "delay", delay = "{half}ms" }}'
 LOSSY = '{{ kind = "link", rate = "100Mbit/s", delay = "70ms", queue = {{ kind = "fifo", packets = 1000 }} }}, {{ kind = "loss", probability = {loss} }}'
@@ -141,7 +141,8 @@ def download(to, seconds, skip):
             except TimeoutError:
                 n = 0
             if before is None and now >= begun + skip:
-                before, got, since = (sent(), carried(0)), 0, now
+                before = (sent(), carried(0))
+                got, since = 0, time.monotonic()
             got += n
         out, into = sent() - before[0], carried(0) - before[1]
     return got, out, into, time.monotonic() - since
@@ -200,7 +201,7 @@ def measure(longfat, folder, cell, far, near, seed):
 
 def main():
     longfat, end, hysteria = (str(Path(p).resolve()) for p in sys.argv[1:4])
-    chosen = [a.split(",") if a else [""] for a in (sys.argv[4:6] + ["", ""])[:2]]
+    chosen = [a.split(";") if a else [""] for a in (sys.argv[4:6] + ["", ""])[:2]]
     print("| path | tool | goodput Mbit/s | out of the link Mbit/s | lost in it % | sent per byte | 1 MB s | beside TCP: tool Mbit/s | TCP Mbit/s |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:

@@ -13,10 +13,11 @@ fn main() {
     }
     let text = std::fs::read_to_string(&first).expect("is read");
     let config = proxy::ProxyConfig::parse(&first, &text).unwrap_or_else(|e| panic!("{e}"));
+    let begun = std::time::Instant::now();
     let end = pair::Pair::start(
         &config.pair.expect("has [pair]"),
-        Box::new(|entry| {
-            eprintln!("{}", serde_json::Value::from(entry));
+        Box::new(move |entry| {
+            eprintln!("{:?} {}", begun.elapsed(), serde_json::Value::from(entry));
         }),
     );
     let _end = end.unwrap_or_else(|e| panic!("{e}"));

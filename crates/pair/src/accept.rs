@@ -200,9 +200,33 @@ impl PairLoop {
         }
     }
 
+    /// Tells the log of contracts that have been learnt, have changed by more than 1 %, or are not believed any more.
+    fn tell_contracts(&mut self) {
+        let mut news = Vec::new();
+        for link in self.links.values_mut() {
+            let (now, told) = (link.choice.terms(), link.told);
+            let differs = |a: f64, b: f64| (a - b).abs() > 0.01 * b;
+            let is_new = match (now, told) {
+                (Some(a), Some(b)) => differs(a.rate, b.rate) || differs(a.bucket, b.bucket),
+                (a, b) => a.is_some() != b.is_some(),
+            };
+            if is_new {
+                link.told = now;
+                news.push((link.peer.clone().unwrap_or_default(), now));
+            }
+        }
+        for (peer, terms) in news {
+            let what = terms.map_or("not believed any more".into(), |terms| {
+                format!("{:.2} Mbit/s, bucket {:.1} kB", terms.rate * 8e-6, terms.bucket * 1e-3)
+            });
+            self.tell("pair-contract", &[("peer", peer), ("contract", what)]);
+        }
+    }
+
     /// Ends what is idle, tries again what waits.
     pub(crate) fn sweep(&mut self, now: Instant) {
         self.seat(now);
+        self.tell_contracts();
         self.sweep_served(now);
         self.sweep_flows(now);
         let mut idle = Vec::new();

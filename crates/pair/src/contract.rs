@@ -22,7 +22,9 @@ use units::{Span, Time};
 
 /// Paced this much below the rate: 1/64 leaves 98.4 % of it, above the 97 % that is asked for, and refills the bucket within
 /// 64 times the time it lasts at the rate.
-const BELOW: u64 = 64;
+const BELOW: f64 = 64.0;
+/// The library's pacer is offered so much more than the rate, more than what a probe adds at first.
+const OFFER: f64 = 1.25;
 /// Packets of margin below the bucket: the one that is looked at, and one for the half packet by which each end of the
 /// estimate errs.
 const MARGIN: f64 = 2.0;
@@ -38,7 +40,7 @@ const PROBE: f64 = 6.0;
 const PROBE_EVERY: u64 = 8192;
 /// And not more often than this: a contract is changed by people.
 const PROBE_AFTER: Span = Span::from_secs(10);
-/// A contract whose packets are lost though the bucket should hold tokens: one in 8 of the last 128 and it is not believed.
+/// Packets lost though the bucket should hold tokens: one in 8 of the last 128 and the bucket is believed half as large.
 /// Random loss of 5 % reaches 16 of 128 once in 1,300 times.
 const DOUBT_OF: u32 = 128;
 const DOUBTED: u32 = 16;
@@ -57,14 +59,19 @@ pub struct ContractTerms {
     pub rate: f64,
     /// Its bucket, bytes.
     pub bucket: f64,
-    /// What is sent, bytes of IP packets per second.
-    pub pace: u64,
+    /// What the library's pacer is told, bytes of IP packets per second: more than is sent, so that [`Contract::on_sent`]
+    /// alone says when packets leave, and what a late timer missed is made up for as far as the bucket allows.
+    pub offer: u64,
 }
 
 impl ContractTerms {
+    /// What is sent, bytes of IP packets per second.
+    fn pace(&self) -> f64 {
+        self.rate * (BELOW - 1.0) / BELOW
+    }
+
     fn of(rate: f64, bucket: f64) -> ContractTerms {
-        let pace = (rate * (BELOW - 1) as f64 / BELOW as f64) as u64;
-        ContractTerms { rate, bucket, pace: pace.max(1) }
+        ContractTerms { rate, bucket, offer: ((rate * OFFER) as u64).max(1) }
     }
 }
 
@@ -82,6 +89,8 @@ pub struct Contract {
     depth: f64,
     /// The deficit as it is believed, at `at`.
     deficit: f64,
+    /// What has been sent ahead of the pace, bytes, at `at`.
+    ahead: f64,
     at: Time,
     /// When the next packet may leave while no contract is known.
     free: Time,
@@ -114,6 +123,7 @@ impl Contract {
             step: STEP,
             depth: PROBE * packet as f64,
             deficit: 0.0,
+            ahead: 0.0,
             at: Time::ZERO,
             free: Time::ZERO,
             next_fit: Time::ZERO,
@@ -133,11 +143,7 @@ impl Contract {
 
     /// What is believed now.
     pub fn terms(&self) -> Option<ContractTerms> {
-        let probes = self.is_probing();
-        self.terms.map(|terms| match probes {
-            true => ContractTerms { pace: (terms.rate * (1.0 + self.step)) as u64, ..terms },
-            false => terms,
-        })
+        self.terms
     }
 
     fn is_probing(&self) -> bool {
@@ -157,7 +163,8 @@ impl Contract {
             return at;
         };
         let at = self.departure(now, bytes as f64, &terms);
-        self.drain_to(at, terms.rate);
+        self.drain_to(at, &terms);
+        self.ahead += bytes as f64;
         self.deficit += bytes as f64;
         self.since_probe += 1;
         if self.probe.is_some_and(|probe| probe.to.is_none())
@@ -169,20 +176,24 @@ impl Contract {
         at
     }
 
-    /// When the deficit has room for a packet; during a probe it overdraws.
+    /// When the bucket that is kept to has room for a packet: it fills at the pace, and holds the margin less. A probe goes
+    /// evenly.
     fn departure(&self, now: Time, bytes: f64, terms: &ContractTerms) -> Time {
-        let earliest = now.max(self.at);
         if self.is_probing() {
-            return earliest;
+            return now.max(self.at + Span::from_secs_f64(bytes / (terms.rate * (1.0 + self.step))));
         }
+        let earliest = now.max(self.at);
         // A bucket of less than the margin still takes one packet at a time.
-        let allowed = (terms.bucket - MARGIN * self.packet).max(0.0) + bytes;
-        let over = self.deficit - terms.rate * earliest.since(self.at).as_secs_f64() + bytes - allowed;
-        if over <= 0.0 { earliest } else { earliest + Span::from_secs_f64(over / terms.rate) }
+        let allowed = (terms.bucket - MARGIN * self.packet).max(bytes);
+        let over = self.ahead - terms.pace() * earliest.since(self.at).as_secs_f64() + bytes - allowed;
+        if over <= 0.0 { earliest } else { earliest + Span::from_secs_f64(over / terms.pace()) }
     }
 
-    fn drain_to(&mut self, at: Time, rate: f64) {
-        self.deficit = (self.deficit - rate * at.since(self.at).as_secs_f64()).max(0.0);
+    /// What is ahead of the pace is never less than what the policer's bucket lacks.
+    fn drain_to(&mut self, at: Time, terms: &ContractTerms) {
+        let time = at.since(self.at).as_secs_f64();
+        self.deficit = (self.deficit - terms.rate * time).max(0.0);
+        self.ahead = (self.ahead - terms.pace() * time).max(self.deficit);
         self.at = self.at.max(at);
     }
 
@@ -207,7 +218,7 @@ impl Contract {
         }
         self.count(was_within, true);
         if self.within_lost >= DOUBTED {
-            self.forget(now);
+            self.doubt(now);
         }
         self.judge_probe();
     }
@@ -220,6 +231,19 @@ impl Contract {
         self.within_lost += u32::from(lost);
         if self.within >= DOUBT_OF {
             (self.within, self.within_lost) = (0, 0);
+        }
+    }
+
+    /// Too much is lost within the contract: the bucket is smaller than believed, or, where it is small, all of it is wrong.
+    fn doubt(&mut self, now: Time) {
+        let least = 2.0 * MARGIN * self.packet;
+        match &mut self.terms {
+            Some(terms) if terms.bucket > least => {
+                terms.bucket = (terms.bucket / 2.0).max(least);
+                self.known = self.terms;
+                (self.within, self.within_lost) = (0, 0);
+            }
+            _ => self.forget(now),
         }
     }
 
@@ -280,6 +304,9 @@ impl Contract {
             (self.within, self.within_lost) = (0, 0);
         }
         self.deficit = self.log.deficit_now(&terms).min(terms.bucket);
+        if begins {
+            self.ahead = self.deficit;
+        }
         self.at = self.at.max(self.log.last_time());
     }
 }

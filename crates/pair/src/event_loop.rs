@@ -38,9 +38,13 @@ const SWEEP: Duration = Duration::from_millis(200);
 const DATAGRAMS: usize = 256;
 /// Connections and flows one peer may have open at once.
 const STREAMS: u32 = 10_000;
-/// What a peer may send ahead of what is read here: of one stream, of all (bytes). 16 MB are 640 Mbit/s at 200 ms.
-const STREAM_WINDOW: u32 = 16 << 20;
+/// What a peer may send of one stream ahead of what is read here, bytes. The library gives up a connection one of whose
+/// streams has 1024 gaps: in 2048 packets of 1200 bytes there are never as many. 98 Mbit/s a stream at 200 ms.
+const STREAM_WINDOW: u32 = 2048 * 1200;
+/// The same of all streams together: 2.7 Gbit/s at 200 ms.
 const WINDOW: u32 = 64 << 20;
+/// What is kept until the peer has acknowledged it, bytes, of all streams together: 640 Mbit/s at 200 ms.
+const SEND_WINDOW: u64 = 16 << 20;
 /// With so many handshakes unfinished a caller must first show that it has the address it writes from (Retry, RFC 9000
 /// section 8.1.2), with so many more it is not answered.
 const UNPROVEN: usize = 64;
@@ -212,7 +216,8 @@ impl PairLoop {
 
     fn is_over(&mut self) -> bool {
         let is_idle = self.relays.is_empty() && self.flows.is_empty();
-        if !self.ending.stops() && !(self.ending.drains() && is_idle) {
+        let is_over = self.ending.stops() || self.ending.drains() && is_idle;
+        if !is_over {
             return false;
         }
         let now = Instant::now();
@@ -356,7 +361,7 @@ pub fn transport(peer: &PeerConfig, seed: u64, now: Instant) -> (TransportConfig
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(WINDOW))
-        .send_window(u64::from(STREAM_WINDOW))
+        .send_window(SEND_WINDOW)
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle))))
         .keep_alive_interval(Some(Duration::from_millis(u64::from(idle) / 3)))
         .congestion_controller_factory(Arc::new(choice.clone()));

@@ -1,6 +1,6 @@
 //! Which rate and bucket explain what was lost.
 
-use super::{ContractTerms, LoggedPacket, PacketFate, PacketLog};
+use super::{ContractTerms, LARGEST_BUCKET as MOST, LoggedPacket, PacketFate, PacketLog};
 use units::Time;
 
 /// Fewer drops prove nothing: of eight random ones all stand within two packets of the top of a bucket of ten packets once
@@ -10,23 +10,29 @@ const FEWEST_DROPS: usize = 8;
 /// their number from the line between the first and the last (a Brownian bridge), 1.4 packets of 24, so that fewer than half
 /// stay near.
 const FEWEST_ANEW: usize = 24;
-/// A rate is off by [`NEAR`] over the time between the first drop and the last: by 0.6 % in 256 packets' time, less than what
-/// is left below the rate ([`super::BELOW`]).
-const LEAST_PACKETS: f64 = 256.0;
+/// A rate is off by what counts as near over the bytes that passed between the first drop and the last: by 0.8 % of so many
+/// times that, half of what is left below the rate ([`super::BELOW`]).
+const LEAST_NEARS: f64 = 128.0;
 /// Drops within so many packets of the bucket count as explained: the packet that found no room, and half of one for the
-/// rate's error over the log.
+/// rate's error over the log;
 const NEAR: f64 = 1.5;
+/// and within what the rate brings in so many seconds: timers and schedulers between this clock and the policer are late by
+/// some milliseconds (docs/lab.md), which a deficit does not know.
+const LATE: f64 = 0.002;
 /// The share of drops that have to be explained. Startup overshoots several fold, so most drops are the policer's even where
 /// 5 % are lost besides.
 const EXPLAINED: f64 = 0.8;
 /// The sender must have been faster than the rate by this at some time: slower than a pacing gain of 1.25 (BBR's probe),
 /// which is the least by which a sender that looks for more is faster.
 const FASTER: f64 = 1.15;
+/// So much of what it was faster by must be lost. Where 5 % are lost at random, a sender that is a quarter faster loses a
+/// quarter of what a policer would drop.
+const OVERFLOW: f64 = 0.5;
 /// Where the round trip grows by more than this share of what a queue of the deficit would add, it is a queue: half-way
 /// between none (a policer) and all of it.
 const QUEUE: f64 = 0.5;
-/// A rate so much higher or lower must not explain the drops: over [`LEAST_PACKETS`] its deficits drift by eight packets, so
-/// that a fifth of evenly spread drops stays near.
+/// A rate so much higher or lower must not explain the drops: over [`LEAST_NEARS`] its deficits drift by four times what
+/// is near, so that half of evenly spread drops stays near.
 const PINNED: f64 = 1.0 / 32.0;
 /// Candidates' neighbours: so many steps of half a packet over the log, to either side.
 const STEPS: i32 = 6;
@@ -102,7 +108,9 @@ fn find_in(
     }
     let span = drops.last()?.at.since(drops.first()?.at).as_secs_f64();
     let mut fits = Vec::new();
-    for slope in slopes(&drops).into_iter().filter(|slope| span * slope >= LEAST_PACKETS * packet) {
+    for slope in
+        slopes(&drops).into_iter().filter(|slope| span * slope >= LEAST_NEARS * near_by(*slope, packet))
+    {
         let near = (-STEPS..=STEPS).map(|k| slope + f64::from(k) * 0.5 * packet / span);
         fits.extend(near.filter(|rate| *rate > 0.0).map(|rate| judge(packets, rate, packet, is_whole)));
     }
@@ -116,10 +124,11 @@ fn find_in(
     if is_open(1.0 + PINNED) || is_open(1.0 - PINNED) {
         return None;
     }
-    let fits = (known.is_some() || was_faster(packets, fit.rate, packet)) && !is_queue(packets, &fit);
+    let fits = (known.is_some() || overflows(packets, &fit, packet, is_whole)) && !is_queue(packets, &fit);
     // A log that does not begin with a full bucket shows a part of the bucket only.
     let known = known.map_or(0.0, |known| if is_whole { 0.0 } else { known.bucket });
-    fits.then_some(ContractFit { bucket: fit.bucket.max(known), ..fit })
+    let bucket = fit.bucket.max(known).min(MOST * fit.rate).max(packet);
+    fits.then_some(ContractFit { bucket, ..fit })
 }
 
 fn drops(packets: &[LoggedPacket]) -> Vec<Drop> {
@@ -147,25 +156,42 @@ fn slopes(drops: &[Drop]) -> Vec<f64> {
     pairs.iter().filter_map(slope).filter(|slope| *slope > 0.0).collect()
 }
 
-/// How well a rate explains the drops, and the bucket that goes with it.
+/// How far from the bucket is near, bytes.
+fn near_by(rate: f64, packet: f64) -> f64 {
+    NEAR * packet + LATE * rate
+}
+
+/// How well a rate explains the drops, and the bucket that goes with it: the share of drops whose deficit stands near the
+/// bucket, less the share of packets that passed above it.
+///
+/// What delays packets on their way to the policer makes deficits look larger than they are, never smaller: the bucket is the
+/// lower quartile of the drops' deficits, and half a packet, since a drop stands up to a packet below.
 fn judge(packets: &[LoggedPacket], rate: f64, packet: f64, is_whole: bool) -> ContractFit {
     // Where the bucket was empty at first, deficits are counted from there: only their differences matter.
     let begin = if is_whole { 0.0 } else { EMPTY };
-    let (mut most, mut at_drops) = (0.0f64, Vec::new());
+    let (mut at_drops, mut passed) = (Vec::new(), Vec::new());
     replay(packets.iter(), rate, begin, |step| match step.packet.fate {
         PacketFate::Lost => {
             at_drops.push(step.before);
             step.before
         }
         _ => {
-            most = most.max(step.after);
+            passed.push(step.after);
             step.after
         }
     });
-    let near = at_drops.iter().filter(|deficit| **deficit + NEAR * packet >= most).count();
-    let explained = near as f64 / at_drops.len().max(1) as f64;
+    let quartile = at_drops.len() / 4;
+    let (_, low, _) = at_drops.select_nth_unstable_by(quartile, f64::total_cmp);
+    let top = *low + 0.5 * packet;
+    let near = at_drops
+        .iter()
+        .filter(|deficit| (**deficit + 0.5 * packet - top).abs() <= near_by(rate, packet))
+        .count();
+    let above = passed.iter().filter(|deficit| **deficit > top + near_by(rate, packet)).count();
+    let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
+    let explained = share(near, at_drops.len()) - share(above, passed.len());
     // The deficit comes back to zero where the bucket was full again; what it rose to from there is the bucket.
-    let bucket = if is_whole { most } else { rise(packets, rate) };
+    let bucket = if is_whole { top } else { rise(packets, rate) };
     ContractFit { rate, bucket: bucket.max(packet), explained }
 }
 
@@ -187,22 +213,33 @@ fn rise(packets: &[LoggedPacket], rate: f64) -> f64 {
     most
 }
 
-/// Whether some stretch was sent faster than the rate: over 32 packets at least, so that one burst does not count.
-fn was_faster(packets: &[LoggedPacket], rate: f64, packet: f64) -> bool {
+/// Whether it was lost where the sender was faster than the rate, and as much as a policer drops then, the share 1 - R / S:
+/// in stretches that begin with an empty bucket.
+fn overflows(packets: &[LoggedPacket], fit: &ContractFit, packet: f64, is_whole: bool) -> bool {
     const STRETCH: f64 = 32.0;
-    let (mut first, mut bytes) = (0, 0.0);
-    for (i, last) in packets.iter().enumerate().skip(1) {
-        bytes += f64::from(last.bytes);
-        while bytes - f64::from(packets[first + 1].bytes) >= STRETCH * packet && first + 1 < i {
-            first += 1;
-            bytes -= f64::from(packets[first].bytes);
+    let top = if is_whole { fit.bucket } else { EMPTY } - near_by(fit.rate, packet) - packet;
+    let (mut due, mut lost) = (0.0, 0.0);
+    let (mut begin, mut bytes, mut gone) = (None, 0.0, 0.0);
+    replay(packets.iter(), fit.rate, if is_whole { 0.0 } else { EMPTY }, |step| {
+        let size = f64::from(step.packet.bytes);
+        let is_lost = step.packet.fate == PacketFate::Lost;
+        if let Some(from) = begin {
+            bytes += size;
+            gone += if is_lost { size } else { 0.0 };
+            let time = step.packet.at.since(from).as_secs_f64();
+            if bytes >= STRETCH * packet {
+                if bytes > FASTER * fit.rate * time {
+                    due += bytes - fit.rate * time;
+                    lost += gone;
+                }
+                begin = None;
+            }
+        } else if step.before >= top {
+            (begin, bytes, gone) = (Some(step.packet.at), 0.0, 0.0);
         }
-        let time = last.at.since(packets[first].at).as_secs_f64();
-        if bytes >= STRETCH * packet && bytes > FASTER * rate * time {
-            return true;
-        }
-    }
-    false
+        if is_lost { step.before } else { step.after }
+    });
+    due >= FEWEST_DROPS as f64 * packet && lost >= OVERFLOW * due
 }
 
 /// Whether round trips grow with the deficit, as those of packets that wait do.

@@ -177,12 +177,13 @@ impl Nat {
             inside.set_read_timeout(wait).expect("sets");
             let mut outside = UdpSocket::bind(any()).expect("binds");
             outside.set_read_timeout(wait).expect("sets");
-            let (mut client, mut buffer) = (None, [0; 2048]);
+            let (mut client, mut buffer, mut host) = (None, [0; 2048], 0);
             loop {
                 match changes.try_recv() {
                     Ok(Some(pause)) => thread::sleep(pause),
                     Ok(None) => {
-                        outside = UdpSocket::bind(any()).expect("binds");
+                        host += 1;
+                        outside = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, host), 0)).expect("binds");
                         outside.set_read_timeout(wait).expect("sets");
                     }
                     Err(mpsc::TryRecvError::Empty) => {}
@@ -205,7 +206,7 @@ impl Nat {
         self.change.send(Some(pause)).expect("the forwarder runs");
     }
 
-    /// From now on the server sees another port.
+    /// From now on the server sees another port: first of the same address, then of another.
     pub fn rebind(&self) {
         self.change.send(None).expect("the forwarder runs");
     }
