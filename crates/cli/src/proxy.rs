@@ -115,18 +115,18 @@ mod linux {
     const LOOK: Duration = Duration::from_millis(50);
 
     /// The TCP proxy, where there are listeners, and the end of a pair, where there is one.
-    struct Both {
+    struct ProxyAndPair {
         proxy: Option<Proxy>,
         pair: Option<Pair>,
     }
 
-    impl Both {
+    impl ProxyAndPair {
         fn start(
             config: &ProxyConfig,
             activated: BTreeMap<String, Vec<OwnedFd>>,
             sink: LogSink,
             log: SyncSender<Map<String, Value>>,
-        ) -> Result<Both, CliProblem> {
+        ) -> Result<ProxyAndPair, CliProblem> {
             let usage = |e: &dyn std::fmt::Display| CliProblem::Usage(e.to_string());
             let bound = match &config.pair {
                 Some(pair) => {
@@ -142,7 +142,7 @@ mod linux {
             };
             let proxy = proxy.map_err(|e| usage(&e))?;
             let pair = bound.map(|bound| bound.run().map_err(|e| usage(&e))).transpose()?;
-            Ok(Both { proxy, pair })
+            Ok(ProxyAndPair { proxy, pair })
         }
 
         fn drain(&mut self) {
@@ -174,7 +174,7 @@ mod linux {
         let mut config = config.clone();
         let told = log.clone();
         let sink = Box::new(move |entry| drop(told.try_send(entry)));
-        let mut both = Both::start(&config, activated, sink, log.clone())?;
+        let mut both = ProxyAndPair::start(&config, activated, sink, log.clone())?;
         std::thread::spawn(move || entries.iter().for_each(write_entry));
         let (tell, signals) = mpsc::channel();
         std::thread::spawn(move || while tell.send(::proxy::next_signal()).is_ok() {});
@@ -211,7 +211,7 @@ mod linux {
     /// Reads the file anew; what is wrong with it is told, and what runs stays.
     fn reload(
         args: &ProxyArgs,
-        both: &mut Both,
+        both: &mut ProxyAndPair,
         config: &mut ProxyConfig,
         log: &SyncSender<Map<String, Value>>,
     ) {

@@ -4,7 +4,7 @@ use crate::event_loop::{Listening, PairLoop};
 use crate::frames::{Carriage, Opening};
 use crate::keys::key_of;
 use crate::link::{PairLink, StreamUse};
-use crate::relay::{Relay, Turn, code};
+use crate::relay::{StreamRelay, Turn, code};
 use noq_proto::rustls::pki_types::CertificateDer;
 use noq_proto::{ConnectionHandle, Dir, Event, StreamEvent, StreamId};
 use proxy::{EventWatch, reset_on_close};
@@ -101,7 +101,7 @@ impl PairLoop {
             if let Some(link) = self.links.get_mut(&handle) {
                 link.streams.insert(stream, StreamUse::Relay(number));
             }
-            let mut relay = Relay::new(Some(client.tcp), handle, stream, now, first);
+            let mut relay = StreamRelay::new(Some(client.tcp), handle, stream, now, first);
             relay.listener = Some(client.listener);
             self.relays.insert(number, relay);
             self.dirty.insert(number);

@@ -16,7 +16,7 @@ mod fit;
 mod log;
 
 pub use fit::replay;
-pub use log::{LoggedPacket, PacketFate, PacketLog};
+pub use log::{SentFate, SentLog, SentRecord};
 
 use units::{Span, Time};
 
@@ -80,7 +80,7 @@ impl ContractTerms {
 pub struct Contract {
     /// Bytes of a full packet.
     packet: f64,
-    log: PacketLog,
+    log: SentLog,
     terms: Option<ContractTerms>,
     /// What was believed last, also when it is not any more.
     known: Option<ContractTerms>,
@@ -117,7 +117,7 @@ impl Contract {
     pub fn new(packet: u64) -> Contract {
         Contract {
             packet: packet as f64,
-            log: PacketLog::default(),
+            log: SentLog::default(),
             terms: None,
             known: None,
             step: STEP,
@@ -199,7 +199,7 @@ impl Contract {
 
     /// A packet has arrived, `rtt` after it left.
     pub fn on_acked(&mut self, now: Time, number: u64, rtt: Span) {
-        let was_within = self.log.resolve(number, PacketFate::Passed(rtt));
+        let was_within = self.log.resolve(number, SentFate::Passed(rtt));
         self.count(was_within, false);
         self.judge_probe();
         self.fit_when_due(now);
@@ -207,7 +207,7 @@ impl Contract {
 
     /// A packet is lost.
     pub fn on_lost(&mut self, now: Time, number: u64) {
-        let was_within = self.log.resolve(number, PacketFate::Lost);
+        let was_within = self.log.resolve(number, SentFate::Lost);
         self.fits_due = true;
         if let Some(probe) = self.probe.as_mut().filter(|probe| number >= probe.from) {
             probe.lost += 1.0;

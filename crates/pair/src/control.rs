@@ -20,7 +20,7 @@ use units::{Span, Time};
 
 mod handle;
 
-pub use handle::{CongestionChoice, Departure};
+pub use handle::{CongestionChoice, PacedDeparture};
 
 /// RFC 6928: packets that may be sent at first.
 const INITIAL_WINDOW: u32 = 10;
@@ -66,7 +66,7 @@ pub struct Steering {
     contract: Option<Contract>,
     socket: Socket,
     window: Window,
-    departure: Arc<Departure>,
+    departure: Arc<PacedDeparture>,
     sent: BTreeMap<u64, SentPacket>,
     in_flight: u64,
     first_sent: Time,

@@ -3,7 +3,7 @@
 use crate::event_loop::{PairLoop, transport};
 use crate::keys::PrivateKey;
 use crate::link::PairLink;
-use crate::resolve::Asker;
+use crate::resolve::NameAsker;
 use noq_proto::crypto::rustls::QuicClientConfig;
 use noq_proto::{ClientConfig, ConnectionHandle, rustls};
 use proxy::{HostPort, PairConfig};
@@ -79,7 +79,7 @@ impl PairLoop {
         for name in due {
             let Some(called) = self.dialer.0.get_mut(&name) else { continue };
             called.at = None;
-            let asker = Asker::Peer(name.clone());
+            let asker = NameAsker::Peer(name.clone());
             let found = self.resolver.ask(asker, std::slice::from_ref(&called.address));
             if let Some(found) = found {
                 self.call(&name, &found, now);

@@ -9,12 +9,12 @@
 use crate::accept::WaitingRoom;
 use crate::control::CongestionChoice;
 use crate::dial::Dialer;
-use crate::flow::Flow;
+use crate::flow::DatagramFlow;
 use crate::keys::PrivateKey;
 use crate::link::PairLink;
-use crate::relay::{READ, Relay};
+use crate::relay::{READ, StreamRelay};
 use crate::resolve::Resolver;
-use crate::run::{Ending, PairError, PairLog};
+use crate::run::{PairEnding, PairLog, PairStartError};
 use crate::serve::Serving;
 use crate::socket::QuicSocket;
 use noq_proto::{
@@ -65,8 +65,8 @@ pub struct PairLoop {
     pub(crate) config: PairConfig,
     pub(crate) queue: EventQueue,
     pub(crate) links: HashMap<ConnectionHandle, PairLink>,
-    pub(crate) relays: HashMap<u64, Relay>,
-    pub(crate) flows: HashMap<u64, Flow>,
+    pub(crate) relays: HashMap<u64, StreamRelay>,
+    pub(crate) flows: HashMap<u64, DatagramFlow>,
     /// The flow of a client of a listener.
     pub(crate) clients: HashMap<(u64, SocketAddr), u64>,
     pub(crate) waiting: WaitingRoom,
@@ -78,7 +78,7 @@ pub struct PairLoop {
     /// Relays that may be able to move something.
     pub(crate) dirty: BTreeSet<u64>,
     pub(crate) buffer: Vec<u8>,
-    pub(crate) ending: Arc<Ending>,
+    pub(crate) ending: Arc<PairEnding>,
     socket: QuicSocket,
     server: Option<ServerConfig>,
     waker: Arc<OwnedFd>,
@@ -95,17 +95,17 @@ impl PairLoop {
         key: &PrivateKey,
         log: PairLog,
         waker: Arc<OwnedFd>,
-        ending: Arc<Ending>,
-    ) -> Result<PairLoop, PairError> {
+        ending: Arc<PairEnding>,
+    ) -> Result<PairLoop, PairStartError> {
         let listen_error = |at: &dyn std::fmt::Display| {
             let at = at.to_string();
-            |error| PairError::Listen { at, error }
+            |error| PairStartError::Listen { at, error }
         };
         let socket = QuicSocket::bind(config.listen).map_err(|error| {
             let at = config.listen.map_or("any address".into(), |at| at.to_string());
-            PairError::Listen { at, error }
+            PairStartError::Listen { at, error }
         })?;
-        let tls = |e: noq_proto::rustls::Error| PairError::Other(e.to_string());
+        let tls = |e: noq_proto::rustls::Error| PairStartError::Other(e.to_string());
         let early = config.peers.values().any(|peer| peer.early_data);
         let keys = config.peers.values().map(|peer| peer.key).collect();
         let server = match config.listen {

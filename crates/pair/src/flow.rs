@@ -27,7 +27,7 @@ enum FlowEnd {
 }
 
 /// One client's datagrams to one upstream.
-pub struct Flow {
+pub struct DatagramFlow {
     /// The connection of QUIC it belongs to.
     pub link: ConnectionHandle,
     stream: StreamId,
@@ -40,7 +40,7 @@ fn tag(stream: StreamId) -> u32 {
     u64::from(VarInt::from(stream)) as u32
 }
 
-impl Flow {
+impl DatagramFlow {
     /// At the server's side.
     ///
     /// # Errors
@@ -50,12 +50,12 @@ impl Flow {
         link: ConnectionHandle,
         stream: StreamId,
         now: Instant,
-    ) -> io::Result<Flow> {
+    ) -> io::Result<DatagramFlow> {
         let any: SocketAddr = if server.is_ipv6() { ([0u16; 8], 0).into() } else { ([0u8; 4], 0).into() };
         let socket = UdpSocket::bind(any)?;
         socket.set_nonblocking(true)?;
         socket.connect(server)?;
-        Ok(Flow { link, stream, end: FlowEnd::Server(socket), moved: now })
+        Ok(DatagramFlow { link, stream, end: FlowEnd::Server(socket), moved: now })
     }
 
     /// Has its own socket watched, if it has one.
@@ -96,7 +96,7 @@ impl PairLoop {
         there.streams.insert(stream, StreamUse::Flow(number));
         there.conn.send_stream(stream).write(&first).ok()?;
         let end = FlowEnd::Client { listener: token, address: from };
-        self.flows.insert(number, Flow { link, stream, end, moved: now });
+        self.flows.insert(number, DatagramFlow { link, stream, end, moved: now });
         self.clients.insert((token, from), number);
         Some(number)
     }
@@ -115,7 +115,9 @@ impl PairLoop {
     pub(crate) fn flow_answers(&mut self, number: u64) {
         let now = Instant::now();
         for _ in 0..TURN {
-            let Some(Flow { end: FlowEnd::Server(socket), .. }) = self.flows.get(&number) else { return };
+            let Some(DatagramFlow { end: FlowEnd::Server(socket), .. }) = self.flows.get(&number) else {
+                return;
+            };
             let n = match socket.recv(&mut self.buffer) {
                 Ok(n) => n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,

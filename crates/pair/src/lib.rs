@@ -26,4 +26,4 @@ pub use frames::{
     Carriage, DATAGRAM_HEAD, LONGEST_OPENING, Opening, OpeningRead, read_datagram, write_datagram,
 };
 pub use keys::{PrivateKey, key_of};
-pub use run::{BoundPair, Pair, PairError, PairLog};
+pub use run::{BoundPair, Pair, PairLog, PairStartError};

@@ -44,7 +44,7 @@ pub enum Turn {
 }
 
 /// One connection.
-pub struct Relay {
+pub struct StreamRelay {
     /// The TCP end; `None` while a server is still to be connected to.
     pub tcp: Option<TcpStream>,
     /// The connection of QUIC it belongs to.
@@ -70,7 +70,7 @@ pub struct Relay {
     shut: bool,
 }
 
-impl Relay {
+impl StreamRelay {
     /// A connection that nothing has moved on; `first` is what its stream is sent before all else.
     pub fn new(
         tcp: Option<TcpStream>,
@@ -78,8 +78,8 @@ impl Relay {
         stream: StreamId,
         now: Instant,
         first: Vec<u8>,
-    ) -> Relay {
-        Relay {
+    ) -> StreamRelay {
+        StreamRelay {
             tcp,
             link,
             stream,

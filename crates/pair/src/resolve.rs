@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 /// Who wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum NameAsker {
     /// A peer that is to be called.
     Peer(String),
     /// The relay or flow of this number, which wants a server.
@@ -16,7 +16,7 @@ pub enum Asker {
 }
 
 /// Questions to the thread, and its answers.
-type Asked = (Sender<(Asker, Vec<HostPort>)>, Receiver<(Asker, Vec<SocketAddr>)>);
+type Asked = (Sender<(NameAsker, Vec<HostPort>)>, Receiver<(NameAsker, Vec<SocketAddr>)>);
 
 /// Asks for addresses; answers come by [`Resolver::answer`], and the wake counter says so. The thread begins with the first
 /// question that needs it, so after whoever binds has given up its rights, and ends with the resolver.
@@ -32,7 +32,7 @@ impl Resolver {
     }
 
     /// Asks; where all are addresses, the answer is there at once.
-    pub fn ask(&mut self, asker: Asker, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
+    pub fn ask(&mut self, asker: NameAsker, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
         let plain = servers.iter().map(|server| match server {
             HostPort::Address(address) => Some(*address),
             HostPort::Name(..) => None,
@@ -46,13 +46,13 @@ impl Resolver {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<(Asker, Vec<SocketAddr>)> {
+    pub fn answer(&self) -> Option<(NameAsker, Vec<SocketAddr>)> {
         self.thread.as_ref()?.1.try_recv().ok()
     }
 }
 
 fn begin(waker: Arc<OwnedFd>) -> Asked {
-    let (ask, questions) = mpsc::channel::<(Asker, Vec<HostPort>)>();
+    let (ask, questions) = mpsc::channel::<(NameAsker, Vec<HostPort>)>();
     let (tell, answers) = mpsc::channel();
     std::thread::spawn(move || {
         for (asker, servers) in questions {

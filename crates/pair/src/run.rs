@@ -17,7 +17,7 @@ pub type PairLog = Box<dyn Fn(Map<String, Value>) + Send>;
 
 /// Why a pair's end does not start.
 #[derive(Debug)]
-pub enum PairError {
+pub enum PairStartError {
     /// Its key file.
     Key {
         /// The file.
@@ -36,29 +36,29 @@ pub enum PairError {
     Other(String),
 }
 
-impl fmt::Display for PairError {
+impl fmt::Display for PairStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PairError::Key { path, error } => write!(f, "pair.key: {path}: {error}"),
-            PairError::Listen { at, error } => write!(f, "pair: cannot listen on {at}: {error}"),
-            PairError::Other(why) => write!(f, "pair: {why}"),
+            PairStartError::Key { path, error } => write!(f, "pair.key: {path}: {error}"),
+            PairStartError::Listen { at, error } => write!(f, "pair: cannot listen on {at}: {error}"),
+            PairStartError::Other(why) => write!(f, "pair: {why}"),
         }
     }
 }
 
-impl std::error::Error for PairError {}
+impl std::error::Error for PairStartError {}
 
-impl From<io::Error> for PairError {
-    fn from(e: io::Error) -> PairError {
-        PairError::Other(e.to_string())
+impl From<io::Error> for PairStartError {
+    fn from(e: io::Error) -> PairStartError {
+        PairStartError::Other(e.to_string())
     }
 }
 
 /// How far the end has come.
 #[derive(Debug, Default)]
-pub struct Ending(AtomicU8);
+pub struct PairEnding(AtomicU8);
 
-impl Ending {
+impl PairEnding {
     fn raise(&self, to: u8) {
         self.0.fetch_max(to, Ordering::SeqCst);
     }
@@ -76,7 +76,7 @@ impl Ending {
 
 /// One end of a pair, in a thread of its own.
 pub struct Pair {
-    ending: Arc<Ending>,
+    ending: Arc<PairEnding>,
     waker: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
     addresses: Vec<(String, SocketAddr)>,
@@ -84,7 +84,7 @@ pub struct Pair {
 
 /// One end that is bound and does nothing yet: no thread of it runs, so that the process may become another user.
 pub struct BoundPair {
-    ending: Arc<Ending>,
+    ending: Arc<PairEnding>,
     waker: Arc<OwnedFd>,
     event_loop: PairLoop,
     addresses: Vec<(String, SocketAddr)>,
@@ -95,7 +95,7 @@ impl BoundPair {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn run(self) -> Result<Pair, PairError> {
+    pub fn run(self) -> Result<Pair, PairStartError> {
         let BoundPair { ending, waker, mut event_loop, addresses } = self;
         let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
         Ok(Pair { ending, waker, thread: Some(thread), addresses })
@@ -107,7 +107,7 @@ impl Pair {
     ///
     /// # Errors
     /// As theirs.
-    pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairError> {
+    pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairStartError> {
         Pair::bind(config, log)?.run()
     }
 
@@ -115,11 +115,11 @@ impl Pair {
     ///
     /// # Errors
     /// A key that cannot be read, an address that cannot be had.
-    pub fn bind(config: &PairConfig, log: PairLog) -> Result<BoundPair, PairError> {
+    pub fn bind(config: &PairConfig, log: PairLog) -> Result<BoundPair, PairStartError> {
         let key = PrivateKey::read(&config.key)
-            .map_err(|error| PairError::Key { path: config.key.display().to_string(), error })?;
+            .map_err(|error| PairStartError::Key { path: config.key.display().to_string(), error })?;
         let waker = Arc::new(wake_counter()?);
-        let ending = Arc::new(Ending::default());
+        let ending = Arc::new(PairEnding::default());
         let event_loop = PairLoop::new(config.clone(), &key, log, waker.clone(), ending.clone())?;
         let addresses = event_loop.addresses()?;
         Ok(BoundPair { ending, waker, event_loop, addresses })

@@ -1,11 +1,11 @@
 //! What peers bring: a stream's beginning says where it goes, a server of that upstream is connected to, then it is a relay.
 
 use crate::event_loop::PairLoop;
-use crate::flow::Flow;
+use crate::flow::DatagramFlow;
 use crate::frames::{Carriage, Opening, OpeningRead};
 use crate::link::StreamUse;
-use crate::relay::{Relay, StreamRead, code, read};
-use crate::resolve::Asker;
+use crate::relay::{StreamRead, StreamRelay, code, read};
+use crate::resolve::NameAsker;
 use bytes::Bytes;
 use noq_proto::{ConnectionHandle, Dir, StreamId, VarInt};
 use proxy::{EventWatch, connect_to, take_error, tcp_socket};
@@ -99,17 +99,17 @@ impl PairLoop {
             return;
         };
         served.deadline = now + Duration::from_nanos(upstream.connect_timeout.as_nanos());
-        if let Some(found) = self.resolver.ask(Asker::Server(number), &upstream.servers.0) {
+        if let Some(found) = self.resolver.ask(NameAsker::Server(number), &upstream.servers.0) {
             self.servers_found(number, found, now);
         }
     }
 
     /// Names have become addresses.
-    pub(crate) fn resolved(&mut self, asker: Asker, found: Vec<SocketAddr>) {
+    pub(crate) fn resolved(&mut self, asker: NameAsker, found: Vec<SocketAddr>) {
         let now = Instant::now();
         match asker {
-            Asker::Peer(name) => self.call(&name, &found, now),
-            Asker::Server(number) => self.servers_found(number, found, now),
+            NameAsker::Peer(name) => self.call(&name, &found, now),
+            NameAsker::Server(number) => self.servers_found(number, found, now),
         }
     }
 
@@ -163,7 +163,7 @@ impl PairLoop {
         if let Some(tcp) = &tcp {
             let _ = tcp.set_nodelay(true);
         }
-        let mut relay = Relay::new(tcp, served.link, served.stream, now, Vec::new());
+        let mut relay = StreamRelay::new(tcp, served.link, served.stream, now, Vec::new());
         relay.hand_down(Bytes::from(served.bytes));
         self.relays.insert(number, relay);
         self.dirty.insert(number);
@@ -173,7 +173,7 @@ impl PairLoop {
     fn begin_flow(&mut self, number: u64, now: Instant) {
         let Some(served) = self.serving.0.remove(&number) else { return };
         let flow = served.servers.last().and_then(|server| {
-            Flow::to_server(*server, served.link, served.stream, now)
+            DatagramFlow::to_server(*server, served.link, served.stream, now)
                 .ok()
                 .filter(|flow| flow.watch(&self.queue, number))
         });

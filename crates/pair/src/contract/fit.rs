@@ -1,6 +1,6 @@
 //! Which rate and bucket explain what was lost.
 
-use super::{ContractTerms, LARGEST_BUCKET as MOST, LoggedPacket, PacketFate, PacketLog};
+use super::{ContractTerms, LARGEST_BUCKET as MOST, SentFate, SentLog, SentRecord};
 use units::Time;
 
 /// Fewer drops prove nothing: of eight random ones all stand within two packets of the top of a bucket of ten packets once
@@ -51,7 +51,7 @@ pub struct ContractFit {
 /// One packet's step through the recurrence.
 pub struct DeficitStep<'a> {
     /// The packet.
-    pub packet: &'a LoggedPacket,
+    pub packet: &'a SentRecord,
     /// The deficit that it found.
     pub before: f64,
     /// The deficit with it, had it passed.
@@ -60,7 +60,7 @@ pub struct DeficitStep<'a> {
 
 /// The deficit of a bucket that fills at `rate`, packet by packet; `step` says what it is afterwards.
 pub fn replay<'a>(
-    packets: impl Iterator<Item = &'a LoggedPacket>,
+    packets: impl Iterator<Item = &'a SentRecord>,
     rate: f64,
     begin: f64,
     mut step: impl FnMut(DeficitStep<'a>) -> f64,
@@ -85,8 +85,8 @@ struct Drop {
 }
 
 /// The contract that the log shows, if it shows one.
-pub fn find(log: &PacketLog, packet: f64, known: Option<&ContractTerms>) -> Option<ContractFit> {
-    let packets: Vec<LoggedPacket> = log.resolved().copied().collect();
+pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Option<ContractFit> {
+    let packets: Vec<SentRecord> = log.resolved().copied().collect();
     // All of it, and what is newest: after a change the older part tells of another contract.
     let newest = packets.len().saturating_sub(packets.len() / 4);
     let whole = find_in(&packets, log.is_whole(), packet, known);
@@ -94,13 +94,13 @@ pub fn find(log: &PacketLog, packet: f64, known: Option<&ContractTerms>) -> Opti
 }
 
 fn find_in(
-    packets: &[LoggedPacket],
+    packets: &[SentRecord],
     is_whole: bool,
     packet: f64,
     known: Option<&ContractTerms>,
 ) -> Option<ContractFit> {
     // Without knowing what the bucket held, the first drop says it: nothing.
-    let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == PacketFate::Lost)? };
+    let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == SentFate::Lost)? };
     let packets = &packets[from..];
     let drops = drops(packets);
     if drops.len() < if is_whole { FEWEST_DROPS } else { FEWEST_ANEW } {
@@ -131,12 +131,12 @@ fn find_in(
     fits.then_some(ContractFit { bucket, ..fit })
 }
 
-fn drops(packets: &[LoggedPacket]) -> Vec<Drop> {
+fn drops(packets: &[SentRecord]) -> Vec<Drop> {
     let mut passed = 0.0;
     let mut drops = Vec::new();
     for packet in packets {
         match packet.fate {
-            PacketFate::Lost => drops.push(Drop { at: packet.at, passed }),
+            SentFate::Lost => drops.push(Drop { at: packet.at, passed }),
             _ => passed += f64::from(packet.bytes),
         }
     }
@@ -166,12 +166,12 @@ fn near_by(rate: f64, packet: f64) -> f64 {
 ///
 /// What delays packets on their way to the policer makes deficits look larger than they are, never smaller: the bucket is the
 /// lower quartile of the drops' deficits, and half a packet, since a drop stands up to a packet below.
-fn judge(packets: &[LoggedPacket], rate: f64, packet: f64, is_whole: bool) -> ContractFit {
+fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> ContractFit {
     // Where the bucket was empty at first, deficits are counted from there: only their differences matter.
     let begin = if is_whole { 0.0 } else { EMPTY };
     let (mut at_drops, mut passed) = (Vec::new(), Vec::new());
     replay(packets.iter(), rate, begin, |step| match step.packet.fate {
-        PacketFate::Lost => {
+        SentFate::Lost => {
             at_drops.push(step.before);
             step.before
         }
@@ -199,11 +199,11 @@ fn judge(packets: &[LoggedPacket], rate: f64, packet: f64, is_whole: bool) -> Co
 const EMPTY: f64 = 250e6;
 
 /// The most that the deficit fell below its top and rose again: a bucket holds that at least.
-fn rise(packets: &[LoggedPacket], rate: f64) -> f64 {
+fn rise(packets: &[SentRecord], rate: f64) -> f64 {
     let (mut top, mut low, mut most) = (EMPTY, EMPTY, 0.0f64);
     replay(packets.iter(), rate, EMPTY, |step| {
         low = low.min(step.before);
-        if step.packet.fate == PacketFate::Lost {
+        if step.packet.fate == SentFate::Lost {
             most = most.max(top - low);
             (top, low) = (step.before, step.before);
             return step.before;
@@ -215,14 +215,14 @@ fn rise(packets: &[LoggedPacket], rate: f64) -> f64 {
 
 /// Whether it was lost where the sender was faster than the rate, and as much as a policer drops then, the share 1 - R / S:
 /// in stretches that begin with an empty bucket.
-fn overflows(packets: &[LoggedPacket], fit: &ContractFit, packet: f64, is_whole: bool) -> bool {
+fn overflows(packets: &[SentRecord], fit: &ContractFit, packet: f64, is_whole: bool) -> bool {
     const STRETCH: f64 = 32.0;
     let top = if is_whole { fit.bucket } else { EMPTY } - near_by(fit.rate, packet) - packet;
     let (mut due, mut lost) = (0.0, 0.0);
     let (mut begin, mut bytes, mut gone) = (None, 0.0, 0.0);
     replay(packets.iter(), fit.rate, if is_whole { 0.0 } else { EMPTY }, |step| {
         let size = f64::from(step.packet.bytes);
-        let is_lost = step.packet.fate == PacketFate::Lost;
+        let is_lost = step.packet.fate == SentFate::Lost;
         if let Some(from) = begin {
             bytes += size;
             gone += if is_lost { size } else { 0.0 };
@@ -243,10 +243,10 @@ fn overflows(packets: &[LoggedPacket], fit: &ContractFit, packet: f64, is_whole:
 }
 
 /// Whether round trips grow with the deficit, as those of packets that wait do.
-fn is_queue(packets: &[LoggedPacket], fit: &ContractFit) -> bool {
+fn is_queue(packets: &[SentRecord], fit: &ContractFit) -> bool {
     let mut points = Vec::new();
     replay(packets.iter(), fit.rate, 0.0, |step| match step.packet.fate {
-        PacketFate::Passed(rtt) => {
+        SentFate::Passed(rtt) => {
             points.push((step.before / fit.rate, rtt.as_secs_f64()));
             step.after.min(fit.bucket)
         }

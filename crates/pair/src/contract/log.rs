@@ -11,7 +11,7 @@ const TOGETHER: u32 = 8 * 1500;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketFate {
+pub enum SentFate {
     /// Not heard of yet.
     Open,
     /// It arrived; this is its round trip.
@@ -22,7 +22,7 @@ pub enum PacketFate {
 
 /// A packet, or several one after the other that passed: bytes of all, the time of the last.
 #[derive(Clone, Copy, Debug)]
-pub struct LoggedPacket {
+pub struct SentRecord {
     /// When it left, of several the first.
     pub from: Time,
     /// When it left, of several the last.
@@ -30,7 +30,7 @@ pub struct LoggedPacket {
     /// Its bytes.
     pub bytes: u32,
     /// What became of it.
-    pub fate: PacketFate,
+    pub fate: SentFate,
     number: u64,
     /// Whether the contract of then should have let it pass.
     within: bool,
@@ -38,14 +38,14 @@ pub struct LoggedPacket {
 
 /// The last packets, in the order in which they left.
 #[derive(Debug, Default)]
-pub struct PacketLog {
-    packets: VecDeque<LoggedPacket>,
+pub struct SentLog {
+    packets: VecDeque<SentRecord>,
     /// Whether the bucket was full before the first: nothing had been sent.
     is_whole: bool,
     begun: bool,
 }
 
-impl PacketLog {
+impl SentLog {
     /// A packet leaves. Numbers rise; one that does not (another packet number space) is left out.
     pub fn push(&mut self, at: Time, number: u64, bytes: u32, within: bool) {
         if self.packets.back().is_some_and(|last| last.number >= number) {
@@ -57,17 +57,17 @@ impl PacketLog {
         if self.packets.len() == REMEMBERED {
             self.make_room();
         }
-        self.packets.push_back(LoggedPacket { from: at, at, bytes, fate: PacketFate::Open, number, within });
+        self.packets.push_back(SentRecord { from: at, at, bytes, fate: SentFate::Open, number, within });
     }
 
     /// Puts together what passed; where that does not give an eighth of the room back, the oldest quarter goes.
     fn make_room(&mut self) {
-        let mut kept: VecDeque<LoggedPacket> = VecDeque::with_capacity(REMEMBERED);
+        let mut kept: VecDeque<SentRecord> = VecDeque::with_capacity(REMEMBERED);
         for packet in self.packets.drain(..) {
-            let passed = |p: &LoggedPacket| matches!(p.fate, PacketFate::Passed(_));
+            let passed = |p: &SentRecord| matches!(p.fate, SentFate::Passed(_));
             match kept.back_mut() {
                 Some(last) if passed(last) && passed(&packet) && last.bytes + packet.bytes <= TOGETHER => {
-                    *last = LoggedPacket { from: last.from, bytes: last.bytes + packet.bytes, ..packet };
+                    *last = SentRecord { from: last.from, bytes: last.bytes + packet.bytes, ..packet };
                 }
                 _ => kept.push_back(packet),
             }
@@ -80,15 +80,15 @@ impl PacketLog {
     }
 
     /// What became of a packet; whether the contract of then should have let it pass.
-    pub fn resolve(&mut self, number: u64, fate: PacketFate) -> bool {
+    pub fn resolve(&mut self, number: u64, fate: SentFate) -> bool {
         let Ok(i) = self.packets.binary_search_by_key(&number, |packet| packet.number) else { return false };
         self.packets[i].fate = fate;
         self.packets[i].within
     }
 
     /// Those that all has been heard of, from the first on.
-    pub fn resolved(&self) -> impl Iterator<Item = &LoggedPacket> + Clone {
-        self.packets.iter().take_while(|packet| packet.fate != PacketFate::Open)
+    pub fn resolved(&self) -> impl Iterator<Item = &SentRecord> + Clone {
+        self.packets.iter().take_while(|packet| packet.fate != SentFate::Open)
     }
 
     /// Whether the first packet found a bucket that nothing had been taken from.
@@ -111,9 +111,9 @@ impl PacketLog {
         let mut lost = 0;
         for packet in self.packets.iter().filter(|packet| (from..=to).contains(&packet.number)) {
             match packet.fate {
-                PacketFate::Open => return None,
-                PacketFate::Lost => lost += 1,
-                PacketFate::Passed(_) => {}
+                SentFate::Open => return None,
+                SentFate::Lost => lost += 1,
+                SentFate::Passed(_) => {}
             }
         }
         Some(lost)

@@ -16,13 +16,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// When the last packet may leave, as a control that knows a bucket says it; whoever sends it asks.
 #[derive(Debug)]
-pub struct Departure {
+pub struct PacedDeparture {
     pub(super) origin: Instant,
     nanos: AtomicU64,
     order: AtomicU64,
 }
 
-impl Departure {
+impl PacedDeparture {
     /// When the last packet may leave, and its number among those that are paced.
     pub fn get(&self) -> (Instant, u64) {
         let nanos = self.nanos.load(Ordering::Relaxed);
@@ -45,7 +45,7 @@ pub struct CongestionChoice {
     /// Of the control's random stream.
     pub seed: u64,
     /// Where it says when packets may leave.
-    pub departure: Arc<Departure>,
+    pub departure: Arc<PacedDeparture>,
     /// The one that was made last.
     newest: Arc<Mutex<Option<SteeringHandle>>>,
 }
@@ -53,7 +53,7 @@ pub struct CongestionChoice {
 impl CongestionChoice {
     /// The control of this name, for one connection that begins now.
     pub fn new(name: &str, pace: Option<u64>, seed: u64, now: Instant) -> CongestionChoice {
-        let departure = Departure { origin: now, nanos: AtomicU64::new(0), order: AtomicU64::new(0) };
+        let departure = PacedDeparture { origin: now, nanos: AtomicU64::new(0), order: AtomicU64::new(0) };
         CongestionChoice {
             name: name.into(),
             pace,
