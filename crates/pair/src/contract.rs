@@ -16,7 +16,7 @@ mod fit;
 mod log;
 
 pub use fit::replay;
-pub use log::{SentFate, SentLog, SentRecord};
+pub use log::{SentLog, SentOutcome, SentRecord};
 
 use units::{Span, Time};
 
@@ -199,7 +199,7 @@ impl Contract {
 
     /// A packet has arrived, `rtt` after it left.
     pub fn on_acked(&mut self, now: Time, number: u64, rtt: Span) {
-        let was_within = self.log.resolve(number, SentFate::Passed(rtt));
+        let was_within = self.log.resolve(number, SentOutcome::Passed(rtt));
         self.count(was_within, false);
         self.judge_probe();
         self.fit_when_due(now);
@@ -207,7 +207,7 @@ impl Contract {
 
     /// A packet is lost.
     pub fn on_lost(&mut self, now: Time, number: u64) {
-        let was_within = self.log.resolve(number, SentFate::Lost);
+        let was_within = self.log.resolve(number, SentOutcome::Lost);
         self.fits_due = true;
         if let Some(probe) = self.probe.as_mut().filter(|probe| number >= probe.from) {
             probe.lost += 1.0;

@@ -197,6 +197,10 @@ impl PairLoop {
 
     /// Until it is told to end.
     pub fn run(&mut self) {
+        let addresses = self.addresses().unwrap_or_default();
+        let facts: Vec<(&str, String)> =
+            addresses.iter().map(|(name, at)| (name.as_str(), at.to_string())).collect();
+        self.tell("pair-started", &facts);
         let mut events = Vec::new();
         loop {
             self.work();

@@ -1,6 +1,6 @@
 //! Which rate and bucket explain what was lost.
 
-use super::{ContractTerms, LARGEST_BUCKET as MOST, SentFate, SentLog, SentRecord};
+use super::{ContractTerms, LARGEST_BUCKET as MOST, SentLog, SentOutcome, SentRecord};
 use units::Time;
 
 /// Fewer drops prove nothing: of eight random ones all stand within two packets of the top of a bucket of ten packets once
@@ -46,6 +46,8 @@ pub struct ContractFit {
     pub bucket: f64,
     /// The share of drops that stand at the bucket.
     pub explained: f64,
+    /// How far apart the middle half of the drops' deficits stands, bytes.
+    pub spread: f64,
 }
 
 /// One packet's step through the recurrence.
@@ -100,7 +102,7 @@ fn find_in(
     known: Option<&ContractTerms>,
 ) -> Option<ContractFit> {
     // Without knowing what the bucket held, the first drop says it: nothing.
-    let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == SentFate::Lost)? };
+    let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == SentOutcome::Lost)? };
     let packets = &packets[from..];
     let drops = drops(packets);
     if drops.len() < if is_whole { FEWEST_DROPS } else { FEWEST_ANEW } {
@@ -115,10 +117,9 @@ fn find_in(
         fits.extend(near.filter(|rate| *rate > 0.0).map(|rate| judge(packets, rate, packet, is_whole)));
     }
     let most = fits.iter().map(|fit| fit.explained).fold(0.0, f64::max);
-    fits.retain(|fit| fit.explained == most);
-    fits.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    // Of those that explain as much, the one in the middle.
-    let fit = *fits.get(fits.len() / 2).filter(|fit| fit.explained >= EXPLAINED)?;
+    // Of those that explain as much, the one whose drops stand closest together.
+    let best = fits.into_iter().filter(|fit| fit.explained >= most.max(EXPLAINED));
+    let fit = best.min_by(|a, b| a.spread.total_cmp(&b.spread))?;
     // A bucket that was full before each drop leaves the rate open: no other one may do as well.
     let is_open = |by: f64| judge(packets, fit.rate * by, packet, is_whole).explained >= EXPLAINED;
     if is_open(1.0 + PINNED) || is_open(1.0 - PINNED) {
@@ -136,7 +137,7 @@ fn drops(packets: &[SentRecord]) -> Vec<Drop> {
     let mut drops = Vec::new();
     for packet in packets {
         match packet.fate {
-            SentFate::Lost => drops.push(Drop { at: packet.at, passed }),
+            SentOutcome::Lost => drops.push(Drop { at: packet.at, passed }),
             _ => passed += f64::from(packet.bytes),
         }
     }
@@ -171,7 +172,7 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> Cont
     let begin = if is_whole { 0.0 } else { EMPTY };
     let (mut at_drops, mut passed) = (Vec::new(), Vec::new());
     replay(packets.iter(), rate, begin, |step| match step.packet.fate {
-        SentFate::Lost => {
+        SentOutcome::Lost => {
             at_drops.push(step.before);
             step.before
         }
@@ -182,7 +183,11 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> Cont
     });
     let quartile = at_drops.len() / 4;
     let (_, low, _) = at_drops.select_nth_unstable_by(quartile, f64::total_cmp);
-    let top = *low + 0.5 * packet;
+    let low = *low;
+    let top = low + 0.5 * packet;
+    let upper = 3 * quartile;
+    let (_, high, _) = at_drops.select_nth_unstable_by(upper, f64::total_cmp);
+    let spread = *high - low;
     let near = at_drops
         .iter()
         .filter(|deficit| (**deficit + 0.5 * packet - top).abs() <= near_by(rate, packet))
@@ -192,7 +197,7 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> Cont
     let explained = share(near, at_drops.len()) - share(above, passed.len());
     // The deficit comes back to zero where the bucket was full again; what it rose to from there is the bucket.
     let bucket = if is_whole { top } else { rise(packets, rate) };
-    ContractFit { rate, bucket: bucket.max(packet), explained }
+    ContractFit { rate, bucket: bucket.max(packet), explained, spread }
 }
 
 /// Larger than any bucket that is met (2 s of 1 Gbit/s), so that a deficit counted from it does not reach zero.
@@ -203,7 +208,7 @@ fn rise(packets: &[SentRecord], rate: f64) -> f64 {
     let (mut top, mut low, mut most) = (EMPTY, EMPTY, 0.0f64);
     replay(packets.iter(), rate, EMPTY, |step| {
         low = low.min(step.before);
-        if step.packet.fate == SentFate::Lost {
+        if step.packet.fate == SentOutcome::Lost {
             most = most.max(top - low);
             (top, low) = (step.before, step.before);
             return step.before;
@@ -222,7 +227,7 @@ fn overflows(packets: &[SentRecord], fit: &ContractFit, packet: f64, is_whole: b
     let (mut begin, mut bytes, mut gone) = (None, 0.0, 0.0);
     replay(packets.iter(), fit.rate, if is_whole { 0.0 } else { EMPTY }, |step| {
         let size = f64::from(step.packet.bytes);
-        let is_lost = step.packet.fate == SentFate::Lost;
+        let is_lost = step.packet.fate == SentOutcome::Lost;
         if let Some(from) = begin {
             bytes += size;
             gone += if is_lost { size } else { 0.0 };
@@ -246,7 +251,7 @@ fn overflows(packets: &[SentRecord], fit: &ContractFit, packet: f64, is_whole: b
 fn is_queue(packets: &[SentRecord], fit: &ContractFit) -> bool {
     let mut points = Vec::new();
     replay(packets.iter(), fit.rate, 0.0, |step| match step.packet.fate {
-        SentFate::Passed(rtt) => {
+        SentOutcome::Passed(rtt) => {
             points.push((step.before / fit.rate, rtt.as_secs_f64()));
             step.after.min(fit.bucket)
         }

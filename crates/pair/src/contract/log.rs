@@ -11,7 +11,7 @@ const TOGETHER: u32 = 8 * 1500;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SentFate {
+pub enum SentOutcome {
     /// Not heard of yet.
     Open,
     /// It arrived; this is its round trip.
@@ -30,7 +30,7 @@ pub struct SentRecord {
     /// Its bytes.
     pub bytes: u32,
     /// What became of it.
-    pub fate: SentFate,
+    pub fate: SentOutcome,
     number: u64,
     /// Whether the contract of then should have let it pass.
     within: bool,
@@ -57,14 +57,14 @@ impl SentLog {
         if self.packets.len() == REMEMBERED {
             self.make_room();
         }
-        self.packets.push_back(SentRecord { from: at, at, bytes, fate: SentFate::Open, number, within });
+        self.packets.push_back(SentRecord { from: at, at, bytes, fate: SentOutcome::Open, number, within });
     }
 
     /// Puts together what passed; where that does not give an eighth of the room back, the oldest quarter goes.
     fn make_room(&mut self) {
         let mut kept: VecDeque<SentRecord> = VecDeque::with_capacity(REMEMBERED);
         for packet in self.packets.drain(..) {
-            let passed = |p: &SentRecord| matches!(p.fate, SentFate::Passed(_));
+            let passed = |p: &SentRecord| matches!(p.fate, SentOutcome::Passed(_));
             match kept.back_mut() {
                 Some(last) if passed(last) && passed(&packet) && last.bytes + packet.bytes <= TOGETHER => {
                     *last = SentRecord { from: last.from, bytes: last.bytes + packet.bytes, ..packet };
@@ -80,7 +80,7 @@ impl SentLog {
     }
 
     /// What became of a packet; whether the contract of then should have let it pass.
-    pub fn resolve(&mut self, number: u64, fate: SentFate) -> bool {
+    pub fn resolve(&mut self, number: u64, fate: SentOutcome) -> bool {
         let Ok(i) = self.packets.binary_search_by_key(&number, |packet| packet.number) else { return false };
         self.packets[i].fate = fate;
         self.packets[i].within
@@ -88,7 +88,7 @@ impl SentLog {
 
     /// Those that all has been heard of, from the first on.
     pub fn resolved(&self) -> impl Iterator<Item = &SentRecord> + Clone {
-        self.packets.iter().take_while(|packet| packet.fate != SentFate::Open)
+        self.packets.iter().take_while(|packet| packet.fate != SentOutcome::Open)
     }
 
     /// Whether the first packet found a bucket that nothing had been taken from.
@@ -111,9 +111,9 @@ impl SentLog {
         let mut lost = 0;
         for packet in self.packets.iter().filter(|packet| (from..=to).contains(&packet.number)) {
             match packet.fate {
-                SentFate::Open => return None,
-                SentFate::Lost => lost += 1,
-                SentFate::Passed(_) => {}
+                SentOutcome::Open => return None,
+                SentOutcome::Lost => lost += 1,
+                SentOutcome::Passed(_) => {}
             }
         }
         Some(lost)
