@@ -83,7 +83,7 @@ bench: setup
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
-KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc longfat-proxy
+KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc longfat-proxy longfat-pair
 LIVE = kernel relays namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults streams service leftovers storm machine
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
@@ -102,6 +102,7 @@ fuzz:
 	(cd fuzz && cargo +nightly fuzz run import_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
 	for f in config header hello; do \
 	(cd fuzz && cargo +nightly fuzz run proxy_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
+	cd fuzz && cargo +nightly fuzz run pair_frames -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run chain -- -max_total_time=600
 	cd fuzz && cargo +nightly fuzz run tracker -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0

@@ -11,10 +11,10 @@ import hashlib, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "THIRD-PARTY-LICENSES.md"
-CHOICE = ["MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "Unicode-3.0", "CC0-1.0", "Zlib"]
+CHOICE = ["MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "Unicode-3.0", "CC0-1.0", "Zlib", "ISC"]
 # What files are called that hold a licence's text.
 FILES = {"MIT": r"mit", "Apache-2.0": r"apache", "BSD-3-Clause": r"bsd", "BSD-2-Clause": r"bsd",
-         "Unicode-3.0": r"unicode", "CC0-1.0": r"cc0", "Zlib": r"zlib"}
+         "Unicode-3.0": r"unicode", "CC0-1.0": r"cc0", "Zlib": r"zlib", "ISC": r"isc|other-bits"}
 LICENSE = re.compile(r"^(licen[cs]e|copying|unlicense)", re.I)
 
 

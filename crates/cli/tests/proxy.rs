@@ -131,6 +131,39 @@ fn a_file_is_read_anew_and_a_wrong_one_changes_nothing() {
 }
 
 #[test]
+fn two_halves_make_a_pair() {
+    let folder = std::env::temp_dir().join(format!("longfat-pair-test-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
+    let make_key = |name: &str| {
+        let made =
+            Command::new(env!("CARGO_BIN_EXE_longfat")).args(["proxy", "--make-key", &path(name)]).output();
+        String::from_utf8(made.expect("runs").stdout).expect("UTF-8").trim().to_string()
+    };
+    let (near_key, far_key) = (make_key("near.key"), make_key("far.key"));
+    let (near_path, far_path, server) = (path("near.key"), path("far.key"), echo().to_string());
+    let far =
+        ["--pair-listen", "127.0.0.1:0", "--upstream", &server, "--key", &far_path, "--peer-key", &near_key];
+    let mut far = Running::new(&far);
+    let quic = far.entry("pair-started")["quic"].as_str().expect("an address").to_string();
+    let near = ["--listen", "127.0.0.1:0", "--pair", &quic, "--key", &near_path, "--peer-key", &far_key];
+    let mut near = Running::new(&near);
+    let at = near.entry("pair-started")["main"].clone();
+    near.entry("pair-up");
+    let mut stream = connect(&at);
+    talk(&mut stream);
+    // It ends when its connections have.
+    near.signal("-TERM");
+    talk(&mut stream);
+    drop(stream);
+    assert_eq!(near.child.wait().expect("ends").code(), Some(0));
+    far.signal("-TERM");
+    assert_eq!(far.child.wait().expect("ends").code(), Some(0));
+    std::fs::remove_dir_all(&folder).expect("is removed");
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_runs() {
     let told = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));

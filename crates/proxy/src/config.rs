@@ -13,6 +13,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use units::{Bytes, Rate, Span};
 
 mod check;
+mod pair;
+
+pub use pair::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, PublicKey};
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -36,7 +39,11 @@ pub struct ProxyConfig {
     /// A line a connection in the log, when it has ended.
     #[serde(default)]
     pub log_connections: bool,
-    /// Where connections come from, by name; at least one.
+    /// The other half of this proxy, and what QUIC carries between the two.
+    #[serde(default)]
+    pub pair: Option<PairConfig>,
+    /// Where connections come from, by name; at least one, unless there is a `pair`.
+    #[serde(default)]
     pub listeners: BTreeMap<String, ListenerConfig>,
     /// Where they go to, by name: nowhere else.
     #[serde(default)]
@@ -255,8 +262,24 @@ impl ProxyConfig {
             drain_timeout: half_a_minute(),
             status: None,
             log_connections: false,
+            pair: None,
             listeners: BTreeMap::from([("main".into(), listener)]),
             upstreams: BTreeMap::from([("main".into(), upstream)]),
+        }
+    }
+
+    /// One end of a pair and nothing else; what flags say.
+    pub fn of_pair(pair: PairConfig) -> ProxyConfig {
+        ProxyConfig {
+            workers: None,
+            user: None,
+            max_connections: most_connections(),
+            drain_timeout: half_a_minute(),
+            status: None,
+            log_connections: false,
+            pair: Some(pair),
+            listeners: BTreeMap::new(),
+            upstreams: BTreeMap::new(),
         }
     }
 

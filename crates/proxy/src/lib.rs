@@ -16,7 +16,10 @@ mod hello;
 
 pub use address::{HostPort, IpNetwork, ListenAt, plain};
 pub use balance::{Balance, ServerChoice};
-pub use config::{ListenerConfig, OneOrMore, ProxyConfig, SideConfig, UpstreamConfig};
+pub use config::{
+    ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, ProxyConfig,
+    PublicKey, SideConfig, UpstreamConfig,
+};
 pub use header::{BadHeader, HeaderRead, LONGEST_HEADER, ProxyVersion, read_header};
 pub use health::{HealthNews, HealthRule, ServerHealth};
 pub use hello::{HelloRead, LONGEST_HELLO, fits, sample_hello, server_name};
@@ -61,7 +64,7 @@ mod worker;
 #[cfg(target_os = "linux")]
 pub use error::ProxyError;
 #[cfg(target_os = "linux")]
-pub use proxy::Proxy;
+pub use proxy::{Proxy, become_configured};
 #[cfg(target_os = "linux")]
 pub use shared::LogSink;
 #[cfg(target_os = "linux")]
@@ -69,6 +72,9 @@ pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
 #[cfg(target_os = "linux")]
 pub use stats::{PathStats, ProxyCounter, SideGauges};
 #[cfg(target_os = "linux")]
-pub use sys::{Signal, hold_signals, next_signal};
+pub use sys::{
+    EventQueue, EventWatch, Readiness, Signal, bind_to, connect_to, hold_signals, listen, next_signal,
+    reset_on_close, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake, wake_counter,
+};
 #[cfg(target_os = "linux")]
 pub use systemd::{handed_over, notify};

@@ -72,11 +72,7 @@ impl Proxy {
             Assembly { loops, activated: shared_out.collect(), controls: ProxyControls::default() };
         let running = assembly.assemble(config, &RunningConfig::default(), &mut tell_unresolved(&shared))?;
         let page = config.status.map(status::listen).transpose()?;
-        if let Some(user) = config.user.as_deref().filter(|_| sys::is_root()) {
-            let (uid, gid) = sys::user(user)
-                .map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
-            sys::become_user(uid, gid, needs_net_admin(config))?;
-        }
+        become_configured(config)?;
         try_out(config, &mut assembly.controls)?;
         shared.run(running);
         let mut this = Proxy {
@@ -199,6 +195,18 @@ fn sides(config: &ProxyConfig) -> impl Iterator<Item = (String, &SideConfig)> {
     });
     let upstreams = config.upstreams.iter().map(|(name, u)| (format!("upstreams.{name}.server"), &u.server));
     listeners.chain(upstreams)
+}
+
+/// Becomes the user that the configuration names, where root has begun. To be called once everything is bound, while the
+/// process has one thread.
+///
+/// # Errors
+/// There is no such user, or the system says no.
+pub fn become_configured(config: &ProxyConfig) -> Result<(), ProxyError> {
+    let Some(user) = config.user.as_deref().filter(|_| sys::is_root()) else { return Ok(()) };
+    let (uid, gid) =
+        sys::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
+    Ok(sys::become_user(uid, gid, needs_net_admin(config))?)
 }
 
 /// That the kernel takes all options of this user.

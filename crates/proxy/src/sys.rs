@@ -13,6 +13,7 @@ use std::io;
 use std::mem::size_of;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// The result of a call that returns -1 on failure.
 fn check(code: libc::c_int) -> io::Result<libc::c_int> {
@@ -86,36 +87,80 @@ impl EventQueue {
 
     /// Waits for events, at most so many milliseconds; -1: for as long as it takes.
     pub fn wait(&self, out: &mut Vec<Readiness>, timeout_ms: i32) -> io::Result<()> {
-        const MOST: usize = 256;
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST];
         // SAFETY: the array outlives the call, MOST is its length.
         let n = unsafe {
             libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), MOST as libc::c_int, timeout_ms)
         };
-        out.clear();
-        let n = match check(n) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
-            other => other? as usize,
-        };
-        out.extend(events[..n].iter().map(|event| {
-            let (bits, token) = (event.events as i32, event.u64);
-            let has = |mask| bits & mask != 0;
-            Readiness {
-                token,
-                readable: has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR),
-                writable: has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR),
-                ends: has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR | libc::EPOLLPRI),
-                failed: has(libc::EPOLLERR),
-            }
-        }));
-        Ok(())
+        tell(&events, check(n), out)
     }
+
+    /// The same with a timeout to the nanosecond (epoll_pwait2(2), Linux 5.11): what a pacer needs.
+    pub fn wait_exactly(&self, out: &mut Vec<Readiness>, timeout: Option<Duration>) -> io::Result<()> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST];
+        let at_most = timeout.map(|t| libc::timespec {
+            tv_sec: t.as_secs() as libc::time_t,
+            tv_nsec: t.subsec_nanos() as libc::c_long,
+        });
+        let time = at_most.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
+        // SAFETY: array and time outlive the call, MOST is the array's length; a null mask changes no signals.
+        let n = unsafe {
+            let (none, size) = (std::ptr::null::<libc::sigset_t>(), 0usize);
+            let events = events.as_mut_ptr();
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.0.as_raw_fd(),
+                events,
+                MOST as libc::c_int,
+                time,
+                none,
+                size,
+            )
+        };
+        tell(&events, check(n as libc::c_int), out)
+    }
+}
+
+/// Events that one call takes.
+const MOST: usize = 256;
+
+/// What a call that waited has found, as readiness.
+fn tell(
+    events: &[libc::epoll_event],
+    n: io::Result<libc::c_int>,
+    out: &mut Vec<Readiness>,
+) -> io::Result<()> {
+    out.clear();
+    let n = match n {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+        other => other? as usize,
+    };
+    out.extend(events[..n].iter().map(|event| {
+        let (bits, token) = (event.events as i32, event.u64);
+        let has = |mask| bits & mask != 0;
+        Readiness {
+            token,
+            readable: has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR),
+            writable: has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR),
+            ends: has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR | libc::EPOLLPRI),
+            failed: has(libc::EPOLLERR),
+        }
+    }));
+    Ok(())
 }
 
 /// Non-blocking, closed on exec.
 pub fn tcp_socket(is_v6: bool) -> io::Result<OwnedFd> {
     let domain = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: takes no pointers; the descriptor is new and ours.
+    unsafe { Ok(OwnedFd::from_raw_fd(check(libc::socket(domain, kind, 0))?)) }
+}
+
+/// Non-blocking, closed on exec.
+pub fn udp_socket(is_v6: bool) -> io::Result<OwnedFd> {
+    let domain = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes no pointers; the descriptor is new and ours.
     unsafe { Ok(OwnedFd::from_raw_fd(check(libc::socket(domain, kind, 0))?)) }
 }

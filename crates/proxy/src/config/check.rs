@@ -1,6 +1,6 @@
 //! What serde cannot tell: names that must be there, settings that exclude each other, bounds.
 
-use super::{ProxyConfig, SideConfig};
+use super::{PairConfig, ProxyConfig, SideConfig};
 use crate::address::{HostPort, ListenAt};
 use scenario::{RefusalCause, ScenarioError, SettingsFile};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl ProxyConfig {
     }
 
     fn check(&self) -> Result<(), ConfigFault> {
-        if self.listeners.is_empty() {
+        if self.listeners.is_empty() && self.pair.is_none() {
             return Err(conflict(&["listeners"], "at least one listener is wanted: [listeners.NAME]"));
         }
         range(&["workers"], self.workers.unwrap_or(1) as u64, 1, 1024)?;
@@ -48,7 +48,8 @@ impl ProxyConfig {
         }
         self.upstreams.keys().try_for_each(|name| self.upstream(name))?;
         self.listeners.keys().try_for_each(|name| self.listener(name))?;
-        self.addresses()
+        self.addresses()?;
+        self.pair.as_ref().map_or(Ok(()), pair)
     }
 
     fn upstream(&self, name: &str) -> Result<(), ConfigFault> {
@@ -180,6 +181,63 @@ fn wait(path: &[&str], value: Span, least: Span) -> Result<(), ConfigFault> {
     }
     let allowed = format!("{least} to a year");
     Err((owned(path), RefusalCause::OutOfRange { found: value.to_string(), allowed }))
+}
+
+/// Names that `[pair]` uses are there, and it has a way to its peers.
+fn pair(pair: &PairConfig) -> Result<(), ConfigFault> {
+    let unknown = |name: &String| {
+        let known = pair.peers.keys().cloned().collect();
+        RefusalCause::UnknownName { what: "peer", name: name.clone(), known }
+    };
+    if pair.peers.is_empty() {
+        return Err(conflict(&["pair", "peers"], "at least one peer is wanted: [pair.peers.NAME]"));
+    }
+    let mut keys = BTreeMap::new();
+    for (name, peer) in &pair.peers {
+        let under = |key| ["pair", "peers", name, key];
+        if pair.listen.is_none() && peer.address.is_none() {
+            let why =
+                "this peer is not called, as it has no `address`, and cannot call, as `pair` has no `listen`";
+            return Err(conflict(&["pair", "peers", name], why));
+        }
+        if let Some(other) = keys.insert(peer.key, name) {
+            let why = format!("the peer `{other}` has this key already");
+            return Err(conflict(&under("key"), &why));
+        }
+        let controls = [PairConfig::CONTRACT, "bbr3", "bbr-hsr", "bbr", "cubic", "reno"];
+        if !controls.contains(&peer.cc.as_str()) {
+            let known = controls.map(String::from).to_vec();
+            let cause =
+                RefusalCause::UnknownName { what: "congestion control", name: peer.cc.clone(), known };
+            return Err((owned(&under("cc")), cause));
+        }
+        wait(&under("idle_timeout"), peer.idle_timeout, Span::from_secs(1))?;
+    }
+    for (name, listener) in &pair.listeners {
+        let under = |key| ["pair", "listeners", name, key];
+        if listener.listen.0.is_empty() {
+            return Err(conflict(&under("listen"), "at least one address is wanted"));
+        }
+        if !pair.peers.contains_key(&listener.peer) {
+            return Err((owned(&under("peer")), unknown(&listener.peer)));
+        }
+        if listener.upstream.is_empty() || listener.upstream.len() > 255 {
+            return Err(conflict(&under("upstream"), "a name has 1 to 255 bytes"));
+        }
+        wait(&under("idle_timeout"), listener.idle_timeout, Span::from_millis(1))?;
+        wait(&under("half_close_timeout"), listener.half_close_timeout, Span::from_millis(1))?;
+    }
+    for (name, upstream) in &pair.upstreams {
+        let under = |key| ["pair", "upstreams", name, key];
+        if upstream.servers.0.is_empty() {
+            return Err(conflict(&under("servers"), "at least one server is wanted"));
+        }
+        if let Some(peer) = upstream.peers.iter().find(|p| !pair.peers.contains_key(*p)) {
+            return Err((owned(&under("peers")), unknown(peer)));
+        }
+        wait(&under("connect_timeout"), upstream.connect_timeout, Span::from_millis(1))?;
+    }
+    Ok(())
 }
 
 /// TCP's own bounds.

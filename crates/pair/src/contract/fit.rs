@@ -1,0 +1,265 @@
+//! Which rate and bucket explain what was lost.
+
+use super::{ContractTerms, LARGEST_BUCKET as MOST, SentLog, SentOutcome, SentRecord};
+use units::Time;
+
+/// Fewer drops prove nothing: of eight random ones all stand within two packets of the top of a bucket of ten packets once
+/// in 400,000 times (0.2^8).
+const FEWEST_DROPS: usize = 8;
+/// Where the log does not begin with a full bucket: drops at random while one speed is kept drift by the root of a twelfth of
+/// their number from the line between the first and the last (a Brownian bridge), 1.4 packets of 24, so that fewer than half
+/// stay near.
+const FEWEST_ANEW: usize = 24;
+/// A rate is off by what counts as near over the bytes that passed between the first drop and the last: by 0.8 % of so many
+/// times that, half of what is left below the rate ([`super::BELOW`]).
+const LEAST_NEARS: f64 = 128.0;
+/// Drops within so many packets of the bucket count as explained: the packet that found no room, and half of one for the
+/// rate's error over the log;
+const NEAR: f64 = 1.5;
+/// and within what the rate brings in so many seconds: timers and schedulers between this clock and the policer are late by
+/// some milliseconds (docs/lab.md), which a deficit does not know.
+const LATE: f64 = 0.002;
+/// The share of drops that have to be explained. Startup overshoots several fold, so most drops are the policer's even where
+/// 5 % are lost besides.
+const EXPLAINED: f64 = 0.8;
+/// The sender must have been faster than the rate by this at some time: slower than a pacing gain of 1.25 (BBR's probe),
+/// which is the least by which a sender that looks for more is faster.
+const FASTER: f64 = 1.15;
+/// So much of what it was faster by must be lost. Where 5 % are lost at random, a sender that is a quarter faster loses a
+/// quarter of what a policer would drop.
+const OVERFLOW: f64 = 0.5;
+/// Where the round trip grows by more than this share of what a queue of the deficit would add, it is a queue: half-way
+/// between none (a policer) and all of it.
+const QUEUE: f64 = 0.5;
+/// A rate so much higher or lower must not explain the drops: over [`LEAST_NEARS`] its deficits drift by four times what
+/// is near, so that half of evenly spread drops stays near.
+const PINNED: f64 = 1.0 / 32.0;
+/// Candidates' neighbours: so many steps of half a packet over the log, to either side.
+const STEPS: i32 = 6;
+
+/// A rate and a bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContractFit {
+    /// Bytes a second.
+    pub rate: f64,
+    /// Bytes.
+    pub bucket: f64,
+    /// The share of drops that stand at the bucket.
+    pub explained: f64,
+    /// How far apart the middle half of the drops' deficits stands, bytes.
+    pub spread: f64,
+}
+
+/// One packet's step through the recurrence.
+pub struct DeficitStep<'a> {
+    /// The packet.
+    pub packet: &'a SentRecord,
+    /// The deficit that it found.
+    pub before: f64,
+    /// The deficit with it, had it passed.
+    pub after: f64,
+}
+
+/// The deficit of a bucket that fills at `rate`, packet by packet; `step` says what it is afterwards.
+pub fn replay<'a>(
+    packets: impl Iterator<Item = &'a SentRecord>,
+    rate: f64,
+    begin: f64,
+    mut step: impl FnMut(DeficitStep<'a>) -> f64,
+) {
+    let mut deficit = begin;
+    let mut last: Option<Time> = None;
+    for packet in packets {
+        let gone = last.map_or(0.0, |last| packet.from.since(last).as_secs_f64());
+        last = Some(packet.at);
+        let before = (deficit - rate * gone).max(0.0);
+        // Several at once: the bucket fills while they leave.
+        let filled = rate * packet.at.since(packet.from).as_secs_f64();
+        let after = (before + f64::from(packet.bytes) - filled).max(0.0);
+        deficit = step(DeficitStep { packet, before, after });
+    }
+}
+
+/// A drop: when, and how many bytes had passed.
+struct Drop {
+    at: Time,
+    passed: f64,
+}
+
+/// The contract that the log shows, if it shows one.
+pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Option<ContractFit> {
+    let packets: Vec<SentRecord> = log.resolved().copied().collect();
+    // All of it, and what is newest: after a change the older part tells of another contract.
+    let newest = packets.len().saturating_sub(packets.len() / 4);
+    let whole = find_in(&packets, log.is_whole(), packet, known);
+    whole.or_else(|| find_in(&packets[newest..], false, packet, known))
+}
+
+fn find_in(
+    packets: &[SentRecord],
+    is_whole: bool,
+    packet: f64,
+    known: Option<&ContractTerms>,
+) -> Option<ContractFit> {
+    // Without knowing what the bucket held, the first drop says it: nothing.
+    let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == SentOutcome::Lost)? };
+    let packets = &packets[from..];
+    let drops = drops(packets);
+    if drops.len() < if is_whole { FEWEST_DROPS } else { FEWEST_ANEW } {
+        return None;
+    }
+    let span = drops.last()?.at.since(drops.first()?.at).as_secs_f64();
+    let mut fits = Vec::new();
+    for slope in
+        slopes(&drops).into_iter().filter(|slope| span * slope >= LEAST_NEARS * near_by(*slope, packet))
+    {
+        let near = (-STEPS..=STEPS).map(|k| slope + f64::from(k) * 0.5 * packet / span);
+        fits.extend(near.filter(|rate| *rate > 0.0).map(|rate| judge(packets, rate, packet, is_whole)));
+    }
+    let most = fits.iter().map(|fit| fit.explained).fold(0.0, f64::max);
+    // Of those that explain as much, the one whose drops stand closest together.
+    let best = fits.into_iter().filter(|fit| fit.explained >= most.max(EXPLAINED));
+    let fit = best.min_by(|a, b| a.spread.total_cmp(&b.spread))?;
+    // A bucket that was full before each drop leaves the rate open: no other one may do as well.
+    let is_open = |by: f64| judge(packets, fit.rate * by, packet, is_whole).explained >= EXPLAINED;
+    if is_open(1.0 + PINNED) || is_open(1.0 - PINNED) {
+        return None;
+    }
+    let fits = (known.is_some() || overflows(packets, &fit, packet, is_whole)) && !is_queue(packets, &fit);
+    // A log that does not begin with a full bucket shows a part of the bucket only.
+    let known = known.map_or(0.0, |known| if is_whole { 0.0 } else { known.bucket });
+    let bucket = fit.bucket.max(known).min(MOST * fit.rate).max(packet);
+    fits.then_some(ContractFit { bucket, ..fit })
+}
+
+fn drops(packets: &[SentRecord]) -> Vec<Drop> {
+    let mut passed = 0.0;
+    let mut drops = Vec::new();
+    for packet in packets {
+        match packet.fate {
+            SentOutcome::Lost => drops.push(Drop { at: packet.at, passed }),
+            _ => passed += f64::from(packet.bytes),
+        }
+    }
+    drops
+}
+
+/// Rates from drop to drop, over the longer stretches.
+fn slopes(drops: &[Drop]) -> Vec<f64> {
+    let last = drops.len() - 1;
+    let at = |share: usize| &drops[last * share / 8];
+    let pairs = [(0, 8), (0, 6), (0, 4), (1, 8), (2, 8), (2, 6), (3, 7), (4, 8), (5, 8), (6, 8), (1, 5)];
+    let slope = |&(a, b): &(usize, usize)| {
+        let (a, b) = (at(a), at(b));
+        let time = b.at.since(a.at).as_secs_f64();
+        (time > 0.0).then(|| (b.passed - a.passed) / time)
+    };
+    pairs.iter().filter_map(slope).filter(|slope| *slope > 0.0).collect()
+}
+
+/// How far from the bucket is near, bytes.
+fn near_by(rate: f64, packet: f64) -> f64 {
+    NEAR * packet + LATE * rate
+}
+
+/// How well a rate explains the drops, and the bucket that goes with it: the share of drops whose deficit stands near the
+/// bucket, less the share of packets that passed above it.
+///
+/// What delays packets on their way to the policer makes deficits look larger than they are, never smaller: the bucket is the
+/// lower quartile of the drops' deficits, and half a packet, since a drop stands up to a packet below.
+fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> ContractFit {
+    // Where the bucket was empty at first, deficits are counted from there: only their differences matter.
+    let begin = if is_whole { 0.0 } else { EMPTY };
+    let (mut at_drops, mut passed) = (Vec::new(), Vec::new());
+    replay(packets.iter(), rate, begin, |step| match step.packet.fate {
+        SentOutcome::Lost => {
+            at_drops.push(step.before);
+            step.before
+        }
+        _ => {
+            passed.push(step.after);
+            step.after
+        }
+    });
+    let quartile = at_drops.len() / 4;
+    let (_, low, _) = at_drops.select_nth_unstable_by(quartile, f64::total_cmp);
+    let low = *low;
+    let top = low + 0.5 * packet;
+    let upper = 3 * quartile;
+    let (_, high, _) = at_drops.select_nth_unstable_by(upper, f64::total_cmp);
+    let spread = *high - low;
+    let near = at_drops
+        .iter()
+        .filter(|deficit| (**deficit + 0.5 * packet - top).abs() <= near_by(rate, packet))
+        .count();
+    let above = passed.iter().filter(|deficit| **deficit > top + near_by(rate, packet)).count();
+    let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
+    let explained = share(near, at_drops.len()) - share(above, passed.len());
+    // The deficit comes back to zero where the bucket was full again; what it rose to from there is the bucket.
+    let bucket = if is_whole { top } else { rise(packets, rate) };
+    ContractFit { rate, bucket: bucket.max(packet), explained, spread }
+}
+
+/// Larger than any bucket that is met (2 s of 1 Gbit/s), so that a deficit counted from it does not reach zero.
+const EMPTY: f64 = 250e6;
+
+/// The most that the deficit fell below its top and rose again: a bucket holds that at least.
+fn rise(packets: &[SentRecord], rate: f64) -> f64 {
+    let (mut top, mut low, mut most) = (EMPTY, EMPTY, 0.0f64);
+    replay(packets.iter(), rate, EMPTY, |step| {
+        low = low.min(step.before);
+        if step.packet.fate == SentOutcome::Lost {
+            most = most.max(top - low);
+            (top, low) = (step.before, step.before);
+            return step.before;
+        }
+        step.after
+    });
+    most
+}
+
+/// Whether it was lost where the sender was faster than the rate, and as much as a policer drops then, the share 1 - R / S:
+/// in stretches that begin with an empty bucket.
+fn overflows(packets: &[SentRecord], fit: &ContractFit, packet: f64, is_whole: bool) -> bool {
+    const STRETCH: f64 = 32.0;
+    let top = if is_whole { fit.bucket } else { EMPTY } - near_by(fit.rate, packet) - packet;
+    let (mut due, mut lost) = (0.0, 0.0);
+    let (mut begin, mut bytes, mut gone) = (None, 0.0, 0.0);
+    replay(packets.iter(), fit.rate, if is_whole { 0.0 } else { EMPTY }, |step| {
+        let size = f64::from(step.packet.bytes);
+        let is_lost = step.packet.fate == SentOutcome::Lost;
+        if let Some(from) = begin {
+            bytes += size;
+            gone += if is_lost { size } else { 0.0 };
+            let time = step.packet.at.since(from).as_secs_f64();
+            if bytes >= STRETCH * packet {
+                if bytes > FASTER * fit.rate * time {
+                    due += bytes - fit.rate * time;
+                    lost += gone;
+                }
+                begin = None;
+            }
+        } else if step.before >= top {
+            (begin, bytes, gone) = (Some(step.packet.at), 0.0, 0.0);
+        }
+        if is_lost { step.before } else { step.after }
+    });
+    due >= FEWEST_DROPS as f64 * packet && lost >= OVERFLOW * due
+}
+
+/// Whether round trips grow with the deficit, as those of packets that wait do.
+fn is_queue(packets: &[SentRecord], fit: &ContractFit) -> bool {
+    let mut points = Vec::new();
+    replay(packets.iter(), fit.rate, 0.0, |step| match step.packet.fate {
+        SentOutcome::Passed(rtt) => {
+            points.push((step.before / fit.rate, rtt.as_secs_f64()));
+            step.after.min(fit.bucket)
+        }
+        _ => step.before,
+    });
+    let n = points.len().max(1) as f64;
+    let mean = points.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
+    let both: f64 = points.iter().map(|p| (p.0 - mean.0) * (p.1 - mean.1)).sum();
+    let own: f64 = points.iter().map(|p| (p.0 - mean.0).powi(2)).sum();
+    own > 0.0 && both / own > QUEUE
+}

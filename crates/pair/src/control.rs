@@ -1,0 +1,362 @@
+//! longfat's congestion controls under QUIC: what the library tells of packets becomes what Linux's TCP would tell.
+//!
+//! A packet is a segment: sent, acknowledged or lost under its own number, never sent again (RFC 9002 section 2). Delivery is
+//! sampled as TCP does (draft-cheng-iccrg-delivery-rate-estimation). Pacing rate and window go back to the library.
+//!
+//! | departure from the kernel's order | why |
+//! |---|---|
+//! | losses count in the rate sample of the next ACK | the library tells an ACK's packets before the losses it shows |
+//! | a loss reduces the window at once, without PRR | RFC 9002 section 7.3.2 |
+//! | no undo by D-SACK; one when all packets of a reduction came after all | QUIC has no D-SACK |
+//! | packets are counted by the path's MTU | the library's window is bytes of UDP payload |
+
+use crate::contract::Contract;
+use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window};
+use noq_proto::RttEstimator;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use units::{Span, Time};
+
+mod handle;
+
+pub use handle::{CongestionChoice, PacedDeparture};
+
+/// RFC 6928: packets that may be sent at first.
+const INITIAL_WINDOW: u32 = 10;
+/// Bytes of IP and UDP before a QUIC packet (IPv4; of IPv6 it is 20 more), which a policer counts.
+pub const WIRE_HEADERS: u64 = 28;
+/// Packets below the highest acknowledged one that are still waited for; older ones were given up with their keys.
+const REMEMBERED: u64 = 1 << 16;
+
+/// What was known when a packet was sent.
+struct SentPacket {
+    at: Time,
+    bytes: u32,
+    seq: u64,
+    delivered: u64,
+    delivered_time: Time,
+    first_sent: Time,
+    in_flight: u32,
+    lost: u64,
+    app_limited: bool,
+}
+
+/// What one ACK has acknowledged so far.
+#[derive(Default)]
+struct AckBatch {
+    packets: u32,
+    newest: Option<SentPacket>,
+    losses: u32,
+}
+
+/// What rules while no contract is known.
+const BELOW_CONTRACT: &str = "bbr3";
+
+/// A control of the registry; the configuration lets no other names through.
+fn make(name: &str, seed: u64) -> Box<dyn Controller> {
+    congestion::make(name, seed, "pair")
+        .or_else(|| congestion::make("cubic", seed, "pair"))
+        .expect("CUBIC is in the registry")
+}
+
+/// One path's congestion control.
+pub struct Steering {
+    cc: Box<dyn Controller>,
+    contract: Option<Contract>,
+    socket: Socket,
+    window: Window,
+    departure: Arc<PacedDeparture>,
+    sent: BTreeMap<u64, SentPacket>,
+    in_flight: u64,
+    first_sent: Time,
+    largest_sent: u64,
+    largest_acked: u64,
+    /// The last packet sent before the window was reduced.
+    recovery_high: Option<u64>,
+    prior_ssthresh: u32,
+    ack: AckBatch,
+    seed: u64,
+    /// The most that is sent, bytes per second.
+    most: u64,
+}
+
+impl Steering {
+    fn new(choice: &CongestionChoice, mtu: u16) -> Steering {
+        let mut steering = Steering {
+            cc: make("cubic", choice.seed),
+            contract: None,
+            socket: Socket { mss: mtu.into(), ..Socket::default() },
+            seed: choice.seed,
+            window: Window::new(INITIAL_WINDOW),
+            departure: choice.departure.clone(),
+            sent: BTreeMap::new(),
+            in_flight: 0,
+            first_sent: Time::ZERO,
+            largest_sent: 0,
+            largest_acked: 0,
+            recovery_high: None,
+            prior_ssthresh: u32::MAX,
+            ack: AckBatch::default(),
+            most: u64::MAX,
+        };
+        steering.change(&choice.name, choice.pace);
+        steering
+    }
+
+    /// Goes on with another control, which begins anew.
+    fn change(&mut self, name: &str, pace: Option<u64>) {
+        let is_contract = name == proxy::PairConfig::CONTRACT;
+        self.cc = make(if is_contract { BELOW_CONTRACT } else { name }, self.seed);
+        let packet = u64::from(self.socket.mss) + WIRE_HEADERS;
+        self.contract = is_contract.then(|| Contract::new(packet));
+        self.most = pace.unwrap_or(u64::MAX);
+        self.socket.max_pacing_rate = self.most;
+        self.window = Window::new(INITIAL_WINDOW);
+        self.cc.init(&self.socket, &mut self.window);
+    }
+
+    fn time(&self, at: Instant) -> Time {
+        Time::from_nanos(at.saturating_duration_since(self.departure.origin).as_nanos() as u64)
+    }
+
+    fn packets(&self, bytes: u64) -> u32 {
+        bytes.div_ceil(u64::from(self.socket.mss)) as u32
+    }
+
+    fn on_sent(&mut self, now: Instant, bytes: u32, number: u64) {
+        let now = self.time(now);
+        self.socket.now = now;
+        let wire = u64::from(bytes) + WIRE_HEADERS;
+        // A packet is sent when it leaves.
+        let pace = self.pacing_rate();
+        let at = self.contract.as_mut().map_or(now, |contract| contract.on_sent(now, number, wire, pace));
+        self.departure.set(at);
+        if self.in_flight == 0 {
+            self.first_sent = at;
+            self.socket.delivered_time = at;
+            self.socket.inflight = 0;
+            self.cc.cwnd_event(&self.socket, &mut self.window, Event::TxStart);
+        }
+        self.in_flight += u64::from(bytes);
+        self.socket.inflight = self.packets(self.in_flight);
+        let s = &mut self.socket;
+        let packet = SentPacket {
+            at,
+            bytes,
+            seq: s.snd_nxt,
+            delivered: s.delivered,
+            delivered_time: s.delivered_time,
+            first_sent: self.first_sent,
+            in_flight: s.inflight,
+            lost: s.lost,
+            app_limited: s.app_limited > 0,
+        };
+        s.snd_nxt += u64::from(bytes);
+        (s.last_sent, s.next_departure) = (Some(at), at);
+        self.largest_sent = self.largest_sent.max(number);
+        self.sent.insert(number, packet);
+    }
+
+    fn on_acked(&mut self, now: Instant, number: u64, rtt: &RttEstimator) {
+        let at = self.time(now);
+        self.socket.now = at;
+        let Some(packet) = self.sent.remove(&number) else { return };
+        let s = &mut self.socket;
+        s.delivered += 1;
+        s.delivered_time = at;
+        s.snd_una += u64::from(packet.bytes);
+        s.srtt = Some(span(rtt.get()));
+        s.min_rtt = Some(span(rtt.min()));
+        self.in_flight = self.in_flight.saturating_sub(u64::from(packet.bytes));
+        self.largest_acked = self.largest_acked.max(number);
+        self.ack.packets += 1;
+        if let Some(contract) = &mut self.contract {
+            contract.on_acked(at, number, at.since(packet.at));
+        }
+        if self.ack.newest.as_ref().is_none_or(|newest| newest.at <= packet.at) {
+            self.first_sent = packet.at;
+            self.ack.newest = Some(packet);
+        }
+    }
+
+    /// All packets of an ACK are told; `in_flight` is what the library counts as outstanding now.
+    fn on_ack_end(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+        let at = self.time(now);
+        let ack = std::mem::take(&mut self.ack);
+        let prior_in_flight = self.socket.inflight;
+        (self.socket.now, self.in_flight) = (at, in_flight);
+        self.socket.inflight = self.packets(in_flight);
+        let Some(newest) = ack.newest else {
+            self.ack.losses = ack.losses;
+            return;
+        };
+        let rtt = at.since(newest.at);
+        self.cc.pkts_acked(&self.socket, &mut self.window, Some(rtt), ack.packets);
+        self.cc.in_ack_event(&self.socket, &mut self.window, AckEvent::default());
+        self.leave_recovery();
+        let sample = self.sample(&newest, rtt, ack.packets, ack.losses, prior_in_flight);
+        self.socket.is_cwnd_limited = !app_limited;
+        if self.cc.owns_window() {
+            self.cc.cong_control(&self.socket, &mut self.window, &sample);
+        } else {
+            if self.socket.state == CaState::Open && self.socket.is_cwnd_limited {
+                self.cc.cong_avoid(&self.socket, &mut self.window, ack.packets);
+            }
+            self.pace_by_window();
+        }
+        self.note_app_limit(app_limited);
+        let floor = self.largest_acked.saturating_sub(REMEMBERED);
+        while self.sent.first_key_value().is_some_and(|(number, _)| *number < floor) {
+            self.sent.pop_first();
+        }
+    }
+
+    fn note_app_limit(&mut self, app_limited: bool) {
+        let s = &mut self.socket;
+        if s.app_limited > 0 && s.delivered > s.app_limited {
+            s.app_limited = 0;
+        }
+        if app_limited {
+            s.app_limited = (s.delivered + u64::from(s.inflight)).max(1);
+        }
+        if let Some(mark) = self.window.app_limited.take() {
+            self.socket.app_limited = mark;
+        }
+    }
+
+    fn leave_recovery(&mut self) {
+        if self.recovery_high.is_none_or(|high| self.largest_acked <= high) {
+            return;
+        }
+        self.recovery_high = None;
+        self.cc.set_state(&self.socket, &mut self.window, CaState::Open);
+        self.socket.state = CaState::Open;
+        if !self.cc.owns_window() {
+            self.cc.cwnd_event(&self.socket, &mut self.window, Event::CompleteCwr);
+        }
+    }
+
+    /// `tcp_rate_gen`.
+    fn sample(
+        &self,
+        newest: &SentPacket,
+        rtt: Span,
+        acked: u32,
+        losses: u32,
+        prior_in_flight: u32,
+    ) -> RateSample {
+        let s = &self.socket;
+        let send_phase = newest.at.since(newest.first_sent);
+        let ack_phase = s.now.since(newest.delivered_time);
+        let interval = send_phase.max(ack_phase);
+        let is_valid = s.min_rtt.is_none_or(|min| interval >= min);
+        RateSample {
+            prior_delivered: newest.delivered,
+            delivered: Some((s.delivered - newest.delivered) as u32),
+            interval: if is_valid { interval } else { Span::ZERO },
+            rtt: Some(rtt),
+            losses,
+            acked_sacked: acked,
+            prior_in_flight,
+            is_app_limited: newest.app_limited,
+            tx_in_flight: newest.in_flight,
+            lost: (s.lost - newest.lost) as u32,
+            ..RateSample::default()
+        }
+    }
+
+    /// `tcp_update_pacing_rate`: 200 % of a window a round trip in slow start, else 120 %.
+    fn pace_by_window(&mut self) {
+        let Some(srtt) = self.socket.srtt.filter(|t| !t.is_zero()) else { return };
+        let w = &mut self.window;
+        let share = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
+        let packets = u128::from(w.cwnd.max(self.socket.inflight));
+        let bytes = packets * u128::from(self.socket.mss) * share / 100;
+        w.pacing_rate =
+            u64::try_from(bytes * 1_000_000_000 / u128::from(srtt.as_nanos())).unwrap_or(u64::MAX);
+    }
+
+    fn on_lost(&mut self, now: Instant, number: u64) {
+        self.socket.now = self.time(now);
+        if let Some(contract) = &mut self.contract {
+            contract.on_lost(self.socket.now, number);
+        }
+        let Some(packet) = self.sent.remove(&number) else { return };
+        self.in_flight = self.in_flight.saturating_sub(u64::from(packet.bytes));
+        self.socket.lost += 1;
+        self.ack.losses += 1;
+        let lost = LostPacket {
+            seq: packet.seq,
+            end: packet.seq + u64::from(packet.bytes),
+            packets: 1,
+            tx_in_flight: packet.in_flight,
+            lost: (self.socket.lost - packet.lost) as u32,
+            is_app_limited: packet.app_limited,
+        };
+        self.cc.packet_lost(&self.socket, &mut self.window, &lost);
+        self.socket.inflight = self.packets(self.in_flight);
+    }
+
+    /// RFC 9002 section 7.3.2: one reduction for the losses of what was sent before it.
+    fn on_congestion(&mut self, now: Instant, largest_lost: u64, is_persistent: bool) {
+        self.socket.now = self.time(now);
+        let is_new = self.recovery_high.is_none_or(|high| largest_lost > high);
+        if is_new {
+            self.window.cwnd_cnt = 0;
+            self.window.prior_cwnd = self.window.cwnd;
+            self.prior_ssthresh = self.window.ssthresh;
+            self.window.ssthresh = self.cc.ssthresh(&self.socket, &mut self.window);
+            self.cc.set_state(&self.socket, &mut self.window, CaState::Recovery);
+            self.socket.state = CaState::Recovery;
+            self.recovery_high = Some(self.largest_sent);
+            if !self.cc.owns_window() {
+                self.window.cwnd = self.window.ssthresh.max(2);
+            }
+        }
+        if is_persistent && self.socket.state != CaState::Loss {
+            self.cc.cwnd_event(&self.socket, &mut self.window, Event::Loss);
+            self.window.cwnd = self.socket.inflight + 1;
+            self.cc.set_state(&self.socket, &mut self.window, CaState::Loss);
+            self.socket.state = CaState::Loss;
+        }
+        if !self.cc.owns_window() {
+            self.pace_by_window();
+        }
+    }
+
+    fn undo(&mut self) {
+        if self.recovery_high.take().is_none() {
+            return;
+        }
+        self.window.cwnd = self.cc.undo_cwnd(&self.socket, &mut self.window);
+        self.window.ssthresh = self.window.ssthresh.max(self.prior_ssthresh);
+        self.cc.set_state(&self.socket, &mut self.window, CaState::Open);
+        self.socket.state = CaState::Open;
+    }
+
+    /// Bytes that may be outstanding: never less than two packets.
+    fn bytes_allowed(&self) -> u64 {
+        let mss = u64::from(self.socket.mss);
+        let own = u64::from(self.window.cwnd.max(2)) * mss;
+        let terms = self.contract.as_ref().and_then(Contract::terms);
+        let (Some(terms), Some(srtt)) = (terms, self.socket.srtt) else { return own };
+        // Inside the contract nothing queues: two round trips' worth covers late ACKs.
+        let flight = u128::from(terms.offer) * u128::from(srtt.as_nanos()) / 1_000_000_000;
+        (2 * flight as u64).max(own)
+    }
+
+    /// Bytes of UDP payload per second; `None` before anything is known.
+    fn pacing_rate(&self) -> Option<u64> {
+        let mss = u64::from(self.socket.mss);
+        if let Some(terms) = self.contract.as_ref().and_then(Contract::terms) {
+            return Some((terms.offer * mss / (mss + WIRE_HEADERS)).min(self.most));
+        }
+        let own = Some(self.window.pacing_rate).filter(|&rate| rate > 0);
+        own.map(|rate| rate.min(self.most)).or((self.most < u64::MAX).then_some(self.most))
+    }
+}
+
+fn span(t: Duration) -> Span {
+    Span::from_nanos(t.as_nanos() as u64)
+}
