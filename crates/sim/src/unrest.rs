@@ -147,9 +147,9 @@ pub struct RestlessHost {
     draws: Stream,
     /// What its clock says when the run begins.
     pub clock: Span,
-    /// Packets that have arrived, and when their turn is; in order of both.
-    waiting: VecDeque<(Time, Packet<Segment>)>,
-    /// When the host wakes up to take them.
+    /// Packets that have arrived, in order.
+    waiting: VecDeque<Packet<Segment>>,
+    /// When the host wakes up to take them all.
     turn: Time,
     /// When the last flow that it began does begin.
     began: Time,
@@ -168,7 +168,7 @@ impl RestlessHost {
         if self.waiting.is_empty() {
             self.turn = now + draw(&mut self.draws, REACTION);
         }
-        self.waiting.push_back((self.turn, packet));
+        self.waiting.push_back(packet);
     }
 
     /// The first packet whose turn it is.
@@ -176,12 +176,12 @@ impl RestlessHost {
         if self.next_turn()? > now {
             return None;
         }
-        self.waiting.pop_front().map(|(_, packet)| packet)
+        self.waiting.pop_front()
     }
 
     /// When the next packet has its turn.
     pub fn next_turn(&self) -> Option<Time> {
-        self.waiting.front().map(|(turn, _)| *turn)
+        (!self.waiting.is_empty()).then_some(self.turn)
     }
 
     /// How late a timer fires.
