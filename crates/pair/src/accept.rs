@@ -7,7 +7,7 @@ use crate::link::{PairLink, StreamUse};
 use crate::relay::{StreamRelay, Turn, code};
 use noq_proto::rustls::pki_types::CertificateDer;
 use noq_proto::{ConnectionHandle, Dir, Event, StreamEvent, StreamId};
-use proxy::{EventWatch, reset_on_close};
+use proxy::{EventWatch, lets_in, reset_on_close};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -59,8 +59,7 @@ impl PairLoop {
 
     /// Whether a listener takes clients of this address.
     pub(crate) fn is_allowed(&self, listener: &str, from: SocketAddr) -> bool {
-        let allow = self.config.listeners.get(listener).map(|l| &l.allow);
-        allow.is_some_and(|nets| nets.is_empty() || nets.iter().any(|net| net.contains(from.ip())))
+        self.config.listeners.get(listener).is_some_and(|l| lets_in(&l.allow, from.ip()))
     }
 
     /// The link to a peer, where it is up.

@@ -1,7 +1,7 @@
 //! Names to addresses, in a thread of its own: the system's resolver waits.
 
 use proxy::{HostPort, wake};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -56,7 +56,7 @@ fn begin(waker: Arc<OwnedFd>) -> Asked {
     let (tell, answers) = mpsc::channel();
     std::thread::spawn(move || {
         for (asker, servers) in questions {
-            let found = servers.iter().flat_map(addresses).collect();
+            let found = servers.iter().flat_map(|server| server.resolve().unwrap_or_default()).collect();
             if tell.send((asker, found)).is_err() {
                 return;
             }
@@ -64,13 +64,4 @@ fn begin(waker: Arc<OwnedFd>) -> Asked {
         }
     });
     (ask, answers)
-}
-
-fn addresses(server: &HostPort) -> Vec<SocketAddr> {
-    match server {
-        HostPort::Address(address) => vec![*address],
-        HostPort::Name(name, port) => {
-            (name.as_str(), *port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
-        }
-    }
 }

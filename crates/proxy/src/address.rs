@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// An IP network: an address and how many of its first bits count.
@@ -61,6 +62,11 @@ impl IpNetwork {
     }
 }
 
+/// Whether a list of networks lets an address in: one that names none lets in all.
+pub fn lets_in(networks: &[IpNetwork], address: IpAddr) -> bool {
+    networks.is_empty() || networks.iter().any(|network| network.contains(address))
+}
+
 impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.first, self.bits)
@@ -94,6 +100,19 @@ pub enum HostPort {
     Address(SocketAddr),
     /// To be resolved, again and again.
     Name(String, u16),
+}
+
+impl HostPort {
+    /// Its addresses now, in the resolver's order; waits for the system's resolver.
+    ///
+    /// # Errors
+    /// The name is not resolved.
+    pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            HostPort::Address(address) => Ok(vec![*address]),
+            HostPort::Name(name, port) => Ok((name.as_str(), *port).to_socket_addrs()?.collect()),
+        }
+    }
 }
 
 impl fmt::Display for HostPort {

@@ -9,7 +9,7 @@ use crate::side::{ProxyControls, SideOptions};
 use crate::sys;
 use crate::upstream::UpstreamState;
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -27,21 +27,14 @@ pub struct Assembly {
 pub fn resolve(config: &UpstreamConfig, told: &mut dyn FnMut(&str, &std::io::Error)) -> Vec<SocketAddr> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for server in &config.servers.0 {
-        let found: Vec<SocketAddr> = match server {
-            HostPort::Address(address) => vec![*address],
-            HostPort::Name(name, port) => match (name.as_str(), *port).to_socket_addrs() {
-                Ok(list) => {
-                    let mut list: Vec<SocketAddr> = list.collect();
-                    // Resolvers turn their answers around; the order here is the balance's.
-                    list.sort();
-                    list
-                }
-                Err(e) => {
-                    told(name, &e);
-                    Vec::new()
-                }
-            },
-        };
+        let mut found = server.resolve().unwrap_or_else(|e| {
+            if let HostPort::Name(name, _) = server {
+                told(name, &e);
+            }
+            Vec::new()
+        });
+        // Resolvers turn their answers around; the order here is the balance's.
+        found.sort();
         for address in found {
             if !all.contains(&address) {
                 all.push(address);

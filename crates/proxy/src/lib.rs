@@ -14,7 +14,7 @@ mod header;
 mod health;
 mod hello;
 
-pub use address::{HostPort, IpNetwork, ListenAt, plain};
+pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
 pub use balance::{Balance, ServerChoice};
 pub use config::{
     ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, ProxyConfig,

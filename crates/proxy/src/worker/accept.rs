@@ -1,7 +1,7 @@
 //! Taking connections: from the kernel's queue to a place in the loop.
 
 use super::{Ending, ProxyLoop, TokenOwner};
-use crate::address::plain;
+use crate::address::{lets_in, plain};
 use crate::lane::{Lane, ProxyEnd};
 use crate::session::{Route, Session, SessionStage, Whose};
 use crate::shared::ListenerState;
@@ -248,6 +248,5 @@ impl ProxyLoop {
 }
 
 fn is_allowed(listener: &ListenerState, client: SocketAddr) -> bool {
-    let allow = &listener.config.allow;
-    allow.is_empty() || allow.iter().any(|network| network.contains(client.ip()))
+    lets_in(&listener.config.allow, client.ip())
 }
