@@ -115,4 +115,4 @@ docs:
 	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \
 		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
-	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-result --features parquet,schema --test schema
+	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-tables --test schema

@@ -4,14 +4,14 @@ use crate::escape;
 use crate::problem::CliProblem;
 use crate::provenance::Provenance;
 use crate::regular;
-use result::parquet::{
-    ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
-    write_responses, write_retransmissions, write_states,
-};
 use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tables::{
+    ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    write_responses, write_retransmissions, write_states,
+};
 
 /// `name` as one component of a path: letters, digits, `-`, `_`, `+`, `.`, never hidden or a parent.
 pub fn file_name(name: &str) -> String {

@@ -9,15 +9,15 @@ use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::regular;
 use report::{Bands, PlottedSeries, Shown, page};
-use result::parquet::{
-    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
-    check_run_id, read_series,
-};
 use result::{Run, VariantResult, read_json};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tables::{
+    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
+    check_run_id, read_series,
+};
 
 /// The page in a result's folder.
 const PAGE: &str = "report.html";
@@ -163,7 +163,7 @@ fn read_bands(flows: &[u8], elements: &[u8], run: &Run) -> Result<Vec<Option<Ban
 }
 
 /// While it lives, a panic is told as damage of a folder's files, and ends the program with exit code 2: what reads
-/// Parquet panics at some of it (`result::parquet`), and a release build has no other way back.
+/// Parquet panics at some of it (`tables`), and a release build has no other way back.
 struct PanicTold;
 
 impl PanicTold {

@@ -18,11 +18,11 @@ use crate::warn;
 use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
-use result::parquet::Sampled;
 use result::{Clock, FlowSeries, Outcome, Run, VariantResult, to_json};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
+use tables::Sampled;
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {

@@ -6,11 +6,11 @@
 use report::Lang;
 use report::diagnosis::{MOST_ROWS, Rows, page};
 use result::diagnosis::*;
-use result::parquet::{PacketRecord, PacketWriter, write_flow_diagnoses};
 use result::{Cause, Diagnosis, FlowDiagnosis, Histogram};
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::Path;
+use tables::{PacketRecord, PacketWriter, write_flow_diagnoses};
 use track::{PacketKind, PacketRecorder, PacketRow};
 use units::{Span, Time};
 
@@ -239,7 +239,7 @@ fn main() -> io::Result<()> {
     let mut rows: Vec<PacketRow> = makers.into_iter().flat_map(|m| m.rows).collect();
     rows.sort_by_key(|r| r.time);
     let mut kept = Rows::new(8, &[], MOST_ROWS);
-    let mut file = PacketWriter::create(BufWriter::new(File::create(folder.join("packets.parquet"))?), name)?;
+    let mut file = PacketWriter::create(Box::new(File::create(folder.join("packets.parquet"))?), name)?;
     for row in &rows {
         kept.row(row);
         file.push(packet(row))?;

@@ -1,8 +1,7 @@
 //! What a run yields: summary and time series of flows and path elements. The simulator, the lab
 //! and capture analysis all fill these; tables, reports, JSON, Parquet and Python all read them.
 //!
-//! The `parquet` feature adds the module that writes and reads series as Parquet; without it this crate builds for
-//! wasm32. The `schema` feature adds the JSON Schema.
+//! The `schema` feature adds the JSON Schema.
 
 mod both_ends;
 pub mod cause;
@@ -13,8 +12,6 @@ mod histogram;
 mod json;
 mod model;
 mod packed;
-#[cfg(feature = "parquet")]
-pub mod parquet;
 mod qlog;
 pub mod remedy;
 #[cfg(feature = "schema")]
@@ -23,6 +20,7 @@ mod series;
 pub mod topology;
 mod trust;
 mod udp;
+pub mod varints;
 
 pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};

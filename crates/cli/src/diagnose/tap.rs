@@ -4,11 +4,11 @@ use crate::problem::CliProblem;
 use crate::regular::NewFile;
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
-use result::parquet::{PACKETS, PacketRecord, PacketWriter};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tables::{PACKETS, PacketRecord, PacketWriter};
 use track::{PacketRecorder, PacketRow};
 
 /// What is gathered of a capture's packets.
@@ -39,7 +39,8 @@ impl PacketRecorder for KeptTap {
 /// `packets.parquet`.
 pub struct PacketTap {
     path: PathBuf,
-    file: PacketWriter<NewFile>,
+    file: NewFile,
+    rows: PacketWriter<'static>,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
@@ -50,10 +51,12 @@ impl PacketTap {
         let path = folder.join(PACKETS.name);
         let create = || -> io::Result<_> {
             fs::create_dir_all(folder)?;
-            PacketWriter::create(NewFile::create(&path)?, &capture.display().to_string())
+            let file = NewFile::create(&path)?;
+            let rows = PacketWriter::create(Box::new(file.file()?), &capture.display().to_string())?;
+            Ok((file, rows))
         };
         match create() {
-            Ok(file) => Ok(PacketTap { path, file, failed: None }),
+            Ok((file, rows)) => Ok(PacketTap { path, file, rows, failed: None }),
             Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
         }
     }
@@ -75,16 +78,16 @@ impl PacketTap {
             window: row.window,
             rtt_us: row.rtt.map(|rtt| rtt.as_micros()),
         };
-        self.failed = self.file.push(packet).err();
+        self.failed = self.rows.push(packet).err();
     }
 
     /// Writes what is left, for [`NewFile::commit`]; the first error of all that happened.
     pub fn finish(self) -> Result<NewFile, CliProblem> {
         let done = match self.failed {
             Some(e) => Err(e),
-            None => self.file.finish(),
+            None => self.rows.finish(),
         };
-        done.map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
+        done.map(|()| self.file).map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
     }
 }
 

@@ -1,14 +1,11 @@
 //! Time series as the page reads them: integers, differences, variable length, deflate, base64.
-//!
-//! A column is `rows` unsigned LEB128 varints. A value is `integer / per`; what is stored is the zigzag of its
-//! difference to the value before (order 1), or of that difference to the one before (order 2: clocks tick evenly
-//! and become zeros). In a column with nulls the varint 0 is a null, which changes nothing, and n stands for n − 1.
-//! A sample every 10 ms of a flow comes to some 4 bytes; the same in JSON would be 90.
+//! What a column is: `result::varints`.
 
 use crate::bands::{Band, Bands};
 use crate::page::PlottedSeries;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use result::varints::{VarintColumn, base64, put_column};
 use result::{Cells, ElementSeries, FlowSeries, Growth, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -142,7 +139,7 @@ fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
         let per = if name == "tokens_bytes" { 1 } else { MILLI };
         let mut c = PageSheet::new(out);
         for (name, values) in [("low", &band.low), ("median", &band.median), ("high", &band.high)] {
-            c.reals(name, values.iter().copied(), per, 1);
+            c.reals(name, values, per);
         }
         PageBand { columns: c.columns }
     };
@@ -172,13 +169,13 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> FlowColumns {
     c.counts("state", s.state.iter().map(|&n| n as u64));
     let columns = c.columns;
     let mut c = PageSheet::new(out);
-    c.reals("time_s", s.resent.iter().map(|r| Some(r.time_s)), MICRO, 1);
+    c.reals("time_s", &s.resent.iter().map(|r| Some(r.time_s)).collect::<Vec<_>>(), MICRO);
     c.counts("byte", s.resent.iter().map(|r| r.byte));
     c.counts("len", s.resent.iter().map(|r| r.len as u64));
     let resent = c.columns;
     let mut c = PageSheet::new(out);
-    c.reals("start_s", s.responses.iter().map(|r| Some(r.start_s)), MICRO, 1);
-    c.reals("seconds", s.responses.iter().map(|r| Some(r.seconds)), MICRO, 1);
+    c.reals("start_s", &s.responses.iter().map(|r| Some(r.start_s)).collect::<Vec<_>>(), MICRO);
+    c.reals("seconds", &s.responses.iter().map(|r| Some(r.seconds)).collect::<Vec<_>>(), MICRO);
     c.counts("page", s.responses.iter().map(|r| u64::from(r.what == PAGE)));
     FlowColumns { name: s.name.clone(), states: s.states.clone(), columns, resent, responses: c.columns }
 }
@@ -213,96 +210,50 @@ impl<'a> PageSheet<'a> {
     /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of datagrams.
     fn series(&mut self, series: &impl result::Columns) {
         for (column, cells) in series.cells() {
-            let name = column.name;
             // Time ticks evenly.
             let order = if column.unit == Some(Unit::Seconds) { 2 } else { 1 };
-            match cells {
-                Cells::Int(all) if column.growth == Growth::Total && all.iter().all(|&n| n == 0) => {}
-                Cells::Int(all) => self.counts(name, all.iter().copied()),
-                Cells::IntOrNull(all) => self.put(name, 1, order, all.iter().map(|n| n.map(|n| n as i64))),
-                Cells::Real(all) => self.reals(name, all.iter().map(|&x| Some(x)), per(column.unit), order),
-                Cells::RealOrNull(all) => self.reals(name, all.iter().copied(), per(column.unit), order),
-            }
+            let per = match cells {
+                Cells::Int(all) if column.growth == Growth::Total && all.iter().all(|&n| n == 0) => continue,
+                Cells::Int(_) | Cells::IntOrNull(_) => 1,
+                Cells::Real(_) | Cells::RealOrNull(_) => per(column.unit),
+            };
+            self.put(column.name, per, order, cells);
         }
     }
 
-    /// What is not finite is null.
-    fn reals(
-        &mut self,
-        name: &'static str,
-        values: impl Iterator<Item = Option<f64>> + Clone,
-        per: u32,
-        order: u8,
-    ) {
-        let whole = |x: f64| x.is_finite().then(|| (x * per as f64).round() as i64);
-        self.put(name, per, order, values.map(|x| x.and_then(whole)));
+    fn reals(&mut self, name: &'static str, values: &[Option<f64>], per: u32) {
+        self.put(name, per, 1, Cells::RealOrNull(values));
     }
 
-    pub(crate) fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64> + Clone) {
-        self.put(name, 1, 1, values.map(|n| Some(n as i64)));
+    /// Whole numbers.
+    pub(crate) fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64>) {
+        self.put(name, 1, 1, Cells::Int(&values.collect::<Vec<_>>()));
+    }
+
+    /// Multiples of 1 / `per`, some unknown.
+    pub(crate) fn multiples(
+        &mut self,
+        name: &'static str,
+        per: u32,
+        values: impl Iterator<Item = Option<i64>>,
+    ) {
+        let all: Vec<_> = values.map(|n| n.map(|n| n as u64)).collect();
+        if let Some(column) = put_column(self.out, Cells::IntOrNull(&all), 1, 1) {
+            self.add(name, per, 1, column);
+        }
     }
 
     /// A column that is null throughout says nothing and is left out.
-    pub(crate) fn put(
-        &mut self,
-        name: &'static str,
-        per: u32,
-        order: u8,
-        values: impl Iterator<Item = Option<i64>> + Clone,
-    ) {
-        let rows = values.clone().count();
-        let known = values.clone().flatten().count();
-        if known == 0 && rows > 0 {
-            return;
+    fn put(&mut self, name: &'static str, per: u32, order: u8, cells: Cells) {
+        if let Some(column) = put_column(self.out, cells, per, order) {
+            self.add(name, per, order, column);
         }
-        let nulls = known < rows;
-        let at = self.out.len();
-        let (mut last, mut step) = (0_i64, 0_i64);
-        for value in values {
-            let Some(value) = value else {
-                self.out.push(0);
-                continue;
-            };
-            let mut difference = value.wrapping_sub(last);
-            if order == 2 {
-                let now = difference;
-                difference = now.wrapping_sub(step);
-                step = now;
-            }
-            last = value;
-            varint(self.out, zigzag(difference) + nulls as u64);
-        }
+    }
+
+    fn add(&mut self, name: &'static str, per: u32, order: u8, column: VarintColumn) {
+        let VarintColumn { at, rows, nulls } = column;
         self.columns.insert(name, PageColumn { at, rows, per, order, nulls });
     }
-}
-
-/// Small numbers of either sign as small numbers.
-fn zigzag(n: i64) -> u64 {
-    (n.wrapping_shl(1) ^ (n >> 63)) as u64
-}
-
-/// Unsigned LEB128.
-fn varint(out: &mut Vec<u8>, mut n: u64) {
-    while n >= 0x80 {
-        out.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    out.push(n as u8);
-}
-
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |i: usize| chunk.get(i).copied().unwrap_or(0) as u32;
-        let n = at(0) << 16 | at(1) << 8 | at(2);
-        for i in 0..4 {
-            let digit = DIGITS[(n >> (18 - 6 * i)) as usize & 63] as char;
-            text.push(if i <= chunk.len() { digit } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -310,14 +261,6 @@ mod tests {
     use super::*;
     use result::{FlowPoint, Resent};
     use std::io::Read;
-
-    #[test]
-    fn base64_is_the_rfcs() {
-        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-        for (plain, coded) in cases {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
-    }
 
     fn unbase64(text: &str) -> Vec<u8> {
         let value = |c: u8| match c {
@@ -432,13 +375,5 @@ mod tests {
         let of = |name| format!("{:?}", decode(&blob, &columns[name]));
         assert_eq!([of("low"), of("median"), of("high")], ["[NaN, 1.25]", "[NaN, 2.0]", "[3.0, 3.5]"]);
         assert_eq!(decode(&blob, &bands.total.unwrap().columns["high"]), [3.0, 3.5]);
-    }
-
-    #[test]
-    fn even_clocks_cost_a_byte_a_row_before_deflate() {
-        let mut out = Vec::new();
-        let times: Vec<f64> = (0..1000).map(|i| i as f64 * 0.01).collect();
-        PageSheet::new(&mut out).reals("time_s", times.iter().map(|&t| Some(t)), MICRO, 2);
-        assert!(out.len() < 1_010, "{}", out.len());
     }
 }

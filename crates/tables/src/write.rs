@@ -1,16 +1,16 @@
 //! The files, written row group by row group.
 
-use super::columns::{ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
-use super::sheet::{ParquetSheet, RowBlock, text};
-use crate::{Columns, FlowSeries, Outcome, SCHEMA};
+use crate::columns::{ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
+use crate::sheet::{ParquetSheet, RowBlock, text};
 use parquet::data_type::ByteArray;
+use result::{Columns, FlowSeries, Outcome, SCHEMA};
 use std::io::{self, Write};
 
 /// Rows held before they are written as a row group: some 15 MB.
 const GROUP_ROWS: usize = 128 * 1024;
 
 /// The footer's key of the run's id.
-pub(super) const RUN_ID: &str = "longfat.run_id";
+pub(crate) const RUN_ID: &str = "longfat.run_id";
 
 /// One run whose series are to be written.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct FileOrigin<'a> {
     pub scenario: &'a str,
     /// The first repeat's seed.
     pub seed: u64,
-    /// [`crate::Run::run_id`].
+    /// [`result::Run::run_id`].
     pub run_id: &'a str,
 }
 
@@ -121,7 +121,7 @@ fn sheet<'a>(
     out: &'a mut (dyn Write + Send),
     file: File,
     origin: FileOrigin,
-) -> io::Result<ParquetSheet<&'a mut (dyn Write + Send)>> {
+) -> io::Result<ParquetSheet<'a>> {
     let seed = origin.seed.to_string();
     let meta = [
         ("longfat.schema", SCHEMA),
@@ -151,9 +151,9 @@ fn whose(b: &mut RowBlock, run: &Sampled, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementPoint, ElementSeries, FlowPoint, Resent, VariantResult};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
+    use result::{ElementPoint, ElementSeries, FlowPoint, Resent, VariantResult};
 
     fn sampled(rows: usize) -> Outcome {
         let n = rows as u64;

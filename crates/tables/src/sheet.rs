@@ -1,7 +1,6 @@
 //! A Parquet file being written, row group by row group.
 
-use super::columns::{Column as Spec, ColumnKind, File};
-use crate::column::Cells;
+use crate::columns::{Column as Spec, ColumnKind, File};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -9,6 +8,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use result::Cells;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -71,21 +71,22 @@ fn gather<T: Clone>(
 }
 
 /// A file being written, row group by row group.
-pub(super) struct ParquetSheet<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+pub(crate) struct ParquetSheet<'a> {
+    /// Not generic: Parquet's encoders would be compiled again, and for size, in each crate that writes.
+    file: SerializedFileWriter<Box<dyn Write + Send + 'a>>,
     columns: Vec<GatheredColumn>,
     rows: usize,
     group_rows: usize,
 }
 
-impl<W: Write + Send> ParquetSheet<W> {
+impl<'a> ParquetSheet<'a> {
     /// `meta` goes into the footer; every `group_rows` rows are written as a row group.
     pub fn create(
-        out: W,
+        out: impl Write + Send + 'a,
         file: File,
         meta: &[(&str, &str)],
         group_rows: usize,
-    ) -> io::Result<ParquetSheet<W>> {
+    ) -> io::Result<ParquetSheet<'a>> {
         let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
         let schema =
             Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
@@ -100,7 +101,8 @@ impl<W: Write + Send> ParquetSheet<W> {
         let column =
             |c: &Spec| GatheredColumn { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
         let columns = file.columns.iter().map(column).collect();
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
+        let file = SerializedFileWriter::new(Box::new(out) as Box<_>, schema, Arc::new(properties))
+            .map_err(io::Error::other)?;
         Ok(ParquetSheet { file, columns, rows: 0, group_rows })
     }
 
@@ -142,20 +144,20 @@ impl<W: Write + Send> ParquetSheet<W> {
         Ok(())
     }
 
-    /// Writes the footer; gives back what it was written to.
-    pub fn close(mut self) -> io::Result<W> {
+    /// Writes the footer.
+    pub fn close(mut self) -> io::Result<()> {
         self.flush()?;
-        self.file.into_inner().map_err(io::Error::other)
+        self.file.close().map(drop).map_err(io::Error::other)
     }
 }
 
 /// Rows being added; each call fills the next column.
-pub(super) struct RowBlock<'a> {
+pub(crate) struct RowBlock<'a> {
     columns: std::slice::IterMut<'a, GatheredColumn>,
     rows: usize,
 }
 
-pub(super) fn text(s: &str) -> ByteArray {
+pub(crate) fn text(s: &str) -> ByteArray {
     ByteArray::from(s.as_bytes().to_vec())
 }
 

@@ -1,8 +1,8 @@
 //! Series read back from a result's folder.
 
-use super::columns::{Column, ColumnKind, ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS};
-use super::table::{ParquetTable, SeriesError};
-use crate::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Response, Run, VariantResult};
+use crate::columns::{Column, ColumnKind, ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS};
+use crate::table::{ParquetTable, SeriesError};
+use result::{CellsMut, Columns, ElementSeries, FlowSeries, Resent, Response, Run, VariantResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
 //! What `longfat diagnose --out` writes: every packet while the capture is read, and a row for each flow at its end.
 
-use super::columns::{Column, ColumnKind, File, column};
-use super::sheet::{ParquetSheet, RowBlock, text};
-use crate::diagnosis::{CapturePlace, Cause, LimiterKind};
-use crate::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
+use crate::columns::{Column, ColumnKind, File, column};
+use crate::sheet::{ParquetSheet, RowBlock, text};
 use parquet::data_type::ByteArray;
+use result::diagnosis::{CapturePlace, Cause, LimiterKind};
+use result::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 use std::io::{self, Write};
 
 /// Rows of a row group: readers take these at a time, and so much memory a writer has.
@@ -85,19 +85,19 @@ pub const PACKETS: File = File {
 };
 
 /// Writes packets as they come.
-pub struct PacketWriter<W: Write + Send> {
-    sheet: ParquetSheet<W>,
+pub struct PacketWriter<'a> {
+    sheet: ParquetSheet<'a>,
     batch: Vec<PacketRecord>,
     /// Kinds' names met so far: bytes that rows share.
     kinds: Vec<(&'static str, ByteArray)>,
 }
 
-impl<W: Write + Send> PacketWriter<W> {
+impl<'a> PacketWriter<'a> {
     /// A file of the packets of `capture`, its name.
     ///
     /// # Errors
     /// As `out`'s.
-    pub fn create(out: W, capture: &str) -> io::Result<PacketWriter<W>> {
+    pub fn create(out: Box<dyn Write + Send + 'a>, capture: &str) -> io::Result<PacketWriter<'a>> {
         let sheet = ParquetSheet::create(out, PACKETS, &meta(capture), GROUP_ROWS)?;
         Ok(PacketWriter { sheet, batch: Vec::with_capacity(BATCH), kinds: Vec::new() })
     }
@@ -130,11 +130,11 @@ impl<W: Write + Send> PacketWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer; gives back what it was written to.
+    /// Writes what is left and the footer.
     ///
     /// # Errors
     /// As `out`'s.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.sheet.close()
     }
@@ -368,7 +368,7 @@ pub const FLOW_DIAGNOSES: File =
 /// Both files.
 pub const CAPTURE_FILES: [File; 2] = [PACKETS, FLOW_DIAGNOSES];
 
-fn limiter<'a>(f: &FlowDiagnosis, d: &'a Diagnosis) -> Option<&'a crate::diagnosis::Limiter> {
+fn limiter<'a>(f: &FlowDiagnosis, d: &'a Diagnosis) -> Option<&'a result::diagnosis::Limiter> {
     d.limiters.get(f.limiter?)
 }
 
@@ -398,7 +398,7 @@ pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis)
     for flows in diagnosis.flows.chunks(GROUP_ROWS) {
         sheet.add(flows.len(), |b| FIELDS.iter().for_each(|field| fill(b, field, flows, diagnosis)))?;
     }
-    sheet.close().map(drop)
+    sheet.close()
 }
 
 fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
@@ -425,9 +425,9 @@ fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::{CauseShare, Limiter};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field as Read;
+    use result::diagnosis::{CauseShare, Limiter};
 
     fn rows(bytes: Vec<u8>) -> (usize, Vec<Vec<(String, Read)>>) {
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn packets_read_back_in_their_order_with_nulls_where_nothing_is_known() {
         let mut file = Vec::new();
-        let mut writer = PacketWriter::create(&mut file, "a.pcap").unwrap();
+        let mut writer = PacketWriter::create(Box::new(&mut file), "a.pcap").unwrap();
         let n = GROUP_ROWS + BATCH + 7;
         for i in 0..n as u64 {
             let known = i % 2 == 0;

@@ -1,9 +1,5 @@
 //! Series written as Parquet read back as they were; what is broken is an error, whatever is broken.
 
-use result::parquet::{
-    FileOrigin, RepeatFiles, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
-    write_responses, write_retransmissions,
-};
 use result::{
     CellsMut, Clock, Columns, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Outcome,
     Repeats, Resent, Response, Run, VariantResult,
@@ -11,6 +7,10 @@ use result::{
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Instant;
+use tables::{
+    FileOrigin, RepeatFiles, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
+    write_responses, write_retransmissions,
+};
 
 /// A small generator of numbers (xorshift64*): the same every time.
 struct Dice(u64);

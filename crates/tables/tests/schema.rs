@@ -1,13 +1,13 @@
 //! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
-//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema` writes them anew.
+//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-tables` writes them anew.
 
-use result::parquet::{CAPTURE_FILES, FILES, File};
 use result::{Clocks, Column, ColumnKind, Growth, Unit};
 use serde_json::Value;
 use std::path::PathBuf;
+use tables::{CAPTURE_FILES, FILES, File};
 
-const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema -->\n";
-const STALE: &str = "is out of date: LONGFAT_BLESS=1 cargo test -p longfat-result --features parquet,schema";
+const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-tables -->\n";
+const STALE: &str = "is out of date: LONGFAT_BLESS=1 cargo test -p longfat-tables";
 
 fn docs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)

@@ -1,9 +1,9 @@
 //! The files' columns, each with what it means: written, read and documented from here. Those of time series are
-//! declared with the series (`crate::series`).
+//! declared with the series (`result::FlowSeries`).
 
-use crate::column::{Clocks, Columns, Growth};
-pub use crate::column::{Column, ColumnKind};
-use crate::{ElementSeries, FlowSeries};
+use result::{Clocks, Columns, Growth};
+pub use result::{Column, ColumnKind};
+use result::{ElementSeries, FlowSeries};
 
 /// A file of a result's folder.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct File {
     pub columns: &'static [Column],
 }
 
-pub(super) const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
+pub(crate) const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
     Column { name, kind, unit: None, growth: Growth::Gauge, clocks: Clocks::Both, about }
 }
 

@@ -1,8 +1,8 @@
 //! A file of series, read column by column.
 
-use super::columns::{Column, File};
-use super::guard::{Bounded, Pages};
-use super::write::RUN_ID;
+use crate::columns::{Column, File};
+use crate::guard::{Bounded, Pages};
+use crate::write::RUN_ID;
 use bytes::Bytes;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
