@@ -1,7 +1,7 @@
 //! What the receiver of a flow of datagrams notes, whatever clock drives them, and what it makes of it.
 
 use crate::e_model::{SpeechLoss, mos, r_factor};
-use result::{Histogram, RealTime};
+use result::{Histogram, RealTime, RttSummary};
 use transport::{App, JITTER_BUFFER, RatedCodec};
 use units::Span;
 
@@ -153,7 +153,7 @@ impl ArrivalMeter {
         }
         let runs = self.runs(sent, |n| self.arrived.contains(n));
         let mut heard = RealTime {
-            delay_ms: self.delays.summary(),
+            delay_ms: RttSummary::of(&self.delays),
             jitter_ms: self.jitter_sum / self.arrived.len.saturating_sub(1).max(1) as f64 / 1e6,
             lost: runs.share(),
             loss_bursts: runs.runs,
@@ -170,7 +170,7 @@ impl ArrivalMeter {
     /// A packet is heard if it came by the time it is played, which is the jitter buffer's length after the fastest one
     /// would have come; else it is as good as lost.
     fn play(&self, playout: Playout, sent: u64, heard: &mut RealTime) {
-        let due = self.delays.least() + playout.jitter_buffer;
+        let due = self.delays.min().unwrap_or_default() + playout.jitter_buffer;
         let runs = self.runs(sent, |n| self.arrived.contains(n) && self.delay_of[n as usize] <= due);
         heard.late = Some(runs.share() - heard.lost);
         heard.r_factor = playout.codec.map(|codec| {

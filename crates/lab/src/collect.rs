@@ -4,7 +4,7 @@ use crate::engine::{self, Punctuality};
 use crate::host;
 use crate::plan::{FlowPlan, PlannedFlow};
 use chains::{FlowTally, Whole};
-use result::{Clock, FlowSeries, Outcome, Trust};
+use result::{Clock, FlowSeries, Outcome, RttSummary, Trust};
 use scenario::Scenario;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,7 +37,7 @@ pub fn outcome(
 
 /// What was counted of a flow by the run's `end`.
 fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
-    let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
+    let mut rtt_ms = RttSummary::of(&f.rtts.lock().unwrap_or_else(PoisonError::into_inner));
     let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
     if rtt_ms.max > 0.0 {
         rtt_ms.min = rtt_ms.min.min(min);
@@ -78,9 +78,9 @@ pub fn trust(
     Trust {
         engine_cpu: p.cpu.as_secs_f64() / duration.as_secs_f64(),
         real_time: p.real_time,
-        lateness_ms: p.late.summary().into(),
-        waiting_ms: p.waited.summary().into(),
-        acks_held_ms: p.held.summary().into(),
+        lateness_ms: RttSummary::of(&p.late).into(),
+        waiting_ms: RttSummary::of(&p.waited).into(),
+        acks_held_ms: RttSummary::of(&p.held).into(),
         hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
         kernel_lost_packets: lost + p.refused,
         bunched_packets: depth.map_or(0, |depth| p.late.beyond(depth)),
@@ -92,7 +92,7 @@ pub fn trust(
 
 /// What is worth telling of the emulation.
 pub fn notices(p: &Punctuality, hosts: &[host::HostReport]) -> Vec<String> {
-    let late = p.late.summary();
+    let late = RttSummary::of(&p.late);
     let mut list = vec![format!(
         "engine: {} packets, late median {:.3} ms, p99 {:.3} ms, most {:.3} ms; {:.2} s of CPU{}",
         p.late.samples(),

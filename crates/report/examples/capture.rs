@@ -6,7 +6,7 @@
 use report::Lang;
 use report::diagnosis::{MOST_ROWS, Rows, page};
 use result::diagnosis::*;
-use result::{Cause, Diagnosis, FlowDiagnosis, Histogram};
+use result::{Cause, Diagnosis, FlowDiagnosis, Histogram, RttSummary};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -134,7 +134,7 @@ impl Maker {
     }
 
     fn finish(mut self, timeline: Vec<CauseSpan>, duration: f64) -> Maker {
-        let rtt = self.rtt.summary();
+        let rtt = RttSummary::of(&self.rtt);
         let d = &mut self.diagnosis;
         d.duration_s = duration;
         for cause in Cause::ALL {

@@ -8,7 +8,6 @@ pub mod cause;
 mod column;
 mod combine;
 pub mod diagnosis;
-mod histogram;
 mod json;
 mod model;
 mod packed;
@@ -26,7 +25,10 @@ pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
 pub use combine::{combine, concat, estimate};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
-pub use histogram::Histogram;
+
+/// Spans of a result: 128 buckets an octave.
+pub type Histogram = units::Histogram<7>;
+
 pub use json::{ReadError, read_json, to_json};
 pub use model::{
     Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowRepeats, FlowResult, Outcome, RealTime,

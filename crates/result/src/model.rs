@@ -1,7 +1,7 @@
 //! The result schema, as `--json` prints it.
 
 use crate::topology::Setting;
-use crate::{ElementSeries, FlowSeries, Topology, Trust};
+use crate::{ElementSeries, FlowSeries, Histogram, Topology, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Goal;
@@ -407,6 +407,22 @@ pub struct RttSummary {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+}
+
+impl RttSummary {
+    /// Of spans counted.
+    pub fn of(spans: &Histogram) -> RttSummary {
+        let (Some(min), Some(max)) = (spans.min(), spans.max()) else { return RttSummary::default() };
+        let quantile = |q| spans.quantile_nanos(q).unwrap_or_default() / 1e6;
+        RttSummary {
+            min: min.as_nanos() as f64 / 1e6,
+            mean: spans.sum_nanos() as f64 / spans.samples() as f64 / 1e6,
+            p50: quantile(0.50),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            max: max.as_nanos() as f64 / 1e6,
+        }
+    }
 }
 
 /// Durations of several transfers, exchanges or pages, seconds.

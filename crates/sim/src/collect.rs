@@ -3,7 +3,7 @@
 use crate::flows::{FlowKind, SimFlow, SimFlows};
 use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
-use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent};
+use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent, RttSummary};
 use scenario::Scenario;
 use transport::Tcp;
 use units::{Span, Time};
@@ -95,7 +95,7 @@ impl Collector {
         let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
         let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
             let active = flows.active(flow, end);
-            FlowTally { rtt_ms: rtts.summary(), active, ..tally(flows, flow, network) }
+            FlowTally { rtt_ms: RttSummary::of(rtts), active, ..tally(flows, flow, network) }
         });
         let (tallies, elements) = (tallies.collect(), chains::elements(network.ways.iter()));
         if scenario.sample.is_zero() {

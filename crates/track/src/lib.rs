@@ -7,7 +7,6 @@ mod direction;
 mod doubles;
 mod exchange;
 mod first_packets;
-mod histogram;
 mod log;
 mod packed;
 mod pipeline;
@@ -28,7 +27,9 @@ pub mod udp;
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use exchange::Exchanges;
 pub use first_packets::FirstPackets;
-pub use histogram::SpanHistogram;
+
+/// Spans of a flow: a capture has thousands of flows with three of them, so 32 buckets an octave.
+pub type SpanHistogram = units::Histogram<5>;
 pub use packed::{PackedBytes, PackedSpan};
 pub use pipeline::{CaptureTracks, track_capture, track_datagrams_too};
 pub use row::{PacketKind, PacketRecorder, PacketRow};

@@ -75,7 +75,7 @@ fn rtt_summary(h: &SpanHistogram) -> RttSummary {
     let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
     RttSummary {
         min: ms(h.min()),
-        mean: h.sum().as_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
+        mean: h.sum_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
         p50: ms(h.quantile(0.50)),
         p95: ms(h.quantile(0.95)),
         p99: ms(h.quantile(0.99)),

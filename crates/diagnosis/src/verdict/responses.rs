@@ -12,7 +12,7 @@ pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
     let (waits, way) = (&e.waits, e.way.unwrap_or_default());
     let ms = |wait: Option<Span>| wait.unwrap_or_default().saturating_sub(way).as_millis_f64();
     let exchanges = waits.samples();
-    let server = waits.sum().saturating_sub(way * exchanges).as_secs_f64();
+    let server = Span::from_nanos(waits.sum_nanos() as u64).saturating_sub(way * exchanges).as_secs_f64();
     Some(ResponseTimes {
         exchanges,
         server_ms: RttSummary {
