@@ -24,13 +24,15 @@ pub fn read_json(text: &str) -> Result<Reproduction, String> {
 /// Studies that were run apart, in the order given.
 ///
 /// # Errors
-/// They were run on different clocks, or one is there twice: then no table can show them.
+/// A study is there twice: then no table can show it.
 pub fn joined(all: Vec<Reproduction>) -> Result<Reproduction, String> {
-    let clocks = all.first().map(|r| r.clocks.clone()).unwrap_or_default();
-    if all.iter().any(|r| r.clocks != clocks) {
-        return Err("they were run on different clocks".into());
+    let on = |clock: &Clock| all.iter().any(|r| r.clocks.contains(clock));
+    let clocks: Vec<Clock> = [Clock::Sim, Clock::Kernel].into_iter().filter(on).collect();
+    let mut studies: Vec<ReproducedStudy> = Vec::new();
+    for reproduction in all {
+        let of = reproduction.clocks;
+        studies.extend(reproduction.studies.into_iter().map(|study| spread(study, &of, &clocks)));
     }
-    let studies: Vec<ReproducedStudy> = all.into_iter().flat_map(|r| r.studies).collect();
     let twice = studies.iter().enumerate().find(|(i, s)| studies[..*i].iter().any(|t| t.name == s.name));
     match twice {
         Some((_, study)) => Err(format!("the study {} is in two of them", study.name)),
@@ -38,9 +40,21 @@ pub fn joined(all: Vec<Reproduction>) -> Result<Reproduction, String> {
     }
 }
 
+/// The study with a number for each of `clocks`, none where it was run on those of `of` alone.
+fn spread(mut study: ReproducedStudy, of: &[Clock], clocks: &[Clock]) -> ReproducedStudy {
+    for cell in study.tables.iter_mut().flat_map(|t| &mut t.rows).flat_map(|r| &mut r.cells) {
+        let mut values = std::mem::take(&mut cell.ours);
+        values.resize(of.len(), None);
+        let place = |clock: &Clock| of.iter().position(|c| c == clock);
+        cell.ours = clocks.iter().map(|clock| place(clock).and_then(|i| values[i].take())).collect();
+    }
+    study.clocks = of.to_vec();
+    study
+}
+
 fn counted(studies: &[ReproducedStudy], clock: Clock) -> VerdictCounts {
     let mut counts = VerdictCounts { clock, ..VerdictCounts::default() };
-    for claim in studies.iter().flat_map(|s| &s.claims) {
+    for claim in studies.iter().filter(|s| s.clocks.contains(&clock)).flat_map(|s| &s.claims) {
         let verdict = claim.judged.iter().find(|j| j.clock == clock).and_then(|j| j.verdict);
         *match verdict {
             Some(ClaimVerdict::Holds) => &mut counts.holds,

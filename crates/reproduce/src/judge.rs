@@ -36,7 +36,7 @@ pub(crate) fn judge(
     verdict.numbers = proved.steps.iter().map(|(told, _)| told.clone()).collect();
     let of = |repeat| verdict_of(&holds, direction.as_ref(), &view(repeat));
     let found = of(None);
-    verdict.in_repeats = (0..verdict.repeats).filter(|&i| of(Some(i)) <= found).count();
+    verdict.in_repeats = (0..verdict.repeats).filter(|&i| of(Some(i)) == found).count();
     verdict.verdict =
         Some([ClaimVerdict::Holds, ClaimVerdict::HoldsInDirection, ClaimVerdict::DoesNotHold][found]);
     if found > 0 {

@@ -47,6 +47,9 @@ pub struct ReproducedStudy {
     pub source: String,
     /// Its set-up.
     pub about: String,
+    /// The clocks that it was run on, of those of the whole.
+    #[serde(default)]
+    pub clocks: Vec<Clock>,
     /// What was fitted, each on one number.
     pub fitted: Vec<ReproducedFit>,
     /// What it measured, and what we did.
@@ -227,7 +230,7 @@ pub struct ClockVerdict {
     pub verdict: Option<ClaimVerdict>,
     /// The claim's comparisons with our numbers.
     pub numbers: Vec<String>,
-    /// In how many of the repeats, each taken alone, the verdict is as good or better.
+    /// In how many of the repeats, each taken alone, the verdict is the same.
     pub in_repeats: usize,
     /// How many repeats that is of.
     pub repeats: usize,

@@ -238,6 +238,7 @@ impl<'a> StudyPlayer<'a> {
             title: study.title.clone(),
             source: study.source.clone(),
             about: study.about.clone(),
+            clocks: self.wish.clocks.clone(),
             fitted: study.fitted.iter().map(fit).collect(),
             tables: tables.iter().map(|t| self.table(t)).collect(),
             claims: study.claims.iter().filter(wanted).map(|c| self.claim(c)).collect(),
@@ -280,7 +281,7 @@ impl<'a> StudyPlayer<'a> {
             let name =
                 CellName { table: table.name.clone(), row: row.name.clone(), column: column.name.clone() };
             let place = format!("{}.{}", table.name, row.name);
-            let fitted = self.study.fitted.iter().find(|f| f.on == name.to_string());
+            let fitted = self.study.fitted.iter().find(|f| f.is_of(&name.to_string()));
             let value = |kept: &KeptStudy| {
                 let values = kept.cells.values.get(&name)?.clone();
                 let estimate = result::estimate(&values);

@@ -168,6 +168,12 @@ impl StudyCheck<'_> {
             let cell = CellName::parse(&fit.on);
             let cell = cell.ok_or_else(|| self.bad(path, "expected a cell, table.row.column".into()))?;
             self.cell(path, &cell, true)?;
+            for (a, other) in fit.also.iter().enumerate() {
+                let path: &[&dyn Display] = at!["fitted", f, "also", a];
+                let cell = CellName::parse(other);
+                let cell = cell.ok_or_else(|| self.bad(path, "expected a cell, table.row.column".into()))?;
+                self.cell(path, &cell, true)?;
+            }
         }
         Ok(())
     }

@@ -39,6 +39,16 @@ pub struct StudyFit {
     pub value: String,
     /// The cell it was fitted on: `table.row.column`.
     pub on: String,
+    /// Other cells that the study has of the same run.
+    #[serde(default)]
+    pub also: Vec<String>,
+}
+
+impl StudyFit {
+    /// Whether the cell's number is what it was fitted on.
+    pub fn is_of(&self, cell: &str) -> bool {
+        self.on == cell || self.also.iter().any(|other| other == cell)
+    }
 }
 
 /// A table: rows are runs, columns what is compared.

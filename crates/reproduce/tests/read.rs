@@ -146,6 +146,18 @@ fn what_is_shown_says_the_same() {
         assert_eq!(json.matches(said).count(), 1, "{said}");
     }
     assert!(json.starts_with("{\n  \"schema\": \"longfat-reproduction/1\""));
+    let again = reproduce::read_json(&json).expect("reads back");
+    assert_eq!(reproduce::to_json(&again), json);
+    assert_eq!(reproduce::joined(vec![again.clone()]).as_ref(), Ok(&made));
+    assert!(reproduce::joined(vec![again.clone(), again.clone()]).unwrap_err().contains("line is in two"));
+    // Beside a study that was run on the kernel too it has a column more, which is empty.
+    let mut other = again.clone();
+    other.clocks = vec![Clock::Sim, Clock::Kernel];
+    other.studies[0].name = "other".into();
+    let both = reproduce::joined(vec![again, other]).expect("two studies");
+    assert_eq!((both.clocks.len(), both.studies[0].tables[0].rows[0].cells[0].ours.len()), (2, 2));
+    assert_eq!((both.counts[0].holds, both.counts[1].not_judged), (2, 4));
+    assert!(reproduce::read_json("{}").unwrap_err().contains("line 1"));
     let page = reproduce::page(&made);
     assert!(
         page.contains("<svg") && page.contains("class=\"not\">does not hold") && !page.contains("<script")
