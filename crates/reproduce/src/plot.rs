@@ -6,7 +6,7 @@ use std::fmt::Write;
 use units::three_digits;
 
 /// Width, and where the plot's area begins and ends, pixels.
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 920.0;
 const LEFT: f64 = 230.0;
 const RIGHT: f64 = 760.0;
 /// Height of a bar and the room between rows, pixels.
@@ -62,7 +62,7 @@ pub(crate) fn bars(table: &ReproducedTable, column: usize, clocks: &[Clock]) -> 
         }
         y += GAP;
     }
-    legend(&mut svg, y + 8.0, clocks);
+    legend(&mut svg, y + 8.0, true, clocks);
     Some(framed(&svg, y + 20.0))
 }
 
@@ -81,10 +81,10 @@ fn bar(svg: &mut String, y: f64, fill: &str, [end, low, high]: [f64; 3], interva
     }
 }
 
-fn legend(svg: &mut String, y: f64, clocks: &[Clock]) {
+fn legend(svg: &mut String, y: f64, published: bool, clocks: &[Clock]) {
     let names = clocks.iter().map(|c| (color(*c), crate::text::long(*c)));
     let mut x = LEFT;
-    for (fill, name) in std::iter::once((COLORS[0], "published")).chain(names) {
+    for (fill, name) in published.then_some((COLORS[0], "published")).into_iter().chain(names) {
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{fill}\"/>",
@@ -187,7 +187,7 @@ pub(crate) fn curve(table: &ReproducedTable, curve: &ReproducedCurve, clocks: &[
             }
         }
     }
-    legend(&mut svg, BOTTOM + 30.0, clocks);
+    legend(&mut svg, BOTTOM + 30.0, false, clocks);
     Some(framed(&svg, BOTTOM + 40.0))
 }
 

@@ -7,6 +7,8 @@ use result::Clock;
 use unicode_width::UnicodeWidthStr;
 use units::{three_digits, wrap};
 
+/// A narrower interval is not told: it would be written as 0.
+const LEAST_INTERVAL: f64 = 0.0005;
 /// Columns of a number.
 const NUMBER: usize = 15;
 
@@ -87,9 +89,9 @@ fn table_text(out: &mut String, table: &ReproducedTable, clocks: &[Clock], width
 pub(crate) fn published(cell: &ReproducedCell) -> String {
     match (cell.published, cell.between) {
         (None, _) => "–".into(),
-        (Some(mean), None) => three_digits(mean),
+        (Some(mean), None) => number(mean),
         (Some(mean), Some([low, high])) => {
-            format!("{} ({}…{})", three_digits(mean), three_digits(low), three_digits(high))
+            format!("{} ({}…{})", number(mean), number(low), number(high))
         }
     }
 }
@@ -97,10 +99,16 @@ pub(crate) fn published(cell: &ReproducedCell) -> String {
 /// What was measured; `*`: fitted on it, `?`: not to be trusted.
 pub(crate) fn ours(cell: &ReproducedCell, value: Option<&CellValue>) -> String {
     let Some(value) = value else { return "–".into() };
-    let interval = if value.ci95 > 0.0 { format!(" ±{}", short(value.ci95)) } else { String::new() };
+    let interval =
+        if value.ci95 >= LEAST_INTERVAL { format!(" ±{}", short(value.ci95)) } else { String::new() };
     let fitted = if cell.fitted.is_some() { "*" } else { "" };
     let doubt = if value.doubts.is_empty() { "" } else { "?" };
-    format!("{}{interval}{fitted}{doubt}", three_digits(value.mean))
+    format!("{}{interval}{fitted}{doubt}", number(value.mean))
+}
+
+/// Three digits that matter; a whole number as it is.
+fn number(x: f64) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x}") } else { three_digits(x) }
 }
 
 /// Two digits are enough of an interval.

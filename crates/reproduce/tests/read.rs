@@ -162,7 +162,7 @@ fn what_is_shown_says_the_same() {
     assert!(
         page.contains("<svg") && page.contains("class=\"not\">does not hold") && !page.contains("<script")
     );
-    assert!(reproduce::markdown(&made).contains("| slow | 4.00 (3.00…5.00) / "));
+    assert!(reproduce::markdown(&made).contains("| slow | 4 (3…5) / "));
 }
 
 #[test]
