@@ -116,3 +116,6 @@ docs:
 		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-tables --test schema
+	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-reproduce --test schema
+	# An hour of real seconds, as root; exit code 1 says that a claim does not hold.
+	$(CARGO) run -q --release -p longfat -- reproduce --on both --markdown docs/reproduction.md || [ $$? = 1 ]

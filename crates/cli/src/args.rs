@@ -12,6 +12,7 @@ mod fit;
 mod import;
 mod plan;
 mod proxy;
+mod reproduce;
 
 pub use begin::*;
 pub use check::*;
@@ -20,6 +21,7 @@ pub use fit::FitArgs;
 pub use import::*;
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
+pub use reproduce::ReproduceArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -51,6 +53,8 @@ pub enum Command {
     Fit(FitArgs),
     /// Tries what would make a scenario's flows faster, ranks it, and prints the commands.
     Plan(PlanArgs),
+    /// Runs published studies again: their numbers beside ours, a verdict on every claim.
+    Reproduce(ReproduceArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
     /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.
@@ -61,7 +65,7 @@ pub enum Command {
     Lab(LabArgs),
     /// Congestion controls of the running kernel, longfat's own among them.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, fits, plans or checks.
+    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, fits, plans, checks or reproductions.
     Schema(SchemaArgs),
     /// Prints completions for a shell.
     Completions(CompletionsArgs),
@@ -115,6 +119,8 @@ pub enum Described {
     Plan,
     /// What `check --json` prints.
     Check,
+    /// What `reproduce --json` prints.
+    Reproduction,
 }
 
 /// Which clock drives a run.

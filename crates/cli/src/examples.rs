@@ -32,6 +32,7 @@ const EXAMPLES: &[Example] = built_in![
     "hsr-emulation",
     "hsr-train",
     "mtu",
+    "operating-point",
     "overseas-office",
     "policer-or-shaper",
     "real-programs",

@@ -35,6 +35,7 @@ mod provenance;
 mod proxy;
 mod regular;
 mod report;
+mod reproduce;
 mod run;
 mod settings;
 mod shell;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Plan(args) => plan::plan(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
                 Described::Fit => ::fit::schema(),
                 Described::Plan => advise::schema(),
                 Described::Check => audit::schema(),
+                Described::Reproduction => ::reproduce::schema(),
             };
             print_own(&schema).map(|()| ExitCode::SUCCESS)
         }
