@@ -305,9 +305,6 @@ impl ProxyLoop {
         if let Some(server) = &session.server_state {
             server.connections.fetch_sub(1, Relaxed);
         }
-        if session.holds_place {
-            self.shared.release_client(session.client_address.ip());
-        }
         if self.running.log_connections {
             self.tell_ended(&session, ending);
         }

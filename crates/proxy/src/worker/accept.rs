@@ -182,7 +182,8 @@ impl ProxyLoop {
             return refuse(self, &socket, ProxyCounter::NotAllowed);
         }
         let most = config.max_connections_per_client.filter(|_| !awaits_header);
-        if most.is_some_and(|most| !self.shared.admit_client(peer.ip(), most)) {
+        let place = most.map(|most| self.shared.clients.take(peer.ip(), most));
+        if matches!(place, Some(None)) {
             return refuse(self, &socket, ProxyCounter::TooMany);
         }
         let (i, generation) = self.free.pop().unwrap_or((self.sessions.len(), 0));
@@ -190,9 +191,6 @@ impl ProxyLoop {
         let hello_ms = config.hello_timeout.as_nanos() / 1_000_000;
         if self.watch_end(&socket, i, generation, Whose::Client).is_err() {
             self.free.extend((i < self.sessions.len()).then_some((i, generation)));
-            if most.is_some() {
-                self.shared.release_client(peer.ip());
-            }
             return refuse(self, &socket, ProxyCounter::ClientReset);
         }
         let session = Box::new(Session {
@@ -212,7 +210,7 @@ impl ProxyLoop {
             deadline_ms: 0,
             began_ms: self.now_ms,
             moved_ms: self.now_ms,
-            holds_place: most.is_some(),
+            place: place.flatten(),
             has_more: false,
             look: None,
             listener,
@@ -237,11 +235,11 @@ impl ProxyLoop {
             return false;
         }
         if let Some(most) = session.listener.config.max_connections_per_client {
-            if !self.shared.admit_client(session.client_address.ip(), most) {
+            session.place = self.shared.clients.take(session.client_address.ip(), most);
+            if session.place.is_none() {
                 self.end(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;
             }
-            session.holds_place = true;
         }
         true
     }
