@@ -81,6 +81,7 @@ pub struct Steering {
     prior_ssthresh: u32,
     ack: AckBatch,
     excuses: LossExcuses,
+    next_beginning: Time,
     /// Bytes of UDP payload per second, of the newest rate sample.
     delivery_rate: Option<u64>,
     seed: u64,
@@ -106,6 +107,7 @@ impl Steering {
             prior_ssthresh: u32::MAX,
             ack: AckBatch::default(),
             excuses: LossExcuses::default(),
+            next_beginning: Time::ZERO,
             delivery_rate: None,
             most: u64::MAX,
         };
@@ -185,7 +187,9 @@ impl Steering {
         self.ack.packets += 1;
         if let Some(contract) = &mut self.contract {
             contract.on_acked(at, number, at.since(packet.at));
-            self.excuses.earn(contract.lossy());
+            if self.excuses.earn(contract.lossy()) {
+                self.begin_anew(at);
+            }
         }
         if self.ack.newest.as_ref().is_none_or(|newest| newest.at <= packet.at) {
             self.first_sent = packet.at;

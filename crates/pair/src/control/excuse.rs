@@ -1,15 +1,22 @@
 //! Losses that a control is not told of, as the path has them whatever is sent.
 
+use super::{BELOW_CONTRACT, INITIAL_WINDOW, Steering, make};
+use congestion::{CaState, Window};
+use units::{Span, Time};
+
 /// Losses are excused up to so many times the path's own share: what is lost in a round trip varies about it.
 const MORE: f64 = 1.5;
 /// So many may be saved up. With half as much again earned as is spent on average, a random walk overdraws this once in
 /// e^16 losses or so.
 const MOST: f64 = 16.0;
 
+/// A control begins anew no more often than this: its startup fills the queue.
+const BEGIN_AGAIN: Span = Span::from_secs(10);
+
 /// What is excused.
 #[derive(Debug, Default)]
 pub struct LossExcuses {
-    share: f64,
+    share: Option<f64>,
     saved: f64,
     /// Losses since the control was asked last, and how many of them were not excused.
     lost: u32,
@@ -17,14 +24,14 @@ pub struct LossExcuses {
 }
 
 impl LossExcuses {
-    /// A packet arrived on a path that loses this share of them at any speed.
-    pub fn earn(&mut self, share: Option<f64>) {
-        // When it is told to be so, what varies about it is had at once.
-        if self.share == 0.0 && share.is_some() {
-            self.saved = MOST;
-        }
-        self.share = share.unwrap_or(0.0);
-        self.saved = if share.is_some() { (self.saved + MORE * self.share).min(MOST) } else { 0.0 };
+    /// A packet arrived on a path that loses this share of them at any speed. True when that is new.
+    pub fn earn(&mut self, share: Option<f64>) -> bool {
+        let is_new = self.share.is_none() && share.is_some();
+        // What varies about the share is had at once.
+        let saved = if is_new { MOST } else { self.saved };
+        self.share = share;
+        self.saved = share.map_or(0.0, |share| (saved + MORE * share).min(MOST));
+        is_new
     }
 
     /// Whether a loss is one that the path has anyway.
@@ -43,6 +50,20 @@ impl LossExcuses {
     pub fn are_all(&mut self) -> bool {
         let (lost, told) = (std::mem::take(&mut self.lost), std::mem::take(&mut self.told));
         lost > 0 && told == 0
+    }
+}
+
+impl Steering {
+    /// What the control below knows of the path, it knows from losses that are the path's own: it looks for more once again.
+    pub(super) fn begin_anew(&mut self, now: Time) {
+        if now < self.next_beginning {
+            return;
+        }
+        self.next_beginning = now + BEGIN_AGAIN;
+        self.cc = make(BELOW_CONTRACT, self.seed);
+        self.window = Window::new(self.window.cwnd.max(INITIAL_WINDOW));
+        (self.recovery_high, self.socket.state) = (None, CaState::Open);
+        self.cc.init(&self.socket, &mut self.window);
     }
 }
 
@@ -76,9 +97,9 @@ mod tests {
     #[test]
     fn nothing_is_excused_on_other_paths() {
         let mut excuses = LossExcuses::default();
-        excuses.earn(None);
+        assert!(!excuses.earn(None));
         assert!(!excuses.excuse() && !excuses.are_all());
-        excuses.earn(Some(0.01));
+        assert!(excuses.earn(Some(0.01)) && !excuses.earn(Some(0.02)));
         assert!(excuses.excuse() && excuses.are_all());
         excuses.earn(None);
         assert!(!excuses.excuse());
