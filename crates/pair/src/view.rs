@@ -23,6 +23,7 @@ fn view(link: &mut PairLink, name: &str) -> PairLinkView {
         delivery_rate: steering.and_then(|s| s.delivery_rate),
         contract_rate: terms.map(|terms| terms.rate),
         contract_bucket: terms.map(|terms| terms.bucket),
+        own_loss: steering.and_then(|s| s.own_loss),
         sent_packets: stats.sent_packets,
         lost_packets: stats.lost_packets,
         sent_bytes: stats.udp_tx.bytes,

@@ -25,6 +25,8 @@ pub struct PairLinkView {
     pub contract_rate: Option<f64>,
     /// Its bucket, bytes of IP packets.
     pub contract_bucket: Option<f64>,
+    /// The share of packets that the path is believed to lose at any speed.
+    pub own_loss: Option<f64>,
     /// Packets of QUIC sent.
     pub sent_packets: u64,
     /// Of them lost.

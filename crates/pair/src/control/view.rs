@@ -1,6 +1,7 @@
 //! What whoever looks on sees of a path's control.
 
 use super::Steering;
+use crate::contract::Contract;
 use congestion::RateSample;
 use units::Span;
 
@@ -15,6 +16,8 @@ pub struct SteeringView {
     pub pacing_rate: Option<u64>,
     /// Likewise, of the newest sample.
     pub delivery_rate: Option<u64>,
+    /// The share that the path is believed to lose at any speed.
+    pub own_loss: Option<f64>,
 }
 
 impl Steering {
@@ -33,6 +36,7 @@ impl Steering {
             cwnd: (self.bytes_allowed(), self.in_flight),
             pacing_rate: self.pacing_rate(),
             delivery_rate: self.delivery_rate,
+            own_loss: self.contract.as_ref().and_then(Contract::lossy),
         }
     }
 }

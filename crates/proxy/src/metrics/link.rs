@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// A metric of a link: its value, where it has one.
 type LinkMetric = (&'static str, &'static str, &'static str, fn(&PairLinkView) -> Option<f64>);
 
-const LINK_METRICS: [LinkMetric; 17] = [
+const LINK_METRICS: [LinkMetric; 18] = [
     ("up", "gauge", "Whether the peer is there.", |l| Some(f64::from(u8::from(l.is_up)))),
     ("rtt_seconds", "gauge", "Smoothed RTT.", |l| l.rtt_s),
     ("min_rtt_seconds", "gauge", "Smallest RTT.", |l| l.min_rtt_s),
@@ -27,6 +27,9 @@ const LINK_METRICS: [LinkMetric; 17] = [
         |l| l.contract_rate,
     ),
     ("contract_bucket_bytes", "gauge", "Its bucket.", |l| l.contract_bucket),
+    ("own_loss_share", "gauge", "Share of packets that the path is believed to lose at any speed.", |l| {
+        l.own_loss
+    }),
     ("sent_packets_total", "counter", "QUIC packets sent since the link came up.", |l| {
         Some(l.sent_packets as f64)
     }),
@@ -67,6 +70,7 @@ pub fn json(l: &PairLinkView) -> Value {
         "delivery_rate_mbps": l.delivery_rate.map(|r| mbps(r as f64)),
         "contract_rate_mbps": l.contract_rate.map(mbps),
         "contract_bucket_bytes": l.contract_bucket,
+        "own_loss_share": l.own_loss,
         "sent_packets": l.sent_packets,
         "lost_packets": l.lost_packets,
         "sent_bytes": l.sent_bytes,
