@@ -25,6 +25,8 @@ pub struct LoopListener {
     watched: bool,
     /// Connections taken in one go: as many as there were lately, so that mostly no call finds the queue empty.
     burst: usize,
+    /// The last turn in which some were: told of again in the very next one, there are more than were taken.
+    turn: u64,
 }
 
 impl ProxyLoop {
@@ -63,6 +65,7 @@ impl ProxyLoop {
                     state: state.clone(),
                     watched: false,
                     burst: 1,
+                    turn: 0,
                 });
             }
         }
@@ -126,8 +129,13 @@ impl ProxyLoop {
         self.accept_all(i, burst);
         let taken = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
         if let Some(listener) = self.listeners.get_mut(i) {
-            let all = taken as usize >= burst;
-            listener.burst = if all { (burst * 2).min(TURN) } else { (taken as usize).max(1) };
+            let (all, is_next) = (taken as usize >= burst, listener.turn + 1 == self.turn);
+            listener.turn = self.turn;
+            listener.burst = match (all, is_next) {
+                (true, true) => (burst * 2).min(TURN),
+                (true, false) => burst,
+                (false, _) => (taken as usize).max(1),
+            };
         }
     }
 
