@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """The overseas office with real processes on the kernel: what a download carries through each kind of proxy, beside the simulator.
 
-    benches/overseas.py LONGFAT [REPEATS]
+    benches/overseas.py LONGFAT [REPEATS [CASES]]
 
 LONGFAT is the release build, as root; Debian's haproxy, nginx with libnginx-mod-stream, openssl and iperf3 are on the machine. The path
-is scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case is measured REPEATS
-times with seeds of its own, in turn; medians with the smallest and the largest are printed. The simulator has the same seeds, the same
-seconds, and one relay for every program.
+is scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case, of those whose
+names begin as CASES says (separated by semicolons), is measured REPEATS times with seeds of its own, in turn; medians with the smallest
+and the largest are printed. The simulator has the same seeds, the same seconds, and one relay for every program.
 
 The loss-based control is CUBIC where net.ipv4.tcp_allowed_congestion_control has it, else Reno. nginx 1.22 and HAProxy 2.6 have no
 keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows. A layer-4 forwarder that ends no
 connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the data centre. Where TLS ends
-at a proxy, a second HAProxy at the office encrypts what iperf3 cannot.
+at a proxy, a second HAProxy at the office encrypts what iperf3 cannot. The pair stands at the data centre and at the VPN node, or at the
+office itself; the simulator has no pair.
 """
 
 import json
@@ -100,12 +101,18 @@ def simulated(longfat, folder, lossy, seeds):
     return found
 
 
-def cases(longfat, folder, lossy):
+def cases(longfat, folder, lossy, keys):
     """Name, the simulator's variant, controls of the server and of its and the node's programs, servers, whom the client calls."""
 
     def write(name, text):
         (Path(folder) / name).write_text(text.replace("{folder}", folder))
         return f"{folder}/{name}"
+
+    def pair(place, address):
+        """Both ends of a pair: one before the server, one at the place, which listens at an address of its own."""
+        far = f"exec {longfat} proxy --pair-listen 0.0.0.0:4433 --upstream 127.0.0.1:5201 --key {folder}/far.key --peer-key {keys['near']}"
+        near = f"exec {longfat} proxy --listen {address} --pair {SERVER}:4433 --key {folder}/near.key --peer-key {keys['far']}"
+        return [f"data-centre={far}", f"{place}=sleep 0.5; {near}"]
 
     def haproxy(name, text):
         return f"exec haproxy -db -f {write(name, text)}"
@@ -132,6 +139,8 @@ def cases(longfat, folder, lossy):
         ("HAProxy, bbr", "proxy-bbr", lossy, "bbr", [node], near),
         ("longfat", "proxy-cubic", lossy, lossy, [both.format(lossy)], near),
         ("longfat, bbr", "proxy-bbr", lossy, lossy, [both.format("bbr")], near),
+        ("longfat pair, VPN node to data centre", None, lossy, lossy, pair("vpn-node", "0.0.0.0:5301"), near),
+        ("longfat pair, office to data centre", None, lossy, lossy, pair("office", "127.0.0.1:5301"), own),
     ]
 
 
@@ -148,7 +157,14 @@ def main():
         subprocess.run(make.split(), check=True, capture_output=True)
         Path(both).write_text(Path(f"{both}.key").read_text() + Path(f"{both}.crt").read_text())
         Path(both).chmod(0o644)
-        all_cases = cases(longfat, folder, lossy)
+        keys = {}
+        for end in ("near", "far"):
+            made = subprocess.run([longfat, "proxy", "--make-key", f"{folder}/{end}.key"], check=True, capture_output=True, text=True)
+            keys[end] = made.stdout.strip()
+            # The servers run as nobody.
+            Path(f"{folder}/{end}.key").chmod(0o644)
+        chosen = tuple(sys.argv[3].split(";")) if len(sys.argv) > 3 else ("",)
+        all_cases = [case for case in cases(longfat, folder, lossy, keys) if case[0].startswith(chosen)]
         found = {name: [] for name, *_ in all_cases}
         for seed in seeds:
             for name, _, *how in all_cases:
@@ -158,7 +174,8 @@ def main():
     print(f"{repeats} runs each; the loss-based control is {lossy}\n")
     print("| download, Mbit/s | published | simulator | kernel |\n|---|---:|---:|---:|")
     for name, variant, *_ in all_cases:
-        columns = [f"{statistics.median(v):.1f} ({min(v):.1f} to {max(v):.1f})" for v in (model[variant], found[name])]
+        both = (model.get(variant), found[name])
+        columns = [f"{statistics.median(v):.1f} ({min(v):.1f} to {max(v):.1f})" if v else "–" for v in both]
         print(f"| {name} | {published(name)} | {' | '.join(columns)} |")
 
 

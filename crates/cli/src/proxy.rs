@@ -136,12 +136,15 @@ mod linux {
                 None => None,
             };
             // Becomes the configuration's user: before that no thread may run.
-            let proxy = match config.listeners.is_empty() {
+            let proxy = match config.listeners.is_empty() && config.status.is_none() {
                 true => ::proxy::become_configured(config).map(|()| None),
                 false => Proxy::start(config, activated, sink).map(Some),
             };
             let proxy = proxy.map_err(|e| usage(&e))?;
             let pair = bound.map(|bound| bound.run().map_err(|e| usage(&e))).transpose()?;
+            if let (Some(proxy), Some(pair)) = (&proxy, &pair) {
+                proxy.show(pair.board());
+            }
             Ok(ProxyAndPair { proxy, pair })
         }
 
@@ -161,7 +164,21 @@ mod linux {
         }
 
         fn reload(&mut self, next: &ProxyConfig) -> Result<(), String> {
-            self.proxy.as_mut().map_or(Ok(()), |proxy| proxy.reload(next).map_err(|e| e.to_string()))
+            // What may fail without a change comes first.
+            let prepared = match (&self.pair, &next.pair) {
+                (Some(pair), Some(config)) => Some(pair.prepare(config).map_err(|e| e.to_string())?),
+                (None, None) => None,
+                _ => return Err("`pair` comes and goes with a restart only".into()),
+            };
+            match &mut self.proxy {
+                Some(proxy) => proxy.reload(next).map_err(|e| e.to_string())?,
+                None if next.listeners.is_empty() => {}
+                None => return Err("the first of `listeners` comes with a restart only".into()),
+            }
+            match (&mut self.pair, prepared) {
+                (Some(pair), Some(prepared)) => pair.change(prepared).map_err(|e| e.to_string()),
+                _ => Ok(()),
+            }
         }
     }
 

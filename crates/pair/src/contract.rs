@@ -10,13 +10,20 @@
 //! 5. Now and then it sends a little above the rate until the bucket, as it is believed, is overdrawn by a few packets: if
 //!    they pass, the rate is raised, and asked again.
 //!
+//! 6. Where losses are as likely at any speed ([`lossy`]) they are the path's own, and the control below is told only of more.
+//!
 //! It looks at no clock: `now` is an argument. Bytes are those of IP packets.
 
 mod fit;
 mod log;
+mod lossy;
+mod survey;
 
 pub use fit::replay;
 pub use log::{SentLog, SentOutcome, SentRecord};
+
+use fit::ContractEvidence;
+use survey::RateSurvey;
 
 use units::{Span, Time};
 
@@ -28,6 +35,8 @@ const OFFER: f64 = 1.25;
 /// Packets of margin below the bucket: the one that is looked at, and one for the half packet by which each end of the
 /// estimate errs.
 const MARGIN: f64 = 2.0;
+/// The least that may leave at once, packets: with one, whatever a timer is late by would be lost.
+const LEAST_BURST: f64 = 2.0;
 /// A probe sends so much above the rate, and a probe that passes raises it by as much; by twice that the next time.
 const STEP: f64 = 1.0 / 16.0;
 const LARGEST_STEP: f64 = 0.5;
@@ -44,8 +53,14 @@ const PROBE_AFTER: Span = Span::from_secs(10);
 /// Random loss of 5 % reaches 16 of 128 once in 1,300 times.
 const DOUBT_OF: u32 = 128;
 const DOUBTED: u32 = 16;
-/// Fits are not made more often than this: a fit costs some 0.3 ms.
+/// What a packet that passes gives back of the bucket's share that is made use of: all of it in 4096 packets, so that a loss in
+/// so many, 0.02 %, costs half of it for half the time.
+const SLACK_BACK: f64 = 1.0 / 4096.0;
+/// Fits are not made more often than this for so many entries of the log, which take some 2 ms.
 const FIT_EVERY: Span = Span::from_millis(50);
+const FIT_ENTRIES: u64 = 2048;
+/// A contract that is not believed any more has changed, or was wrong: a survey may be made so soon.
+const SURVEY_AGAIN: Span = Span::from_secs(1);
 
 /// Bursts are spread at a little more than the rate they came at, so that nothing piles up behind them.
 const SPREAD: f64 = 17.0 / 16.0;
@@ -92,6 +107,11 @@ pub struct Contract {
     /// What has been sent ahead of the pace, bytes, at `at`.
     ahead: f64,
     at: Time,
+    /// The same three before the last packet, and its bytes.
+    before: Option<(f64, f64, Time, f64)>,
+    /// The share of the bucket that is made use of, beyond the least: losses where it should hold halve it, as what is late on the
+    /// way comes with what was not.
+    slack: f64,
     /// When the next packet may leave while no contract is known.
     free: Time,
     next_fit: Time,
@@ -99,6 +119,10 @@ pub struct Contract {
     since_probe: u64,
     next_probe: Time,
     probe: Option<Probing>,
+    survey: Option<RateSurvey>,
+    next_survey: Time,
+    /// The share that the path loses at any speed, where it does.
+    lossy: Option<f64>,
     /// Packets and losses within the contract, of the last ones.
     within: u32,
     within_lost: u32,
@@ -125,12 +149,17 @@ impl Contract {
             deficit: 0.0,
             ahead: 0.0,
             at: Time::ZERO,
+            before: None,
+            slack: 1.0,
             free: Time::ZERO,
             next_fit: Time::ZERO,
             fits_due: false,
             since_probe: 0,
             next_probe: Time::ZERO,
             probe: None,
+            survey: None,
+            next_survey: Time::ZERO,
+            lossy: None,
             within: 0,
             within_lost: 0,
         }
@@ -141,9 +170,20 @@ impl Contract {
         self.packet = packet as f64;
     }
 
+    /// The share of packets that the path loses at any speed; `None` where losses depend on that, or are too few to tell.
+    pub fn lossy(&self) -> Option<f64> {
+        self.lossy
+    }
+
     /// What is believed now.
     pub fn terms(&self) -> Option<ContractTerms> {
         self.terms
+    }
+
+    /// What the library's pacer is to be told, bytes of IP packets per second; `None`: what the control below wants.
+    pub fn offer(&self) -> Option<u64> {
+        let survey = self.survey.map(|survey| (survey.pace() * OFFER) as u64);
+        self.terms.map(|terms| terms.offer).or(survey)
     }
 
     fn is_probing(&self) -> bool {
@@ -156,13 +196,20 @@ impl Contract {
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64, pace: Option<u64>) -> Time {
         let Some(terms) = self.terms else {
             let at = now.max(self.free);
-            let spread =
-                pace.map_or(Span::ZERO, |pace| Span::from_secs_f64(bytes as f64 / (SPREAD * pace as f64)));
+            let pace = match &mut self.survey {
+                Some(survey) => {
+                    survey.on_sent(number, bytes as f64);
+                    Some(survey.pace())
+                }
+                None => pace.map(|pace| SPREAD * pace as f64),
+            };
+            let spread = pace.map_or(Span::ZERO, |pace| Span::from_secs_f64(bytes as f64 / pace));
             self.free = at + spread.min(LONGEST_SPREAD);
             self.log.push(at, number, bytes as u32, false);
             return at;
         };
         let at = self.departure(now, bytes as f64, &terms);
+        self.before = Some((self.deficit, self.ahead, self.at, bytes as f64));
         self.drain_to(at, &terms);
         self.ahead += bytes as f64;
         self.deficit += bytes as f64;
@@ -176,6 +223,17 @@ impl Contract {
         at
     }
 
+    /// The last packet left later than was said: a bucket that is full does not fill meanwhile.
+    pub fn on_left(&mut self, at: Time) {
+        self.log.amend_last(at);
+        let Some(terms) = self.terms else { return };
+        if let Some((deficit, ahead, since, bytes)) = self.before.take().filter(|_| at > self.at) {
+            (self.deficit, self.ahead, self.at) = (deficit, ahead, since);
+            self.drain_to(at, &terms);
+            (self.deficit, self.ahead) = (self.deficit + bytes, self.ahead + bytes);
+        }
+    }
+
     /// When the bucket that is kept to has room for a packet: it fills at the pace, and holds the margin less. A probe goes
     /// evenly.
     fn departure(&self, now: Time, bytes: f64, terms: &ContractTerms) -> Time {
@@ -183,8 +241,9 @@ impl Contract {
             return now.max(self.at + Span::from_secs_f64(bytes / (terms.rate * (1.0 + self.step))));
         }
         let earliest = now.max(self.at);
-        // A bucket of less than the margin still takes one packet at a time.
-        let allowed = (terms.bucket - MARGIN * self.packet).max(bytes);
+        let least = (LEAST_BURST * self.packet).max(bytes);
+        let most = terms.bucket - MARGIN * self.packet;
+        let allowed = least + (most - least).max(0.0) * self.slack;
         let over = self.ahead - terms.pace() * earliest.since(self.at).as_secs_f64() + bytes - allowed;
         if over <= 0.0 { earliest } else { earliest + Span::from_secs_f64(over / terms.pace()) }
     }
@@ -229,6 +288,7 @@ impl Contract {
         }
         self.within += 1;
         self.within_lost += u32::from(lost);
+        self.slack = if lost { self.slack / 2.0 } else { (self.slack + SLACK_BACK).min(1.0) };
         if self.within >= DOUBT_OF {
             (self.within, self.within_lost) = (0, 0);
         }
@@ -254,6 +314,7 @@ impl Contract {
         (self.within, self.within_lost) = (0, 0);
         self.log.clear();
         self.next_fit = now + FIT_EVERY;
+        self.next_survey = now + SURVEY_AGAIN;
     }
 
     /// Begins a probe when one is due. Its packets leave at once until the believed bucket is overdrawn.
@@ -285,7 +346,24 @@ impl Contract {
         (self.since_probe, self.next_probe) = (PROBE_EVERY, self.at);
     }
 
+    /// Begins a survey about a rate, where there is none and none has been for a while.
+    fn survey_when_due(&mut self, now: Time, rate: f64) {
+        if self.terms.is_none() && self.survey.is_none() && self.lossy.is_none() && now >= self.next_survey {
+            self.next_survey = now + PROBE_AFTER;
+            self.survey = Some(RateSurvey::new(rate, fit::pinned_by(rate, self.packet)));
+        }
+    }
+
+    /// A survey all of which has been heard of is over, whether it showed a contract or not.
+    fn end_survey(&mut self, now: Time) {
+        let last = self.survey.and_then(|survey| survey.last());
+        if last.is_some_and(|last| self.log.lost_between(last, last).is_some()) {
+            (self.survey, self.fits_due, self.next_fit) = (None, true, now);
+        }
+    }
+
     fn fit_when_due(&mut self, now: Time) {
+        self.end_survey(now);
         if self.terms.is_some() {
             self.probe_when_due(now, self.log.last_number() + 1);
         }
@@ -293,11 +371,17 @@ impl Contract {
         if !self.fits_due || now < self.next_fit || self.probe.is_some() {
             return;
         }
-        self.next_fit = now + FIT_EVERY;
+        self.next_fit = now + FIT_EVERY * (1 + self.log.len() as u64 / FIT_ENTRIES);
         self.fits_due = false;
-        let Some(fit) = fit::find(&self.log, self.packet, self.known.as_ref()) else { return };
+        self.lossy = lossy::share(self.log.resolved(), self.packet, self.lossy);
+        let fit = match fit::find(&self.log, self.packet, self.known.as_ref()) {
+            ContractEvidence::Found(fit) => fit,
+            ContractEvidence::Suspected(rate) => return self.survey_when_due(now, rate),
+            ContractEvidence::Nothing => return,
+        };
         let terms = ContractTerms::of(fit.rate, fit.bucket);
         let begins = self.terms.is_none();
+        self.survey = None;
         (self.terms, self.known) = (Some(terms), Some(terms));
         if begins {
             (self.next_probe, self.since_probe) = (now + PROBE_AFTER, 0);
@@ -308,6 +392,7 @@ impl Contract {
             self.ahead = self.deficit;
         }
         self.at = self.at.max(self.log.last_time());
+        self.before = None;
     }
 }
 

@@ -12,15 +12,19 @@
 
 use crate::contract::Contract;
 use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window};
+use excuse::LossExcuses;
 use noq_proto::RttEstimator;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{Span, Time};
 
+mod excuse;
 mod handle;
+mod view;
 
 pub use handle::{CongestionChoice, PacedDeparture};
+pub use view::SteeringView;
 
 /// RFC 6928: packets that may be sent at first.
 const INITIAL_WINDOW: u32 = 10;
@@ -76,13 +80,17 @@ pub struct Steering {
     recovery_high: Option<u64>,
     prior_ssthresh: u32,
     ack: AckBatch,
+    excuses: LossExcuses,
+    next_beginning: Time,
+    /// Bytes of UDP payload per second, of the newest rate sample.
+    delivery_rate: Option<u64>,
     seed: u64,
     /// The most that is sent, bytes per second.
     most: u64,
 }
 
 impl Steering {
-    fn new(choice: &CongestionChoice, mtu: u16) -> Steering {
+    fn new(name: &str, pace: Option<u64>, choice: &CongestionChoice, mtu: u16) -> Steering {
         let mut steering = Steering {
             cc: make("cubic", choice.seed),
             contract: None,
@@ -98,9 +106,12 @@ impl Steering {
             recovery_high: None,
             prior_ssthresh: u32::MAX,
             ack: AckBatch::default(),
+            excuses: LossExcuses::default(),
+            next_beginning: Time::ZERO,
+            delivery_rate: None,
             most: u64::MAX,
         };
-        steering.change(&choice.name, choice.pace);
+        steering.change(name, pace);
         steering
     }
 
@@ -129,6 +140,9 @@ impl Steering {
         self.socket.now = now;
         let wire = u64::from(bytes) + WIRE_HEADERS;
         // A packet is sent when it leaves.
+        if let (Some(contract), Some(left)) = (&mut self.contract, self.departure.take_left()) {
+            contract.on_left(left);
+        }
         let pace = self.pacing_rate();
         let at = self.contract.as_mut().map_or(now, |contract| contract.on_sent(now, number, wire, pace));
         self.departure.set(at);
@@ -173,6 +187,9 @@ impl Steering {
         self.ack.packets += 1;
         if let Some(contract) = &mut self.contract {
             contract.on_acked(at, number, at.since(packet.at));
+            if self.excuses.earn(contract.lossy()) {
+                self.begin_anew(at);
+            }
         }
         if self.ack.newest.as_ref().is_none_or(|newest| newest.at <= packet.at) {
             self.first_sent = packet.at;
@@ -196,6 +213,7 @@ impl Steering {
         self.cc.in_ack_event(&self.socket, &mut self.window, AckEvent::default());
         self.leave_recovery();
         let sample = self.sample(&newest, rtt, ack.packets, ack.losses, prior_in_flight);
+        self.note_delivery(&sample);
         self.socket.is_cwnd_limited = !app_limited;
         if self.cc.owns_window() {
             self.cc.cong_control(&self.socket, &mut self.window, &sample);
@@ -284,6 +302,10 @@ impl Steering {
         }
         let Some(packet) = self.sent.remove(&number) else { return };
         self.in_flight = self.in_flight.saturating_sub(u64::from(packet.bytes));
+        self.socket.inflight = self.packets(self.in_flight);
+        if self.excuses.excuse() {
+            return;
+        }
         self.socket.lost += 1;
         self.ack.losses += 1;
         let lost = LostPacket {
@@ -301,6 +323,9 @@ impl Steering {
     /// RFC 9002 section 7.3.2: one reduction for the losses of what was sent before it.
     fn on_congestion(&mut self, now: Instant, largest_lost: u64, is_persistent: bool) {
         self.socket.now = self.time(now);
+        if self.excuses.are_all() && !is_persistent {
+            return;
+        }
         let is_new = self.recovery_high.is_none_or(|high| largest_lost > high);
         if is_new {
             self.window.cwnd_cnt = 0;
@@ -339,18 +364,18 @@ impl Steering {
     fn bytes_allowed(&self) -> u64 {
         let mss = u64::from(self.socket.mss);
         let own = u64::from(self.window.cwnd.max(2)) * mss;
-        let terms = self.contract.as_ref().and_then(Contract::terms);
-        let (Some(terms), Some(srtt)) = (terms, self.socket.srtt) else { return own };
+        let offer = self.contract.as_ref().and_then(Contract::offer);
+        let (Some(offer), Some(srtt)) = (offer, self.socket.srtt) else { return own };
         // Inside the contract nothing queues: two round trips' worth covers late ACKs.
-        let flight = u128::from(terms.offer) * u128::from(srtt.as_nanos()) / 1_000_000_000;
+        let flight = u128::from(offer) * u128::from(srtt.as_nanos()) / 1_000_000_000;
         (2 * flight as u64).max(own)
     }
 
     /// Bytes of UDP payload per second; `None` before anything is known.
     fn pacing_rate(&self) -> Option<u64> {
         let mss = u64::from(self.socket.mss);
-        if let Some(terms) = self.contract.as_ref().and_then(Contract::terms) {
-            return Some((terms.offer * mss / (mss + WIRE_HEADERS)).min(self.most));
+        if let Some(offer) = self.contract.as_ref().and_then(Contract::offer) {
+            return Some((offer * mss / (mss + WIRE_HEADERS)).min(self.most));
         }
         let own = Some(self.window.pacing_rate).filter(|&rate| rate > 0);
         own.map(|rate| rate.min(self.most)).or((self.most < u64::MAX).then_some(self.most))

@@ -36,11 +36,32 @@ impl Dialer {
         for (name, peer) in &config.peers {
             let Some(address) = peer.address.clone() else { continue };
             let crypto = Arc::new(key.calling(peer.key, peer.early_data)?);
-            let called =
-                Called { address, crypto, link: None, at: Some(now), pause: Duration::ZERO, tried: 0 };
-            all.insert(name.clone(), called);
+            all.insert(name.clone(), Called::new(address, crypto, now));
         }
         Ok(Dialer(all))
+    }
+
+    /// Those of another configuration; `calling` has the TLS of whom it is new for. Links go on, and are called anew by it.
+    pub fn change(
+        &mut self,
+        config: &PairConfig,
+        mut calling: BTreeMap<String, Arc<QuicClientConfig>>,
+        now: Instant,
+    ) {
+        self.0.retain(|name, _| config.peers.get(name).is_some_and(|peer| peer.address.is_some()));
+        for (name, peer) in &config.peers {
+            let Some(address) = peer.address.clone() else { continue };
+            let crypto = calling.remove(name);
+            if let Some(called) = self.0.get_mut(name) {
+                if called.address != address && called.at.is_some() {
+                    (called.at, called.pause) = (Some(now), Duration::ZERO);
+                }
+                called.address = address;
+                called.crypto = crypto.unwrap_or_else(|| called.crypto.clone());
+            } else if let Some(crypto) = crypto {
+                self.0.insert(name.clone(), Called::new(address, crypto, now));
+            }
+        }
     }
 
     /// When the next call is due.
@@ -65,6 +86,11 @@ impl Dialer {
 }
 
 impl Called {
+    /// Called at once.
+    fn new(address: HostPort, crypto: Arc<QuicClientConfig>, now: Instant) -> Called {
+        Called { address, crypto, link: None, at: Some(now), pause: Duration::ZERO, tried: 0 }
+    }
+
     fn again(&mut self, now: Instant) {
         self.at = Some(now + self.pause);
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);

@@ -2,31 +2,39 @@
 //!
 //! 1. Datagrams of the UDP socket go to the library, which says whose they are.
 //! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]); where the peer is not there yet, it
-//!    waits. A stream of a peer becomes a connection to a server ([`crate::accept`]).
-//! 3. What became readable or writable gets its turn, then each link sends what it may ([`crate::link`]).
+//!    waits. A stream of a peer becomes a connection to a server ([`crate::serve`]).
+//! 3. What became readable or writable gets its turn, then each link that was touched sends what it may ([`crate::links`]).
 //! 4. The loop sleeps until something happens, or the earliest deadline of any link.
 
-use crate::accept::WaitingRoom;
 use crate::control::CongestionChoice;
 use crate::dial::Dialer;
+use crate::entrance::{Listening, WaitingRoom};
 use crate::flow::DatagramFlow;
 use crate::keys::PrivateKey;
 use crate::link::PairLink;
-use crate::relay::{READ, StreamRelay};
+use crate::links::PairLinks;
+use crate::reader::READ;
+use crate::relay::StreamRelay;
+use crate::reload::{BoundEntrance, PairChange, called_by, open_entrances};
 use crate::resolve::Resolver;
 use crate::run::{PairEnding, PairLog, PairStartError};
 use crate::serve::Serving;
 use crate::socket::QuicSocket;
+use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{
     ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, IdleTimeout, ServerConfig,
     TransportConfig, VarInt,
 };
-use proxy::{EventQueue, EventWatch, PairConfig, PeerConfig, Readiness, take_wakes};
+use proxy::{
+    ClientPlaces, EventQueue, EventWatch, PairBoard, PairConfig, PeerConfig, Readiness, exact_timers,
+    take_wakes,
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// What the wake counter and the socket of QUIC are registered with; all else gets the numbers above.
@@ -39,7 +47,8 @@ const DATAGRAMS: usize = 256;
 /// Connections and flows one peer may have open at once.
 const STREAMS: u32 = 10_000;
 /// What a peer may send of one stream ahead of what is read here, bytes. The library gives up a connection one of whose
-/// streams has 1024 gaps: in 2048 packets of 1200 bytes there are never as many. 98 Mbit/s a stream at 200 ms.
+/// streams has 1024 gaps: in 2048 packets of 1200 bytes there are never as many. 98 Mbit/s a stream at 200 ms, also with
+/// losses, as a stream is read past its gaps ([`crate::reader`]).
 const STREAM_WINDOW: u32 = 2048 * 1200;
 /// The same of all streams together: 2.7 Gbit/s at 200 ms.
 const WINDOW: u32 = 64 << 20;
@@ -52,24 +61,18 @@ const MOST_UNPROVEN: usize = 1024;
 /// The largest UDP payload.
 const LARGEST: usize = 65_535;
 
-/// What a number of the event queue stands for, besides relays and flows.
-pub enum Listening {
-    /// TCP, of the listener of this name.
-    Tcp(TcpListener, String),
-    /// UDP, likewise.
-    Udp(UdpSocket, String),
-}
-
 /// One end of a pair.
 pub struct PairLoop {
     pub(crate) config: PairConfig,
     pub(crate) queue: EventQueue,
-    pub(crate) links: HashMap<ConnectionHandle, PairLink>,
+    pub(crate) links: PairLinks,
     pub(crate) relays: HashMap<u64, StreamRelay>,
     pub(crate) flows: HashMap<u64, DatagramFlow>,
     /// The flow of a client of a listener.
     pub(crate) clients: HashMap<(u64, SocketAddr), u64>,
     pub(crate) waiting: WaitingRoom,
+    /// Connections of each client, where a listener limits them.
+    pub(crate) places: Arc<ClientPlaces>,
     pub(crate) listening: HashMap<u64, Listening>,
     pub(crate) dialer: Dialer,
     pub(crate) serving: Serving,
@@ -83,6 +86,8 @@ pub struct PairLoop {
     server: Option<ServerConfig>,
     waker: Arc<OwnedFd>,
     log: PairLog,
+    changes: Receiver<PairChange>,
+    pub(crate) board: PairBoard,
     next: u64,
     swept: Instant,
     answer: Vec<u8>,
@@ -96,22 +101,14 @@ impl PairLoop {
         log: PairLog,
         waker: Arc<OwnedFd>,
         ending: Arc<PairEnding>,
+        changes: Receiver<PairChange>,
     ) -> Result<PairLoop, PairStartError> {
-        let listen_error = |at: &dyn std::fmt::Display| {
-            let at = at.to_string();
-            |error| PairStartError::Listen { at, error }
-        };
         let socket = QuicSocket::bind(config.listen).map_err(|error| {
             let at = config.listen.map_or("any address".into(), |at| at.to_string());
             PairStartError::Listen { at, error }
         })?;
         let tls = |e: noq_proto::rustls::Error| PairStartError::Other(e.to_string());
-        let early = config.peers.values().any(|peer| peer.early_data);
-        let keys = config.peers.values().map(|peer| peer.key).collect();
-        let server = match config.listen {
-            Some(_) => Some(ServerConfig::with_crypto(Arc::new(key.called(keys, early).map_err(tls)?))),
-            None => None,
-        };
+        let server = called_by(&config, key)?.map(|tls| ServerConfig::with_crypto(tls));
         let quic = Arc::new(EndpointConfig::default());
         let endpoint = Endpoint::new(quic, server.clone().map(Arc::new), true);
         let now = Instant::now();
@@ -122,11 +119,12 @@ impl PairLoop {
         let resolver = Resolver::new(waker.clone());
         let mut this = PairLoop {
             queue,
-            links: HashMap::new(),
+            links: PairLinks::default(),
             relays: HashMap::new(),
             flows: HashMap::new(),
             clients: HashMap::new(),
-            waiting: WaitingRoom::new(),
+            waiting: WaitingRoom::default(),
+            places: Arc::default(),
             listening: HashMap::new(),
             dialer,
             serving: Serving::default(),
@@ -139,46 +137,48 @@ impl PairLoop {
             server,
             waker,
             log,
+            changes,
+            board: PairBoard::default(),
             next: QUIC + 1,
             swept: now,
             answer: Vec::new(),
             config,
         };
-        for (name, listener) in &this.config.listeners.clone() {
-            for at in &listener.listen.0 {
-                this.listen(name, *at, listener.udp).map_err(listen_error(at))?;
-            }
+        for listening in open_entrances(&this.config, &[])? {
+            this.listen(listening)?;
         }
         Ok(this)
     }
 
-    fn listen(&mut self, name: &str, at: SocketAddr, udp: bool) -> std::io::Result<()> {
+    /// Takes what comes by a listener from now on.
+    pub(crate) fn listen(&mut self, listening: Listening) -> std::io::Result<()> {
         let token = self.number();
-        let listening = if udp {
-            let socket = UdpSocket::bind(at)?;
-            socket.set_nonblocking(true)?;
-            self.queue.watch(socket.as_fd(), token, EventWatch::Read)?;
-            Listening::Udp(socket, name.into())
-        } else {
-            let socket = TcpListener::bind(at)?;
-            socket.set_nonblocking(true)?;
-            self.queue.watch(socket.as_fd(), token, EventWatch::Read)?;
-            Listening::Tcp(socket, name.into())
-        };
+        self.queue.watch(listening.socket.as_fd(), token, EventWatch::Read)?;
         self.listening.insert(token, listening);
         Ok(())
     }
 
-    /// Where it listens.
-    pub fn addresses(&self) -> std::io::Result<Vec<(String, SocketAddr)>> {
-        let mut all = vec![("quic".to_string(), self.socket.address()?)];
-        for listening in self.listening.values() {
-            all.push(match listening {
-                Listening::Tcp(socket, name) => (name.clone(), socket.local_addr()?),
-                Listening::Udp(socket, name) => (name.clone(), socket.local_addr()?),
-            });
-        }
-        Ok(all)
+    /// Where peers call it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn quic_address(&self) -> std::io::Result<SocketAddr> {
+        self.socket.address()
+    }
+
+    /// Where clients come in.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bound(&self) -> std::io::Result<Vec<BoundEntrance>> {
+        self.listening.values().map(Listening::bound).collect()
+    }
+
+    /// Peers call by other keys from now on.
+    pub(crate) fn be_called_by(&mut self, tls: Arc<QuicServerConfig>) {
+        let Some(server) = &mut self.server else { return };
+        server.crypto = tls;
+        self.endpoint.set_server_config(Some(Arc::new(server.clone())));
     }
 
     /// A number that stands for nothing yet.
@@ -197,10 +197,11 @@ impl PairLoop {
 
     /// Until it is told to end.
     pub fn run(&mut self) {
-        let addresses = self.addresses().unwrap_or_default();
-        let facts: Vec<(&str, String)> =
-            addresses.iter().map(|(name, at)| (name.as_str(), at.to_string())).collect();
-        self.tell("pair-started", &facts);
+        exact_timers();
+        let bound = self.bound().unwrap_or_default();
+        let bound = bound.iter().map(|bound| (bound.name.as_str(), bound.address.to_string()));
+        let quic = self.quic_address().ok().map(|at| ("quic", at.to_string()));
+        self.tell("pair-started", &quic.into_iter().chain(bound).collect::<Vec<_>>());
         let mut events = Vec::new();
         loop {
             self.work();
@@ -225,9 +226,9 @@ impl PairLoop {
             return false;
         }
         let now = Instant::now();
-        for (handle, link) in &mut self.links {
+        for (handle, link) in self.links.iter_mut() {
             link.conn.close(now, VarInt::from_u32(0), bytes::Bytes::new());
-            link.drive(now, *handle, &mut self.endpoint, &self.socket);
+            link.drive(now, handle, &mut self.endpoint, &self.socket);
         }
         true
     }
@@ -235,8 +236,8 @@ impl PairLoop {
     /// How long nothing is due.
     fn sleep(&mut self) -> Duration {
         let now = Instant::now();
-        let links = self.links.values_mut().filter_map(PairLink::deadline);
-        let next = links.chain([self.swept + SWEEP]).chain(self.dialer.deadline()).min();
+        let next = self.links.deadline(now).into_iter().chain([self.swept + SWEEP]);
+        let next = next.chain(self.dialer.deadline()).min();
         next.map_or(SWEEP, |at| at.saturating_duration_since(now))
     }
 
@@ -252,6 +253,8 @@ impl PairLoop {
                     self.dirty.insert(token);
                 } else if self.flows.contains_key(&token) {
                     self.flow_answers(token);
+                } else {
+                    self.read_hello(token, event.ends, Instant::now());
                 }
                 if event.writable || event.failed {
                     self.server_answers(token, event.failed);
@@ -263,6 +266,9 @@ impl PairLoop {
     /// Everything that can be done now.
     fn work(&mut self) {
         let now = Instant::now();
+        while let Ok(change) = self.changes.try_recv() {
+            self.change(change);
+        }
         while let Some((asker, found)) = self.resolver.answer() {
             self.resolved(asker, found);
         }
@@ -271,27 +277,29 @@ impl PairLoop {
             self.swept = now;
             self.sweep(now);
         }
-        for handle in self.handles() {
+        self.links.touch_due(now);
+        for handle in self.links.touched() {
+            self.links.get_mut(handle).into_iter().for_each(|link| link.expire(now));
             self.heed(handle);
         }
         for token in std::mem::take(&mut self.dirty) {
             self.turn(token, now);
         }
         let now = Instant::now();
-        for handle in self.handles() {
-            let Some(link) = self.links.get_mut(&handle) else { continue };
-            if link.drive(now, handle, &mut self.endpoint, &self.socket) {
-                self.lose(handle, "closed");
-                self.links.remove(&handle);
-            }
-        }
-        for handle in self.handles() {
-            self.heed(handle);
+        for handle in self.links.touched() {
+            self.drive(handle, now);
         }
     }
 
-    fn handles(&self) -> Vec<ConnectionHandle> {
-        self.links.keys().copied().collect()
+    /// Sends what a link may send. The library is asked for events again only after something came or a timer ran.
+    fn drive(&mut self, handle: ConnectionHandle, now: Instant) {
+        let Some(link) = self.links.get_mut(handle) else { return };
+        if link.drive(now, handle, &mut self.endpoint, &self.socket) {
+            self.lose(handle, "closed");
+            self.links.remove(handle);
+        } else {
+            self.links.settle(handle);
+        }
     }
 
     fn receive(&mut self) {
@@ -303,7 +311,7 @@ impl PairLoop {
             let path = FourTuple::from_remote(from);
             match self.endpoint.handle(now, path, None, data, &mut self.answer) {
                 Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                    if let Some(link) = self.links.get_mut(&handle) {
+                    if let Some(link) = self.links.get_mut(handle) {
                         link.conn.handle_event(event);
                     }
                 }
@@ -322,7 +330,7 @@ impl PairLoop {
             self.endpoint.ignore(incoming);
             return;
         };
-        let unproven = self.links.values().filter(|link| !link.is_up).count();
+        let unproven = self.links.iter().filter(|(_, link)| !link.is_up).count();
         if unproven >= MOST_UNPROVEN {
             self.endpoint.ignore(incoming);
             return;

@@ -1,7 +1,8 @@
 //! Datagrams: one client's, to one upstream, by QUIC's own (RFC 9221). What does not fit or is lost is lost, as UDP's are.
 
-use crate::event_loop::{Listening, PairLoop};
-use crate::frames::{Carriage, read_datagram, write_datagram};
+use crate::entrance::{Entrance, EntranceSocket, Listening};
+use crate::event_loop::PairLoop;
+use crate::frames::{Carriage, Opening, read_datagram, write_datagram};
 use crate::link::StreamUse;
 use crate::relay::code;
 use bytes::Bytes;
@@ -72,13 +73,17 @@ impl PairLoop {
     pub(crate) fn take_datagrams(&mut self, token: u64) {
         let now = Instant::now();
         for _ in 0..TURN {
-            let Some(Listening::Udp(socket, name)) = self.listening.get(&token) else { return };
+            let Some(Listening { socket: EntranceSocket::Udp(socket), entrance, .. }) =
+                self.listening.get(&token)
+            else {
+                return;
+            };
             let Ok((n, from)) = socket.recv_from(&mut self.buffer) else { return };
-            let name = name.clone();
-            if !self.is_allowed(&name, from) {
+            let entrance = entrance.clone();
+            if !entrance.is_allowed(from) {
                 continue;
             }
-            let Some(number) = self.flow_of(token, from, &name, now) else { continue };
+            let Some(number) = self.flow_of(token, from, &entrance, now) else { continue };
             let payload = std::mem::take(&mut self.buffer);
             self.carry(number, &payload[..n], now);
             self.buffer = payload;
@@ -86,13 +91,15 @@ impl PairLoop {
     }
 
     /// The flow of a client, begun if need be.
-    fn flow_of(&mut self, token: u64, from: SocketAddr, name: &str, now: Instant) -> Option<u64> {
+    fn flow_of(&mut self, token: u64, from: SocketAddr, by: &Entrance, now: Instant) -> Option<u64> {
         if let Some(&number) = self.clients.get(&(token, from)) {
             return Some(number);
         }
-        let (link, stream, first) = self.open(name, Carriage::Datagrams)?;
+        let upstream = by.config.upstream.clone()?;
+        let opening = Opening { carriage: Carriage::Datagrams, upstream, client: None };
+        let (link, stream, first) = self.open(&by.config.peer, &opening)?;
         let number = self.number();
-        let there = self.links.get_mut(&link)?;
+        let there = self.links.get_mut(link)?;
         there.streams.insert(stream, StreamUse::Flow(number));
         there.conn.send_stream(stream).write(&first).ok()?;
         let end = FlowEnd::Client { listener: token, address: from };
@@ -104,7 +111,7 @@ impl PairLoop {
     /// Sends a payload to the peer.
     fn carry(&mut self, number: u64, payload: &[u8], now: Instant) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
-        let Some(link) = self.links.get_mut(&flow.link) else { return };
+        let Some(link) = self.links.get_mut(flow.link) else { return };
         flow.moved = now;
         let bytes = Bytes::from(write_datagram(tag(flow.stream), payload));
         // Too long for a packet, or the peer takes none: lost. Where too many wait, the oldest are.
@@ -132,7 +139,7 @@ impl PairLoop {
     /// Datagrams of a peer go to whom they are for.
     pub(crate) fn hand_out_datagrams(&mut self, handle: ConnectionHandle) {
         let now = Instant::now();
-        while let Some(link) = self.links.get_mut(&handle) {
+        while let Some(link) = self.links.get_mut(handle) {
             let Some(bytes) = link.conn.datagrams().recv() else { return };
             let Some((flow, payload)) = read_datagram(&bytes) else { continue };
             let stream = StreamId::from(VarInt::from_u32(flow));
@@ -142,7 +149,8 @@ impl PairLoop {
             match &flow.end {
                 FlowEnd::Server(socket) => drop(socket.send(payload)),
                 FlowEnd::Client { listener, address } => {
-                    if let Some(Listening::Udp(socket, _)) = self.listening.get(listener) {
+                    let listening = self.listening.get(listener).map(|listening| &listening.socket);
+                    if let Some(EntranceSocket::Udp(socket)) = listening {
                         let _ = socket.send_to(payload, address);
                     }
                 }
@@ -156,7 +164,7 @@ impl PairLoop {
         if let FlowEnd::Client { listener, address } = flow.end {
             self.clients.remove(&(listener, address));
         }
-        let Some(link) = self.links.get_mut(&flow.link) else { return };
+        let Some(link) = self.links.get_mut(flow.link) else { return };
         link.streams.remove(&flow.stream);
         let why = VarInt::from_u32(if tell_peer { code::IDLE } else { code::RESET });
         let _ = link.conn.send_stream(flow.stream).reset(why);
@@ -169,13 +177,11 @@ impl PairLoop {
         for (number, flow) in &self.flows {
             let most = match &flow.end {
                 FlowEnd::Server(_) => LONGEST_IDLE,
-                FlowEnd::Client { listener, .. } => match self.listening.get(listener) {
-                    Some(Listening::Udp(_, name)) => {
-                        let own = self.config.listeners.get(name).map(|l| l.idle_timeout);
-                        own.map_or(LONGEST_IDLE, |t| Duration::from_nanos(t.as_nanos()))
-                    }
-                    _ => LONGEST_IDLE,
-                },
+                // One whose listener is gone has nobody to answer to.
+                FlowEnd::Client { listener, .. } => {
+                    let listening = self.listening.get(listener);
+                    listening.map_or(Duration::ZERO, |listening| listening.entrance.idle_timeout(false))
+                }
             };
             if flow.moved + most <= now {
                 idle.push(*number);

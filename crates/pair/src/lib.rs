@@ -7,23 +7,29 @@
 
 #![cfg(target_os = "linux")]
 
-mod accept;
 mod contract;
 mod control;
 mod dial;
+mod entrance;
 mod event_loop;
 mod flow;
 mod frames;
+mod heed;
 mod keys;
 mod link;
+mod links;
+mod reader;
 mod relay;
+mod reload;
 mod resolve;
 mod run;
 mod serve;
 mod socket;
+mod view;
 
 pub use frames::{
     Carriage, DATAGRAM_HEAD, LONGEST_OPENING, Opening, OpeningRead, read_datagram, write_datagram,
 };
 pub use keys::{PrivateKey, key_of};
+pub use reload::PairChange;
 pub use run::{BoundPair, Pair, PairLog, PairStartError};

@@ -1,20 +1,20 @@
 //! One QUIC connection to a peer: the library's state machine, what it wants sent and when.
 //!
 //! The library paces by the control's rate, but lets up to ten packets go at once. A control that knows a bucket which holds
-//! fewer says when each may leave; it waits here until then. Acknowledgements are not held back.
+//! fewer says when each may leave; it waits here until then, and the library is asked for no more: when the next may leave
+//! depends on when this one did, and timers are late.
 
 use crate::contract::ContractTerms;
 use crate::control::CongestionChoice;
 use crate::socket::QuicSocket;
 use noq_proto::{Connection, ConnectionHandle, Endpoint, StreamId, Transmit};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Packets that wait for their time, and acknowledgements behind them: 5 ms of 20 Mbit/s, and no rate waits longer than eight
-/// packets take.
-const MOST_HELD: usize = 8;
+/// What is due within this is sent now: less than timers are late by, and a burst of one packet at 120 Mbit/s.
+const GRAIN: Duration = Duration::from_micros(100);
 
 /// A packet that waits for its time.
 struct HeldPacket {
@@ -49,7 +49,7 @@ pub struct PairLink {
     /// What the log was told of a contract last.
     pub told: Option<ContractTerms>,
     last_departure: u64,
-    held: VecDeque<HeldPacket>,
+    held: Option<HeldPacket>,
     buffer: Vec<u8>,
 }
 
@@ -65,8 +65,15 @@ impl PairLink {
             choice: choice.clone(),
             told: None,
             last_departure: 0,
-            held: VecDeque::new(),
+            held: None,
             buffer: Vec::new(),
+        }
+    }
+
+    /// Lets the library's timers run that are due; what it has to say of that is heeded next.
+    pub fn expire(&mut self, now: Instant) {
+        if self.conn.poll_timeout().is_some_and(|at| at <= now) {
+            self.conn.handle_timeout(now);
         }
     }
 
@@ -78,9 +85,6 @@ impl PairLink {
         endpoint: &mut Endpoint,
         socket: &QuicSocket,
     ) -> bool {
-        if self.conn.poll_timeout().is_some_and(|at| at <= now) {
-            self.conn.handle_timeout(now);
-        }
         let mut is_gone = false;
         while let Some(event) = self.conn.poll_endpoint_events() {
             is_gone |= event.is_drained();
@@ -89,7 +93,7 @@ impl PairLink {
             }
         }
         self.release(now, socket);
-        while self.held.len() < MOST_HELD {
+        while self.held.is_none() {
             self.buffer.clear();
             let Some(transmit) = self.conn.poll_transmit(now, NonZeroUsize::MIN, &mut self.buffer) else {
                 break;
@@ -104,23 +108,23 @@ impl PairLink {
         let is_paced = order != self.last_departure;
         self.last_departure = order;
         let bytes = &self.buffer[..transmit.size];
-        if is_paced && at > now {
-            self.held.push_back(HeldPacket { at, to: transmit.destination, bytes: bytes.to_vec() });
+        if is_paced && at > now + GRAIN {
+            self.held = Some(HeldPacket { at, to: transmit.destination, bytes: bytes.to_vec() });
         } else {
             socket.send(transmit.destination, bytes);
         }
     }
 
     fn release(&mut self, now: Instant, socket: &QuicSocket) {
-        while self.held.front().is_some_and(|packet| packet.at <= now) {
-            let Some(packet) = self.held.pop_front() else { return };
+        if let Some(packet) = self.held.take_if(|packet| packet.at <= now) {
+            self.choice.departure.left(now);
             socket.send(packet.to, &packet.bytes);
         }
     }
 
     /// When it has to be driven next, whatever happens.
-    pub fn deadline(&mut self) -> Option<Instant> {
-        let held = self.held.front().map(|packet| packet.at);
+    pub fn deadline(&self) -> Option<Instant> {
+        let held = self.held.as_ref().map(|packet| packet.at);
         let own = self.conn.poll_timeout();
         held.into_iter().chain(own).min()
     }

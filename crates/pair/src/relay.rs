@@ -3,18 +3,19 @@
 //! Each direction holds at most what one read gave. While it holds something it takes nothing more: the sender's window
 //! closes, on the one side TCP's, on the other QUIC's.
 
+use crate::entrance::Entrance;
+use crate::reader::{StreamRead, StreamReader};
 use bytes::Bytes;
-use noq_proto::{Connection, ConnectionHandle, ReadError, StreamId, VarInt, WriteError};
-use proxy::reset_on_close;
+use noq_proto::{Connection, ConnectionHandle, StreamId, VarInt, WriteError};
+use proxy::{ClientPlace, reset_on_close};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What one turn moves at most in one direction, so that others get theirs.
 const TURN: usize = 256 << 10;
-/// What one read takes at most.
-pub const READ: usize = 64 << 10;
 
 /// Why a stream is broken off (application error codes).
 pub mod code {
@@ -58,13 +59,16 @@ pub struct StreamRelay {
     /// The stream may have something to read.
     pub stream_readable: bool,
     /// The listener it came by; `None` at the server's side, which leaves idle ones to the client's.
-    pub listener: Option<String>,
+    pub entrance: Option<Arc<Entrance>>,
+    /// Its place among its client's, where they are limited.
+    pub place: Option<ClientPlace>,
     /// When bytes moved last.
     pub moved: Instant,
     up: Vec<u8>,
     up_at: usize,
     up_ended: bool,
     finished: bool,
+    reader: StreamReader,
     down: Bytes,
     down_ended: bool,
     shut: bool,
@@ -86,21 +90,23 @@ impl StreamRelay {
             tcp_readable: true,
             tcp_writable: true,
             stream_readable: true,
-            listener: None,
+            entrance: None,
+            place: None,
             moved: now,
             up: first,
             up_at: 0,
             up_ended: false,
             finished: false,
+            reader: StreamReader::default(),
             down: Bytes::new(),
             down_ended: false,
             shut: false,
         }
     }
 
-    /// Bytes that came with the stream's beginning and are for the server.
-    pub fn hand_down(&mut self, bytes: Bytes) {
-        self.down = bytes;
+    /// Bytes that came with the stream's beginning and are for the server, and what reads on.
+    pub fn hand_down(&mut self, bytes: Bytes, reader: StreamReader) {
+        (self.down, self.reader) = (bytes, reader);
     }
 
     /// Whether one of its directions has ended.
@@ -204,7 +210,7 @@ impl StreamRelay {
             if !self.stream_readable {
                 return Ok(false);
             }
-            match read(conn, self.stream)? {
+            match self.reader.read(conn, self.stream)? {
                 StreamRead::Bytes(bytes) => self.down = bytes,
                 StreamRead::End => self.down_ended = true,
                 StreamRead::Nothing => self.stream_readable = false,
@@ -240,31 +246,4 @@ fn write(conn: &mut Connection, stream: StreamId, bytes: &[u8]) -> io::Result<us
         Err(WriteError::Blocked) => Ok(0),
         Err(_) => Err(broken()),
     }
-}
-
-/// What a stream has.
-pub enum StreamRead {
-    /// Bytes, in order.
-    Bytes(Bytes),
-    /// No more will come.
-    End,
-    /// Nothing yet.
-    Nothing,
-}
-
-/// Takes bytes from a stream.
-///
-/// # Errors
-/// The peer has broken it off.
-pub fn read(conn: &mut Connection, stream: StreamId) -> io::Result<StreamRead> {
-    let mut receiving = conn.recv_stream(stream);
-    let mut chunks = receiving.read(true).map_err(|_| broken())?;
-    let read = match chunks.next(READ) {
-        Ok(Some(chunk)) => Ok(StreamRead::Bytes(chunk.bytes)),
-        Ok(None) => Ok(StreamRead::End),
-        Err(ReadError::Blocked) => Ok(StreamRead::Nothing),
-        Err(ReadError::Reset(_)) => Err(io::ErrorKind::ConnectionReset.into()),
-    };
-    let _ = chunks.finalize();
-    read
 }

@@ -4,7 +4,8 @@ use crate::event_loop::PairLoop;
 use crate::flow::DatagramFlow;
 use crate::frames::{Carriage, Opening, OpeningRead};
 use crate::link::StreamUse;
-use crate::relay::{StreamRead, StreamRelay, code, read};
+use crate::reader::{StreamRead, StreamReader};
+use crate::relay::{StreamRelay, code};
 use crate::resolve::NameAsker;
 use bytes::Bytes;
 use noq_proto::{ConnectionHandle, Dir, StreamId, VarInt};
@@ -21,6 +22,7 @@ const OPENING: Duration = Duration::from_secs(5);
 struct Served {
     link: ConnectionHandle,
     stream: StreamId,
+    reader: StreamReader,
     bytes: Vec<u8>,
     opening: Option<Opening>,
     servers: Vec<SocketAddr>,
@@ -38,12 +40,13 @@ impl PairLoop {
         let now = Instant::now();
         loop {
             let number = self.number();
-            let Some(link) = self.links.get_mut(&handle) else { return };
+            let Some(link) = self.links.get_mut(handle) else { return };
             let Some(stream) = link.conn.streams().accept(Dir::Bi) else { return };
             link.streams.insert(stream, StreamUse::Relay(number));
             let served = Served {
                 link: handle,
                 stream,
+                reader: StreamReader::default(),
                 bytes: Vec::new(),
                 opening: None,
                 servers: Vec::new(),
@@ -58,9 +61,9 @@ impl PairLoop {
     /// Reads on, as far as the beginning goes. True when the stream is one that begins.
     pub(crate) fn read_opening(&mut self, number: u64, now: Instant) -> bool {
         let Some(served) = self.serving.0.get_mut(&number) else { return false };
-        let Some(link) = self.links.get_mut(&served.link) else { return true };
+        let Some(link) = self.links.get_mut(served.link) else { return true };
         while served.opening.is_none() {
-            match read(&mut link.conn, served.stream) {
+            match served.reader.read(&mut link.conn, served.stream) {
                 Ok(StreamRead::Bytes(bytes)) => served.bytes.extend_from_slice(&bytes),
                 Ok(StreamRead::Nothing) => return true,
                 Ok(StreamRead::End) | Err(_) => {
@@ -159,14 +162,25 @@ impl PairLoop {
             return;
         }
         let Some(served) = self.serving.0.remove(&number) else { return };
+        let mut bytes = self.header_of(&served);
         let tcp = served.socket.map(TcpStream::from);
         if let Some(tcp) = &tcp {
             let _ = tcp.set_nodelay(true);
         }
+        bytes.extend_from_slice(&served.bytes);
         let mut relay = StreamRelay::new(tcp, served.link, served.stream, now, Vec::new());
-        relay.hand_down(Bytes::from(served.bytes));
+        relay.hand_down(Bytes::from(bytes), served.reader);
         self.relays.insert(number, relay);
         self.dirty.insert(number);
+    }
+
+    /// What a connection to a server begins with: whose it is, where its upstream wants that and the peer told it.
+    fn header_of(&self, served: &Served) -> Vec<u8> {
+        let opening = served.opening.as_ref();
+        let upstream = opening.and_then(|opening| self.config.upstreams.get(&opening.upstream));
+        let version = upstream.and_then(|upstream| upstream.proxy_protocol);
+        let header = version.zip(opening.and_then(|opening| opening.client));
+        header.map_or(Vec::new(), |(version, (from, to))| version.write(from, to))
     }
 
     /// Datagrams need no connection: a socket that sends to the first server.
@@ -177,7 +191,7 @@ impl PairLoop {
                 .ok()
                 .filter(|flow| flow.watch(&self.queue, number))
         });
-        let Some(link) = self.links.get_mut(&served.link) else { return };
+        let Some(link) = self.links.get_mut(served.link) else { return };
         match flow {
             Some(flow) => {
                 link.streams.insert(served.stream, StreamUse::Flow(number));
@@ -192,7 +206,7 @@ impl PairLoop {
 
     fn refuse(&mut self, number: u64, why: u32) {
         let Some(served) = self.serving.0.remove(&number) else { return };
-        let Some(link) = self.links.get_mut(&served.link) else { return };
+        let Some(link) = self.links.get_mut(served.link) else { return };
         link.streams.remove(&served.stream);
         let _ = link.conn.send_stream(served.stream).reset(VarInt::from_u32(why));
         let _ = link.conn.recv_stream(served.stream).stop(VarInt::from_u32(why));

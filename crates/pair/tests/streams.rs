@@ -143,7 +143,7 @@ fn who_has_another_key_is_refused() {
 #[test]
 fn peers_go_nowhere_but_where_they_may() {
     let mut setting = Setting::new("nowhere", echo());
-    setting.near.listeners.values_mut().for_each(|l| l.upstream = "elsewhere".into());
+    setting.near.listeners.values_mut().for_each(|l| l.upstream = Some("elsewhere".into()));
     let ends = setting.start(None);
     let mut tcp = connect(ends.address());
     assert_eq!(tcp.read(&mut [0; 1]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);

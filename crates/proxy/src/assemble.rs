@@ -4,6 +4,7 @@
 use crate::address::{HostPort, ListenAt};
 use crate::config::{ListenerConfig, ProxyConfig, UpstreamConfig};
 use crate::error::ProxyError;
+use crate::first::NameRoutes;
 use crate::shared::{BoundAddress, ListenerState, RunningConfig};
 use crate::side::{ProxyControls, SideOptions};
 use crate::sys;
@@ -110,9 +111,7 @@ impl Assembly {
         let route = |(pattern, upstream): (&String, &String)| {
             Some((pattern.clone(), upstreams.get(upstream)?.clone()))
         };
-        let mut routes: Vec<_> = config.sni.iter().filter_map(route).collect();
-        // A whole name before patterns, then the longest pattern.
-        routes.sort_by_key(|(pattern, _)| (pattern.starts_with('*'), std::cmp::Reverse(pattern.len())));
+        let routes = NameRoutes::of(config.sni.iter().filter_map(route));
         let key = format!("listeners.{name}.server");
         Ok(ListenerState {
             name: name.into(),

@@ -9,17 +9,22 @@
 
 mod address;
 mod balance;
+mod board;
 mod config;
+mod first;
 mod header;
 mod health;
 mod hello;
+mod places;
 
 pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
 pub use balance::{Balance, ServerChoice};
+pub use board::{PairBoard, PairLinkView};
 pub use config::{
     ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, ProxyConfig,
     PublicKey, SideConfig, UpstreamConfig,
 };
+pub use first::{FirstStep, NameRoutes, first_step};
 pub use header::{BadHeader, HeaderRead, LONGEST_HEADER, ProxyVersion, read_header};
 pub use health::{HealthNews, HealthRule, ServerHealth};
 pub use hello::{HelloRead, LONGEST_HELLO, fits, sample_hello, server_name};
@@ -61,6 +66,8 @@ mod upstream;
 #[cfg(target_os = "linux")]
 mod worker;
 
+pub use places::{ClientPlace, ClientPlaces};
+
 #[cfg(target_os = "linux")]
 pub use error::ProxyError;
 #[cfg(target_os = "linux")]
@@ -73,8 +80,9 @@ pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
 pub use stats::{PathStats, ProxyCounter, SideGauges};
 #[cfg(target_os = "linux")]
 pub use sys::{
-    EventQueue, EventWatch, Readiness, Signal, bind_to, connect_to, hold_signals, listen, next_signal,
-    reset_on_close, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake, wake_counter,
+    EventQueue, EventWatch, Readiness, Signal, bind_to, connect_to, exact_timers, hold_signals, listen,
+    next_signal, reset_on_close, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake,
+    wake_counter,
 };
 #[cfg(target_os = "linux")]
 pub use systemd::{handed_over, notify};

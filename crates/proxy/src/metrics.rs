@@ -1,11 +1,14 @@
 //! What a proxy tells of itself: Prometheus' text format 0.0.4, JSON, and a page for people. Texts of a view, nothing else.
 
+use crate::board::PairLinkView;
 use crate::shared::ProxyShared;
 use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
 use crate::stats::{COUNTERS, PathStats, ProxyCounter};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
+
+mod link;
 
 /// A server of an upstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +34,8 @@ pub struct StatusView {
     pub servers: Vec<ServerView>,
     /// Every client network and upstream that is known.
     pub paths: Vec<(String, String, PathStats)>,
+    /// Every link of the pair, where this process is an end of one.
+    pub links: Vec<PairLinkView>,
     /// Resident memory, bytes.
     pub resident_bytes: u64,
 }
@@ -55,6 +60,7 @@ impl StatusView {
             counters: COUNTERS.iter().map(|(counter, ..)| sum(*counter)).collect(),
             servers,
             paths: paths.map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect(),
+            links: shared.board().map_or(Vec::new(), |board| board.read()),
             resident_bytes: crate::sys::resident(),
         }
     }
@@ -63,6 +69,10 @@ impl StatusView {
 /// A label's value (backslash, quote and line end are escaped).
 fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 /// The name of a side, by its place.
@@ -125,9 +135,6 @@ const SIDE_METRICS: [SideMetric; 12] = [
 /// As Prometheus scrapes it.
 pub fn metrics_text(view: &StatusView) -> String {
     let mut out = String::new();
-    let head = |out: &mut String, name: &str, kind: &str, help: &str| {
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    };
     for ((_, name, kind, help), n) in COUNTERS.iter().zip(&view.counters) {
         head(&mut out, name, kind, help);
         let _ = writeln!(out, "{name} {n}");
@@ -170,6 +177,7 @@ pub fn metrics_text(view: &StatusView) -> String {
             );
         }
     }
+    link::metrics(&mut out, &view.links);
     out
 }
 
@@ -230,6 +238,7 @@ pub fn json_text(view: &StatusView) -> String {
         "counters": counters,
         "servers": view.servers.iter().map(server).collect::<Vec<_>>(),
         "paths": view.paths.iter().map(path).collect::<Vec<_>>(),
+        "links": view.links.iter().map(link::json).collect::<Vec<_>>(),
     });
     value.to_string() + "\n"
 }
@@ -293,7 +302,9 @@ pub fn page_text(view: &StatusView) -> String {
             s.connections
         );
     }
-    out += "</table><h2>Counters</h2><table><tr><th>of<th>n</tr>";
+    out += "</table>";
+    out += &link::table(&view.links);
+    out += "<h2>Counters</h2><table><tr><th>of<th>n</tr>";
     for ((_, _, _, help), n) in COUNTERS.iter().zip(&view.counters) {
         let _ = write!(out, "<tr><td>{}<td>{n}</tr>", html(help));
     }
@@ -301,74 +312,4 @@ pub fn page_text(view: &StatusView) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stats::SideGauges;
-
-    fn view() -> StatusView {
-        let down = DirectionEvidence {
-            active_us: 10_000_000,
-            blocked_us: 9_000_000,
-            busy_us: 10_000_000,
-            rwnd_limited_us: 8_000_000,
-            sent_bytes: 5_000_000,
-            resent_bytes: 50_000,
-            ..DirectionEvidence::default()
-        };
-        let path = PathStats {
-            connections: 3,
-            sides: [SideGauges { rtt_us: Some(200_000), ..SideGauges::default() }, SideGauges::default()],
-            total: [down, DirectionEvidence::default()],
-            recent: [down, DirectionEvidence::default()],
-        };
-        StatusView {
-            uptime_s: 12.5,
-            counters: (0..COUNTERS.len() as u64).collect(),
-            servers: vec![ServerView {
-                upstream: "d\"c<b>".into(),
-                address: "10.0.0.1:443".into(),
-                up: false,
-                connections: 7,
-            }],
-            paths: vec![("198.51.100.0/24".into(), "dc".into(), path)],
-            resident_bytes: 5_000_000,
-        }
-    }
-
-    /// Each line is a comment or `name{labels} number`; each name has one HELP and TYPE before it.
-    #[test]
-    fn metrics_are_what_prometheus_reads() {
-        let text = metrics_text(&view());
-        let mut typed = String::new();
-        for line in text.lines() {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                typed = rest.split(' ').next().unwrap_or_default().into();
-            }
-            if line.starts_with('#') {
-                continue;
-            }
-            let (name, value) = line.rsplit_once(' ').expect("a value");
-            assert!(value.parse::<f64>().is_ok(), "{line}");
-            assert_eq!(name.split('{').next(), Some(typed.as_str()), "{line}");
-        }
-        assert!(text.contains("longfat_proxy_server_up{upstream=\"d\\\"c<b>\",server=\"10.0.0.1:443\"} 0"));
-        let rtt = "path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"client\"} 0.2";
-        assert!(text.contains(rtt), "{text}");
-        assert!(
-            !text.contains("path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"server\"}")
-        );
-        assert!(text.contains("direction=\"down\",side=\"client\",cause=\"receive-window\"} 1"));
-    }
-
-    #[test]
-    fn page_and_json_say_the_same_and_names_are_text() {
-        let page = page_text(&view());
-        assert!(page.contains("down: the client's side (receive-window)"));
-        assert!(page.contains("d&quot;c&lt;b&gt;") && !page.contains("<b>"));
-        let json: Value = serde_json::from_str(&json_text(&view())).expect("JSON");
-        assert_eq!(json["paths"][0]["slow"][0]["cause"], "receive-window");
-        assert_eq!(json["paths"][0]["client_side"]["rtt_ms"], 200.0);
-        assert_eq!(json["servers"][0]["up"], false);
-        assert_eq!(json["counters"]["accepted"], 0);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! A proxy that runs: its loops, and the threads that do what may take time: names, checks, the status page.
 
 use crate::assemble::Assembly;
+use crate::board::PairBoard;
 use crate::config::{ProxyConfig, SideConfig};
 use crate::error::ProxyError;
 use crate::shared::{LogSink, ProxyShared, RunningConfig, Stopping};
@@ -102,6 +103,11 @@ impl Proxy {
     /// Where it listens, in the order of listeners' names.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.shared.running().bound.iter().map(|(bound, _)| bound.address).collect()
+    }
+
+    /// Metrics and status page tell of a pair's links too.
+    pub fn show(&self, board: PairBoard) {
+        self.shared.show(board);
     }
 
     /// Where metrics and status page are.

@@ -2,6 +2,7 @@
 
 use crate::lane::{Lane, LaneFault, LaneState, LaneTools, ProxyEnd};
 use crate::pipes::PipePool;
+use crate::places::ClientPlace;
 use crate::sample::LastLook;
 use crate::shared::ListenerState;
 use crate::upstream::{ServerState, UpstreamState};
@@ -74,8 +75,8 @@ pub struct Session {
     pub began_ms: u64,
     /// When bytes moved last.
     pub moved_ms: u64,
-    /// Whether it holds one of its client's places.
-    pub holds_place: bool,
+    /// Its place among its client's, where they are limited.
+    pub place: Option<ClientPlace>,
     /// Whether it has more to do in the next turn.
     pub has_more: bool,
     /// What its sockets said when they were last looked at; `None` until then.

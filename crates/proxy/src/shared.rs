@@ -1,15 +1,16 @@
 //! What the event loops and whoever directs them have in common.
 
-use crate::address::IpNetwork;
+use crate::board::PairBoard;
 use crate::config::ListenerConfig;
+use crate::first::NameRoutes;
+use crate::places::ClientPlaces;
 use crate::side::SideOptions;
 use crate::stats::{LoopStats, PathTable};
 use crate::sys;
 use crate::upstream::UpstreamState;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,8 +28,8 @@ pub struct ListenerState {
     pub config: ListenerConfig,
     /// Where what no pattern fits goes.
     pub upstream: Option<Arc<UpstreamState>>,
-    /// By patterns of server names, the longest first.
-    pub routes: Vec<(String, Arc<UpstreamState>)>,
+    /// By patterns of server names.
+    pub routes: NameRoutes<Arc<UpstreamState>>,
     /// Options of sockets to destinations of transparent connections.
     pub options: SideOptions,
 }
@@ -80,8 +81,9 @@ pub struct ProxyShared {
     /// Connections of all loops.
     pub connections: AtomicUsize,
     /// Connections of each client address, where a listener limits them.
-    clients: Mutex<HashMap<IpNetwork, u32>>,
+    pub clients: Arc<ClientPlaces>,
     log: LogSink,
+    board: Mutex<Option<PairBoard>>,
     started: Instant,
     /// One a loop.
     pub wakes: Vec<OwnedFd>,
@@ -89,11 +91,6 @@ pub struct ProxyShared {
     pub loops: Vec<LoopStats>,
     /// Client networks and upstreams.
     pub paths: PathTable,
-}
-
-/// What one client is: an IPv4 address, an IPv6 /64, which is what one host can take of addresses (RFC 4291 section 2.5.1).
-fn client_key(address: IpAddr) -> IpNetwork {
-    IpNetwork::of(address, if address.is_ipv4() { 32 } else { 64 })
 }
 
 impl ProxyShared {
@@ -104,13 +101,24 @@ impl ProxyShared {
             epoch: AtomicU64::new(0),
             stopping: AtomicU8::new(Stopping::No as u8),
             connections: AtomicUsize::new(0),
-            clients: Mutex::default(),
+            clients: Arc::default(),
             log,
+            board: Mutex::default(),
             started: Instant::now(),
             wakes: (0..loops).map(|_| sys::wake_counter()).collect::<Result<_, _>>()?,
             loops: (0..loops).map(|_| LoopStats::default()).collect(),
             paths: PathTable::default(),
         })
+    }
+
+    /// What a pair's end tells of its links, where there is one.
+    pub fn board(&self) -> Option<PairBoard> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Shows what a pair's end tells.
+    pub fn show(&self, board: PairBoard) {
+        *self.board.lock().unwrap_or_else(PoisonError::into_inner) = Some(board);
     }
 
     /// Time since the proxy began.
@@ -152,27 +160,6 @@ impl ProxyShared {
 
     fn wake_all(&self) {
         self.wakes.iter().for_each(|fd| sys::wake(fd.as_fd()));
-    }
-
-    /// Takes a place for a client's connection; false when it has as many as it may.
-    pub fn admit_client(&self, address: IpAddr, most: u32) -> bool {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let n = clients.entry(client_key(address)).or_default();
-        let admitted = *n < most;
-        *n += u32::from(admitted);
-        admitted
-    }
-
-    /// Gives it back.
-    pub fn release_client(&self, address: IpAddr) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = client_key(address);
-        if let Some(n) = clients.get_mut(&key) {
-            *n -= 1;
-            if *n == 0 {
-                clients.remove(&key);
-            }
-        }
     }
 
     /// Tells something to whoever reads the log.

@@ -90,6 +90,8 @@ pub struct ProxyLoop {
     buffer: Vec<u8>,
     peeked: Vec<u8>,
     pipes: PipePool,
+    /// Counts turns.
+    turn: u64,
     now_ms: u64,
     next_look_ms: u64,
     /// Accepting pauses until then.
@@ -115,6 +117,7 @@ impl ProxyLoop {
             buffer: vec![0; COPY_BYTES],
             peeked: vec![0; crate::hello::LONGEST_HELLO],
             pipes: PipePool::default(),
+            turn: 0,
             now_ms: 0,
             next_look_ms: LOOK_MS,
             paused_until_ms: None,
@@ -132,6 +135,7 @@ impl ProxyLoop {
         loop {
             self.queue.wait(&mut events, self.timeout_ms())?;
             self.now_ms = self.shared.now().as_nanos() / 1_000_000;
+            self.turn += 1;
             self.count(ProxyCounter::Turns, 1);
             for event in &events {
                 self.handle(*event);
@@ -304,9 +308,6 @@ impl ProxyLoop {
         }
         if let Some(server) = &session.server_state {
             server.connections.fetch_sub(1, Relaxed);
-        }
-        if session.holds_place {
-            self.shared.release_client(session.client_address.ip());
         }
         if self.running.log_connections {
             self.tell_ended(&session, ending);

@@ -13,6 +13,10 @@ const FEWEST_ANEW: usize = 24;
 /// A rate is off by what counts as near over the bytes that passed between the first drop and the last: by 0.8 % of so many
 /// times that, half of what is left below the rate ([`super::BELOW`]).
 const LEAST_NEARS: f64 = 128.0;
+/// Packets that pass in a run that counts.
+const RUN: f64 = 16.0;
+/// For a suspicion, so many times that: the rate is known to an eighth.
+const FEW_NEARS: f64 = 8.0;
 /// Drops within so many packets of the bucket count as explained: the packet that found no room, and half of one for the
 /// rate's error over the log;
 const NEAR: f64 = 1.5;
@@ -86,13 +90,45 @@ struct Drop {
     passed: f64,
 }
 
+/// What the log shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ContractEvidence {
+    /// No contract.
+    Nothing,
+    /// One whose rate is known to an eighth, bytes a second.
+    Suspected(f64),
+    /// This one.
+    Found(ContractFit),
+}
+
+/// How sure a fit is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FitStrictness {
+    /// As sure as packets are paced by it.
+    Sure,
+    /// As sure as is worth a survey.
+    Suspicion,
+}
+
 /// The contract that the log shows, if it shows one.
-pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Option<ContractFit> {
-    let packets: Vec<SentRecord> = log.resolved().copied().collect();
+pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> ContractEvidence {
+    let (packets, is_whole) = log.fitted();
     // All of it, and what is newest: after a change the older part tells of another contract.
     let newest = packets.len().saturating_sub(packets.len() / 4);
-    let whole = find_in(&packets, log.is_whole(), packet, known);
-    whole.or_else(|| find_in(&packets[newest..], false, packet, known))
+    let find = |how| {
+        let whole = find_in(&packets, is_whole, packet, known, how);
+        whole.or_else(|| find_in(&packets[newest..], false, packet, known, how))
+    };
+    if let Some(fit) = find(FitStrictness::Sure) {
+        return ContractEvidence::Found(fit);
+    }
+    find(FitStrictness::Suspicion)
+        .map_or(ContractEvidence::Nothing, |fit| ContractEvidence::Suspected(fit.rate))
+}
+
+/// The bytes that pin a rate.
+pub fn pinned_by(rate: f64, packet: f64) -> f64 {
+    LEAST_NEARS * near_by(rate, packet)
 }
 
 fn find_in(
@@ -100,6 +136,7 @@ fn find_in(
     is_whole: bool,
     packet: f64,
     known: Option<&ContractTerms>,
+    how: FitStrictness,
 ) -> Option<ContractFit> {
     // Without knowing what the bucket held, the first drop says it: nothing.
     let from = if is_whole { 0 } else { packets.iter().position(|p| p.fate == SentOutcome::Lost)? };
@@ -110,9 +147,15 @@ fn find_in(
     }
     let span = drops.last()?.at.since(drops.first()?.at).as_secs_f64();
     let mut fits = Vec::new();
-    for slope in
-        slopes(&drops).into_iter().filter(|slope| span * slope >= LEAST_NEARS * near_by(*slope, packet))
-    {
+    let nears = if how == FitStrictness::Sure { LEAST_NEARS } else { FEW_NEARS };
+    let is_long = |slope: &f64| span * slope >= nears * near_by(*slope, packet);
+    let slopes = slopes(&drops);
+    let runs = slopes.iter().filter_map(|rate| full_runs(packets, *rate, packet));
+    // Of what runs say the longest say it best.
+    let runs = runs.max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let pinned = runs.filter(|runs| runs.error(packet) <= PINNED / 2.0);
+    let own = pinned.map(|runs| runs.rate);
+    for slope in slopes.into_iter().filter(is_long).chain(own) {
         let near = (-STEPS..=STEPS).map(|k| slope + f64::from(k) * 0.5 * packet / span);
         fits.extend(near.filter(|rate| *rate > 0.0).map(|rate| judge(packets, rate, packet, is_whole)));
     }
@@ -120,9 +163,11 @@ fn find_in(
     // Of those that explain as much, the one whose drops stand closest together.
     let best = fits.into_iter().filter(|fit| fit.explained >= most.max(EXPLAINED));
     let fit = best.min_by(|a, b| a.spread.total_cmp(&b.spread))?;
+    // Runs all through which packets came faster than the rate say it by themselves.
+    let is_pinned = pinned.is_some_and(|runs| (runs.rate / fit.rate - 1.0).abs() <= runs.error(packet));
     // A bucket that was full before each drop leaves the rate open: no other one may do as well.
     let is_open = |by: f64| judge(packets, fit.rate * by, packet, is_whole).explained >= EXPLAINED;
-    if is_open(1.0 + PINNED) || is_open(1.0 - PINNED) {
+    if how == FitStrictness::Sure && !is_pinned && (is_open(1.0 + PINNED) || is_open(1.0 - PINNED)) {
         return None;
     }
     let fits = (known.is_some() || overflows(packets, &fit, packet, is_whole)) && !is_queue(packets, &fit);
@@ -155,6 +200,61 @@ fn slopes(drops: &[Drop]) -> Vec<f64> {
         (time > 0.0).then(|| (b.passed - a.passed) / time)
     };
     pairs.iter().filter_map(slope).filter(|slope| *slope > 0.0).collect()
+}
+
+/// Packets from one drop to another between which the bucket was never full, in one run or several.
+#[derive(Clone, Copy, Debug)]
+struct FullRuns {
+    /// What passed over the time: the policer's rate.
+    rate: f64,
+    /// What passed.
+    bytes: f64,
+    /// How many there are.
+    count: f64,
+}
+
+impl FullRuns {
+    /// The share by which the rate may be wrong: a packet at the ends of each, and what is late.
+    fn error(&self, packet: f64) -> f64 {
+        (near_by(self.rate, packet) + (self.count - 1.0) * packet) / self.bytes
+    }
+}
+
+/// The runs of drops from each of which to the next as much was sent as a rate brings, or more: what is dropped from an empty
+/// bucket finds it no fuller than that. Deficits need not be known for it, so they tell the rate of the smallest bucket.
+fn full_runs(packets: &[SentRecord], rate: f64, packet: f64) -> Option<FullRuns> {
+    let (mut passed, mut sent) = (0.0, 0.0);
+    // Where the run began, and its last drop; what was sent by then.
+    let mut run: Option<(Drop, Drop, f64)> = None;
+    let (mut bytes, mut time, mut count) = (0.0, 0.0, 0.0);
+    let mut end = |run: &Option<(Drop, Drop, f64)>| {
+        let Some((from, to, _)) = run else { return };
+        if to.passed - from.passed >= RUN * packet {
+            bytes += to.passed - from.passed;
+            time += to.at.since(from.at).as_secs_f64();
+            count += 1.0;
+        }
+    };
+    for record in packets {
+        sent += f64::from(record.bytes);
+        if record.fate != SentOutcome::Lost {
+            passed += f64::from(record.bytes);
+            continue;
+        }
+        let here = Drop { at: record.at, passed };
+        let goes_on = run.as_ref().is_some_and(|(_, last, before)| {
+            sent - before + packet >= rate * record.at.since(last.at).as_secs_f64()
+        });
+        if !goes_on {
+            end(&run);
+        }
+        run = match run.filter(|_| goes_on) {
+            Some((from, ..)) => Some((from, here, sent)),
+            None => Some((Drop { at: record.at, passed }, here, sent)),
+        };
+    }
+    end(&run);
+    (time > 0.0).then(|| FullRuns { rate: bytes / time, bytes, count })
 }
 
 /// How far from the bucket is near, bytes.

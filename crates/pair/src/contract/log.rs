@@ -4,9 +4,11 @@ use super::{ContractTerms, replay};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// Entries that are remembered: of 1500 bytes at 20 Mbit/s 2.5 s, at 1 Mbit/s 49 s. Where there are more, packets that passed
-/// are put together by eights: a startup of eight times as many still shows the whole bucket.
-const REMEMBERED: usize = 4096;
+/// Entries that are remembered: three times what 200 Mbit/s have in flight at 200 ms, as a startup overshoots threefold. Where
+/// there are more, packets that passed are put together by eights.
+const REMEMBERED: usize = 16_384;
+/// Entries that fits look at: the startup of 200 Mbit/s at 100 ms, of whose packets more than half were lost, and a survey.
+const FITTED: usize = 12_288;
 const TOGETHER: u32 = 8 * 1500;
 
 /// What became of a packet.
@@ -36,6 +38,21 @@ pub struct SentRecord {
     within: bool,
 }
 
+/// Packets one after the other that passed become one entry, up to [`TOGETHER`].
+fn together(packets: impl Iterator<Item = SentRecord>) -> Vec<SentRecord> {
+    let passed = |p: &SentRecord| matches!(p.fate, SentOutcome::Passed(_));
+    let mut kept: Vec<SentRecord> = Vec::new();
+    for packet in packets {
+        match kept.last_mut() {
+            Some(last) if passed(last) && passed(&packet) && last.bytes + packet.bytes <= TOGETHER => {
+                *last = SentRecord { from: last.from, bytes: last.bytes + packet.bytes, ..packet };
+            }
+            _ => kept.push(packet),
+        }
+    }
+    kept
+}
+
 /// The last packets, in the order in which they left.
 #[derive(Debug, Default)]
 pub struct SentLog {
@@ -60,23 +77,34 @@ impl SentLog {
         self.packets.push_back(SentRecord { from: at, at, bytes, fate: SentOutcome::Open, number, within });
     }
 
+    /// The last packet left later than was said.
+    pub fn amend_last(&mut self, at: Time) {
+        if let Some(last) = self.packets.back_mut().filter(|last| last.at < at && last.from == last.at) {
+            (last.from, last.at) = (at, at);
+        }
+    }
+
     /// Puts together what passed; where that does not give an eighth of the room back, the oldest quarter goes.
     fn make_room(&mut self) {
-        let mut kept: VecDeque<SentRecord> = VecDeque::with_capacity(REMEMBERED);
-        for packet in self.packets.drain(..) {
-            let passed = |p: &SentRecord| matches!(p.fate, SentOutcome::Passed(_));
-            match kept.back_mut() {
-                Some(last) if passed(last) && passed(&packet) && last.bytes + packet.bytes <= TOGETHER => {
-                    *last = SentRecord { from: last.from, bytes: last.bytes + packet.bytes, ..packet };
-                }
-                _ => kept.push_back(packet),
-            }
-        }
+        let mut kept = together(self.packets.drain(..));
         if kept.len() > REMEMBERED / 8 * 7 {
             kept.drain(..REMEMBERED / 4);
             self.is_whole = false;
         }
-        self.packets = kept;
+        self.packets = kept.into();
+    }
+
+    /// What fits look at: those that all has been heard of, put together, and whether the first found a full bucket.
+    pub fn fitted(&self) -> (Vec<SentRecord>, bool) {
+        let mut all = together(self.resolved().copied());
+        let over = all.len().saturating_sub(FITTED);
+        all.drain(..over);
+        (all, self.is_whole && over == 0)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.packets.len()
     }
 
     /// What became of a packet; whether the contract of then should have let it pass.
@@ -89,11 +117,6 @@ impl SentLog {
     /// Those that all has been heard of, from the first on.
     pub fn resolved(&self) -> impl Iterator<Item = &SentRecord> + Clone {
         self.packets.iter().take_while(|packet| packet.fate != SentOutcome::Open)
-    }
-
-    /// Whether the first packet found a bucket that nothing had been taken from.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     /// The number of the last packet.

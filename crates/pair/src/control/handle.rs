@@ -1,6 +1,6 @@
 //! A [`Steering`] as the library holds it, and as a link does.
 
-use super::{INITIAL_WINDOW, Steering, WIRE_HEADERS};
+use super::{INITIAL_WINDOW, Steering, SteeringView, WIRE_HEADERS};
 use crate::contract::ContractTerms;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self as quic, ControllerMetrics};
@@ -20,6 +20,7 @@ pub struct PacedDeparture {
     pub(super) origin: Instant,
     nanos: AtomicU64,
     order: AtomicU64,
+    left: AtomicU64,
 }
 
 impl PacedDeparture {
@@ -29,38 +30,54 @@ impl PacedDeparture {
         (self.origin + Duration::from_nanos(nanos), self.order.load(Ordering::Relaxed))
     }
 
+    /// The last packet leaves now, later than it might have.
+    pub fn left(&self, now: Instant) {
+        let nanos = now.saturating_duration_since(self.origin).as_nanos() as u64;
+        self.left.store(nanos, Ordering::Relaxed);
+    }
+
     pub(super) fn set(&self, at: Time) {
         self.nanos.store(at.as_nanos(), Ordering::Relaxed);
         self.order.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// When the last packet left, where it waited; told once.
+    pub(super) fn take_left(&self) -> Option<Time> {
+        Some(self.left.swap(0, Ordering::Relaxed)).filter(|nanos| *nanos > 0).map(Time::from_nanos)
     }
 }
 
 /// Which control a connection gets.
 #[derive(Clone, Debug)]
 pub struct CongestionChoice {
-    /// `contract`, or a name of the registry of controls.
-    pub name: String,
-    /// The most that is sent, bytes per second.
-    pub pace: Option<u64>,
     /// Of the control's random stream.
     pub seed: u64,
     /// Where it says when packets may leave.
     pub departure: Arc<PacedDeparture>,
-    /// The one that was made last.
-    newest: Arc<Mutex<Option<SteeringHandle>>>,
+    newest: Arc<Mutex<NewestControl>>,
+}
+
+/// What a connection's next path gets, and its newest one has.
+#[derive(Clone, Debug)]
+struct NewestControl {
+    /// `contract`, or a name of the registry of controls.
+    name: String,
+    /// The most that is sent, bytes per second.
+    pace: Option<u64>,
+    steering: Option<SteeringHandle>,
 }
 
 impl CongestionChoice {
     /// The control of this name, for one connection that begins now.
     pub fn new(name: &str, pace: Option<u64>, seed: u64, now: Instant) -> CongestionChoice {
-        let departure = PacedDeparture { origin: now, nanos: AtomicU64::new(0), order: AtomicU64::new(0) };
-        CongestionChoice {
-            name: name.into(),
-            pace,
-            seed,
-            departure: Arc::new(departure),
-            newest: Arc::default(),
-        }
+        let departure = PacedDeparture {
+            origin: now,
+            nanos: AtomicU64::new(0),
+            order: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+        };
+        let newest = NewestControl { name: name.into(), pace, steering: None };
+        CongestionChoice { seed, departure: Arc::new(departure), newest: Arc::new(Mutex::new(newest)) }
     }
 }
 
@@ -83,23 +100,30 @@ impl SteeringHandle {
 impl CongestionChoice {
     /// The connection goes on with another control: its peer is known only now.
     pub fn change(&self, name: &str, pace: Option<u64>) {
-        if let Some(handle) = lock(&self.newest).as_ref() {
-            handle.lock().change(name, pace);
-        }
+        let mut newest = lock(&self.newest);
+        (newest.name, newest.pace) = (name.into(), pace);
+        newest.steering.iter().for_each(|steering| steering.lock().change(name, pace));
     }
 }
 
 impl CongestionChoice {
+    /// How the newest path stands.
+    pub fn view(&self) -> Option<SteeringView> {
+        Some(lock(&self.newest).steering.as_ref()?.lock().view())
+    }
+
     /// What is believed of a policer on the way now.
     pub fn terms(&self) -> Option<ContractTerms> {
-        lock(&self.newest).as_ref()?.lock().contract.as_ref()?.terms()
+        lock(&self.newest).steering.as_ref()?.lock().contract.as_ref()?.terms()
     }
 }
 
 impl quic::ControllerFactory for CongestionChoice {
     fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn quic::Controller> {
-        let handle = SteeringHandle(Arc::new(Mutex::new(Steering::new(&self, mtu))));
-        *lock(&self.newest) = Some(handle.clone());
+        let mut newest = lock(&self.newest);
+        let steering = Steering::new(&newest.name, newest.pace, &self, mtu);
+        let handle = SteeringHandle(Arc::new(Mutex::new(steering)));
+        newest.steering = Some(handle.clone());
         Box::new(handle)
     }
 }

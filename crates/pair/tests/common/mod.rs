@@ -97,7 +97,7 @@ pub fn start(config: &PairConfig) -> (Pair, Receiver<serde_json::Map<String, ser
 
 /// Where an end listens under a name.
 pub fn address(pair: &Pair, name: &str) -> SocketAddr {
-    pair.addresses().iter().find(|(n, _)| n == name).expect("listens").1
+    pair.addresses().into_iter().find(|(n, _)| n == name).expect("listens").1
 }
 
 /// The byte at a place of a stream.

@@ -1,10 +1,12 @@
 //! What serde cannot tell: names that must be there, settings that exclude each other, bounds.
 
-use super::{PairConfig, ProxyConfig, SideConfig};
+use super::{ProxyConfig, SideConfig};
 use crate::address::{HostPort, ListenAt};
 use scenario::{RefusalCause, ScenarioError, SettingsFile};
 use std::collections::BTreeMap;
 use units::{Rate, Span};
+
+mod pair;
 
 /// Longer waits than a year are slips.
 const LONGEST_WAIT: Span = Span::from_secs(366 * 24 * 3600);
@@ -49,7 +51,7 @@ impl ProxyConfig {
         self.upstreams.keys().try_for_each(|name| self.upstream(name))?;
         self.listeners.keys().try_for_each(|name| self.listener(name))?;
         self.addresses()?;
-        self.pair.as_ref().map_or(Ok(()), pair)
+        self.pair.as_ref().map_or(Ok(()), pair::pair)
     }
 
     fn upstream(&self, name: &str) -> Result<(), ConfigFault> {
@@ -108,13 +110,7 @@ impl ProxyConfig {
         }
         for (pattern, upstream) in &l.sni {
             let path = [at[0], at[1], "sni", pattern];
-            let plain = pattern.strip_prefix("*.").unwrap_or(pattern);
-            let fit = |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase() || b"-._".contains(&b);
-            if plain.is_empty() || !plain.bytes().all(fit) {
-                let why =
-                    "a pattern is a name in lower case, or `*.` and the end of one, as \"*.example.com\"";
-                return Err(conflict(&path, why));
-            }
+            name_pattern(&path, pattern)?;
             known(&path, upstream)?;
         }
         let routed = l.upstream.is_some() || !l.sni.is_empty();
@@ -183,61 +179,14 @@ fn wait(path: &[&str], value: Span, least: Span) -> Result<(), ConfigFault> {
     Err((owned(path), RefusalCause::OutOfRange { found: value.to_string(), allowed }))
 }
 
-/// Names that `[pair]` uses are there, and it has a way to its peers.
-fn pair(pair: &PairConfig) -> Result<(), ConfigFault> {
-    let unknown = |name: &String| {
-        let known = pair.peers.keys().cloned().collect();
-        RefusalCause::UnknownName { what: "peer", name: name.clone(), known }
-    };
-    if pair.peers.is_empty() {
-        return Err(conflict(&["pair", "peers"], "at least one peer is wanted: [pair.peers.NAME]"));
+/// What stands for names of a TLS ClientHello.
+fn name_pattern(path: &[&str], pattern: &str) -> Result<(), ConfigFault> {
+    let plain = pattern.strip_prefix("*.").unwrap_or(pattern);
+    let fit = |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase() || b"-._".contains(&b);
+    if !plain.is_empty() && plain.bytes().all(fit) {
+        return Ok(());
     }
-    let mut keys = BTreeMap::new();
-    for (name, peer) in &pair.peers {
-        let under = |key| ["pair", "peers", name, key];
-        if pair.listen.is_none() && peer.address.is_none() {
-            let why =
-                "this peer is not called, as it has no `address`, and cannot call, as `pair` has no `listen`";
-            return Err(conflict(&["pair", "peers", name], why));
-        }
-        if let Some(other) = keys.insert(peer.key, name) {
-            let why = format!("the peer `{other}` has this key already");
-            return Err(conflict(&under("key"), &why));
-        }
-        let controls = [PairConfig::CONTRACT, "bbr3", "bbr-hsr", "bbr", "cubic", "reno"];
-        if !controls.contains(&peer.cc.as_str()) {
-            let known = controls.map(String::from).to_vec();
-            let cause =
-                RefusalCause::UnknownName { what: "congestion control", name: peer.cc.clone(), known };
-            return Err((owned(&under("cc")), cause));
-        }
-        wait(&under("idle_timeout"), peer.idle_timeout, Span::from_secs(1))?;
-    }
-    for (name, listener) in &pair.listeners {
-        let under = |key| ["pair", "listeners", name, key];
-        if listener.listen.0.is_empty() {
-            return Err(conflict(&under("listen"), "at least one address is wanted"));
-        }
-        if !pair.peers.contains_key(&listener.peer) {
-            return Err((owned(&under("peer")), unknown(&listener.peer)));
-        }
-        if listener.upstream.is_empty() || listener.upstream.len() > 255 {
-            return Err(conflict(&under("upstream"), "a name has 1 to 255 bytes"));
-        }
-        wait(&under("idle_timeout"), listener.idle_timeout, Span::from_millis(1))?;
-        wait(&under("half_close_timeout"), listener.half_close_timeout, Span::from_millis(1))?;
-    }
-    for (name, upstream) in &pair.upstreams {
-        let under = |key| ["pair", "upstreams", name, key];
-        if upstream.servers.0.is_empty() {
-            return Err(conflict(&under("servers"), "at least one server is wanted"));
-        }
-        if let Some(peer) = upstream.peers.iter().find(|p| !pair.peers.contains_key(*p)) {
-            return Err((owned(&under("peers")), unknown(peer)));
-        }
-        wait(&under("connect_timeout"), upstream.connect_timeout, Span::from_millis(1))?;
-    }
-    Ok(())
+    Err(conflict(path, "a pattern is a name in lower case, or `*.` and the end of one, as \"*.example.com\""))
 }
 
 /// TCP's own bounds.

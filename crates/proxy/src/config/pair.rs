@@ -2,6 +2,7 @@
 
 use super::{OneOrMore, an_hour, five_minutes, five_seconds};
 use crate::address::{HostPort, IpNetwork};
+use crate::header::ProxyVersion;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,14 +61,27 @@ pub struct PairListenerConfig {
     pub listen: OneOrMore<SocketAddr>,
     /// The peer that carries them on.
     pub peer: String,
-    /// The name that the peer has for where they go to.
-    pub upstream: String,
+    /// The name that the peer has for where whatever `sni` names none for goes; without it such connections are reset.
+    #[serde(default)]
+    pub upstream: Option<String>,
+    /// The peer's names by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest pattern wins.
+    #[serde(default)]
+    pub sni: BTreeMap<String, String>,
     /// Whether it is datagrams (UDP) that come here.
     #[serde(default)]
     pub udp: bool,
     /// Networks of clients; default: all.
     #[serde(default)]
     pub allow: Vec<IpNetwork>,
+    /// Connections at once of one address (of IPv6: of one /64); more are reset.
+    #[serde(default)]
+    pub max_connections_per_client: Option<u32>,
+    /// Networks whose connections begin with a PROXY protocol header, of either version; required of them, refused of others.
+    #[serde(default)]
+    pub proxy_protocol_from: Vec<IpNetwork>,
+    /// How long a header or a ClientHello may take.
+    #[serde(default = "five_seconds")]
+    pub hello_timeout: Span,
     /// A connection, or a client's datagrams, on which nothing moves for so long is ended.
     #[serde(default = "an_hour")]
     pub idle_timeout: Span,
@@ -85,6 +99,9 @@ pub struct PairUpstreamConfig {
     /// The peers that may; default: all.
     #[serde(default)]
     pub peers: Vec<String>,
+    /// Connections to its servers begin with a PROXY protocol header of this version, which says whose they are.
+    #[serde(default)]
+    pub proxy_protocol: Option<ProxyVersion>,
     /// How long a server has to answer before the next is tried.
     #[serde(default = "five_seconds")]
     pub connect_timeout: Span,
@@ -129,9 +146,13 @@ impl PairListenerConfig {
         PairListenerConfig {
             listen: OneOrMore(vec![listen]),
             peer: "main".into(),
-            upstream: "main".into(),
+            upstream: Some("main".into()),
+            sni: BTreeMap::new(),
             udp: false,
             allow: Vec::new(),
+            max_connections_per_client: None,
+            proxy_protocol_from: Vec::new(),
+            hello_timeout: five_seconds(),
             idle_timeout: an_hour(),
             half_close_timeout: five_minutes(),
         }
@@ -141,7 +162,12 @@ impl PairListenerConfig {
 impl PairUpstreamConfig {
     /// These servers, for all peers.
     pub fn of(servers: Vec<HostPort>) -> PairUpstreamConfig {
-        PairUpstreamConfig { servers: OneOrMore(servers), peers: Vec::new(), connect_timeout: five_seconds() }
+        PairUpstreamConfig {
+            servers: OneOrMore(servers),
+            peers: Vec::new(),
+            proxy_protocol: None,
+            connect_timeout: five_seconds(),
+        }
     }
 }
 

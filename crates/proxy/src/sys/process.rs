@@ -50,6 +50,15 @@ pub fn pin(core: usize) {
     }
 }
 
+/// Timers of the calling thread are late by no more than they must: the kernel puts others off by up to 50 µs to wake up less
+/// often (PR_SET_TIMERSLACK, prctl(2)).
+pub fn exact_timers() {
+    // SAFETY: takes no pointers; where it is refused timers stay as they are.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0);
+    }
+}
+
 /// The signals a proxy heeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {

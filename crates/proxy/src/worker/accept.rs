@@ -25,6 +25,8 @@ pub struct LoopListener {
     watched: bool,
     /// Connections taken in one go: as many as there were lately, so that mostly no call finds the queue empty.
     burst: usize,
+    /// The last turn in which some were: told of again in the very next one, there are more than were taken.
+    turn: u64,
 }
 
 impl ProxyLoop {
@@ -63,6 +65,7 @@ impl ProxyLoop {
                     state: state.clone(),
                     watched: false,
                     burst: 1,
+                    turn: 0,
                 });
             }
         }
@@ -126,8 +129,13 @@ impl ProxyLoop {
         self.accept_all(i, burst);
         let taken = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
         if let Some(listener) = self.listeners.get_mut(i) {
-            let all = taken as usize >= burst;
-            listener.burst = if all { (burst * 2).min(TURN) } else { (taken as usize).max(1) };
+            let (all, is_next) = (taken as usize >= burst, listener.turn + 1 == self.turn);
+            listener.turn = self.turn;
+            listener.burst = match (all, is_next) {
+                (true, true) => (burst * 2).min(TURN),
+                (true, false) => burst,
+                (false, _) => (taken as usize).max(1),
+            };
         }
     }
 
@@ -182,7 +190,8 @@ impl ProxyLoop {
             return refuse(self, &socket, ProxyCounter::NotAllowed);
         }
         let most = config.max_connections_per_client.filter(|_| !awaits_header);
-        if most.is_some_and(|most| !self.shared.admit_client(peer.ip(), most)) {
+        let place = most.map(|most| self.shared.clients.take(peer.ip(), most));
+        if matches!(place, Some(None)) {
             return refuse(self, &socket, ProxyCounter::TooMany);
         }
         let (i, generation) = self.free.pop().unwrap_or((self.sessions.len(), 0));
@@ -190,9 +199,6 @@ impl ProxyLoop {
         let hello_ms = config.hello_timeout.as_nanos() / 1_000_000;
         if self.watch_end(&socket, i, generation, Whose::Client).is_err() {
             self.free.extend((i < self.sessions.len()).then_some((i, generation)));
-            if most.is_some() {
-                self.shared.release_client(peer.ip());
-            }
             return refuse(self, &socket, ProxyCounter::ClientReset);
         }
         let session = Box::new(Session {
@@ -212,7 +218,7 @@ impl ProxyLoop {
             deadline_ms: 0,
             began_ms: self.now_ms,
             moved_ms: self.now_ms,
-            holds_place: most.is_some(),
+            place: place.flatten(),
             has_more: false,
             look: None,
             listener,
@@ -237,11 +243,11 @@ impl ProxyLoop {
             return false;
         }
         if let Some(most) = session.listener.config.max_connections_per_client {
-            if !self.shared.admit_client(session.client_address.ip(), most) {
+            session.place = self.shared.clients.take(session.client_address.ip(), most);
+            if session.place.is_none() {
                 self.end(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;
             }
-            session.holds_place = true;
         }
         true
     }

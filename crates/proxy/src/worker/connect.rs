@@ -3,7 +3,6 @@
 use super::{Ending, ProxyLoop};
 use crate::address::plain;
 use crate::health::HealthNews;
-use crate::hello::fits;
 use crate::lane::{Lane, ProxyEnd};
 use crate::session::{Route, Session, SessionStage, Whose};
 use crate::side::SideOptions;
@@ -38,8 +37,8 @@ impl ProxyLoop {
                 None => return self.end(i, Ending::Reset(ProxyCounter::NotAllowed)),
             }
         } else {
-            let by_name = |name: &str| listener.routes.iter().find(|(pattern, _)| fits(pattern, name));
-            let upstream = name.and_then(by_name).map(|(_, u)| u).or(listener.upstream.as_ref());
+            let by_name = name.and_then(|name| listener.routes.find(name));
+            let upstream = by_name.or(listener.upstream.as_ref());
             match upstream {
                 Some(upstream) => session.route = Route::Upstream(upstream.clone()),
                 None => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),

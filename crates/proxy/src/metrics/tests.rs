@@ -1,0 +1,78 @@
+use super::*;
+use crate::stats::SideGauges;
+
+fn view() -> StatusView {
+    let down = DirectionEvidence {
+        active_us: 10_000_000,
+        blocked_us: 9_000_000,
+        busy_us: 10_000_000,
+        rwnd_limited_us: 8_000_000,
+        sent_bytes: 5_000_000,
+        resent_bytes: 50_000,
+        ..DirectionEvidence::default()
+    };
+    let path = PathStats {
+        connections: 3,
+        sides: [SideGauges { rtt_us: Some(200_000), ..SideGauges::default() }, SideGauges::default()],
+        total: [down, DirectionEvidence::default()],
+        recent: [down, DirectionEvidence::default()],
+    };
+    StatusView {
+        uptime_s: 12.5,
+        counters: (0..COUNTERS.len() as u64).collect(),
+        servers: vec![ServerView {
+            upstream: "d\"c<b>".into(),
+            address: "10.0.0.1:443".into(),
+            up: false,
+            connections: 7,
+        }],
+        paths: vec![("198.51.100.0/24".into(), "dc".into(), path)],
+        links: vec![PairLinkView {
+            peer: "de<p>ot".into(),
+            rtt_s: Some(0.14),
+            contract_rate: Some(2.5e6),
+            contract_bucket: Some(9000.0),
+            ..PairLinkView::default()
+        }],
+        resident_bytes: 5_000_000,
+    }
+}
+
+/// Each line is a comment or `name{labels} number`; each name has one HELP and TYPE before it.
+#[test]
+fn metrics_are_what_prometheus_reads() {
+    let text = metrics_text(&view());
+    let mut typed = String::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            typed = rest.split(' ').next().unwrap_or_default().into();
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').expect("a value");
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        assert_eq!(name.split('{').next(), Some(typed.as_str()), "{line}");
+    }
+    assert!(text.contains("longfat_proxy_server_up{upstream=\"d\\\"c<b>\",server=\"10.0.0.1:443\"} 0"));
+    let rtt = "path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"client\"} 0.2";
+    assert!(text.contains(rtt), "{text}");
+    assert!(!text.contains("path_rtt_seconds{client=\"198.51.100.0/24\",upstream=\"dc\",side=\"server\"}"));
+    assert!(text.contains("longfat_pair_link_contract_rate_bytes_per_second{peer=\"de<p>ot\"} 2500000\n"));
+    assert!(!text.contains("longfat_pair_link_cwnd_bytes{"), "not known");
+    assert!(text.contains("direction=\"down\",side=\"client\",cause=\"receive-window\"} 1"));
+}
+
+#[test]
+fn page_and_json_say_the_same_and_names_are_text() {
+    let page = page_text(&view());
+    assert!(page.contains("down: the client's side (receive-window)"));
+    assert!(page.contains("d&quot;c&lt;b&gt;") && !page.contains("<b>"));
+    let json: Value = serde_json::from_str(&json_text(&view())).expect("JSON");
+    assert_eq!(json["paths"][0]["slow"][0]["cause"], "receive-window");
+    assert_eq!(json["paths"][0]["client_side"]["rtt_ms"], 200.0);
+    assert_eq!(json["servers"][0]["up"], false);
+    assert_eq!(json["counters"]["accepted"], 0);
+    assert!(page.contains("de&lt;p&gt;ot") && page.contains("20.00 Mbit/s, 9.0 kB"));
+    assert_eq!((&json["links"][0]["rtt_ms"], &json["links"][0]["cwnd_bytes"]), (&140.0.into(), &Value::Null));
+}
