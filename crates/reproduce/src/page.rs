@@ -11,7 +11,7 @@ use std::fmt::Write;
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222}\
 table{border-collapse:collapse;margin:.7rem 0}td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #ddd}\
 td:first-child,th:first-child,.claims td,.claims th{text-align:left;vertical-align:top}svg{max-width:100%;height:auto;display:block}\
-.p{color:#666}.holds{color:#176b2c}.direction{color:#8a6100}.not{color:#a11}.none{color:#666}.scroll{overflow-x:auto}";
+.p{color:#666}.holds{color:#176b2c}.direction{color:#8a6100}.not{color:#a11}.none{color:#666}.scroll{overflow-x:auto}.scroll td:first-child{white-space:nowrap}";
 
 /// The page.
 pub fn page(reproduction: &Reproduction) -> String {
