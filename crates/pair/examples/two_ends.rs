@@ -1,4 +1,4 @@
-//! One end of a pair without signals and log: `minimal FILE`, a configuration of `longfat proxy`, or `minimal --make-key FILE`.
+//! One end of a pair without signals and log: `two_ends FILE`, a configuration of `longfat proxy`, or `two_ends --make-key FILE`.
 //! For measurements.
 
 #[cfg(target_os = "linux")]
