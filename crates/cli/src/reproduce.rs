@@ -160,10 +160,9 @@ fn no_programs(
 ) -> Result<(), CliProblem> {
     for table in studies.iter().flat_map(|(study, _)| &study.tables) {
         for row in &table.rows {
-            let Some(name) = row.scenario.as_ref().or(table.scenario.as_ref()) else { continue };
+            let Some(name) = table.scenario_of(row) else { continue };
             let Ok(text) = source(name) else { continue };
-            let sets: Vec<String> = table.set.iter().chain(&row.set).cloned().collect();
-            let lines = scenario::programs(name, &text, &sets);
+            let lines = scenario::programs(name, &text, &table.overrides_of(row));
             let lines = lines.map_err(|e| CliProblem::Scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(

@@ -34,8 +34,7 @@ impl CellNumbers for CellView<'_> {
     }
 
     fn published(&self, cell: &CellName) -> Option<f64> {
-        let row = self.study.table(&cell.table)?.row(&cell.row)?;
-        row.published.get(&cell.column).copied()
+        self.study.published(cell)
     }
 }
 
@@ -48,6 +47,6 @@ impl CellNumbers for PublishedNumbers<'_> {
     }
 
     fn published(&self, cell: &CellName) -> Option<f64> {
-        self.0.table(&cell.table)?.row(&cell.row)?.published.get(&cell.column).copied()
+        self.0.published(cell)
     }
 }

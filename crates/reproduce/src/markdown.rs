@@ -68,13 +68,11 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
 
 fn claim_part(out: &mut String, claim: &JudgedClaim) {
     let verdicts = claim.judged.iter().map(|judged| {
-        let name = judged.verdict.map_or("not judged", |v| v.name());
         let repeats = match judged.repeats {
             0 | 1 => String::new(),
             n => format!(" ({} of {n})", judged.in_repeats),
         };
-        let told = judged.reason.clone().unwrap_or_else(|| judged.numbers.join(", "));
-        format!("{}: **{name}**{repeats}: {told}", long(judged.clock))
+        format!("{}: **{}**{repeats}: {}", long(judged.clock), judged.name(), judged.told())
     });
     let mut verdicts: Vec<String> = verdicts.collect();
     verdicts.extend(claim.cannot.as_ref().map(|why| format!("cannot be judged here: {why}")));

@@ -242,6 +242,18 @@ pub struct ClockVerdict {
     pub trace: Option<ClaimTrace>,
 }
 
+impl ClockVerdict {
+    /// The verdict for people.
+    pub(crate) fn name(&self) -> &'static str {
+        self.verdict.map_or("not judged", |v| v.name())
+    }
+
+    /// What says so: the reason, or the comparisons with our numbers.
+    pub(crate) fn told(&self) -> String {
+        self.reason.clone().unwrap_or_else(|| self.numbers.join(", "))
+    }
+}
+
 /// A series over time of the first repeat, thinned to a few hundred points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimTrace {

@@ -114,13 +114,12 @@ fn claim_part(html: &mut String, claim: &JudgedClaim) {
             Some(ClaimVerdict::DoesNotHold) => "not",
             None => "none",
         };
-        let told = judged.reason.clone().unwrap_or_else(|| judged.numbers.join(", "));
         let _ = write!(
             html,
             "<div>{}: <b class=\"{class}\">{}</b>: {}</div>",
             long(judged.clock),
-            judged.verdict.map_or("not judged", |v| v.name()),
-            escaped(&told)
+            judged.name(),
+            escaped(&judged.told())
         );
         if let Some(trace) = &judged.trace {
             let title = format!("{} {}", trace.row, trace.flow);

@@ -144,8 +144,8 @@ impl<'a> StudyPlayer<'a> {
                     self.tell(format!("{}.{}{on}", table.name, row.name), why.clone());
                     continue;
                 }
-                let Some(scenario) = row.scenario.as_deref().or(table.scenario.as_deref()) else { continue };
-                let set: Vec<String> = table.set.iter().chain(&row.set).cloned().collect();
+                let Some(scenario) = table.scenario_of(row) else { continue };
+                let set = table.overrides_of(row);
                 let repeats = if clock == Clock::Sim { table.repeat } else { table.kernel_repeat };
                 let repeats = repeats.min(self.wish.most_repeats.unwrap_or(repeats));
                 let same = |g: &&mut RowGroup| g.scenario == scenario && g.set == set && g.repeats == repeats;
@@ -298,9 +298,9 @@ impl<'a> StudyPlayer<'a> {
         ReproducedRow {
             name: row.name.clone(),
             title: row.title.clone(),
-            scenario: row.scenario.clone().or(table.scenario.clone()).unwrap_or_default(),
+            scenario: table.scenario_of(row).unwrap_or_default().into(),
             variant: row.variant.clone(),
-            set: table.set.iter().chain(&row.set).cloned().collect(),
+            set: table.overrides_of(row),
             cells: table.columns.iter().map(cell).collect(),
         }
     }

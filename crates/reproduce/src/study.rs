@@ -1,6 +1,6 @@
 //! A study as its file has it. Lists keep the order of the file; names join what belongs together.
 
-use crate::expression::ClaimExpression;
+use crate::expression::{CellName, ClaimExpression};
 use crate::measure::MeasureName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -236,9 +236,24 @@ impl Study {
     pub fn table(&self, name: &str) -> Option<&StudyTable> {
         self.tables.iter().find(|t| t.name == name)
     }
+
+    /// What is published of a cell.
+    pub fn published(&self, cell: &CellName) -> Option<f64> {
+        self.table(&cell.table)?.row(&cell.row)?.published.get(&cell.column).copied()
+    }
 }
 
 impl StudyTable {
+    /// The scenario that a row runs; `None` where neither names one.
+    pub fn scenario_of<'a>(&'a self, row: &'a StudyRow) -> Option<&'a str> {
+        row.scenario.as_deref().or(self.scenario.as_deref())
+    }
+
+    /// A row's overrides: the table's, then its own.
+    pub fn overrides_of(&self, row: &StudyRow) -> Vec<String> {
+        self.set.iter().chain(&row.set).cloned().collect()
+    }
+
     /// The row of this name.
     pub fn row(&self, name: &str) -> Option<&StudyRow> {
         self.rows.iter().find(|r| r.name == name)

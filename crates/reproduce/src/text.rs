@@ -128,15 +128,11 @@ fn claim_text(out: &mut String, claim: &JudgedClaim, width: usize) {
         *out += &wrap(&format!("cannot be judged here: {why}"), width, "    ");
     }
     for judged in &claim.judged {
-        let verdict = judged.verdict.map_or("not judged", |v| v.name());
         let repeats = match judged.repeats {
             0 | 1 => String::new(),
             n => format!(" ({} of {n} repeats)", judged.in_repeats),
         };
-        let told = match &judged.reason {
-            Some(reason) => format!(": {reason}"),
-            None => format!(": {}", judged.numbers.join(", ")),
-        };
-        *out += &wrap(&format!("{}: {verdict}{repeats}{told}", long(judged.clock)), width, "    ");
+        let told = format!("{}: {}{repeats}: {}", long(judged.clock), judged.name(), judged.told());
+        *out += &wrap(&told, width, "    ");
     }
 }

@@ -53,9 +53,9 @@ fn scenarios_variants_overrides_and_flows_are_there() {
     for study in studies() {
         for table in &study.tables {
             for row in table.rows.iter().filter(|r| r.cannot.is_none()) {
-                let name = row.scenario.as_ref().or(table.scenario.as_ref()).unwrap();
+                let name = table.scenario_of(row).unwrap();
                 let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
-                let sets: Vec<String> = table.set.iter().chain(&row.set).cloned().collect();
+                let sets = table.overrides_of(row);
                 let read = Experiment::parse(name, &text, &sets);
                 let experiment =
                     read.unwrap_or_else(|e| panic!("{} {}: {}", study.name, row.name, e.render()));

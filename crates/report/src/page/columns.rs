@@ -238,21 +238,14 @@ impl<'a> PageSheet<'a> {
         values: impl Iterator<Item = Option<i64>>,
     ) {
         let all: Vec<_> = values.map(|n| n.map(|n| n as u64)).collect();
-        if let Some(column) = put_column(self.out, Cells::IntOrNull(&all), 1, 1) {
-            self.add(name, per, 1, column);
-        }
+        self.put(name, per, 1, Cells::IntOrNull(&all));
     }
 
     /// A column that is null throughout says nothing and is left out.
     fn put(&mut self, name: &'static str, per: u32, order: u8, cells: Cells) {
-        if let Some(column) = put_column(self.out, cells, per, order) {
-            self.add(name, per, order, column);
+        if let Some(VarintColumn { at, rows, nulls }) = put_column(self.out, cells, per, order) {
+            self.columns.insert(name, PageColumn { at, rows, per, order, nulls });
         }
-    }
-
-    fn add(&mut self, name: &'static str, per: u32, order: u8, column: VarintColumn) {
-        let VarintColumn { at, rows, nulls } = column;
-        self.columns.insert(name, PageColumn { at, rows, per, order, nulls });
     }
 }
 
