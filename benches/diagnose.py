@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """`longfat diagnose` beside tcptrace and tshark on the same captures.
 
-    python3 benches/diagnose.py [--quick] [--rounds 3]
+    python3 benches/diagnose.py [--quick] [--rounds 3] [--beside LONGFAT]
 
 Three captures are made by the simulator in a temporary folder (2.4 GB; a tenth of it with --quick) and deleted at the
 end: bulk transfers in full, ten million packets as headers only, 5000 connections. Each program reads each of them in
 turn, after it was read once so that it is in memory. Printed are medians: packets a CPU second (user and system),
-seconds of wall clock, peak memory. tshark is so much slower that it gets the first packets only (`-c`).
+seconds of wall clock, peak memory. `--beside` adds another build of longfat, for what a change costs. tshark is so much slower that it gets the first packets only (`-c`).
 """
 
 import argparse
@@ -65,10 +65,12 @@ def measure(command):
     return usage.ru_utime + usage.ru_stime, wall, peak / 1000
 
 
-def programs(capture, packets, most):
+def programs(capture, packets, most, beside):
     """Name, command, packets it reads."""
     some = min(packets, most)
     yield "longfat diagnose", [BUILT / "longfat", "diagnose", "--json", capture], packets
+    if beside:
+        yield "the other build", [beside, "diagnose", "--json", capture], packets
     yield "tcptrace -n", ["tcptrace", "-n", capture], packets
     yield "tshark -z conv,tcp", ["tshark", "-r", capture, "-c", str(some), "-q", "-z", "conv,tcp"], some
 
@@ -77,6 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--beside", metavar="LONGFAT", help="another build of longfat")
     args = parser.parse_args()
     missing = [name for name in ("tcptrace", "tshark") if not shutil.which(name)]
     if missing:
@@ -92,7 +95,7 @@ def main():
             with open(capture, "rb") as file:
                 while file.read(1 << 18):
                     pass
-            list_of = list(programs(capture, packets, 50_000 if args.quick else 300_000))
+            list_of = list(programs(capture, packets, 50_000 if args.quick else 300_000, args.beside))
             runs = {name: [] for name, _, _ in list_of}
             for turn in range(args.rounds):
                 for name, command, _ in list_of:

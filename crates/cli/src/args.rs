@@ -13,6 +13,7 @@ mod import;
 mod plan;
 mod proxy;
 mod reproduce;
+mod sweep;
 
 pub use begin::*;
 pub use check::*;
@@ -22,6 +23,7 @@ pub use import::*;
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
 pub use reproduce::ReproduceArgs;
+pub use sweep::SweepArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -39,6 +41,8 @@ pub struct Cli {
 pub enum Command {
     /// Runs a scenario and prints its variants side by side.
     Run(RunArgs),
+    /// Runs every combination of values of a scenario's keys, resumable, into one dataset.
+    Sweep(SweepArgs),
     /// Lists, shows and copies the scenarios that are built in.
     Examples(ExamplesArgs),
     /// Writes a scenario from a few answers.

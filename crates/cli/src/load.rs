@@ -50,38 +50,64 @@ impl ReadScenario {
 const MOST: u64 = 64 << 20;
 const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has it read all the same";
 
-/// Reads and checks the scenario; its text too. `overrides` are the arguments of `--set`. Where there is no such
-/// file, a built-in example of that name is taken, and it is said so.
-///
-/// Files that stages name are read where they lie beside it or in folders there; `anywhere` reads others too.
+/// A scenario's text, not looked into yet.
+pub struct ScenarioSource {
+    /// What the file is called in errors.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// Where files that stages name lie.
+    folder: PathBuf,
+}
+
+impl ScenarioSource {
+    /// Reads the text. Where there is no such file, a built-in example of that name is taken, and it is said so.
+    pub fn read(path: &Path) -> Result<ScenarioSource, CliProblem> {
+        let (name, text, source) = if path == Path::new("-") {
+            let mut text = String::new();
+            let limit = scenario::MAX_BYTES as u64 + 1;
+            let read = io::stdin().take(limit).read_to_string(&mut text);
+            ("stdin".to_string(), read.map(|_| text), Source::Stdin)
+        } else {
+            let whole = fs::canonicalize(path);
+            let text =
+                whole.as_deref().map_or_else(|e| Err(io::Error::new(e.kind(), e.to_string())), read_text);
+            (path.display().to_string(), text, Source::File(whole.unwrap_or_default()))
+        };
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        match text {
+            Ok(text) => Ok(ScenarioSource { name, text, source, folder }),
+            Err(e) if e.kind() == ErrorKind::NotFound => example(&name, e),
+            Err(e) => Err(CliProblem::Io(name, e)),
+        }
+    }
+
+    /// The text of a file that a stage names: beside the scenario, or in folders there; `anywhere` reads others too.
+    pub fn beside(&self, file: &str, anywhere: bool) -> Result<String, String> {
+        match self.source {
+            Source::BuiltIn => examples::beside(file),
+            _ => read_beside(&self.folder, file, anywhere),
+        }
+    }
+}
+
+/// Reads and checks the scenario; its text too. `overrides` are the arguments of `--set`; `anywhere` as in
+/// [`ScenarioSource::beside`].
 pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CliProblem> {
-    let (name, text, source) = if path == Path::new("-") {
-        let mut text = String::new();
-        let limit = scenario::MAX_BYTES as u64 + 1;
-        let read = io::stdin().take(limit).read_to_string(&mut text);
-        ("stdin".to_string(), read.map(|_| text), Source::Stdin)
-    } else {
-        let whole = fs::canonicalize(path);
-        let text = whole.as_deref().map_or_else(|e| Err(io::Error::new(e.kind(), e.to_string())), read_text);
-        (path.display().to_string(), text, Source::File(whole.unwrap_or_default()))
-    };
-    let text = match text {
-        Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return load_example(&name, e, overrides),
-        Err(e) => return Err(CliProblem::Io(name, e)),
-    };
-    // Files that stages name lie beside the scenario.
-    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut beside = |file: &str| read_beside(&folder, file, anywhere);
-    let experiment = Experiment::parse_with(&name, &text, overrides, &mut beside);
-    match experiment {
-        Ok(experiment) => Ok(ReadScenario { text, experiment, source, name }),
+    let read = ScenarioSource::read(path)?;
+    let mut beside = |file: &str| read.beside(file, anywhere);
+    match Experiment::parse_with(&read.name, &read.text, overrides, &mut beside) {
+        Ok(experiment) => {
+            Ok(ReadScenario { text: read.text, experiment, source: read.source, name: read.name })
+        }
         Err(e) => Err(CliProblem::Scenario(Box::new(e))),
     }
 }
 
 /// The built-in example called `name`; `missing` says that there is no such file.
-fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<ReadScenario, CliProblem> {
+fn example(name: &str, missing: io::Error) -> Result<ScenarioSource, CliProblem> {
     let Some(Example { name: own, text }) = examples::find(name) else {
         let known = examples::names();
         let near = RefusalCause::UnknownName { what: "example", name: name.into(), known }.help();
@@ -93,13 +119,8 @@ fn load_example(name: &str, missing: io::Error, overrides: &[String]) -> Result<
         return Err(CliProblem::Io(name.into(), io::Error::new(ErrorKind::NotFound, told)));
     };
     tell!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)\n");
-    let name = format!("{own}.toml");
-    match Experiment::parse_with(&name, text, overrides, &mut examples::beside) {
-        Ok(experiment) => {
-            Ok(ReadScenario { text: text.to_string(), experiment, source: Source::BuiltIn, name })
-        }
-        Err(e) => Err(CliProblem::Scenario(Box::new(e))),
-    }
+    let (name, text) = (format!("{own}.toml"), text.to_string());
+    Ok(ScenarioSource { name, text, source: Source::BuiltIn, folder: PathBuf::new() })
 }
 
 /// The text of the scenario's own file; links to it are resolved.

@@ -39,6 +39,7 @@ mod reproduce;
 mod run;
 mod settings;
 mod shell;
+mod sweep;
 mod sys;
 mod tap;
 mod warn;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
     };
     let done = match command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Examples(args) => examples::examples(&args),
         Command::New(args) => new::new(&args),
         Command::Import(args) => import::import(&args),

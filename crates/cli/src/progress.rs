@@ -48,6 +48,20 @@ impl Bar {
         }
     }
 
+    /// Shows how far a sweep is; cells that an earlier run left tell nothing of the time that others need.
+    pub fn cells(&mut self, progress: &sweep::SweepProgress) {
+        if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {
+            self.drawn = Instant::now();
+            let failed = match progress.failed {
+                0 => String::new(),
+                n => format!(", {n} could not be run"),
+            };
+            let what = format!("{} of {} cells{failed}", progress.done, progress.cells);
+            let (done, all) = (progress.done - progress.kept, progress.cells - progress.kept);
+            self.draw(what, done as u64, Some(all as u64));
+        }
+    }
+
     /// Shows that `done` bytes of `all` are read; `None` where that is not known, as of a pipe.
     pub fn bytes(&mut self, done: u64, all: Option<u64>) {
         if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {

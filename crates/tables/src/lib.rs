@@ -12,6 +12,7 @@
 
 mod capture;
 mod columns;
+mod free;
 mod guard;
 mod read;
 mod sheet;
@@ -20,6 +21,7 @@ mod write;
 
 pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
 pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
+pub use free::{SheetColumn, SheetValues, write_sheet};
 pub use read::{RepeatFiles, VariantSeries, check_run_id, read_series};
 pub use table::SeriesError;
 pub use write::{

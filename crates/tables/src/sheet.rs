@@ -1,6 +1,6 @@
 //! A Parquet file being written, row group by row group.
 
-use crate::columns::{Column as Spec, ColumnKind, File};
+use crate::columns::{ColumnKind, File};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 /// A column's entry in the schema.
-fn field(column: &Spec) -> Result<Type, ParquetError> {
-    let (physical, logical) = match column.kind {
+fn field((name, kind): &(&str, ColumnKind)) -> Result<Type, ParquetError> {
+    let (physical, logical) = match kind {
         ColumnKind::Text | ColumnKind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         ColumnKind::Int | ColumnKind::IntOrNull => (Physical::INT64, None),
         ColumnKind::Real | ColumnKind::RealOrNull => (Physical::DOUBLE, None),
     };
-    let repetition = if column.kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-    Type::primitive_type_builder(column.name, physical)
+    let repetition = if kind.nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(name, physical)
         .with_logical_type(logical)
         .with_repetition(repetition)
         .build()
@@ -87,7 +87,18 @@ impl<'a> ParquetSheet<'a> {
         meta: &[(&str, &str)],
         group_rows: usize,
     ) -> io::Result<ParquetSheet<'a>> {
-        let fields = file.columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
+        let columns: Vec<(&str, ColumnKind)> = file.columns.iter().map(|c| (c.name, c.kind)).collect();
+        ParquetSheet::with_columns(out, &columns, meta, group_rows)
+    }
+
+    /// The same of columns that no file declares.
+    pub fn with_columns(
+        out: impl Write + Send + 'a,
+        columns: &[(&str, ColumnKind)],
+        meta: &[(&str, &str)],
+        group_rows: usize,
+    ) -> io::Result<ParquetSheet<'a>> {
+        let fields = columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
         let schema =
             Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
         let meta =
@@ -98,9 +109,13 @@ impl<'a> ParquetSheet<'a> {
             .set_key_value_metadata(Some(meta))
             .build();
         let schema = Arc::new(schema.map_err(io::Error::other)?);
-        let column =
-            |c: &Spec| GatheredColumn { kind: c.kind, values: empty(c.kind), levels: Vec::new(), rows: 0 };
-        let columns = file.columns.iter().map(column).collect();
+        let column = |&(_, kind): &(&str, ColumnKind)| GatheredColumn {
+            kind,
+            values: empty(kind),
+            levels: Vec::new(),
+            rows: 0,
+        };
+        let columns = columns.iter().map(column).collect();
         let file = SerializedFileWriter::new(Box::new(out) as Box<_>, schema, Arc::new(properties))
             .map_err(io::Error::other)?;
         Ok(ParquetSheet { file, columns, rows: 0, group_rows })
@@ -184,7 +199,7 @@ impl RowBlock<'_> {
     }
 
     /// NaN becomes null where null may be.
-    fn options(&mut self, rows: impl Iterator<Item = Option<f64>>) {
+    pub fn options(&mut self, rows: impl Iterator<Item = Option<f64>>) {
         if let Some(GatheredColumn { kind, values: ColumnValues::Real(values), levels, rows: n }) =
             self.columns.next()
         {

@@ -3,6 +3,7 @@
 //! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
 //! everything that has time as its x axis, and each plot has a file.
 
+mod cdf;
 mod chart;
 mod compare;
 mod cwnd;
@@ -10,6 +11,7 @@ mod drawing;
 mod drops;
 mod font;
 mod frame;
+mod heat;
 mod palette;
 mod path;
 mod pick;
@@ -24,8 +26,10 @@ mod thin;
 mod throughput;
 
 pub use crate::strings::Lang;
+pub use cdf::cdf;
 pub use compare::compare;
 pub use drawing::Drawing;
+pub use heat::{HeatMap, heat};
 pub use palette::Theme;
 
 use result::{ElementSeries, FlowSeries, VariantResult};
