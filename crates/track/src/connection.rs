@@ -166,19 +166,19 @@ impl TrackedConnection {
         }
     }
 
-    /// A packet from end `side` passes. Returns a row for it unless it is a double; `wanted` says whether
-    /// anyone reads the row.
+    /// A packet from end `side` passes, with its sign ([`crate::doubles::sign`]). Returns a row for it unless it is a double;
+    /// `wanted` says whether anyone reads the row.
     #[inline]
     pub fn packet(
         &mut self,
         side: usize,
-        p: &TcpPacket,
+        (p, sign): (&TcpPacket, u64),
         now: Time,
         (limits, doubles): (TrackLimits, &mut DoubleTable),
         beyond: PacketBeyond,
         wanted: bool,
     ) -> Option<PacketRow> {
-        if doubles.is_double(p, now, &mut self.halves[side].ids) {
+        if doubles.is_double(p, sign, now, &mut self.halves[side].ids) {
             self.duplicates += 1;
             return None;
         }

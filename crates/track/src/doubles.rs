@@ -25,22 +25,40 @@ pub struct IdUse {
     same: bool,
 }
 
+/// Packets whose signs end alike, the latest first.
+#[derive(Clone, Debug)]
+#[repr(align(64))] // one cache line each, not parts of two
+struct DoubleSet([(u64, Time); SET]);
+
 /// The last packets of a capture, by what tells them apart.
 #[derive(Debug)]
 pub struct DoubleTable {
-    sets: Vec<[(u64, Time); SET]>,
+    sets: Vec<DoubleSet>,
 }
 
 impl DoubleTable {
     pub fn new() -> DoubleTable {
-        DoubleTable { sets: vec![[(0, Time::ZERO); SET]; SETS] }
+        DoubleTable { sets: vec![DoubleSet([(0, Time::ZERO); SET]); SETS] }
     }
 
-    /// Whether the record stood in the capture before. `ids`: those of its sender in this connection.
+    /// The signs of packets that come next. Reads from where each is looked for: one after the other each would be waited
+    /// for, as no two lie side by side.
     #[inline]
-    pub fn is_double(&mut self, p: &TcpPacket, now: Time, ids: &mut IdUse) -> bool {
-        let sign = sign(p);
-        let set = &mut self.sets[sign as usize % SETS];
+    pub fn signs<const N: usize>(&self, packets: &[TcpPacket]) -> [u64; N] {
+        let mut signs = [0; N];
+        let mut sum = 0;
+        for (to, p) in signs.iter_mut().zip(packets) {
+            *to = sign(p);
+            sum ^= self.sets[*to as usize % SETS].0[0].0;
+        }
+        std::hint::black_box(sum);
+        signs
+    }
+
+    /// Whether the record stood in the capture before. `sign`: its own; `ids`: those of its sender in this connection.
+    #[inline]
+    pub fn is_double(&mut self, p: &TcpPacket, sign: u64, now: Time, ids: &mut IdUse) -> bool {
+        let DoubleSet(set) = &mut self.sets[sign as usize % SETS];
         ids.same |= ids.last.is_some_and(|(id, of)| id == p.id && of != sign);
         ids.last = Some((p.id, sign));
         let tells = |at: Time| match p.id {
@@ -58,7 +76,7 @@ impl DoubleTable {
 
 /// What tells a packet apart.
 #[inline]
-fn sign(p: &TcpPacket) -> u64 {
+pub fn sign(p: &TcpPacket) -> u64 {
     let mix = |sign: u64, n: u64| (sign ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (tsval, tsecr) = p.options.timestamps.unwrap_or((0, 0));
     let mut sign =

@@ -8,7 +8,7 @@ use crate::bins::{Bins, MOST_BINS};
 use crate::both_ends::PacketBeyond;
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
-use crate::doubles::DoubleTable;
+use crate::doubles::{DoubleTable, sign};
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
@@ -171,7 +171,8 @@ impl Tracker {
             if self.table.len() > FEW {
                 self.fetch(group);
             }
-            group.iter().for_each(|p| self.packet(p));
+            let signs = self.doubles.signs::<AHEAD>(group);
+            group.iter().zip(signs).for_each(|(p, sign)| self.packet_signed(p, sign, PacketBeyond::Unasked));
         }
     }
 
@@ -203,8 +204,12 @@ impl Tracker {
     }
 
     /// The same, with what a capture at the other end says of it.
-    #[inline]
     pub fn packet_known(&mut self, p: &TcpPacket, beyond: PacketBeyond) {
+        self.packet_signed(p, sign(p), beyond);
+    }
+
+    #[inline]
+    fn packet_signed(&mut self, p: &TcpPacket, sign: u64, beyond: PacketBeyond) {
         if self.packets > 0 && (p.time + self.shift) - self.ahead > self.now + STEP {
             self.watch_jump(p);
         }
@@ -227,7 +232,7 @@ impl Tracker {
         let Some(connection) = self.table.get(slot) else { return };
         let row = connection.packet(
             side,
-            p,
+            (p, sign),
             now,
             (self.limits, &mut self.doubles),
             beyond,
