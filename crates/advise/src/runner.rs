@@ -48,10 +48,7 @@ impl<'a, 'w> Runner<'a, 'w> {
 
 /// The scenario as it is run: without time series where none is needed, and as restless as repeats are.
 pub fn for_runs(s: &Scenario) -> Scenario {
-    let mut s = s.clone();
-    if s.measure.is_none() {
-        s.sample = Span::ZERO;
-    }
+    let mut s = s.clone().without_series();
     if s.unrest == Unrest::Repeats {
         s.unrest = Unrest::Always;
     }

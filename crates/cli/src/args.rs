@@ -210,6 +210,11 @@ pub struct RunArgs {
     /// is printed with what was measured; exit code 1 when one is not met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
+    /// Measures the path's operating points instead: the rate and the round trip of one flow alone (the first that is TCP, or the
+    /// one called FLOW) with its window held at parts and multiples of the bandwidth-delay product; writes a plot of each
+    /// variant (docs/run.md).
+    #[arg(long, value_name = "FLOW", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "expect", "repeat", "pcap", "resume"])]
+    pub operating_point: Option<Option<String>>,
     /// Exit code 1 where a measurement on the kernel is not to be trusted (docs/lab.md); else it is only said.
     #[arg(long)]
     pub strict: bool,

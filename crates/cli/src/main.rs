@@ -24,6 +24,7 @@ mod lab_check;
 mod load;
 mod manual;
 mod new;
+mod operating;
 mod output;
 mod plan;
 mod preflight;

@@ -9,6 +9,7 @@ use crate::expect;
 use crate::folder::ResultFolder;
 use crate::identity::run_id;
 use crate::load::{ReadScenario, load};
+use crate::operating;
 use crate::output::{Results, default_folder};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
@@ -29,6 +30,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
     experiment::choose(&mut loaded.experiment, &args.variant)
         .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
+    if let Some(flow) = &args.operating_point {
+        return operating::operating(args, &loaded.experiment, flow.as_deref());
+    }
     let order = order(args);
     if order.clocks.contains(&Clock::Kernel) && !args.allow_tools {
         let names: Vec<String> = loaded.experiment.variants.iter().map(|v| v.name.clone()).collect();

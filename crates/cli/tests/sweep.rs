@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const SCENARIO: &str = r#"
 name = "line"
 duration = "1s"
+measure = "400ms..1s"
 [links.wan]
 between = ["a", "b"]
 forward = [

@@ -100,6 +100,17 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
 }
 
+impl Scenario {
+    /// The same without time series, for who wants the summary alone; with them where rates count over an interval of their own,
+    /// which is read from the series.
+    pub fn without_series(mut self) -> Scenario {
+        if self.measure.is_none() {
+            self.sample = Span::ZERO;
+        }
+        self
+    }
+}
+
 /// When hosts are as restless as real ones: starts are not to the nanosecond, programs and interrupts wait their turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -10,7 +10,6 @@ use scenario::Experiment;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use units::Span;
 
 /// The last line of a batch.
 #[derive(Serialize, Deserialize)]
@@ -50,7 +49,9 @@ pub fn run_point(
     match experiment {
         Ok(mut experiment) => {
             // The figures alone are wanted.
-            experiment.variants.iter_mut().for_each(|v| v.scenario.sample = Span::ZERO);
+            for variant in &mut experiment.variants {
+                variant.scenario = variant.scenario.clone().without_series();
+            }
             run_cells(grid, &experiment, &row, stop)
         }
         Err(why) => Ok(grid

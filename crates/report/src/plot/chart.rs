@@ -162,7 +162,7 @@ impl Chart {
 }
 
 /// The widest tick's label, px.
-fn widest(scale: &Scale) -> f64 {
+pub(super) fn widest(scale: &Scale) -> f64 {
     scale.ticks().iter().map(|(_, label)| font::width(label, SMALL)).fold(0.0, f64::max)
 }
 
@@ -199,7 +199,13 @@ pub(super) fn horizontal_axis(
 }
 
 /// Ticks left of the chart, their level grid lines, and the axis' title.
-fn value_axis(drawing: &mut Drawing, y: &Scale, title: &str, (left, right): (f64, f64), look: &Look) {
+pub(super) fn value_axis(
+    drawing: &mut Drawing,
+    y: &Scale,
+    title: &str,
+    (left, right): (f64, f64),
+    look: &Look,
+) {
     let colors = look.colors();
     // The lowest line is the time axis.
     let levels = y.ticks().into_iter().skip(1).map(|(v, _)| crisp(y.at(v)));
@@ -210,7 +216,7 @@ fn value_axis(drawing: &mut Drawing, y: &Scale, title: &str, (left, right): (f64
     drawing.upright(title, (MARGIN + TEXT - 3.0, (y.low + y.high) / 2.0), TEXT, colors.ink);
 }
 
-fn right_axis(drawing: &mut Drawing, y: &Scale, title: &str, right: f64, look: &Look) {
+pub(super) fn right_axis(drawing: &mut Drawing, y: &Scale, title: &str, right: f64, look: &Look) {
     let colors = look.colors();
     for (value, label) in y.ticks() {
         drawing.text(&label, (right + 7.0, y.at(value) + 4.0), SMALL, colors.muted, Anchor::Start);

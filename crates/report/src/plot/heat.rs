@@ -154,7 +154,7 @@ impl HeatPanel<'_> {
             let x = self.at.0 + (i as f64 + 0.5) * self.column;
             drawing.text(label, (x, bottom + 14.0), SMALL, muted, Anchor::Middle);
         }
-        let names = format!("↔ {}   ↕ {}", self.map.x.0, self.map.y.0);
+        let names = format!("→ {}   ↑ {}", self.map.x.0, self.map.y.0);
         let room = (self.map.x.1.len() as f64 * self.column).max(180.0);
         drawing.text(
             &font::clip(&names, SMALL, room),

@@ -12,6 +12,7 @@ mod drops;
 mod font;
 mod frame;
 mod heat;
+mod operating;
 mod palette;
 mod path;
 mod pick;
@@ -30,6 +31,7 @@ pub use cdf::cdf;
 pub use compare::compare;
 pub use drawing::Drawing;
 pub use heat::{HeatMap, heat};
+pub use operating::{CurvePoint, operating};
 pub use palette::Theme;
 
 use result::{ElementSeries, FlowSeries, VariantResult};

@@ -1,0 +1,284 @@
+//! Operating points: what one flow carries and how long its round trips are, with its window held fixed at parts and
+//! multiples of the bandwidth-delay product (BDP).
+//!
+//! Below the BDP the round trip is the path's own and the rate grows with the window; from there to the end of the queue
+//! the rate is the path's and the round trip grows; beyond, packets are lost. Kleinrock's point is where the power, rate
+//! divided by round trip, is largest (Kleinrock 1979): the whole rate at the least round trip, in flight one BDP.
+//!
+//! The receiver's window holds what is in flight, so the flow's own congestion control decides only where packets are
+//! lost. The BDP is measured: the largest rate of windows that double, times the least round trip of the smallest.
+
+use experiment::{BatchRunner, Unfinished};
+use report::plot::{CurvePoint, Look, operating};
+use result::{FlowResult, VariantResult};
+use scenario::{Experiment, Scenario};
+use serde::Serialize;
+use std::fmt::Write;
+use transport::App;
+use units::{Bytes, Span};
+
+/// Windows that double, segments: from two, that no delayed ACK holds back, to 759 MB, near what window scaling can say
+/// (RFC 7323: 1 GiB).
+const DOUBLINGS: u32 = 19;
+/// A full segment of the windows that double, bytes.
+const SEGMENT: u64 = 1448;
+/// Shares of the BDP that are measured.
+const SHARES: [f64; 14] = [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
+
+/// Samples of a run, from which the rate over an interval is read.
+const SAMPLES: u64 = 200;
+
+/// What the JSON says it is.
+pub const OPERATING_SCHEMA: &str = "longfat-operating-point/1";
+
+/// All that is printed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OperatingCurves {
+    /// `longfat-operating-point/1`.
+    pub schema: &'static str,
+    /// The scenario's name.
+    pub scenario: String,
+    /// One for each variant that has a TCP flow.
+    pub variants: Vec<OperatingCurve>,
+}
+
+/// The operating points of a variant's flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OperatingCurve {
+    /// The variant.
+    pub variant: String,
+    /// The flow, alone on the path, one connection without end.
+    pub flow: String,
+    /// Its congestion control.
+    pub cc: String,
+    /// The largest rate of any window, Mbit/s of payload.
+    pub most_mbps: f64,
+    /// The least round trip, ms.
+    pub least_rtt_ms: f64,
+    /// Their product, bytes of payload.
+    pub bdp_bytes: u64,
+    /// By window.
+    pub points: Vec<OperatingPoint>,
+    /// Which of them has the largest power: Kleinrock's point.
+    pub kleinrock: usize,
+}
+
+/// One window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OperatingPoint {
+    /// The window, bytes.
+    pub window_bytes: u64,
+    /// The same in BDPs.
+    pub bdps: f64,
+    /// Goodput, Mbit/s.
+    pub rate_mbps: f64,
+    /// Mean round trip, ms.
+    pub rtt_ms: f64,
+    /// What was in flight in the mean, bytes: rate times round trip (Little's law). Less than the window where packets are
+    /// lost.
+    pub inflight_bytes: f64,
+    /// Share of the data packets that were sent again, 0 to 1.
+    pub sent_again: f64,
+}
+
+impl OperatingPoint {
+    /// Rate divided by round trip, in units of the most and the least: 1 at best.
+    fn power(&self, most_mbps: f64, least_rtt_ms: f64) -> f64 {
+        if self.rtt_ms > 0.0 { self.rate_mbps / most_mbps * least_rtt_ms / self.rtt_ms } else { 0.0 }
+    }
+}
+
+/// Measures the first TCP flow of each variant, or the one called `flow`.
+///
+/// # Errors
+/// No variant has such a flow; a run failed, or the watcher ended it.
+pub fn operating_curves(
+    experiment: &Experiment,
+    flow: Option<&str>,
+    runner: &mut BatchRunner<'_, '_>,
+) -> Result<OperatingCurves, Unfinished> {
+    let mut variants = Vec::new();
+    for variant in &experiment.variants {
+        let Some(alone) = alone(&variant.scenario, flow) else { continue };
+        variants.push(curve(&variant.name, &alone, runner)?);
+    }
+    if variants.is_empty() {
+        let which =
+            flow.map_or_else(|| "a TCP flow".to_string(), |name| format!("a TCP flow called `{name}`"));
+        return Err(Unfinished::Failed(format!("no variant has {which}")));
+    }
+    Ok(OperatingCurves { schema: OPERATING_SCHEMA, scenario: experiment.name.clone(), variants })
+}
+
+/// The scenario with one connection of this flow alone, which always has something to send.
+fn alone(scenario: &Scenario, flow: Option<&str>) -> Option<Scenario> {
+    let tcp = |f: &&scenario::Flow| !f.app.is_datagrams() && flow.is_none_or(|name| f.name == name);
+    let mut one = scenario.flows.iter().find(tcp)?.clone();
+    // Who asks is answered with more: the path of the answers is what matters.
+    if matches!(one.app, App::Request { .. } | App::Page { .. }) {
+        (one.from, one.to) = (one.to, one.from);
+        one.via.reverse();
+    }
+    one.app = App::Bulk { duration: None, bytes: None };
+    (one.count, one.start, one.stagger, one.tool) = (1, Span::ZERO, Span::ZERO, None);
+    // Rates count over the second half of the run: slow start is over.
+    let (end, half) = (scenario.duration, scenario.duration / 2);
+    let measure = scenario.measure.or(Some([half, end]));
+    let sample = (end / SAMPLES).max(Span::from_nanos(1));
+    Some(Scenario { flows: vec![one], measure, sample, one_at_a_time: false, ..scenario.clone() })
+}
+
+/// The scenario with the window held at so many bytes.
+fn held(scenario: &Scenario, window: u64) -> Scenario {
+    let mut held = scenario.clone();
+    let to = held.flows[0].to;
+    held.hosts[to].stack.receive_window = Some(Bytes::new(window));
+    held
+}
+
+fn curve(
+    name: &str,
+    scenario: &Scenario,
+    runner: &mut BatchRunner<'_, '_>,
+) -> Result<OperatingCurve, Unfinished> {
+    let doubled = (0..DOUBLINGS).map(|i| held(scenario, SEGMENT << (i + 1))).collect();
+    let doubled = flows(runner.run(doubled, 1)?);
+    let most_mbps = doubled.iter().map(|f| f.goodput_mbps).fold(0.0, f64::max);
+    let least_rtt_ms =
+        doubled.iter().map(|f| f.rtt_ms.min).filter(|&ms| ms > 0.0).fold(f64::INFINITY, f64::min);
+    if most_mbps <= 0.0 || !least_rtt_ms.is_finite() {
+        return Err(Unfinished::Failed(format!("{name}: nothing arrives on this path")));
+    }
+    // Mbit/s × ms = kbit.
+    let bdp = most_mbps * least_rtt_ms * 1000.0 / 8.0;
+    let windows: Vec<u64> = SHARES.iter().map(|share| ((share * bdp) as u64).max(SEGMENT)).collect();
+    let measured = flows(runner.run(windows.iter().map(|&w| held(scenario, w)).collect(), 1)?);
+    let point = |(&window_bytes, f): (&u64, &FlowResult)| OperatingPoint {
+        window_bytes,
+        bdps: window_bytes as f64 / bdp,
+        rate_mbps: f.goodput_mbps,
+        rtt_ms: f.rtt_ms.mean,
+        inflight_bytes: f.goodput_mbps * f.rtt_ms.mean * 1000.0 / 8.0,
+        sent_again: f.retransmitted_packets as f64 / f.sent_packets.max(1) as f64,
+    };
+    let points: Vec<OperatingPoint> = windows.iter().zip(&measured).map(point).collect();
+    let power = |i: &usize| points[*i].power(most_mbps, least_rtt_ms);
+    let kleinrock = (0..points.len()).max_by(|a, b| power(a).total_cmp(&power(b))).unwrap_or(0);
+    let (flow, cc) =
+        (scenario.flows[0].name.clone(), measured.first().map_or_else(String::new, |f| f.cc.clone()));
+    let bdp_bytes = bdp as u64;
+    Ok(OperatingCurve {
+        variant: name.into(),
+        flow,
+        cc,
+        most_mbps,
+        least_rtt_ms,
+        bdp_bytes,
+        points,
+        kleinrock,
+    })
+}
+
+/// The one flow of each scenario.
+fn flows(results: Vec<Vec<VariantResult>>) -> Vec<FlowResult> {
+    results.into_iter().flatten().filter_map(|v| v.flows.into_iter().next()).collect()
+}
+
+/// The curves as tables.
+pub fn operating_text(curves: &OperatingCurves) -> String {
+    let three = units::three_digits;
+    let mut text = String::new();
+    for c in &curves.variants {
+        let _ = writeln!(
+            text,
+            "{}: {} ({}) alone, its window held; at most {} Mbit/s, at least {} ms, BDP {} kB",
+            c.variant,
+            c.flow,
+            c.cc,
+            three(c.most_mbps),
+            three(c.least_rtt_ms),
+            three(c.bdp_bytes as f64 / 1000.0)
+        );
+        text += "  window, kB    BDP  rate, Mbit/s  RTT, ms  sent again  power\n";
+        for (i, p) in c.points.iter().enumerate() {
+            let mark = if i == c.kleinrock { "  Kleinrock's point" } else { "" };
+            let _ = writeln!(
+                text,
+                "  {:>10}  {:>5}  {:>12}  {:>7}  {:>8.2} %  {:>5.2}{mark}",
+                three(p.window_bytes as f64 / 1000.0),
+                three(p.bdps),
+                three(p.rate_mbps),
+                three(p.rtt_ms),
+                p.sent_again * 100.0,
+                p.power(c.most_mbps, c.least_rtt_ms)
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Each variant's curve as SVG, with the variant's name.
+pub fn operating_plots(curves: &OperatingCurves) -> Vec<(String, String)> {
+    let point = |p: &OperatingPoint| CurvePoint { bdps: p.bdps, rate_mbps: p.rate_mbps, rtt_ms: p.rtt_ms };
+    let plot = |c: &OperatingCurve| {
+        let points: Vec<CurvePoint> = c.points.iter().map(point).collect();
+        let drawing = operating(&c.variant, &points, c.kleinrock, &Look::default())?;
+        Some((c.variant.clone(), drawing.svg()))
+    };
+    curves.variants.iter().filter_map(plot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curves(stage: &str, more: &str) -> OperatingCurve {
+        let text = format!(
+            "duration = \"10s\"\n[links.l]\nbetween = [\"a\", \"b\"]\nforward = [{stage}, {{ kind = \"delay\", delay = \
+             \"20ms\" }}]\nbackward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\ncount = \
+             3\n{more}"
+        );
+        let experiment = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut runner = BatchRunner::new(None, None);
+        operating_curves(&experiment, None, &mut runner).unwrap().variants.remove(0)
+    }
+
+    /// 10 Mbit/s and 40 ms before a queue of three BDPs, by hand: 10 × 1448 / 1500 = 9.65 Mbit/s, 48 kB.
+    #[test]
+    fn a_line_and_its_queue() {
+        let c = curves(
+            "{ kind = \"link\", rate = \"10Mbit/s\", queue = { kind = \"fifo\", packets = 100 } }",
+            "",
+        );
+        assert!((c.most_mbps - 9.65).abs() < 0.05, "{c:?}");
+        assert!((c.least_rtt_ms - 41.2).abs() < 0.3, "{c:?}");
+        let best = &c.points[c.kleinrock];
+        assert!((0.85..=1.3).contains(&best.bdps), "{best:?}");
+        for p in &c.points {
+            let share = p.bdps.min(1.0);
+            assert!((p.rate_mbps / c.most_mbps - share).abs() < 0.15, "{p:?}");
+            assert!(p.bdps > 3.2 || p.sent_again == 0.0, "{p:?}");
+        }
+        // The round trip grows by the queue: at three BDPs two of them stand.
+        let three = c.points.iter().find(|p| p.bdps > 2.9).unwrap();
+        assert!((three.rtt_ms / c.least_rtt_ms - 3.0).abs() < 0.25, "{three:?}");
+    }
+
+    /// A policer has no queue: the round trip stays, and what is above the BDP is lost.
+    #[test]
+    fn a_policer_has_no_queue() {
+        let c = curves("{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"15kB\" }", "");
+        let last = c.points.last().unwrap();
+        assert!(last.rtt_ms < 1.3 * c.least_rtt_ms && last.sent_again > 0.0, "{last:?}");
+    }
+
+    #[test]
+    fn a_flow_that_is_not_there() {
+        let text = "[links.l]\nbetween = [\"a\", \"b\"]\nforward = [{ kind = \"delay\", delay = \"1ms\" }]\n[flows.f]\nfrom = \
+                    \"a\"\nto = \"b\"\n";
+        let experiment = Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+        let none = operating_curves(&experiment, Some("g"), &mut BatchRunner::new(None, None));
+        assert_eq!(none, Err(Unfinished::Failed("no variant has a TCP flow called `g`".into())));
+    }
+}
