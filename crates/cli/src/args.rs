@@ -206,6 +206,10 @@ pub struct RunArgs {
     /// is printed with what was measured; exit code 1 when one is not met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
+    /// Prints behind the table what routers would show (docs/networks.md): on the kernel tunnels, security associations, BGP
+    /// sessions and routes of each customer, on either clock the counters of limiters.
+    #[arg(long)]
+    pub show: bool,
     /// Exit code 1 where a measurement on the kernel is not to be trusted (docs/lab.md); else it is only said.
     #[arg(long)]
     pub strict: bool,

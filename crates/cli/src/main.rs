@@ -36,6 +36,7 @@ mod proxy;
 mod regular;
 mod report;
 mod reproduce;
+mod router;
 mod run;
 mod settings;
 mod shell;
